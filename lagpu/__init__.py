@@ -1,0 +1,36 @@
+"""Graph search as masked sparse linear algebra: one short loop, run unchanged on CPU and GPU."""
+
+from lagpu import algorithms, errors
+from lagpu.algebra import binary, indexunary, monoid, semiring, unary
+from lagpu.backends import use
+from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
+from lagpu.loop import loop
+from lagpu.matrix import Matrix
+from lagpu.scalar import Scalar
+from lagpu.trace import trace
+from lagpu.vector import Vector
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BOOL",
+    "FP32",
+    "FP64",
+    "INT32",
+    "INT64",
+    "UINT32",
+    "UINT64",
+    "Matrix",
+    "Scalar",
+    "Vector",
+    "algorithms",
+    "binary",
+    "errors",
+    "indexunary",
+    "loop",
+    "monoid",
+    "semiring",
+    "trace",
+    "unary",
+    "use",
+]

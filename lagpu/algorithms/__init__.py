@@ -1,0 +1,6 @@
+"""Graph algorithms, each a short loop of public lagpu; the same text runs on every backend."""
+
+from lagpu.algorithms.bfs import bfs, bfs_levels, bfs_parents
+from lagpu.algorithms.paths import count_shortest_paths
+
+__all__ = ["bfs", "bfs_levels", "bfs_parents", "count_shortest_paths"]

@@ -1,0 +1,105 @@
+"""The registry of backends: each is imported when it is first asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import cast
+
+from lagpu.backends.base import Backend
+from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
+
+__all__ = ["available", "get", "names", "register", "use"]
+
+# name -> (module, function without arguments that makes the backend)
+_MAKERS: dict[str, tuple[str, str]] = {
+    "cpu": ("lagpu.backends.cpu", "make"),
+    "gpu": ("lagpu.backends.gpu", "make_gpu"),
+    "sim": ("lagpu.backends.gpu", "make_sim"),
+}
+_loaded: dict[str, Backend] = {}
+_default: ContextVar[str] = ContextVar("lagpu_backend", default="auto")
+
+
+def names() -> tuple[str, ...]:
+    """Return the names `get` takes, besides ``"auto"``."""
+    return tuple(dict.fromkeys((*_MAKERS, *_loaded)))
+
+
+def get(backend: str | Backend | None = None) -> Backend:
+    """Return a backend.
+
+    Parameters
+    ----------
+    backend : str or Backend, optional
+        ``"cpu"``, ``"gpu"``, ``"sim"``, a registered name, or ``"auto"``: gpu where a device
+        answers, else cpu. None means what `use` has set, at first ``"auto"``.
+
+    Raises
+    ------
+    BackendUnavailable
+        If its package, device or compiler is missing; the message names what to install.
+    InvalidValue
+        If there is no backend of this name.
+    """
+    if backend is None:
+        backend = _default.get()
+    elif not isinstance(backend, str):
+        if not hasattr(backend, "mxv"):
+            raise DomainMismatch(f"backend: {backend!r} is neither a name nor a Backend.")
+        return backend
+    found = _loaded.get(backend)
+    return found if found is not None else _load(backend)
+
+
+def _load(name: str) -> Backend:
+    if name == "auto":
+        try:
+            _loaded["auto"] = get("gpu")
+        except BackendUnavailable:
+            _loaded["auto"] = get("cpu")
+    elif name in _MAKERS:
+        module, function = _MAKERS[name]
+        make = cast(Callable[[], Backend], getattr(importlib.import_module(module), function))
+        _loaded[name] = make()
+    else:
+        raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
+    return _loaded[name]
+
+
+def register(backend: Backend) -> None:
+    """Add a backend under its own name.
+
+    Raises
+    ------
+    InvalidValue
+        If the name is taken.
+    """
+    if backend.name in (*names(), "auto"):
+        raise InvalidValue(f"backend: {backend.name!r} is taken. Choose another name.")
+    _loaded[backend.name] = backend
+
+
+def available() -> dict[str, str]:
+    """Return each backend's name with ``"yes"``, or with what it lacks."""
+    found = {}
+    for name in names():
+        try:
+            get(name)
+            found[name] = "yes"
+        except BackendUnavailable as error:
+            found[name] = str(error)
+    return found
+
+
+@contextmanager
+def use(backend: str | Backend) -> Iterator[Backend]:
+    """Set the default backend of new objects, inside ``with lagpu.use("gpu"): ...``."""
+    place = get(backend)
+    token = _default.set(backend if isinstance(backend, str) else place.name)
+    try:
+        yield place
+    finally:
+        _default.reset(token)

@@ -1,0 +1,264 @@
+"""What a backend is: some twenty methods, each of which gets one whole operation.
+
+The front end has checked shapes, types and indices before it calls, so a backend trusts its
+arguments. A method that writes takes the output's data and a `Descriptor`, and obeys the
+GraphBLAS rule for both: with ``T`` the operation's result,
+
+- ``Z = T``, or with an accumulator ``Z = W (+) T`` (entries of only one side stay as they are);
+- where the mask holds, ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted);
+- elsewhere ``W`` stays, or is deleted if `replace` is set.
+
+The output may be one of the inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from lagpu.dtypes import DType
+from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
+
+__all__ = ["Applied", "Backend", "Data", "Descriptor", "Measured", "Product"]
+
+Data = Any
+"""A backend's own representation of a vector or a matrix."""
+
+Array = np.ndarray[Any, Any]
+
+
+class Descriptor(NamedTuple):
+    """How a result is written: mask, accumulator, replace.
+
+    Attributes
+    ----------
+    mask : Data or None
+        The mask vector.
+    structure : bool
+        The mask keeps where it has an entry; else where it has an entry that is not zero.
+    complement : bool
+        The mask keeps the other positions.
+    accum : BinaryOp or None
+        The accumulator.
+    replace : bool
+        Delete the output's entries outside the mask.
+    """
+
+    mask: Data | None = None
+    structure: bool = True
+    complement: bool = False
+    accum: BinaryOp | None = None
+    replace: bool = False
+
+
+class Product(NamedTuple):
+    """One matrix-vector product ``w = A u`` or ``w = A' u``.
+
+    Attributes
+    ----------
+    semiring : Semiring
+        The algebra.
+    domain, result : DType
+        Operands are cast to `domain`; sums and the result are of type `result`.
+    transpose : bool
+        Use ``A'``: ``w[j] = (+)_i A[i, j] u[i]``.
+    flip : bool
+        The vector is the left operand of the multiplication, as in ``u @ A``.
+    kernel, policy : str or None
+        The author's choice for this product, where a backend offers one.
+    """
+
+    semiring: Semiring
+    domain: DType
+    result: DType
+    transpose: bool
+    flip: bool
+    kernel: str | None = None
+    policy: str | None = None
+
+
+class Applied(NamedTuple):
+    """How an operator is applied to each entry.
+
+    Attributes
+    ----------
+    domain, result : DType
+        Entries and the scalar are cast to `domain`; the outcome is of type `result`.
+    left, right : NumPy scalar or None
+        The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` in `right`.
+    """
+
+    domain: DType
+    result: DType
+    left: Any = None
+    right: Any = None
+
+
+class Measured(NamedTuple):
+    """What one operation did, for a trace.
+
+    Attributes
+    ----------
+    ms : float
+        Time of the operation alone.
+    direction, kernel, reason : str
+        The choice made for a product, and why; empty for other operations.
+    edges : int or None
+        Matrix entries the product looked at.
+    """
+
+    ms: float
+    direction: str = ""
+    kernel: str = ""
+    reason: str = ""
+    edges: int | None = None
+
+
+class Backend(Protocol):
+    """One place where vectors and matrices live and operations run."""
+
+    name: str
+
+    def measure(self, method: str, w: Data, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
+        """Run one operation that writes a vector, and say what it did."""
+
+    # ------------------------------------------------------------------ objects: vectors
+    def vector(self, dtype: DType, size: int) -> Data:
+        """Return an empty vector."""
+
+    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Data:
+        """Return a vector of distinct `indices`, rising; `values` is an array or one scalar."""
+
+    def vector_to_coo(self, v: Data) -> tuple[Array, Array]:
+        """Return (indices, rising; values) as NumPy arrays."""
+
+    def vector_dup(self, v: Data, dtype: DType) -> Data:
+        """Return a copy, cast to `dtype`."""
+
+    def vector_nvals(self, v: Data) -> int:
+        """Return the number of entries."""
+
+    def vector_get(self, v: Data, i: int) -> Any:
+        """Return entry `i` as a Python scalar, or None."""
+
+    def vector_set(self, v: Data, i: int, value: Any) -> None:
+        """Set entry `i` to a NumPy scalar of the vector's type."""
+
+    def vector_remove(self, v: Data, i: int) -> None:
+        """Delete entry `i` if there is one."""
+
+    def vector_clear(self, v: Data) -> None:
+        """Delete all entries."""
+
+    def vector_resize(self, v: Data, size: int) -> None:
+        """Change the size; entries beyond it are deleted."""
+
+    def vector_isequal(self, u: Data, v: Data) -> bool:
+        """Whether two vectors of one size have the same entries with equal values."""
+
+    # ----------------------------------------------------------------- objects: matrices
+    def matrix_from_coo(
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        dup_op: BinaryOp | None,
+    ) -> Data:
+        """Return a matrix of triplets; `values` is an array or one scalar.
+
+        Raises
+        ------
+        InvalidValue
+            If an entry is given twice and there is no `dup_op`.
+        """
+
+    def matrix_from_csc(
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
+    ) -> Data:
+        """Return a matrix of valid, sorted CSC arrays; `values` is an array or one scalar."""
+
+    def matrix_to_csc(self, A: Data) -> tuple[Array, Array, Array]:
+        """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
+
+    def matrix_dup(self, A: Data, dtype: DType) -> Data:
+        """Return a copy, cast to `dtype`."""
+
+    def matrix_nvals(self, A: Data) -> int:
+        """Return the number of entries."""
+
+    def matrix_get(self, A: Data, i: int, j: int) -> Any:
+        """Return entry (i, j) as a Python scalar, or None."""
+
+    def matrix_isequal(self, A: Data, B: Data) -> bool:
+        """Whether two matrices of one shape have the same entries with equal values."""
+
+    def matrix_transpose(self, A: Data) -> Data:
+        """Return ``A'``."""
+
+    def matrix_apply(self, A: Data, op: Operator, how: Applied) -> Data:
+        """Return ``f(A)``, entry by entry."""
+
+    def matrix_select(self, A: Data, op: IndexUnaryOp, thunk: Any) -> Data:
+        """Return the entries that `op` keeps; `thunk` is a NumPy scalar of its domain."""
+
+    def matrix_from_diag(self, v: Data, k: int) -> Data:
+        """Return the square matrix with `v` on diagonal `k`."""
+
+    def matrix_diag(self, A: Data, k: int) -> Data:
+        """Return diagonal `k` as a vector."""
+
+    def matrix_is_symmetric(self, A: Data) -> bool:
+        """Whether ``A' == A``, entries and values; a backend remembers the answer."""
+
+    def matrix_reduce(self, A: Data, monoid: Monoid) -> Any:
+        """Return the sum of all entries as a Python scalar, or None if there are none."""
+
+    # --------------------------------------------------------- operations: write a vector
+    def mxv(self, w: Data, desc: Descriptor, A: Data, u: Data, how: Product) -> None:
+        """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
+
+    def ewise_add(self, w: Data, desc: Descriptor, u: Data, v: Data, op: BinaryOp) -> None:
+        """``w<m> = u (+) v``: on the union, an entry of one side alone as it is."""
+
+    def ewise_mult(self, w: Data, desc: Descriptor, u: Data, v: Data, op: BinaryOp) -> None:
+        """``w<m> = u (x) v``: on the intersection."""
+
+    def ewise_union(
+        self,
+        w: Data,
+        desc: Descriptor,
+        u: Data,
+        v: Data,
+        op: BinaryOp,
+        defaults: tuple[Any, Any],
+    ) -> None:
+        """``w<m> = u (+) v``: on the union, a default standing for the missing side."""
+
+    def apply(self, w: Data, desc: Descriptor, u: Data, op: Operator, how: Applied) -> None:
+        """``w<m> = f(u)``, entry by entry."""
+
+    def select(self, w: Data, desc: Descriptor, u: Data, op: IndexUnaryOp, thunk: Any) -> None:
+        """``w<m> = u<f(u, index, thunk)>``: the entries that `op` keeps."""
+
+    def assign_scalar(self, w: Data, desc: Descriptor, value: Any, indices: Array | None) -> None:
+        """``w<m>(I) = value``, a NumPy scalar; None means all indices."""
+
+    def assign(self, w: Data, desc: Descriptor, u: Data, indices: Array | None) -> None:
+        """``w<m>(I) = u``; `indices` are distinct, None means all."""
+
+    def extract(self, w: Data, desc: Descriptor, u: Data, indices: Array | None) -> None:
+        """``w<m> = u(I)``; None means all indices."""
+
+    def extract_column(self, w: Data, desc: Descriptor, A: Data, j: int, transpose: bool) -> None:
+        """``w<m> = A(:, j)``, or ``A(j, :)'`` if `transpose`."""
+
+    def reduce_vector(
+        self, w: Data, desc: Descriptor, A: Data, monoid: Monoid, transpose: bool
+    ) -> None:
+        """``w<m>[i] = (+)_j A[i, j]``, or over the columns of ``A'`` if `transpose`."""
+
+    def reduce(self, u: Data, monoid: Monoid) -> Any:
+        """Return the sum of all entries as a Python scalar, or None if there are none."""

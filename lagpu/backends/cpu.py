@@ -1,0 +1,508 @@
+"""The cpu backend: each operation is one GraphBLAS C call through python-graphblas; the oracle.
+
+Objects, operators and user-defined functions are python-graphblas'. The calls go straight to the
+C library it carries, because its own checks and dispatch, which lagpu's front end has already
+made, take four times as long as a BFS level on a road network (docs/design/cpu.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.base import Applied, Descriptor, Measured, Product
+from lagpu.dtypes import INT64, DType
+from lagpu.errors import BackendMismatch, BackendUnavailable, InvalidValue, LagpuError, OutOfMemory
+from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
+
+try:
+    import graphblas as gb
+    from suitesparse_graphblas import ffi, lib
+except ImportError as error:
+    raise BackendUnavailable(
+        f"cpu: {error}. Install it with: pip install python-graphblas"
+    ) from error
+
+__all__ = ["CpuBackend", "make"]
+
+Array = np.ndarray[Any, Any]
+NULL = ffi.NULL
+
+
+class GraphBLASError(LagpuError, RuntimeError):
+    """The C library refused a call that the front end had checked: a bug worth reporting."""
+
+
+class Box:
+    """A python-graphblas object with its C handle at hand.
+
+    Attributes
+    ----------
+    gb : graphblas.Vector or graphblas.Matrix
+        The object, which owns the handle.
+    handle : cffi pointer
+        ``GrB_Vector`` or ``GrB_Matrix``.
+    dtype : DType
+        Type of the values.
+    symmetric : bool or None
+        For a matrix: whether it equals its transpose, once known.
+    """
+
+    __slots__ = ("dtype", "gb", "handle", "symmetric")
+
+    def __init__(self, obj: Any, dtype: DType) -> None:
+        self.gb = obj
+        self.handle = obj.gb_obj[0]
+        self.dtype = dtype
+        self.symmetric: bool | None = None
+
+
+# ------------------------------------------------------------------------------ C operators
+
+
+@functools.cache
+def _function(name: str, dtype: DType) -> Any:
+    """Return the C function ``GrB_<name>_<type>``."""
+    return getattr(lib, f"GrB_{name}_{dtype.name}")
+
+
+@functools.cache
+def _descriptor(replace: bool, structure: bool, complement: bool, transpose: str) -> Any:
+    """Return the predefined descriptor; `transpose` is ``""``, ``"T0"`` or ``"T1"``."""
+    name = "R" * replace + "S" * structure + "C" * complement + transpose
+    return getattr(lib, f"GrB_DESC_{name}") if name else NULL
+
+
+def _typed(function: Any, result: DType, arity: int) -> Any:
+    """Return a user's function compiled to return exactly `result`."""
+    import numba
+
+    inner, cast = numba.njit(function), result.numpy.type
+    if arity == 1:
+        return lambda x: cast(inner(x))
+    if arity == 2:
+        return lambda x, y: cast(inner(x, y))
+    return lambda x, i, j, y: cast(inner(x, i, j, y))
+
+
+@functools.cache
+def _operator(op: Operator, domain: DType) -> Any:
+    """Return python-graphblas' typed operator."""
+    kinds: dict[type[Operator], tuple[Any, int]] = {
+        UnaryOp: (gb.unary, 1),
+        BinaryOp: (gb.binary, 2),
+        IndexUnaryOp: (gb.indexunary, 4),
+    }
+    module, arity = kinds[type(op)]
+    if op.body:
+        found = module.register_anonymous(_typed(op.numpy, op.result(domain), arity), op.name)
+    elif isinstance(op, BinaryOp) and op.positional:
+        return getattr(module.ss, op.name)["INT64"]
+    elif isinstance(op, IndexUnaryOp) and not op.uses_value:
+        return getattr(module, op.name)["INT64"]
+    else:
+        found = getattr(module, op.name)
+    return found[domain.name]
+
+
+@functools.cache
+def _binary(op: BinaryOp, left: DType, right: DType) -> Any:
+    """Return the C operator for operands of these types."""
+    return _operator(op, op.types(left, right)[0]).gb_obj
+
+
+@functools.cache
+def _monoid_of(monoid: Monoid) -> Any:
+    """Return python-graphblas' monoid, untyped, of a user's operator."""
+    operator = gb.binary.register_anonymous(monoid.op.numpy, monoid.name)
+    return gb.monoid.register_anonymous(operator, monoid.identity(INT64).item())
+
+
+@functools.cache
+def _monoid(monoid: Monoid, dtype: DType) -> Any:
+    """Return python-graphblas' typed monoid."""
+    domain = monoid.types(dtype)[0]
+    if monoid.op.body:
+        operator = gb.binary.register_anonymous(_typed(monoid.op.numpy, domain, 2), monoid.name)
+        identity = monoid.identity(domain).item()
+        return gb.monoid.register_anonymous(operator, identity)[domain.name]
+    return getattr(gb.monoid, monoid.name)[domain.name]
+
+
+@functools.cache
+def _semiring(semiring: Semiring, domain: DType) -> Any:
+    """Return the C semiring whose multiplication works on `domain`."""
+    multiply = semiring.multiply
+    if not multiply.body and not semiring.monoid.op.body:
+        module = gb.semiring.ss if multiply.positional else gb.semiring
+        name = "INT64" if multiply.positional else domain.name
+        found = getattr(module, semiring.name, None)
+        if found is not None and name in found.types:
+            return found[name].gb_obj
+    handle = ffi.new("GrB_Semiring*")
+    result = semiring.monoid.types(multiply.result(domain))[1]
+    _check(
+        lib.GrB_Semiring_new(
+            handle,
+            _monoid(semiring.monoid, result).gb_obj,
+            _operator(multiply, domain).gb_obj,
+        ),
+        f"semiring {semiring.name}",
+    )
+    _keep_alive.append(handle)
+    return handle[0]
+
+
+_keep_alive: list[Any] = []
+
+
+def _check(info: int, what: str) -> None:
+    """Turn a GraphBLAS status into an error."""
+    if info == lib.GrB_OUT_OF_MEMORY:
+        raise OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
+    if info < 0:
+        raise GraphBLASError(f"{what}: GraphBLAS status {info}.")
+
+
+def _pointer(indices: Array | None, size: int) -> tuple[Any, int, Any]:
+    """Return (C pointer, length, owner) of an index list; None means all."""
+    if indices is None:
+        return lib.GrB_ALL, size, None
+    owner = np.ascontiguousarray(indices, np.uint64)
+    return ffi.cast("GrB_Index*", ffi.from_buffer(owner)), len(owner), owner
+
+
+def _host(array: Any) -> Any:
+    """Return a NumPy array; a device array does not move by itself."""
+    if hasattr(array, "__cuda_array_interface__"):
+        raise BackendMismatch("cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy.")
+    return array
+
+
+class CpuBackend:
+    """python-graphblas: the oracle, and the default where there is no GPU."""
+
+    name = "cpu"
+
+    def measure(self, method: str, w: Box, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
+        """Run one operation to its end, and time it."""
+        edges = self._edges(*args) if method == "mxv" else None
+        start = time.perf_counter()
+        getattr(self, method)(w, desc, *args)
+        lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE)
+        ms = (time.perf_counter() - start) * 1e3
+        if method != "mxv":
+            return Measured(ms)
+        return Measured(ms, "", "SuiteSparse", "SuiteSparse chooses inside", edges)
+
+    def _edges(self, A: Box, u: Box, how: Product) -> int:
+        """Count the matrix entries that meet an entry of the vector."""
+        degrees = A.gb.reduce_rowwise("count") if how.transpose else A.gb.reduce_columnwise("count")
+        met = degrees.new().ewise_mult(u.gb, gb.binary.first["INT64"]).new()
+        return int(met.reduce("plus").new().value or 0)
+
+    # ------------------------------------------------------------------ objects: vectors
+    def vector(self, dtype: DType, size: int) -> Box:
+        """See `Backend`."""
+        return Box(gb.Vector(dtype.name, size), dtype)
+
+    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Box:
+        """See `Backend`."""
+        if np.ndim(values) == 0:
+            values = dtype.numpy.type(values).item()
+        return Box(gb.Vector.from_coo(_host(indices), _host(values), dtype.name, size=size), dtype)
+
+    def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
+        """See `Backend`."""
+        indices, values = v.gb.to_coo()
+        return indices.astype(np.int64, copy=False), values
+
+    def vector_dup(self, v: Box, dtype: DType) -> Box:
+        """See `Backend`."""
+        return Box(v.gb.dup(dtype.name), dtype)
+
+    def vector_nvals(self, v: Box) -> int:
+        """See `Backend`."""
+        lib.GrB_Vector_nvals(_COUNT, v.handle)
+        return int(_COUNT[0])
+
+    def vector_get(self, v: Box, i: int) -> Any:
+        """See `Backend`."""
+        return v.gb[i].new().value
+
+    def vector_set(self, v: Box, i: int, value: Any) -> None:
+        """See `Backend`."""
+        _check(_function("Vector_setElement", v.dtype)(v.handle, value.item(), i), "setElement")
+
+    def vector_remove(self, v: Box, i: int) -> None:
+        """See `Backend`."""
+        _check(lib.GrB_Vector_removeElement(v.handle, i), "removeElement")
+
+    def vector_clear(self, v: Box) -> None:
+        """See `Backend`."""
+        v.gb.clear()
+
+    def vector_resize(self, v: Box, size: int) -> None:
+        """See `Backend`."""
+        v.gb.resize(size)
+
+    def vector_isequal(self, u: Box, v: Box) -> bool:
+        """See `Backend`."""
+        return bool(u.gb.isequal(v.gb))
+
+    # ----------------------------------------------------------------- objects: matrices
+    def matrix_from_coo(
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        dup_op: BinaryOp | None,
+    ) -> Box:
+        """See `Backend`."""
+        if np.ndim(values) == 0:  # GraphBLAS takes no dup_op beside a scalar
+            values = np.broadcast_to(dtype.numpy.type(values), len(rows))
+        dup = None if dup_op is None else _operator(dup_op, dup_op.types(dtype)[0])
+        try:
+            A = gb.Matrix.from_coo(
+                _host(rows), _host(cols), _host(values), dtype.name,
+                nrows=shape[0], ncols=shape[1], dup_op=dup,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InvalidValue(
+                "from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus."
+            ) from error
+        return Box(A, dtype)
+
+    def matrix_from_csc(
+        self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
+    ) -> Box:
+        """See `Backend`."""
+        if np.ndim(values) == 0:
+            values = dtype.numpy.type(values).item()
+        A = gb.Matrix.from_csc(
+            _host(col_ptr), _host(row_idx), _host(values), dtype.name, nrows=shape[0]
+        )
+        A.ss.config["format"] = "by_row"  # the form in which a sparse frontier pushes
+        return Box(A, dtype)
+
+    def matrix_to_csc(self, A: Box) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        ptr, idx, values = A.gb.to_csc()
+        return ptr.astype(np.int64, copy=False), idx.astype(np.int64, copy=False), values
+
+    def matrix_dup(self, A: Box, dtype: DType) -> Box:
+        """See `Backend`."""
+        return Box(A.gb.dup(dtype.name), dtype)
+
+    def matrix_nvals(self, A: Box) -> int:
+        """See `Backend`."""
+        return int(A.gb.nvals)
+
+    def matrix_get(self, A: Box, i: int, j: int) -> Any:
+        """See `Backend`."""
+        return A.gb[i, j].new().value
+
+    def matrix_isequal(self, A: Box, B: Box) -> bool:
+        """See `Backend`."""
+        return bool(A.gb.isequal(B.gb))
+
+    def matrix_transpose(self, A: Box) -> Box:
+        """See `Backend`."""
+        return Box(A.gb.T.new(), A.dtype)
+
+    def matrix_apply(self, A: Box, op: Operator, how: Applied) -> Box:
+        """See `Backend`."""
+        C = gb.Matrix(how.result.name, A.gb.nrows, A.gb.ncols)
+        out = Box(C, how.result)
+        self._apply("Matrix", out, NULL, NULL, NULL, A, op, how)
+        return out
+
+    def matrix_select(self, A: Box, op: IndexUnaryOp, thunk: Any) -> Box:
+        """See `Backend`."""
+        out = Box(gb.Matrix(A.dtype.name, A.gb.nrows, A.gb.ncols), A.dtype)
+        self._select("Matrix", out, NULL, NULL, NULL, A, op, thunk)
+        return out
+
+    def matrix_from_diag(self, v: Box, k: int) -> Box:
+        """See `Backend`."""
+        return Box(v.gb.diag(k), v.dtype)
+
+    def matrix_diag(self, A: Box, k: int) -> Box:
+        """See `Backend`."""
+        return Box(A.gb.diag(k), A.dtype)
+
+    def matrix_is_symmetric(self, A: Box) -> bool:
+        """See `Backend`."""
+        if A.symmetric is None:
+            A.symmetric = bool(A.gb.isequal(A.gb.T.new()))
+        return A.symmetric
+
+    def matrix_reduce(self, A: Box, monoid: Monoid) -> Any:
+        """See `Backend`."""
+        return self._reduce("Matrix", A, monoid) if A.gb.nvals else None
+
+    # --------------------------------------------------------- operations: write a vector
+    def mxv(self, w: Box, desc: Descriptor, A: Box, u: Box, how: Product) -> None:
+        """See `Backend`."""
+        mask, structure, complement, accum, replace = desc
+        semiring = _semiring(how.semiring, how.domain)
+        target = NULL if mask is None else mask.handle
+        plus = NULL if accum is None else _binary(accum, w.dtype, how.result)
+        if how.flip:
+            d = _descriptor(replace, structure, complement, "" if how.transpose else "T1")
+            info = lib.GrB_vxm(w.handle, target, plus, semiring, u.handle, A.handle, d)
+        else:
+            d = _descriptor(replace, structure, complement, "T0" if how.transpose else "")
+            info = lib.GrB_mxv(w.handle, target, plus, semiring, A.handle, u.handle, d)
+        if info:
+            _check(info, "mxv")
+
+    def ewise_add(self, w: Box, desc: Descriptor, u: Box, v: Box, op: BinaryOp) -> None:
+        """See `Backend`."""
+        self._ewise(lib.GrB_Vector_eWiseAdd_BinaryOp, w, desc, u, v, op)
+
+    def ewise_mult(self, w: Box, desc: Descriptor, u: Box, v: Box, op: BinaryOp) -> None:
+        """See `Backend`."""
+        self._ewise(lib.GrB_Vector_eWiseMult_BinaryOp, w, desc, u, v, op)
+
+    def _ewise(self, call: Any, w: Box, desc: Descriptor, u: Box, v: Box, op: BinaryOp) -> None:
+        mask, accum, d = self._how(w, desc, op.types(u.dtype, v.dtype)[1])
+        operator = _binary(op, u.dtype, v.dtype)
+        _check(call(w.handle, mask, accum, operator, u.handle, v.handle, d), "ewise")
+
+    def ewise_union(
+        self,
+        w: Box,
+        desc: Descriptor,
+        u: Box,
+        v: Box,
+        op: BinaryOp,
+        defaults: tuple[Any, Any],
+    ) -> None:
+        """See `Backend`."""
+        domain, result = op.types(u.dtype, v.dtype)
+        mask, accum, d = self._how(w, desc, result)
+        left, right = (gb.Scalar.from_value(x.item(), domain.name) for x in defaults)
+        info = lib.GxB_Vector_eWiseUnion(
+            w.handle, mask, accum, _operator(op, domain).gb_obj,
+            u.handle, left.gb_obj[0], v.handle, right.gb_obj[0], d,
+        )  # fmt: skip
+        _check(info, "ewise_union")
+
+    def apply(self, w: Box, desc: Descriptor, u: Box, op: Operator, how: Applied) -> None:
+        """See `Backend`."""
+        mask, accum, d = self._how(w, desc, how.result)
+        self._apply("Vector", w, mask, accum, d, u, op, how)
+
+    def _apply(
+        self, kind: str, w: Box, mask: Any, accum: Any, d: Any, u: Box, op: Operator, how: Applied
+    ) -> None:
+        operator = _operator(op, how.domain).gb_obj
+        if isinstance(op, UnaryOp):
+            info = getattr(lib, f"GrB_{kind}_apply")(w.handle, mask, accum, operator, u.handle, d)
+        elif how.left is not None:
+            call = _function(f"{kind}_apply_BinaryOp1st", how.domain)
+            info = call(w.handle, mask, accum, operator, how.left.item(), u.handle, d)
+        else:
+            name = "BinaryOp2nd" if isinstance(op, BinaryOp) else "IndexOp"
+            call = _function(f"{kind}_apply_{name}", how.domain)
+            info = call(w.handle, mask, accum, operator, u.handle, how.right.item(), d)
+        _check(info, "apply")
+
+    def select(self, w: Box, desc: Descriptor, u: Box, op: IndexUnaryOp, thunk: Any) -> None:
+        """See `Backend`."""
+        mask, accum, d = self._how(w, desc, u.dtype)
+        self._select("Vector", w, mask, accum, d, u, op, thunk)
+
+    def _select(
+        self, kind: str, w: Box, mask: Any, accum: Any, d: Any, u: Box, op: IndexUnaryOp, thunk: Any
+    ) -> None:
+        domain = _dtype_of(thunk)
+        operator = _operator(op, domain).gb_obj
+        call = _function(f"{kind}_select", domain)
+        _check(call(w.handle, mask, accum, operator, u.handle, thunk.item(), d), "select")
+
+    def assign_scalar(self, w: Box, desc: Descriptor, value: Any, indices: Array | None) -> None:
+        """See `Backend`."""
+        mask, accum, d = self._how(w, desc, w.dtype)
+        where, count, _owner = _pointer(indices, w.gb.size)
+        call = _function("Vector_assign", w.dtype)
+        _check(call(w.handle, mask, accum, value.item(), where, count, d), "assign")
+
+    def assign(self, w: Box, desc: Descriptor, u: Box, indices: Array | None) -> None:
+        """See `Backend`."""
+        mask, accum, d = self._how(w, desc, u.dtype)
+        where, count, _owner = _pointer(indices, w.gb.size)
+        _check(lib.GrB_Vector_assign(w.handle, mask, accum, u.handle, where, count, d), "assign")
+
+    def extract(self, w: Box, desc: Descriptor, u: Box, indices: Array | None) -> None:
+        """See `Backend`."""
+        mask, accum, d = self._how(w, desc, u.dtype)
+        where, count, _owner = _pointer(indices, u.gb.size)
+        _check(lib.GrB_Vector_extract(w.handle, mask, accum, u.handle, where, count, d), "extract")
+
+    def extract_column(self, w: Box, desc: Descriptor, A: Box, j: int, transpose: bool) -> None:
+        """See `Backend`."""
+        mask, accum, d = self._how(w, desc, A.dtype, "T0" if transpose else "")
+        size = A.gb.ncols if transpose else A.gb.nrows
+        info = lib.GrB_Col_extract(w.handle, mask, accum, A.handle, lib.GrB_ALL, size, j, d)
+        _check(info, "extract")
+
+    def reduce_vector(
+        self, w: Box, desc: Descriptor, A: Box, monoid: Monoid, transpose: bool
+    ) -> None:
+        """See `Backend`."""
+        mask, accum, d = self._how(w, desc, monoid.types(A.dtype)[1], "T0" if transpose else "")
+        operator = _monoid(monoid, A.dtype).gb_obj
+        info = lib.GrB_Matrix_reduce_Monoid(w.handle, mask, accum, operator, A.handle, d)
+        _check(info, "reduce")
+
+    def reduce(self, u: Box, monoid: Monoid) -> Any:
+        """See `Backend`."""
+        return self._reduce("Vector", u, monoid) if self.vector_nvals(u) else None
+
+    def _reduce(self, kind: str, u: Box, monoid: Monoid) -> Any:
+        result = monoid.types(u.dtype)[1]
+        value = ffi.new(f"{_C_NAMES[result.name]}*")
+        call = _function(f"{kind}_reduce", result)
+        _check(call(value, NULL, _monoid(monoid, u.dtype).gb_obj, u.handle, NULL), "reduce")
+        return value[0]
+
+    def _how(
+        self, w: Box, desc: Descriptor, result: DType, transpose: str = ""
+    ) -> tuple[Any, Any, Any]:
+        """Return (mask, accumulator, descriptor) as C handles."""
+        mask, structure, complement, accum, replace = desc
+        return (
+            NULL if mask is None else mask.handle,
+            NULL if accum is None else _binary(accum, w.dtype, result),
+            _descriptor(replace, structure, complement, transpose),
+        )
+
+
+_COUNT = ffi.new("GrB_Index*")
+_C_NAMES = {
+    "BOOL": "bool",
+    "INT32": "int32_t",
+    "INT64": "int64_t",
+    "UINT32": "uint32_t",
+    "UINT64": "uint64_t",
+    "FP32": "float",
+    "FP64": "double",
+}
+
+
+def _dtype_of(number: Any) -> DType:
+    from lagpu.dtypes import lookup
+
+    return lookup(number.dtype)
+
+
+def make() -> CpuBackend:
+    """Return the cpu backend."""
+    return CpuBackend()

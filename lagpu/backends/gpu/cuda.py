@@ -1,0 +1,196 @@
+"""The CUDA device: CuPy arrays, kernels compiled by NVRTC, launches on CuPy's current stream."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.device import Timer, bind, check_block, check_free
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.errors import BackendUnavailable, KernelCompileError, KernelLaunchError
+
+__all__ = ["CudaDevice"]
+
+_REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
+_WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
+_NULL = np.uint64(0)
+
+
+class CudaDevice:
+    """One GPU; it becomes the calling thread's current device.
+
+    Parameters
+    ----------
+    index : int, default 0
+        Which GPU.
+
+    Raises
+    ------
+    BackendUnavailable
+        When CuPy, the driver or the device is missing.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        self.xp: Any = _import_cupy()
+        self.name = f"cuda:{index}"
+        self._device = _open_device(self.xp, index)
+        attributes = self._device.attributes
+        self._processors = int(attributes["MultiProcessorCount"])
+        self._resident = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
+        self._functions: dict[tuple[Kernel, bool], Any] = {}
+        self._cooperative_blocks: dict[tuple[Kernel, int], int] = {}
+        self._pinned = self.xp.cuda.alloc_pinned_memory(8)
+        self._reading = threading.Lock()  # there is one pinned word
+
+    def launch(
+        self,
+        kernel: Kernel,
+        threads: int,
+        *args: Any,
+        block: int = 256,
+        cooperative: bool = False,
+    ) -> None:
+        """Run a kernel on the current stream; see `Device.launch`."""
+        check_block(kernel, block)
+        bound = bind(kernel, args, self.xp.ndarray)
+        values = tuple([_NULL if value is None else value for value in bound])
+        function = self._function(kernel, cooperative)
+        if cooperative:
+            most = self.max_cooperative_blocks(kernel, block)
+        else:
+            most = _WAVES * self._resident // block
+        grid = min(max(1, -(-threads // block)), most)
+        try:
+            function((grid,), (block,), values, enable_cooperative_groups=cooperative)
+        except self.xp.cuda.driver.CUDADriverError as error:
+            raise KernelLaunchError(f"{kernel!r}: {error}.") from error
+
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256) -> int:
+        """Return how many blocks of `kernel` fit on the GPU at once."""
+        known = self._cooperative_blocks.get((kernel, block))
+        if known is None:
+            check_block(kernel, block)
+            count = self.xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
+            function = self._function(kernel, cooperative=True)
+            known = int(count(function.ptr, block, 0)) * self._processors
+            self._cooperative_blocks[kernel, block] = known
+        return known
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a contiguous copy on the GPU."""
+        return self.xp.array(array, order="C")
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        """Return a copy on the host; waits for the current stream."""
+        copy: np.ndarray[Any, Any] = self.xp.asnumpy(array)
+        return copy
+
+    def read(self, array: Any) -> bool | int | float:
+        """Return the one element of `array`, by way of pinned memory: the quickest way there is."""
+        if array.size != 1:
+            raise KernelLaunchError(f"read: {array.size} elements != 1. Use to_host.")
+        stream = self.xp.cuda.get_current_stream()
+        with self._reading:
+            array.data.copy_to_host_async(self._pinned.ptr, array.nbytes, stream)
+            stream.synchronize()
+            value: bool | int | float = np.frombuffer(self._pinned, array.dtype, 1)[0].item()
+        return value
+
+    def synchronize(self) -> None:
+        """Wait for the current stream."""
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def free_bytes(self) -> int:
+        """Return what the driver has free and what CuPy's pool holds unused."""
+        free, _ = self._device.mem_info
+        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+    def total_bytes(self) -> int:
+        """Return the GPU's memory."""
+        return int(self._device.mem_info[1])
+
+    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
+        """Raise OutOfMemory unless `nbytes` are free."""
+        check_free(self, nbytes, what, remedy)
+
+    def timer(self) -> Timer:
+        """Return a context manager that measures by events on the current stream."""
+        return _EventTimer(self.xp)
+
+    def describe(self) -> dict[str, str]:
+        """Return the names and versions a report needs."""
+        cuda = self.xp.cuda
+        properties = cuda.runtime.getDeviceProperties(self._device.id)
+        return {
+            "device": properties["name"].decode(),
+            "compute capability": f"{properties['major']}.{properties['minor']}",
+            "processors": str(self._processors),
+            "driver": _version(cuda.runtime.driverGetVersion()),
+            "runtime": _version(cuda.runtime.runtimeGetVersion()),
+            "nvrtc": ".".join(map(str, cuda.nvrtc.getVersion())),
+            "cupy": self.xp.__version__,
+            "numpy": np.__version__,
+        }
+
+    def _function(self, kernel: Kernel, cooperative: bool) -> Any:
+        known = self._functions.get((kernel, cooperative))
+        if known is None:
+            known = self._functions[kernel, cooperative] = self._compile(kernel, cooperative)
+        return known
+
+    def _compile(self, kernel: Kernel, cooperative: bool) -> Any:
+        # RawModule fixes at compile time whether its kernels are launched cooperatively.
+        module = self.xp.RawModule(
+            code=kernel.source, options=kernel.flags, enable_cooperative_groups=cooperative
+        )
+        try:
+            # The function under the RawKernel: launching it is a microsecond quicker.
+            return module.get_function(kernel.name).kernel
+        except self.xp.cuda.compiler.CompileException as error:
+            raise KernelCompileError(
+                f"{kernel!r}: does not compile. The log says:\n{error.get_message()}"
+            ) from error
+
+
+class _EventTimer:
+    def __init__(self, cupy: Any) -> None:
+        self._cuda = cupy.cuda
+        self._begin, self._end = cupy.cuda.Event(), cupy.cuda.Event()
+
+    def __enter__(self) -> _EventTimer:
+        self._begin.record()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._end.record()
+
+    @property
+    def elapsed_ms(self) -> float:
+        self._end.synchronize()
+        return float(self._cuda.get_elapsed_time(self._begin, self._end))
+
+
+def _import_cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise BackendUnavailable(f"gpu: CuPy is missing ({error}). {_REMEDY}") from error
+    return cupy
+
+
+def _open_device(cupy: Any, index: int) -> Any:
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise BackendUnavailable(f"gpu: no device ({error}). {_REMEDY}") from error
+    if not 0 <= index < count:
+        raise BackendUnavailable(f"gpu: device {index} is not among {count}. {_REMEDY}")
+    device = cupy.cuda.Device(index)
+    device.use()
+    return device
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"

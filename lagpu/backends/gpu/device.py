@@ -1,0 +1,242 @@
+"""The device layer: what the gpu backend asks of a CUDA device or of its simulation.
+
+Two devices implement the protocol: `lagpu.backends.gpu.cuda.CudaDevice` (CuPy) and
+`lagpu.backends.gpu.sim.SimDevice` (NumPy and a C++ compiler). Both run the same kernels; arrays are
+those of `Device.xp`, launches are asynchronous on CUDA and ordered on the current stream.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, Protocol
+
+import numpy as np
+
+from lagpu.backends.gpu.kernels import Kernel, Param
+from lagpu.errors import KernelLaunchError, OutOfMemory
+
+__all__ = ["Device", "Timer", "bind", "check_block", "check_free", "format_bytes"]
+
+Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+Scalar = bool | int | float | np.generic
+
+
+class Timer(Protocol):
+    """Device work timed between entering and leaving a ``with`` block."""
+
+    def __enter__(self) -> Timer: ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds of device work; reading it waits for that work."""
+
+
+class Device(Protocol):
+    """One device: memory, arrays and kernel launches."""
+
+    @property
+    def name(self) -> str:
+        """``"cuda:0"`` or ``"sim"``."""
+
+    @property
+    def xp(self) -> Any:
+        """The array library, ``cupy`` or ``numpy``: allocation and plumbing only."""
+
+    def launch(
+        self,
+        kernel: Kernel,
+        threads: int,
+        *args: Array | Scalar | None,
+        block: int = 256,
+        cooperative: bool = False,
+    ) -> None:
+        """Run a kernel on a one-dimensional grid of at least one block.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Compiled on its first launch.
+        threads : int
+            Work items. The grid has ``ceil(threads / block)`` blocks, but never more than keep the
+            device busy: kernels stride over the grid.
+        *args
+            One a parameter: a contiguous device array of the declared type or None (a null
+            pointer), a Python or NumPy scalar where the kernel takes a value.
+        block : int, default 256
+            Threads a block, a multiple of 32 up to 1024.
+        cooperative : bool, default False
+            Whether all blocks must be resident at once, as ``grid_sync`` needs.
+
+        Raises
+        ------
+        KernelLaunchError
+            When an argument does not fit its parameter, which the message names.
+        KernelCompileError
+            When the kernel does not compile.
+        """
+
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256) -> int:
+        """Return how many blocks of `kernel` a cooperative launch can have."""
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return a contiguous copy on the device."""
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return a copy on the host; waits for the work before it."""
+
+    def read(self, array: Array) -> bool | int | float:
+        """Return the one element of `array` as a Python scalar; waits for the work before it."""
+
+    def synchronize(self) -> None:
+        """Wait for the work of the current stream."""
+
+    def free_bytes(self) -> int:
+        """Return the bytes that can still be allocated."""
+
+    def total_bytes(self) -> int:
+        """Return the bytes of memory the device has."""
+
+    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
+        """Raise OutOfMemory unless `nbytes` are free; call it before allocating.
+
+        Parameters
+        ----------
+        nbytes : int
+            What will be allocated at the same time.
+        what : str
+            Who asks, as the message begins: ``"bfs"``.
+        remedy : str, optional
+            A sentence that says what to do instead.
+        """
+
+    def timer(self) -> Timer:
+        """Return a context manager that measures device work without waiting for it.
+
+        Examples
+        --------
+        >>> with device.timer() as timer:  # doctest: +SKIP
+        ...     device.launch(...)
+        >>> timer.elapsed_ms  # doctest: +SKIP
+        0.15
+        """
+
+    def describe(self) -> dict[str, str]:
+        """Return the names and versions that a measurement or a bug report needs."""
+
+
+def check_block(kernel: Kernel, block: int) -> None:
+    """Check the size of a block: whole warps, at most 1024 threads."""
+    if block % 32 or not 32 <= block <= 1024:
+        raise KernelLaunchError(
+            f"{kernel.name}: {block} threads a block. Use a multiple of 32 from 32 to 1024."
+        )
+
+
+def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
+    """Check arguments against a kernel's signature and give scalars their exact width.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Whose signature must be met.
+    args : tuple
+        As given to `Device.launch`.
+    ndarray : type
+        The array type of the device.
+
+    Returns
+    -------
+    list
+        Arrays as they are, None for a null pointer, NumPy scalars of the declared type.
+
+    Raises
+    ------
+    KernelLaunchError
+        At the first argument that does not fit; the message names the parameter.
+    """
+    if len(args) != len(kernel.params):
+        raise KernelLaunchError(
+            f"{kernel.name}: {len(args)} arguments != {len(kernel.params)} parameters. "
+            f"It takes ({', '.join(map(str, kernel.params))})."
+        )
+    bound = []
+    for param, arg in zip(kernel.params, args, strict=True):
+        if not param.pointer:
+            arg = _exact_scalar(kernel, param, arg)
+        elif arg is not None:
+            # Launches are counted in microseconds: what fits is let through without a call.
+            fits = isinstance(arg, ndarray) and arg.dtype == param.dtype and arg.flags.c_contiguous
+            if not fits:
+                raise _misfit(kernel, param, _why_no_fit(param, arg, ndarray))
+        bound.append(arg)
+    return bound
+
+
+def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:
+    if not isinstance(array, ndarray):
+        return f"{type(array).__name__} is no {ndarray.__module__} array"
+    if array.dtype != param.dtype:
+        return f"dtype {array.dtype} != {param.dtype}"
+    return "the array is not contiguous"
+
+
+def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
+    """Convert to the declared type, refusing what would change the value."""
+    dtype = param.dtype
+    kind = dtype.kind
+    try:
+        if kind == "f":
+            return _to_float(value, dtype)
+        if kind == "b":
+            return _to_bool(value)
+        return dtype.type(operator.index(value))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _misfit(kernel, param, f"{value!r} is no {dtype}") from error
+
+
+def _to_float(value: Any, dtype: np.dtype[Any]) -> np.generic:
+    wide = float(value)
+    if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
+        raise OverflowError
+    narrow: np.generic = dtype.type(wide)
+    return narrow
+
+
+def _to_bool(value: Any) -> np.generic:
+    if value not in (0, 1):
+        raise ValueError
+    return np.bool_(value)
+
+
+def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
+    return KernelLaunchError(f"{kernel.name}: parameter {param.name!r} ({param}): {fact}.")
+
+
+def check_free(device: Device, nbytes: int, what: str, remedy: str) -> None:
+    """Raise OutOfMemory when `device` has fewer than `nbytes` free; `Device.require` for all."""
+    free = device.free_bytes()
+    if nbytes > free:
+        remedy = remedy or "Use a smaller graph or a device with more memory."
+        raise OutOfMemory(
+            f"{what}: needs {format_bytes(nbytes)}, "
+            f"{format_bytes(free)} free on {device.name}. {remedy}"
+        )
+
+
+def format_bytes(nbytes: int) -> str:
+    """Return a size in decimal units, ``"12.4 GB"``.
+
+    Examples
+    --------
+    >>> format_bytes(12_400_000_000)
+    '12.4 GB'
+    """
+    size = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

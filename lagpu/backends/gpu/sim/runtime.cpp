@@ -1,0 +1,373 @@
+// The sim device: runs a kernel's threads as fibers on one operating system thread.
+//
+// Blocks run one after another in a shuffled order, or all together in a cooperative launch; so do
+// the warps of a block and the lanes of a warp. A fiber runs until it meets others at a warp,
+// block or grid operation, exits, or has spent its fuse of atomics. When none can go on although
+// some have not exited, they wait for what cannot come: a divergent barrier, told as an error.
+
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "chance.hpp"
+#include "context.hpp"
+#include "stacks.hpp"
+#include "state.hpp"
+
+namespace sim {
+namespace {
+
+typedef void (*Entry)(const void* args);
+
+// ---- one launch
+
+Sim state;
+Entry entry;
+const void* entry_args;
+std::vector<Block*> blocks;  // resident
+std::vector<Fiber> fibers;   // by block, warp slot, slot
+std::vector<Warp> warps;     // by block, warp slot
+bool cooperative;
+u32 exited_blocks, waiting_at_grid;
+u32 mean_fuse;
+void* main_context;
+char* message;
+u32 message_bytes;
+bool failed;
+
+void new_fuse() { state.fuse = mean_fuse ? 1 + random_below(2 * mean_fuse) : ~0u; }
+
+// ---- who runs next
+
+// The first set bit of a mask behind `slot`, round and round.
+u32 next_slot(u32 mask, u32 slot) {
+  const u32 turn = (slot + 1) % 32;
+  const u32 turned = turn ? mask >> turn | mask << (32 - turn) : mask;
+  return (u32(__builtin_ctz(turned)) + turn) % 32;
+}
+
+void make_ready(Warp* warp, u32 slots) {
+  warp->ready |= slots;
+  if (warp->ready) warp->block->ready_warps |= 1u << warp->slot;
+}
+
+void make_waiting(Fiber* fiber) {
+  Warp* const warp = fiber->warp;
+  warp->ready &= ~(1u << fiber->slot);
+  if (!warp->ready) warp->block->ready_warps &= ~(1u << warp->slot);
+}
+
+// The first ready fiber behind the given block, warp and lane, or null.
+Fiber* ready_behind(u32 place, u32 warp_slot, u32 slot) {
+  const u32 count = u32(blocks.size());
+  for (u32 step = 0; step < count; ++step) {
+    const Block* const block = blocks[(place + step) % count];
+    if (!block->ready_warps) continue;
+    const Warp* const warp = &block->warps[next_slot(block->ready_warps, warp_slot)];
+    return &warp->fibers[next_slot(warp->ready, slot)];
+  }
+  return nullptr;
+}
+
+// The warp's own lanes first, then the block's other warps, then other blocks.
+Fiber* pick(const Fiber* from) {
+  const Warp* const warp = from->warp;
+  if (warp->ready) return &warp->fibers[next_slot(warp->ready, from->slot)];
+  return ready_behind(from->block->place, warp->slot, from->slot);
+}
+
+void run_fibers();
+
+// Leave the current fiber; `next` null means that nobody can go on, which main looks into.
+void go_on_with(Fiber* next, void** here) {
+  state.current = next;
+  if (!next) return switch_context(here, main_context);
+  if (!next->stack) {
+    next->stack = take_stack();
+    next->context = new_context(next->stack, run_fibers);
+  }
+  switch_context(here, next->context);
+}
+
+void wait() {
+  Fiber* const self = state.current;
+  make_waiting(self);
+  go_on_with(pick(self), &self->context);
+}
+
+// For one that is not waiting: it may find itself.
+void give_way() {
+  new_fuse();
+  Fiber* const self = state.current;
+  Fiber* const next =
+      ready_behind(random_below(u32(blocks.size())), random_below(kWarp), random_below(kWarp));
+  if (next != self) go_on_with(next, &self->context);
+}
+
+// ---- errors
+
+const char* name_of(Wait wait) {
+  static const char* const names[] = {"nothing",    "warp_sync",    "a warp vote", "a warp shuffle",
+                                      "block_sync", "a block vote", "grid_sync"};
+  return names[u32(wait)];
+}
+
+// The fibers are left where they are: their stacks are simply used anew.
+[[noreturn]] void fail(const char* fact) {
+  Fiber* const at = state.current;
+  snprintf(message, message_bytes, "%s (block %u, thread %u)", fact, at->block->index, at->thread);
+  failed = true;
+  switch_context(&at->context, main_context);
+  __builtin_unreachable();
+}
+
+[[noreturn]] void fail_mixed(Wait ours, Wait theirs, const char* whose) {
+  char fact[128];
+  snprintf(fact, sizeof fact, "divergent barrier: a thread is at %s, others of its %s at %s",
+           name_of(ours), whose, name_of(theirs));
+  fail(fact);
+}
+
+void append(const char* format, u32 count, Wait wait) {
+  if (!count) return;
+  const size_t length = strlen(message);
+  snprintf(message + length, message_bytes - length, format, count, name_of(wait));
+}
+
+// Nobody can go on: say who waits where.
+void describe_deadlock() {
+  u32 at_warp = 0, at_block = 0, left = 0;
+  Wait warp_wait = Wait::none, block_wait = Wait::none;
+  for (const Warp& warp : warps) {
+    at_warp += u32(__builtin_popcount(warp.arrived));
+    if (warp.arrived) warp_wait = warp.wait;
+  }
+  for (const Block* block : blocks) {
+    left += block->live;
+    at_block += block->arrived;
+    if (block->arrived) block_wait = block->wait;
+  }
+  message[0] = 0;
+  append("divergent barrier: of %u threads left", left, Wait::none);
+  append(", %u wait at %s", at_warp, warp_wait);
+  append(", %u wait at %s", at_block, block_wait);
+  append(", %u wait at %s", waiting_at_grid, Wait::grid_sync);
+  append("; blocks that have exited: %u", exited_blocks, Wait::none);
+  failed = true;
+}
+
+// ---- meetings
+
+void release_warp(Warp* warp) {
+  make_ready(warp, warp->arrived);
+  warp->arrived = 0;
+  warp->phase ^= 1;
+  warp->exchange[warp->phase].votes = 0;
+  warp->exchange[warp->phase].present = 0;
+}
+
+const Exchange* meet_warp(Wait what, u64 value, bool vote) {
+  const Fiber* const self = state.current;
+  Warp* const warp = self->warp;
+  Exchange* const exchange = &warp->exchange[warp->phase];
+  if (!warp->arrived) warp->wait = what;
+  if (warp->wait != what) fail_mixed(what, warp->wait, "warp");
+  exchange->value[self->lane] = value;
+  exchange->votes |= u32(vote) << self->lane;
+  exchange->present |= 1u << self->lane;
+  warp->arrived |= 1u << self->slot;
+  if (warp->arrived == warp->live) {
+    release_warp(warp);
+  } else {
+    wait();
+  }
+  return exchange;
+}
+
+void release_all(Block* block) {
+  for (u32 slot = 0; slot < state.block_threads / kWarp; ++slot) {
+    make_ready(&block->warps[slot], block->warps[slot].live);
+  }
+}
+
+void release_block(Block* block) {
+  release_all(block);  // all that live were waiting here
+  block->arrived = 0;
+  block->phase ^= 1;
+  block->votes[block->phase] = 0;
+}
+
+u32 meet_block(Wait what, bool vote) {
+  Block* const block = state.current->block;
+  u32* const votes = &block->votes[block->phase];
+  if (!block->arrived) block->wait = what;
+  if (block->wait != what) fail_mixed(what, block->wait, "block");
+  *votes += vote;
+  block->arrived += 1;
+  if (block->arrived == block->live) {
+    release_block(block);
+  } else {
+    wait();
+  }
+  return *votes;
+}
+
+// A block that has exited never comes, on a GPU neither: then nobody is released.
+bool all_at_grid() {
+  u32 live = 0;
+  for (const Block* block : blocks) live += block->live;
+  return exited_blocks == 0 && waiting_at_grid == live;
+}
+
+void release_grid() {
+  waiting_at_grid = 0;
+  for (Block* block : blocks) release_all(block);
+}
+
+void meet_grid() {
+  if (!cooperative) fail("grid_sync in a launch that is not cooperative");
+  waiting_at_grid += 1;
+  if (all_at_grid()) {
+    release_grid();
+  } else {
+    wait();
+  }
+}
+
+// Those that wait do so for the threads that still live, and one less does.
+void exit_thread() {
+  Fiber* const self = state.current;
+  Warp* const warp = self->warp;
+  Block* const block = self->block;
+  make_waiting(self);
+  warp->live &= ~(1u << self->slot);
+  block->live -= 1;
+  if (warp->live && warp->arrived == warp->live) release_warp(warp);
+  if (block->live && block->arrived == block->live) release_block(block);
+  if (block->live == 0) exited_blocks += 1;
+  if (waiting_at_grid && all_at_grid()) release_grid();
+}
+
+// What runs on a stack. A thread that exits lends its stack to the next that has not begun, so
+// kernels without meetings need only one, and that stays in the cache.
+void run_fibers() {
+  for (;;) {
+    entry(entry_args);
+    Fiber* const self = state.current;
+    exit_thread();
+    Fiber* const next = pick(self);
+    if (next && !next->stack) {
+      next->stack = self->stack;
+      next->context = self->context;
+      state.current = next;
+      continue;
+    }
+    free_stacks.push_back(self->stack);
+    go_on_with(next, &self->context);
+  }
+}
+
+// ---- launch
+
+void prepare_warp(Warp* warp, u32 first_thread) {
+  warp->phase = warp->arrived = 0;
+  warp->exchange[0].votes = warp->exchange[0].present = 0;
+  warp->live = ~0u;
+  warp->ready = 0;
+  make_ready(warp, ~0u);
+  u32 lane_order[kWarp];
+  shuffle(lane_order, kWarp);
+  for (u32 slot = 0; slot < kWarp; ++slot) {
+    const u32 lane = lane_order[slot];
+    warp->fibers[slot] =
+        Fiber{first_thread + lane, lane, slot, warp, warp->block, nullptr, nullptr};
+  }
+}
+
+void prepare_block(Block* block, u32 index) {
+  block->index = index;
+  block->live = state.block_threads;
+  block->ready_warps = block->arrived = block->phase = block->votes[0] = 0;
+  memset(block->shared, 0xCD, kSharedBytes);  // a GPU does not clear it either
+  const u32 nwarps = state.block_threads / kWarp;
+  u32 warp_order[kWarp];
+  shuffle(warp_order, nwarps);
+  for (u32 slot = 0; slot < nwarps; ++slot) {
+    Warp* const warp = &block->warps[slot];
+    warp->slot = slot;
+    warp->block = block;
+    warp->fibers = &fibers[block->place * state.block_threads + slot * kWarp];
+    prepare_warp(warp, warp_order[slot] * kWarp);
+  }
+}
+
+// Run what is prepared to its end, or to the error that stops it.
+void run_prepared() {
+  exited_blocks = waiting_at_grid = 0;
+  go_on_with(&fibers[0], &main_context);
+  if (!failed && exited_blocks < blocks.size()) describe_deadlock();
+  if (!failed) return;
+  for (const Fiber& fiber : fibers) {  // give back the stacks of those that never exited
+    if (fiber.stack && fiber.warp->live >> fiber.slot & 1) free_stacks.push_back(fiber.stack);
+  }
+}
+
+bool make_resident(u32 count) {
+  while (blocks.size() > count) {
+    delete blocks.back();
+    blocks.pop_back();
+  }
+  while (blocks.size() < count) blocks.push_back(new Block);
+  const u32 nwarps = state.block_threads / kWarp;
+  warps.resize(count * nwarps);
+  fibers.resize(count * state.block_threads);
+  for (u32 place = 0; place < count; ++place) {
+    blocks[place]->place = place;
+    blocks[place]->warps = &warps[place * nwarps];
+  }
+  return reserve_stacks(count * state.block_threads);
+}
+
+}  // namespace
+
+extern "C" {
+
+Sim* sim_state() { return &state; }
+
+// Run one launch; 0 when it ended, 1 when it failed and `error` says why.
+int sim_launch(Entry kernel, const void* args, u32 grid, u32 block, int all_resident, u64 seed,
+               u32 fuse, char* error, u32 error_bytes) {
+  entry = kernel;
+  entry_args = args;
+  cooperative = all_resident != 0;
+  seed_random(seed);
+  mean_fuse = fuse;
+  message = error;
+  message_bytes = error_bytes;
+  failed = false;
+  state.current = nullptr;
+  state.block_threads = block;
+  state.grid_blocks = grid;
+  state.give_way = give_way;
+  state.meet_warp = meet_warp;
+  state.meet_block = meet_block;
+  state.meet_grid = meet_grid;
+  state.fail = fail;
+  new_fuse();
+  std::vector<u32> order(grid);
+  shuffle(order.data(), grid);
+  const u32 resident = cooperative ? grid : 1;
+  if (!make_resident(resident)) {
+    snprintf(error, error_bytes, "no memory for the stacks of %u threads", resident * block);
+    return 1;
+  }
+  for (u32 done = 0; done < grid && !failed; done += resident) {
+    for (u32 place = 0; place < resident; ++place)
+      prepare_block(blocks[place], order[done + place]);
+    run_prepared();
+  }
+  return failed;
+}
+
+}  // extern "C"
+}  // namespace sim

@@ -1,0 +1,308 @@
+"""Vectors and matrices on a device: their storage forms, and the ways from one form to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.dtypes import DType
+
+__all__ = ["Counters", "MatrixStore", "VectorStore", "nwords"]
+
+Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+
+
+def nwords(n: int) -> int:
+    """Return the number of 32-bit presence words of `n` entries."""
+    return (n + 31) // 32
+
+
+class Counters:
+    """Zeroed one-element u64 arrays; a thousand are zeroed by one device operation."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._ready: list[Array] = []
+
+    def take(self) -> Array:
+        """Return a counter that holds 0."""
+        if not self._ready:
+            block = self._device.xp.zeros(1024, np.uint64)
+            self._ready = [block[i : i + 1] for i in range(1024)]
+        return self._ready.pop()
+
+
+class VectorStore:
+    """A vector in one of three forms.
+
+    ``sparse``
+        `indices` (INT64, rising) and `values` packed beside them.
+    ``bitmap``
+        `words`, a presence bit for each index, and `values` for each index.
+    ``full``
+        `values` for each index; every entry is there.
+
+    In each form `values` is None if all entries have the one value `iso`: a Boolean frontier
+    carries no values.
+
+    Attributes
+    ----------
+    pulled : bool
+        Made by a pull: the policy ``turbobfs`` goes on pulling then.
+    """
+
+    __slots__ = (
+        "_count",
+        "_nvals",
+        "counters",
+        "device",
+        "dtype",
+        "form",
+        "indices",
+        "iso",
+        "pulled",
+        "size",
+        "spare",
+        "values",
+        "words",
+    )
+
+    form: str
+    words: Array
+    indices: Array
+    values: Array
+    iso: Any
+
+    def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
+        self.device = device
+        self.counters = counters
+        self.dtype = dtype
+        self.size = size
+        self.spare: dict[str, Array] = {}
+        self.set_sparse(device.xp.empty(0, np.int64), None, dtype.numpy.type(0))
+
+    # ------------------------------------------------------------------------------ set a form
+    def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
+        """Become this list of entries; `iso` is the value of all if `values` is None."""
+        self.form, self.indices, self.words = "sparse", indices, None
+        self.values, self.iso = values, iso
+        self._nvals, self._count = len(indices), None
+        self.pulled = False
+
+    def set_bitmap(
+        self, words: Array, values: Array | None, iso: Any, count: Array | int | None
+    ) -> None:
+        """Become these presence bits; `count` is a device counter, a number, or None to count."""
+        self.form, self.indices, self.words = "bitmap", None, words
+        self.values, self.iso = values, iso
+        self.counted(count)
+        self.pulled = False
+
+    def set_full(self, values: Array | None, iso: Any = None) -> None:
+        """Become a vector with every entry."""
+        self.form, self.indices, self.words = "full", None, None
+        self.values, self.iso = values, iso
+        self._nvals, self._count = self.size, None
+        self.pulled = False
+
+    def counted(self, count: Array | int | None) -> None:
+        """Note the number of entries: known, on the device, or (None) to be counted."""
+        self._nvals, self._count = (count, None) if isinstance(count, int) else (None, count)
+
+    def adopt(self, other: VectorStore) -> None:
+        """Become `other`; the buffers it replaces stay for the next result."""
+        if self.form == "bitmap":
+            self.spare = {"words": self.words}
+            if self.values is not None:
+                self.spare["values"] = self.values
+        self.form, self.indices, self.words = other.form, other.indices, other.words
+        self.values, self.iso = other.values, other.iso
+        self._nvals, self._count, self.pulled = other._nvals, other._count, other.pulled
+
+    # ------------------------------------------------------------------------------ properties
+    @property
+    def nvals(self) -> int:
+        """Number of entries; asked for the first time, the device may have to be waited for."""
+        if self._nvals is None:
+            if self._count is None:
+                self._count = self.counters.take()
+                self._run("count_bits", nwords(self.size), self.words, len(self.words), self._count)
+            self._nvals, self._count = int(self.device.read(self._count)), None
+        return self._nvals
+
+    @property
+    def number(self) -> Any:
+        """`iso` as the kernels take it: any number of the type where values are stored."""
+        return self.dtype.numpy.type(0) if self.iso is None else self.iso
+
+    def _run(self, name: str, threads: int, *args: Any, typed: bool = False) -> None:
+        macros = {"U": self.dtype.ctype} if typed else {}
+        self.device.launch(kernel("words.cu", name, **macros), threads, *args)
+
+    # ------------------------------------------------------------------------------ conversions
+    def spare_words(self) -> Array:
+        """Return uninitialised presence words, from the spare ones if there are any."""
+        found = self.spare.pop("words", None)
+        if found is None or len(found) != nwords(self.size):
+            found = self.device.xp.empty(nwords(self.size), np.uint32)
+        return found
+
+    def spare_values(self, dtype: DType) -> Array:
+        """Return uninitialised values for each index, from the spare ones if they fit."""
+        found = self.spare.pop("values", None)
+        if found is None or found.dtype != dtype.numpy or len(found) != self.size:
+            found = self.device.xp.empty(self.size, dtype.numpy)
+        return found
+
+    def to_bitmap(self) -> None:
+        """Take the form ``bitmap``; a full vector becomes one with all bits set."""
+        if self.form == "bitmap":
+            return
+        if self.form == "full":
+            words = self.device.xp.empty(nwords(self.size), np.uint32)
+            self._run("set_all_bits", nwords(self.size), self.size, words)
+            self.set_bitmap(words, self.values, self.iso, self.size)
+            return
+        count, packed = self.nvals, self.values
+        words = self.spare_words()
+        words.fill(0)
+        values = None if packed is None else self.spare_values(self.dtype)
+        if count:
+            self._run(
+                "scatter_entries", count, count, self.indices, packed, words, values, typed=True
+            )
+        self.set_bitmap(words, values, self.iso, count)
+
+    def to_writable(self) -> None:
+        """Take the form ``bitmap`` with values stored, as an element-wise kernel writes it."""
+        self.to_bitmap()
+        if self.values is None:
+            values = self.spare_values(self.dtype)
+            if self.iso is not None and self._nvals != 0:
+                values.fill(self.iso)
+            self.values, self.iso = values, None
+
+    def readable(self) -> tuple[Array | None, Array | None, Any]:
+        """Return (words or None for full, values or None for iso, iso) for a kernel that reads."""
+        if self.form == "sparse":
+            self.to_bitmap()
+        return self.words, self.values, self.number
+
+    def listed(self) -> tuple[Array, Array | None]:
+        """Return (indices, rising; packed values or None for iso) whatever the form."""
+        if self.form == "sparse":
+            return self.indices, self.values
+        if self.form == "full":
+            return self.device.xp.arange(self.size, dtype=np.int64), self.values
+        indices = self.list_indices()
+        return indices, None if self.values is None else self.values[indices]
+
+    def list_indices(self) -> Array:
+        """Return the set bits of `words` as indices, rising: count, scan, write."""
+        xp, count = self.device.xp, len(self.words)
+        groups = -(-count // 256)
+        counts = xp.zeros(groups + 1, np.int64)
+        if count:
+            self._run("count_groups", groups * 256, count, self.words, counts[1:])
+        starts = xp.cumsum(counts)
+        indices = xp.empty(int(starts[-1]), np.int64)
+        if len(indices):
+            self._run("list_bits", groups * 32, count, self.words, starts, indices)
+        return indices
+
+    def copy(self, dtype: DType) -> VectorStore:
+        """Return a copy, cast to `dtype`, in the same form."""
+        made = VectorStore(self.device, self.counters, dtype, self.size)
+        values = None if self.values is None else cast_array(self.device.xp, self.values, dtype)
+        iso = None if self.iso is None else cast_array(np, np.array([self.iso]), dtype)[0]
+        if self.form == "sparse":
+            made.set_sparse(self.indices.copy(), values, iso)
+        elif self.form == "full":
+            made.set_full(values, iso)
+        else:
+            made.set_bitmap(self.words.copy(), values, iso, self.nvals)
+        made.pulled = self.pulled
+        return made
+
+
+class MatrixStore:
+    """A matrix by columns; of equal values only one is kept.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (nrows, ncols).
+    col_ptr, row_idx : array
+        INT32 while they hold every offset and every row, else INT64; rows rise in a column.
+    values : array or None
+        None if all entries have the value `iso`.
+    symmetric : bool or None
+        Whether the matrix equals its transpose, once known.
+    rows : MatrixStore or None
+        The transpose, made when a product asks for it.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        dtype: DType,
+        shape: tuple[int, int],
+        col_ptr: Array,
+        row_idx: Array,
+        values: Array | None,
+        iso: Any = None,
+    ) -> None:
+        self.device = device
+        self.dtype = dtype
+        self.shape = shape
+        self.nvals = len(row_idx)
+        self.col_ptr = col_ptr.astype(index_type(self.nvals), copy=False)
+        self.row_idx = row_idx.astype(index_type(shape[0]), copy=False)
+        self.values = values
+        self.iso = iso
+        self.symmetric: bool | None = None
+        self.rows: MatrixStore | None = None
+
+    @property
+    def number(self) -> Any:
+        """`iso` as the kernels take it: any number of the type where values are stored."""
+        return self.dtype.numpy.type(0) if self.iso is None else self.iso
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the column form."""
+        values = 0 if self.values is None else self.values.nbytes
+        return int(self.col_ptr.nbytes + self.row_idx.nbytes + values)
+
+    def all_values(self) -> Array:
+        """Return a value for each entry, also where only one is kept."""
+        if self.values is not None:
+            return self.values
+        return self.device.xp.full(self.nvals, self.number, self.dtype.numpy)
+
+    def columns(self) -> Array:
+        """Return the column of each entry, INT64."""
+        xp = self.device.xp
+        entries = xp.arange(self.nvals, dtype=self.col_ptr.dtype)
+        return (xp.searchsorted(self.col_ptr, entries, side="right") - 1).astype(np.int64)
+
+
+def index_type(largest: int) -> type[np.signedinteger[Any]]:
+    """Return INT32 if it holds 0 .. `largest`, else INT64."""
+    return np.int32 if largest < 2**31 else np.int64
+
+
+def cast_array(xp: Any, array: Array, dtype: DType) -> Array:
+    """Return a copy cast as GraphBLAS casts: saturating, NaN to 0, to BOOL what is not 0."""
+    kind = dtype.numpy
+    if array.dtype.kind != "f" or kind.kind == "f":
+        return array.astype(kind)
+    if kind.kind == "b":
+        return array != 0
+    info = np.iinfo(kind)
+    low, high = array <= info.min, array >= info.max
+    safe = xp.where(low | high | xp.isnan(array), 0, array)
+    return xp.where(low, info.min, xp.where(high, info.max, safe.astype(kind))).astype(kind)

@@ -1,0 +1,126 @@
+"""The seven value types: a GraphBLAS name, a NumPy dtype and a one-word C type each."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lagpu.errors import DomainMismatch
+
+__all__ = [
+    "ALL",
+    "BOOL",
+    "FP32",
+    "FP64",
+    "INT32",
+    "INT64",
+    "UINT32",
+    "UINT64",
+    "DType",
+    "lookup",
+    "unify",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """One value type.
+
+    Attributes
+    ----------
+    name : str
+        GraphBLAS name, such as ``"INT32"``.
+    numpy : numpy.dtype
+        The same type in NumPy.
+    ctype : str
+        The same type in a kernel: one word, so that it travels as ``-DLG_X=i32``.
+    """
+
+    name: str
+    numpy: np.dtype[Any]
+    ctype: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return lookup, (self.name,)  # one object a type, also after unpickling
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the type is a floating-point type."""
+        return self.numpy.kind == "f"
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether the type is BOOL."""
+        return self.numpy.kind == "b"
+
+    @property
+    def smallest(self) -> Any:
+        """The least value of the type as a NumPy scalar (``-inf`` for floats)."""
+        if self.is_bool:
+            return np.False_
+        return self.numpy.type(-np.inf if self.is_float else np.iinfo(self.numpy).min)
+
+    @property
+    def largest(self) -> Any:
+        """The greatest value of the type as a NumPy scalar (``inf`` for floats)."""
+        if self.is_bool:
+            return np.True_
+        return self.numpy.type(np.inf if self.is_float else np.iinfo(self.numpy).max)
+
+
+BOOL = DType("BOOL", np.dtype(np.bool_), "bool")
+INT32 = DType("INT32", np.dtype(np.int32), "i32")
+INT64 = DType("INT64", np.dtype(np.int64), "i64")
+UINT32 = DType("UINT32", np.dtype(np.uint32), "u32")
+UINT64 = DType("UINT64", np.dtype(np.uint64), "u64")
+FP32 = DType("FP32", np.dtype(np.float32), "f32")
+FP64 = DType("FP64", np.dtype(np.float64), "f64")
+
+ALL: tuple[DType, ...] = (BOOL, INT32, INT64, UINT32, UINT64, FP32, FP64)
+
+_BY_NAME = {t.name: t for t in ALL}
+_BY_NUMPY = {t.numpy: t for t in ALL}
+# Narrow types widen without loss; wider or complex ones have no place here.
+_WIDENED = {"int8": INT32, "int16": INT32, "uint8": UINT32, "uint16": UINT32, "float16": FP32}
+
+
+def lookup(dtype: Any) -> DType:
+    """Return the `DType` that a name, a NumPy dtype or a Python type means.
+
+    Parameters
+    ----------
+    dtype : DType, str, numpy.dtype or type
+        ``INT32``, ``"INT32"``, ``"int32"``, ``numpy.int32``, ``int`` (INT64), ``float`` (FP64).
+        8- and 16-bit types widen to the 32-bit type that holds them.
+
+    Raises
+    ------
+    DomainMismatch
+        For any other type.
+    """
+    if isinstance(dtype, DType):
+        return dtype
+    if isinstance(dtype, str) and dtype.upper() in _BY_NAME:
+        return _BY_NAME[dtype.upper()]
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype(object)
+    found = _BY_NUMPY.get(wanted.newbyteorder("=")) or _WIDENED.get(wanted.name)
+    if found is None:
+        raise DomainMismatch(
+            f"dtype: {dtype!r} is not a lagpu type. Use one of {', '.join(_BY_NAME)}."
+        )
+    return found
+
+
+@functools.cache
+def unify(a: DType, b: DType) -> DType:
+    """Return the smallest type that holds both, by NumPy's promotion rules."""
+    return a if a is b else lookup(np.promote_types(a.numpy, b.numpy))

@@ -1,0 +1,93 @@
+"""Every error lagpu raises; each also derives from the nearest built-in.
+
+::
+
+    LagpuError
+    ├── DimensionMismatch   (ValueError)           shapes that do not fit together
+    ├── DomainMismatch      (TypeError)            a type or operator that does not fit its operands
+    ├── IndexOutOfBound     (IndexError)           a vertex or index outside 0 .. n-1
+    ├── InvalidValue        (ValueError)           an argument that no type or shape rule covers
+    ├── EmptyObject         (ValueError)           a value asked of a scalar that holds none
+    ├── UnknownOperator     (AttributeError)       an operator name that no table holds
+    ├── BackendMismatch     (TypeError)            operands that live on different backends
+    ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
+    ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
+    ├── OutOfMemory         (MemoryError)          need against free bytes, told before allocating
+    ├── FileFormatError     (ValueError)           a file that is not what it says it is
+    ├── FileMissing         (FileNotFoundError)    no such file
+    ├── CheckFailed         (AssertionError)       a result that a validator refuses
+    ├── KernelCompileError  (RuntimeError)         a kernel the compiler refuses, with its log
+    └── KernelLaunchError   (RuntimeError)         arguments that do not fit, or a failed launch
+
+    UnusedCall              (UserWarning)          a deferred call that was never assigned
+
+A message reads ``operation: fact != fact. What to do.``
+"""
+
+
+class LagpuError(Exception):
+    """Base of every error raised by lagpu."""
+
+
+class DimensionMismatch(LagpuError, ValueError):
+    """Shapes do not fit together."""
+
+
+class DomainMismatch(LagpuError, TypeError):
+    """A type or an operator does not fit its operands."""
+
+
+class IndexOutOfBound(LagpuError, IndexError):
+    """A vertex or an index lies outside ``0 .. n-1``."""
+
+
+class InvalidValue(LagpuError, ValueError):
+    """An argument is wrong in a way that no type or shape rule covers."""
+
+
+class EmptyObject(LagpuError, ValueError):
+    """A value was asked of a scalar that holds none."""
+
+
+class UnknownOperator(LagpuError, AttributeError):
+    """No table holds an operator of this name."""
+
+
+class BackendMismatch(LagpuError, TypeError):
+    """Operands live on different backends; nothing is copied silently."""
+
+
+class BackendUnavailable(LagpuError, ImportError):
+    """A backend's package, device or compiler is missing."""
+
+
+class NotSupported(LagpuError, NotImplementedError):
+    """The backend or strategy lacks the operation; it is never silently replaced."""
+
+
+class OutOfMemory(LagpuError, MemoryError):
+    """Something needs more memory than is free; raised before it is allocated."""
+
+
+class FileFormatError(LagpuError, ValueError):
+    """A file is malformed, truncated, or not what it says it is."""
+
+
+class FileMissing(LagpuError, FileNotFoundError):
+    """There is no such file."""
+
+
+class CheckFailed(LagpuError, AssertionError):
+    """A validator refuses a result."""
+
+
+class KernelCompileError(LagpuError, RuntimeError):
+    """The compiler refuses a kernel; the message holds file, macros and log."""
+
+
+class KernelLaunchError(LagpuError, RuntimeError):
+    """Arguments do not fit a kernel's signature, or the launch failed."""
+
+
+class UnusedCall(UserWarning):
+    """A deferred call was dropped without being assigned to anything."""

@@ -1,0 +1,311 @@
+"""Deferred calls, masks and `assign`, the one funnel from notation to a backend.
+
+Everything is checked here, before any backend is asked: a call is checked against its inputs
+when it is written, and against its output, mask and accumulator when it is assigned.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from lagpu.backends.base import Descriptor, Product
+from lagpu.dtypes import BOOL, DType, lookup
+from lagpu.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    NotSupported,
+    UnusedCall,
+)
+from lagpu.operands import binary_operator
+from lagpu.operators import Semiring
+
+if TYPE_CHECKING:
+    from lagpu.matrix import Matrix, TransposedMatrix
+    from lagpu.scalar import Scalar
+    from lagpu.vector import Vector
+
+__all__ = ["Call", "IndexExpr", "Mask", "MatMul", "Updater", "assign"]
+
+
+class NoTruth:
+    """What every object of the front end refuses, with a hint."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __array_ufunc__ = None  # NumPy leaves operators to us
+    _hint = "Assign it with << first."
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise DomainMismatch(f"{type(self).__name__}: {what}. {self._hint}")
+
+    def __bool__(self) -> bool:
+        self._refuse("has no truth value")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("cannot be iterated over")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        self._refuse("is not a NumPy array")
+
+    def __add__(self, other: Any) -> NoReturn:
+        self._refuse("has no +, - or *. Write u.ewise_add(v, binary.plus) or ewise_mult")
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __add__
+
+
+class Mask(NoTruth):
+    """Where a result may be written: ``m.S`` its entries, ``m.V`` its entries that are not zero.
+
+    ``~mask`` keeps the other positions.
+    """
+
+    __slots__ = ("complement", "structure", "vector")
+    _hint = "Use it as w(mask) << call."
+
+    def __init__(self, vector: Vector, structure: bool, complement: bool = False) -> None:
+        self.vector = vector
+        self.structure = structure
+        self.complement = complement
+
+    def __invert__(self) -> Mask:
+        return Mask(self.vector, self.structure, not self.complement)
+
+    def __repr__(self) -> str:
+        kind = "S" if self.structure else "V"
+        return f"{'~' * self.complement}{self.vector.name}.{kind}"
+
+    def new(self, *, name: str | None = None) -> Vector:
+        """Return the mask as a vector: True at every position it keeps."""
+        out = type(self.vector)(BOOL, self.vector.size, like=self.vector, name=name)
+        Updater(out, self) << True
+        return out
+
+
+class Call(NoTruth):
+    """One operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
+
+    Attributes
+    ----------
+    method : str
+        Name of the `Backend` method.
+    inputs : tuple of Vector and Matrix
+        The operands, for checks and for the formula.
+    args : tuple
+        What the method gets after output and descriptor.
+    dtype : DType
+        Type of the result.
+    shape : tuple of int
+        Shape of the result; ``()`` for a scalar.
+    formula : str
+        The right-hand side as mathematics.
+    """
+
+    __slots__ = ("_used", "args", "backend", "dtype", "formula", "inputs", "method", "shape")
+
+    def __init__(
+        self,
+        method: str,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        dtype: DType,
+        shape: tuple[int, ...],
+        formula: tuple[Any, ...],
+    ) -> None:
+        self._used = False
+        backend = inputs[0].backend
+        for other in inputs[1:]:
+            if other.backend is not backend:
+                self._used = True  # one error is enough
+                raise mixed_backends(method, inputs)
+        self.method = method
+        self.inputs = inputs
+        self.args = args
+        self.dtype = dtype
+        self.shape = shape
+        self.formula = formula
+        self.backend = backend
+
+    def __del__(self) -> None:
+        if not getattr(self, "_used", True):
+            warnings.warn(
+                f"{self!r} was never used. Write w << call, or call.new().",
+                UnusedCall,
+                stacklevel=2,
+            )
+
+    def __repr__(self) -> str:
+        return "".join(getattr(part, "name", None) or str(part) for part in self.formula)
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the result as a new object of type `dtype`, by default the call's own."""
+        self._used = True
+        wanted = self.dtype if dtype is None else lookup(dtype)
+        return new_output(self, wanted, mask, name)
+
+
+def new_output(call: Call, dtype: DType, mask: Mask | None, name: str | None) -> Any:
+    """Make a vector, a matrix or a scalar for a call's result and assign it."""
+    from lagpu.matrix import Matrix
+    from lagpu.scalar import Scalar
+    from lagpu.vector import Vector
+
+    out: Vector | Matrix | Scalar
+    if len(call.shape) == 1:
+        out = Vector(dtype, call.shape[0], backend=call.backend, name=name)
+    elif len(call.shape) == 2:
+        out = Matrix(dtype, *call.shape, backend=call.backend, name=name)
+    else:
+        out = Scalar(dtype, name=name)
+    assign(Updater(out, mask), call)
+    return out
+
+
+class IndexExpr(NoTruth):
+    """``w[I]`` or ``A[i, :]``: part of an object, to be read or written."""
+
+    __slots__ = ()
+
+    def call(self) -> Call:
+        """Return the deferred extraction."""
+        raise NotImplementedError
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the part as a new vector, or one entry as a `Scalar`."""
+        return self.call().new(dtype, mask=mask, name=name)
+
+    @property
+    def value(self) -> Any:
+        """One entry as a Python number, or None."""
+        return self.new().value
+
+
+class MatMul(NoTruth):
+    """``u @ A`` or ``A @ u``: a product that still needs its semiring."""
+
+    __slots__ = ("left", "right")
+    _hint = "Write semiring.plus_times(u @ A), or another semiring."
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left = left
+        self.right = right
+
+    def __repr__(self) -> str:
+        return f"{self.left.name} @ {self.right.name}"
+
+    def times(self, semiring: Semiring, **options: Any) -> Call:
+        """Return the deferred product over `semiring`."""
+        left, right = self.left, self.right
+        if left.ndim + right.ndim != 3:
+            what = "mxm" if left.ndim == 2 else "the inner product"
+            raise NotSupported(
+                f"{semiring!r}: {what} is not there yet; products of a matrix and a vector are."
+            )
+
+        multiply = left.vxm if left.ndim == 1 else left.mxv
+        call: Call = multiply(right, semiring, **options)
+        return call
+
+
+def product(
+    A: Matrix | TransposedMatrix,
+    u: Vector,
+    semiring: Semiring,
+    flip: bool,
+    kernel: str | None,
+    policy: str | None,
+) -> Call:
+    """Return the deferred ``A @ u``, or ``u @ A`` if `flip`."""
+    if u.size != (A.nrows if flip else A.ncols):
+        op, side = ("vxm", "nrows") if flip else ("mxv", "ncols")
+        raise DimensionMismatch(
+            f"{op}: {u.name}.size {u.size} != {A.name}.{side} {getattr(A, side)}."
+            + (f" Is it {A.name}.T you mean?" if u.size == (A.ncols if flip else A.nrows) else "")
+        )
+    left, right = (u, A) if flip else (A, u)
+    domain, result = semiring.types(left.dtype, right.dtype)
+    stored = A.stored
+    how = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
+    return Call(
+        "mxv",
+        (stored, u),
+        (stored.data, u.data, how),
+        result,
+        (A.ncols if flip else A.nrows,),
+        (left, f" {semiring.name} ", right),
+    )
+
+
+class Updater:
+    """``w(mask, accum=, replace=)``: an output with how to write it, waiting for ``<<``."""
+
+    __slots__ = ("accum", "indices", "mask", "out", "replace")
+
+    def __init__(
+        self,
+        out: Any,
+        mask: Mask | None = None,
+        accum: Any = None,
+        replace: bool = False,
+        indices: Any = None,
+    ) -> None:
+        if mask is not None and not isinstance(mask, Mask):
+            raise DomainMismatch(
+                f"{out.name}(...): the mask {type(mask).__name__} is not a mask. "
+                "Write m.S for its entries or m.V for its values."
+            )
+        self.out = out
+        self.mask = mask
+        self.accum = None if accum is None else binary_operator(accum)
+        self.replace = replace
+        self.indices = indices
+
+    def __getitem__(self, indices: Any) -> Updater:
+        """``w(mask)[I]``: write only at the indices `I`."""
+        return Updater(self.out, self.mask, self.accum, self.replace, indices)
+
+    def __setitem__(self, indices: Any, value: Any) -> None:
+        assign(self[indices], value)
+
+    def __lshift__(self, value: Any) -> None:
+        assign(self, value)
+
+    def update(self, value: Any) -> None:
+        """Do what ``<<`` does."""
+        assign(self, value)
+
+
+def assign(to: Updater, value: Any) -> None:
+    """Check one operation, then hand it whole, mask included, to the output's backend."""
+    out = to.out
+    call = value
+    if type(value) is not Call or to.indices is not None:
+        call = out._call_for(value, to)
+    call._used = True
+    if call.shape != out.shape and not (to.indices is not None and call.method == "assign"):
+        raise DimensionMismatch(
+            f"{call.method}: {out.name} has shape {out.shape} != {call.shape} of {call!r}."
+        )
+    if call.backend is not out.backend and call.shape:
+        raise mixed_backends(call.method, (out, *call.inputs))
+    mask = to.mask
+    if mask is None:
+        desc = Descriptor(None, True, False, to.accum, to.replace)
+    else:
+        vector = mask.vector
+        if vector.shape != out.shape:
+            raise DimensionMismatch(
+                f"{call.method}: the mask {mask!r} has shape {vector.shape} != {out.shape} "
+                f"of {out.name}."
+            )
+        if vector.backend is not out.backend:
+            raise mixed_backends(call.method, (out, vector))
+        desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
+    out._write(call, desc)
+
+
+def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
+    """Return the error that names each object's backend."""
+    places = ", ".join(f"{o.name} is on {o.backend.name}" for o in objects)
+    return BackendMismatch(f"{what}: {places}. Move one with .to(...); nothing is copied for you.")

@@ -1,0 +1,25 @@
+"""Graphs made to order: random ones from a seed, and plain shapes whose answers are known.
+
+Every graph is simple (no self-loops, no edge twice) and, except for directed paths and cycles,
+symmetric: each edge is two entries. Matrices are BOOL and store no values. `from_spec` makes one
+from a text such as ``kron:16``.
+"""
+
+from lagpu.generators.random import delaunay, kronecker, road, uniform
+from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
+from lagpu.generators.spec import from_spec, is_spec
+
+__all__ = [
+    "complete",
+    "cycle",
+    "delaunay",
+    "from_spec",
+    "grid2d",
+    "is_spec",
+    "kronecker",
+    "mycielskian",
+    "path",
+    "road",
+    "star",
+    "uniform",
+]

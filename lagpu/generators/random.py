@@ -1,0 +1,164 @@
+"""Random graphs: the same seed gives the same graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.base import Backend
+from lagpu.csc import edge_keys, from_edge_keys, undirected
+from lagpu.generators.shapes import grid_links
+from lagpu.generators.sizes import LARGEST_SCALE, count, require
+from lagpu.matrix import Matrix
+
+__all__ = ["delaunay", "kronecker", "road", "uniform"]
+
+Array = np.ndarray[Any, Any]
+Place = str | Backend | None
+
+_KEPT = 0.8  # of a grid's links, in a road network
+_CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
+# Graph500: the chances of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
+_A, _B, _C = 0.57, 0.19, 0.19
+
+
+def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
+    """Return a Graph500 Kronecker graph.
+
+    Each of ``edge_factor * 2**scale`` edges is drawn bit by bit with the specification's chances
+    (0.57, 0.19, 0.19, 0.05), and vertices are relabelled by a random permutation. As its kernel 1
+    may, self-loops and repeated edges are dropped, so there are fewer in the end; the order of the
+    edge tuples, which the specification shuffles too, has then no meaning.
+
+    Parameters
+    ----------
+    scale : int
+        There are ``2**scale`` vertices, 0 <= scale <= 31.
+    edge_factor : int
+        Edges drawn a vertex.
+    seed : int
+        The same seed gives the same graph.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Returns
+    -------
+    Matrix
+        (n, n), BOOL, symmetric.
+
+    Raises
+    ------
+    InvalidValue
+        If a number is out of range.
+    OutOfMemory
+        If the graph does not fit, told at once.
+
+    Notes
+    -----
+    Source: Graph500 benchmark specification 2.0, section 4 (the R-MAT model of Chakrabarti, Zhan
+    and Faloutsos 2004). The random stream is NumPy's, so graphs differ from the reference code's.
+    """
+    n, draws = _random_size("kronecker", scale, edge_factor)
+    rng = np.random.default_rng(seed)
+    label = rng.permutation(n).astype(np.int32)
+
+    def draw(count: int) -> Array:
+        i, j = _kronecker_edges(rng, scale, count)
+        return edge_keys(label[i], label[j])
+
+    return from_edge_keys(_drawn(draws, draw), n).matrix(backend)
+
+
+def _kronecker_edges(rng: np.random.Generator, scale: int, count: int) -> tuple[Array, Array]:
+    """Draw edges: one 32-bit number a bit of both endpoints tells the quadrant."""
+    i, j = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    limits = [np.uint32(round(chance * 2**32)) for chance in (_A, _A + _B, _A + _B + _C)]
+    for first in range(0, scale, 8):  # eight bits at a time, in one byte
+        width = min(8, scale - first)
+        row, col = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
+        for _ in range(width):
+            draw = rng.integers(0, 2**64, (count + 1) // 2, np.uint64).view(np.uint32)[:count]
+            not_a, low, d = ((draw >= limit).view(np.uint8) for limit in limits)
+            row += row
+            row |= low
+            col += col
+            col |= not_a ^ low ^ d  # quadrants (0, 1) and (1, 1)
+        i, j = (i << width) | row, (j << width) | col
+    return i, j
+
+
+def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
+    """Return a uniform random graph: both ends of each edge are drawn evenly.
+
+    Parameters
+    ----------
+    scale, edge_factor, seed, backend
+        As in `kronecker`, and so are result and errors.
+
+    Notes
+    -----
+    Source: the graph Urand of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015).
+    """
+    n, draws = _random_size("uniform", scale, edge_factor)
+    rng = np.random.default_rng(seed)
+
+    def draw(count: int) -> Array:
+        u, v = rng.integers(0, n, (2, count), np.int32)
+        return edge_keys(u, v)
+
+    return from_edge_keys(_drawn(draws, draw), n).matrix(backend)
+
+
+def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
+    """Return (vertices, edges to draw), once they are known to fit."""
+    # Beyond the largest scale the answer is OutOfMemory on any machine, so that is asked first.
+    n = 2 ** count(what, "scale", scale, 0, 60)
+    draws = n * count(what, "edge_factor", edge_factor, 1)
+    require(what, n, draws)
+    return n, draws
+
+
+def _drawn(draws: int, draw: Callable[[int], Array]) -> Array:
+    """Return the keys of so many edges, drawn a chunk at a time."""
+    keys = np.empty(draws, np.int64)
+    for start in range(0, draws, _CHUNK):
+        part = keys[start : start + _CHUNK]
+        part[:] = draw(len(part))
+    return keys
+
+
+def road(k: int, *, seed: int = 1, backend: Place = None) -> Matrix:
+    """Return a road-like graph: a k x k grid without a fifth of its links, drawn at random.
+
+    Parameters
+    ----------
+    k : int
+        Side of the grid, at least 1.
+    seed, backend
+        As in `kronecker`, and so are the errors.
+    """
+    u, v = grid_links("road", k, k)
+    keep = np.random.default_rng(seed).random(len(u)) < _KEPT
+    return undirected(u[keep], v[keep], k * k).matrix(backend)
+
+
+def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
+    """Return the Delaunay triangulation of random points in the unit square.
+
+    Parameters
+    ----------
+    scale : int
+        There are ``2**scale`` points, 2 <= scale <= 31.
+    seed, backend
+        As in `kronecker`, and so are the errors.
+    """
+    from scipy.spatial import Delaunay  # slow to import, and needed here only
+
+    n = 2 ** count("delaunay", "scale", scale, 2, LARGEST_SCALE)
+    require("delaunay", n, 6 * n, extra=400 * n)  # Qhull's own use, measured
+    corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices
+    u = np.concatenate([corners[:, 0], corners[:, 1], corners[:, 2]])
+    v = np.concatenate([corners[:, 1], corners[:, 2], corners[:, 0]])
+    return undirected(u, v, n).matrix(backend)

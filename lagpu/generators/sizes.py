@@ -1,0 +1,34 @@
+"""Sizes of graphs, checked before anything is made."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from lagpu import memory
+from lagpu.errors import InvalidValue, NotSupported
+
+__all__ = ["LARGEST_SCALE", "count", "require"]
+
+LARGEST_SCALE = 31  # vertices are numbered in 32 bits
+_BYTES_PER_EDGE = 24  # of memory at the peak, measured
+_BYTES_PER_VERTEX = 48
+
+
+def count(what: str, name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return a number that the caller gave, once it is whole and in range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidValue(f"{what}: {name} {value!r} is not a whole number.") from None
+    if number < least or (most is not None and number > most):
+        limit = f">= {least}" if most is None else f"in {least} .. {most}"
+        raise InvalidValue(f"{what}: {name} {number} is not {limit}.")
+    return number
+
+
+def require(what: str, n: int, edges: int, extra: int = 0) -> None:
+    """Check that a graph with at most so many edges, each stored twice, can be made."""
+    memory.require(_BYTES_PER_EDGE * edges + _BYTES_PER_VERTEX * n + extra, what)
+    if n > 2**LARGEST_SCALE:
+        raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")

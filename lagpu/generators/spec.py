@@ -1,0 +1,93 @@
+"""Graphs by a short text, as the command line takes them.
+
+==========================  ========================================
+``kron:S``, ``kron:S:E``    `kronecker`, scale S, edge factor E
+``urand:S``, ``urand:S:E``  `uniform`
+``road:K``                  `road`
+``grid:RxC``                `grid2d`
+``delaunay:S``              `delaunay`
+``mycielskian:K``           `mycielskian`
+``path:N``, ``cycle:N``     `path`, `cycle`
+``star:N``, ``complete:N``  `star`, `complete`
+==========================  ========================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lagpu.backends.base import Backend
+from lagpu.errors import InvalidValue
+from lagpu.generators.random import delaunay, kronecker, road, uniform
+from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
+from lagpu.matrix import Matrix
+
+__all__ = ["from_spec", "is_spec"]
+
+
+class _Kind(NamedTuple):
+    make: Callable[..., Matrix]
+    numbers: str  # a regular expression, a group for each number
+    form: str  # for messages
+    seeded: bool = False
+
+
+_KINDS = {
+    "kron": _Kind(kronecker, "([0-9]+)(?::([0-9]+))?", "kron:S or kron:S:E", True),
+    "urand": _Kind(uniform, "([0-9]+)(?::([0-9]+))?", "urand:S or urand:S:E", True),
+    "road": _Kind(road, "([0-9]+)", "road:K", True),
+    "grid": _Kind(grid2d, "([0-9]+)x([0-9]+)", "grid:RxC"),
+    "delaunay": _Kind(delaunay, "([0-9]+)", "delaunay:S", True),
+    "mycielskian": _Kind(mycielskian, "([0-9]+)", "mycielskian:K"),
+    "path": _Kind(path, "([0-9]+)", "path:N"),
+    "cycle": _Kind(cycle, "([0-9]+)", "cycle:N"),
+    "star": _Kind(star, "([0-9]+)", "star:N"),
+    "complete": _Kind(complete, "([0-9]+)", "complete:N"),
+}
+
+
+def is_spec(text: str) -> bool:
+    """Whether a text is meant as a graph of `from_spec`, rightly spelled or not, and not as a file.
+
+    It is if it begins with a known name and a colon, or is a word, a colon and numbers.
+    """
+    name, colon, _ = text.partition(":")
+    known = colon and name in _KINDS
+    return bool(known or re.fullmatch(r"[A-Za-z]\w+:[0-9]+([:x][0-9]+)*", text))
+
+
+def from_spec(
+    text: str, *, seed: int | None = None, backend: str | Backend | None = None
+) -> Matrix:
+    """Return the graph that a text asks for.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
+    seed : int, optional
+        For the random ones; by default their own.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such graph, with the list of those there are, or its numbers are wrong.
+    OutOfMemory
+        If it does not fit.
+    """
+    name, _, numbers = text.partition(":")
+    kind = _KINDS.get(name)
+    if kind is None:
+        forms = ", ".join(kind.form for kind in _KINDS.values())
+        raise InvalidValue(f"generate: there is no graph {text!r}. Use one of {forms}.")
+    found = re.fullmatch(kind.numbers, numbers)
+    if found is None or len(numbers) > 40:  # no number that long is a size
+        raise InvalidValue(f"generate: {text[:60]!r} != {kind.form}.")
+    given = [int(number) for number in found.groups() if number]
+    if kind.seeded and seed is not None:
+        return kind.make(*given, seed=seed, backend=backend)
+    return kind.make(*given, backend=backend)

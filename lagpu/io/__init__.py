@@ -1,0 +1,18 @@
+"""Graphs in and out: files, SciPy, NetworkX, NumPy, and arrays on a device.
+
+``read`` and ``write`` know Matrix Market, edge lists (both also gzipped) and ``.npz``.
+"""
+
+from lagpu.io.arrays import from_arrays, from_networkx, from_scipy, to_networkx, to_scipy
+from lagpu.io.files import read, write, write_vector
+
+__all__ = [
+    "from_arrays",
+    "from_networkx",
+    "from_scipy",
+    "read",
+    "to_networkx",
+    "to_scipy",
+    "write",
+    "write_vector",
+]

@@ -1,0 +1,199 @@
+"""Matrices from and to objects in memory: SciPy, NetworkX, and arrays on the host or a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lagpu import backends
+from lagpu.backends.base import Backend
+from lagpu.csc import compress, from_entries
+from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
+from lagpu.matrix import Matrix
+
+__all__ = ["from_arrays", "from_networkx", "from_scipy", "to_networkx", "to_scipy"]
+
+_DLPACK_HOST = 1  # kDLCPU
+
+
+def from_scipy(S: Any, *, backend: str | Backend | None = None) -> Matrix:
+    """Return the matrix of a SciPy sparse array or matrix, of any format.
+
+    Parameters
+    ----------
+    S : scipy.sparse array or matrix, (nrows, ncols)
+        Stored zeros stay entries; duplicates are summed. It is left as it is.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is no sparse array, or its values have a type that lagpu lacks.
+    """
+    sparse: bool = sp.issparse(S)
+    if not sparse or S.ndim != 2:
+        raise DomainMismatch(
+            f"from_scipy: {type(S).__name__} is not a 2-D sparse array. "
+            "Wrap it in scipy.sparse.coo_array."
+        )
+    columns = S.tocsc()
+    if columns is S and not S.has_canonical_format:
+        columns = S.copy()  # it is about to be sorted in place
+    return compress(columns).matrix(backend)
+
+
+def to_scipy(A: Matrix) -> sp.csc_array:
+    """Return a matrix as a SciPy array; an iso-valued one gets a value an entry.
+
+    Parameters
+    ----------
+    A : Matrix, (nrows, ncols)
+        From any backend.
+    """
+    col_ptr, row_idx, values = A.to_csc()
+    return sp.csc_array((values, row_idx, col_ptr), shape=(A.nrows, A.ncols))
+
+
+def from_networkx(
+    G: Any, *, weight: str | None = None, backend: str | Backend | None = None
+) -> Matrix:
+    """Return the adjacency matrix of a NetworkX graph.
+
+    Parameters
+    ----------
+    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        Vertex k of the matrix is node ``list(G)[k]``. An undirected edge gives two entries, a
+        self-loop one.
+    weight : str, optional
+        Edge attribute that holds the value, 1 where an edge lacks it. Values of parallel edges are
+        summed. Without it the matrix is BOOL.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Raises
+    ------
+    DomainMismatch
+        If a weight is not a number.
+    """
+    place = {node: k for k, node in enumerate(G)}
+    pairs = np.array([(place[u], place[v]) for u, v in G.edges()], np.int64).reshape(-1, 2)
+    values = None
+    if weight is not None:
+        values = np.array([value for _, _, value in G.edges(data=weight, default=1)])
+        if values.size and values.dtype.kind not in "biuf":
+            raise DomainMismatch(f"from_networkx: the attribute {weight!r} is not always a number.")
+    u, v = pairs[:, 0], pairs[:, 1]
+    if not G.is_directed():
+        once = u != v  # a self-loop is its own reverse
+        u, v = np.concatenate([u, v[once]]), np.concatenate([v, u[once]])
+        values = None if values is None else np.concatenate([values, values[once]])
+    return from_entries(u, v, values, len(place), len(place)).matrix(backend)
+
+
+def to_networkx(A: Matrix, *, directed: bool = True) -> Any:
+    """Return a matrix as a NetworkX graph over the nodes ``0 .. n-1``.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        From any backend. Unless BOOL, values become the edge attribute ``weight``.
+    directed : bool
+        Return a ``DiGraph``; else a ``Graph``, for which the matrix must be symmetric.
+
+    Raises
+    ------
+    InvalidValue
+        If the matrix is not square, or is not symmetric where it must be.
+    BackendUnavailable
+        If NetworkX is not installed.
+    """
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise BackendUnavailable(
+            "to_networkx: install networkx (`pip install lagpu[nx]`)."
+        ) from error
+    if A.nrows != A.ncols:
+        raise InvalidValue(
+            f"to_networkx: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix."
+        )
+    if not directed and not A.is_symmetric:
+        raise InvalidValue("to_networkx: the matrix is not symmetric. Give directed=True.")
+    G: Any = nx.DiGraph() if directed else nx.Graph()
+    G.add_nodes_from(range(A.nrows))
+    rows, cols, values = (array.tolist() for array in A.to_coo())
+    if A.dtype.is_bool:
+        G.add_edges_from(zip(rows, cols, strict=True))
+    else:
+        G.add_weighted_edges_from(zip(rows, cols, values, strict=True))
+    return G
+
+
+def from_arrays(
+    rows: Any,
+    cols: Any,
+    values: Any = None,
+    *,
+    nrows: int | None = None,
+    ncols: int | None = None,
+    backend: str | Backend | None = None,
+) -> Matrix:
+    """Return the matrix of (row, column, value) triplets in arrays of any library.
+
+    Parameters
+    ----------
+    rows, cols : array, (nvals,)
+        NumPy or CuPy arrays, sequences, or anything with ``__cuda_array_interface__`` or
+        ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu backend device arrays stay on the
+        device; for the others they are copied to the host.
+    values : array, (nvals,), or scalar, optional
+        Without it the matrix is BOOL.
+    nrows, ncols : int, optional
+        Shape; by default the largest index plus one.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Raises
+    ------
+    BackendUnavailable
+        If an array is on a device and CuPy is not installed.
+    IndexOutOfBound, DimensionMismatch, InvalidValue
+        As `Matrix.from_coo`; an entry may be given once only.
+    """
+    place = backends.get(backend)
+    keep = place.name == "gpu"
+    return Matrix.from_coo(
+        _array(rows, keep),
+        _array(cols, keep),
+        True if values is None else _array(values, keep),
+        nrows=nrows,
+        ncols=ncols,
+        backend=place,
+    )
+
+
+def _array(source: Any, keep_on_device: bool) -> Any:
+    """Return a NumPy array, or a CuPy array of what is on a device and shall stay there."""
+    if isinstance(source, np.ndarray) or np.isscalar(source):
+        return source
+    if hasattr(source, "__cuda_array_interface__"):
+        found = _cupy().asarray(source)
+    elif hasattr(source, "__dlpack__"):
+        on_host = source.__dlpack_device__()[0] == _DLPACK_HOST
+        found = np.from_dlpack(source) if on_host else _cupy().from_dlpack(source)
+    else:
+        return np.asarray(source)
+    return found if keep_on_device or isinstance(found, np.ndarray) else found.get()
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise BackendUnavailable(
+            "from_arrays: device arrays need CuPy. Install lagpu[gpu], or copy them to the host."
+        ) from error
+    return cupy

@@ -1,0 +1,226 @@
+"""Graph files: read by content, written by suffix under a temporary name and then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import secrets
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from lagpu import memory
+from lagpu.backends.base import Backend
+from lagpu.csc import CSC, symmetrise
+from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
+from lagpu.io import edge_list, matrix_market, npz
+from lagpu.io.text import is_binary, write_rows
+from lagpu.matrix import Matrix
+
+__all__ = ["read", "write", "write_vector"]
+
+_GZIP = b"\x1f\x8b"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, without any
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PIECE = 1 << 24
+
+Dump = Callable[[CSC, IO[bytes]], None]
+_GRAPH_FORMATS: dict[str, Dump] = {
+    ".mtx": matrix_market.dump,
+    ".npz": npz.dump,
+    ".txt": edge_list.dump,
+}
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    backend: str | Backend | None = None,
+    directed: bool | None = None,
+    header: bool | None = None,
+) -> Matrix:
+    """Return the graph in a file; the content, not the name, says what it is.
+
+    Parameters
+    ----------
+    path : str or path
+        A Matrix Market coordinate file or an edge list (both plain or compressed by gzip), or an
+        ``.npz`` archive of `write` or of `scipy.sparse.save_npz`.
+    backend : str or Backend, optional
+        Where the matrix will live.
+    directed : bool, optional
+        False adds every edge's reverse. None and True keep the entries as they stand, except that
+        an edge list that calls itself ``# Undirected graph`` is symmetrised unless True is given.
+    header : bool, optional
+        Whether the first line of an edge list is a header ``n m``; by default it is if two numbers
+        stand there, exactly m >= 1 lines follow, and all their vertices are below n.
+
+    Returns
+    -------
+    Matrix
+        BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for other
+        numbers, what the archive holds for ``.npz``. Entry (i, j) is the edge i -> j. An entry
+        given twice is summed, or merged if it has no value. Equal values are stored as one.
+
+    Raises
+    ------
+    FileMissing
+        If there is no such file.
+    InvalidValue
+        If it is a folder or may not be read, or `directed` is False where the matrix is not square
+        or an edge has a different value in each direction.
+    FileFormatError
+        If it is empty, malformed, truncated, binary, or not what it says it is.
+    NotSupported
+        If it holds complex numbers or a dense matrix.
+    OutOfMemory
+        If it needs more memory than is free; told before it is allocated.
+    """
+    file = Path(path)
+    with _named_errors("read", file), file.open("rb") as stream:
+        csc, undirected = _parse(stream, file.name, header)
+    if directed is False or (undirected and directed is None):
+        csc = symmetrise(csc, f"read: {file.name}")
+    return csc.matrix(backend)
+
+
+def _parse(stream: io.BufferedReader, name: str, header: bool | None) -> tuple[CSC, bool]:
+    """Return the matrix in an open file, and whether the file calls itself undirected."""
+    if stream.peek(4).startswith(_ZIP):
+        return npz.parse(stream, name), False
+    data = _text(stream, name)
+    if data.startswith(matrix_market.BANNER):
+        return matrix_market.parse(data, name), False
+    return edge_list.parse(data, name, header=header)
+
+
+def _text(stream: io.BufferedReader, name: str) -> bytes:
+    """Return a text file's bytes, unpacked if need be."""
+    packed = stream.peek(2).startswith(_GZIP)
+    source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
+    try:
+        data = _whole(source, name).removeprefix(_BYTE_ORDER_MARK)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FileFormatError(f"read: {name} is truncated or damaged: {error}") from error
+    if not data:
+        raise FileFormatError(f"read: {name} is empty.")
+    if is_binary(data[: 1 << 16]):
+        raise FileFormatError(
+            f"read: {name} is binary. Give Matrix Market, an edge list (also gzipped), or .npz."
+        )
+    return data
+
+
+def _whole(source: Any, name: str) -> bytes:
+    """Read to the end, asking before each piece: a small file may unpack to a huge one."""
+    parts = []
+    while part := source.read(_PIECE):
+        parts.append(part)
+        memory.require(len(parts) * _PIECE, f"read: {name}", "Unpacked, it does not fit.")
+    return b"".join(parts)
+
+
+def write(A: Matrix, path: str | os.PathLike[str]) -> None:
+    """Write a matrix; the suffix says how. Nothing half-written is ever left.
+
+    Parameters
+    ----------
+    A : Matrix
+        From any backend.
+    path : str or path
+        ``.mtx`` or ``.mtx.gz`` (Matrix Market), ``.npz`` (fastest to read), ``.txt`` or
+        ``.txt.gz`` (edge list).
+
+    Raises
+    ------
+    InvalidValue
+        If the suffix is another, or the file cannot be written.
+    FileMissing
+        If there is no such folder.
+    """
+    file = Path(path)
+    packed = file.suffix == ".gz"
+    suffix = file.with_suffix("").suffix if packed else file.suffix
+    dump = _GRAPH_FORMATS.get(suffix)
+    if dump is None or (packed and suffix == ".npz"):
+        raise InvalidValue(f"write: {file.name}: use .mtx, .mtx.gz, .npz, .txt or .txt.gz.")
+    csc = CSC.of(A)
+    with _named_errors("write", file), _replacing(file) as stream:
+        if packed:
+            # mtime=0: the same matrix gives the same bytes.
+            with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packing:
+                dump(csc, cast(IO[bytes], packing))
+        else:
+            dump(csc, stream)
+
+
+def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> None:
+    """Write the entries of a vector; the suffix says how. Nothing half-written is ever left.
+
+    Parameters
+    ----------
+    indices, values : array_like, (nvals,)
+        As `Vector.to_coo` returns them.
+    path : str or path
+        ``.npz`` (arrays ``indices`` and ``values``), ``.txt`` (``index value`` lines) or ``.csv``
+        (the same with commas, under a line of names). BOOL is written as 0 and 1 in text.
+
+    Raises
+    ------
+    DimensionMismatch
+        If the arrays differ in length.
+    InvalidValue
+        If the suffix is another, or the file cannot be written.
+    FileMissing
+        If there is no such folder.
+    """
+    file, where, what = Path(path), np.asarray(indices), np.asarray(values)
+    if where.ndim != 1 or where.shape != what.shape:
+        raise DimensionMismatch(f"write: indices {where.shape} != values {what.shape}.")
+    if file.suffix not in (".npz", ".txt", ".csv"):
+        raise InvalidValue(f"write: {file.name}: use .npz, .txt or .csv.")
+    with _named_errors("write", file), _replacing(file) as stream:
+        if file.suffix == ".npz":
+            np.savez(stream, allow_pickle=False, indices=where, values=what)
+            return
+        if file.suffix == ".csv":
+            stream.write(b"index,value\n")
+        write_rows(stream, [where, what], "," if file.suffix == ".csv" else " ")
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside `path`, and rename it once all is written."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    if target.is_dir():
+        raise IsADirectoryError
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        temporary.replace(target)
+    except BaseException:  # Ctrl-C too
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _named_errors(operation: str, path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into one named error."""
+    try:
+        yield
+    except LagpuError:
+        raise
+    except FileNotFoundError as error:
+        if operation == "write":
+            raise FileMissing(f"write: there is no folder {path.parent}. Make it first.") from error
+        raise FileMissing(f"read: there is no file {path}. Check the name.") from error
+    except IsADirectoryError as error:
+        raise InvalidValue(f"{operation}: {path} is a folder. Give a file.") from error
+    except OSError as error:
+        raise InvalidValue(f"{operation}: {path}: {error.strerror or error}.") from error

@@ -1,0 +1,67 @@
+"""Text files as bytes: what both graph text formats need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+
+__all__ = ["data_lines", "is_binary", "line_number", "pieces", "show", "write_rows"]
+
+Array = np.ndarray[Any, Any]
+
+_LINES = 1 << 16  # written at a time
+_PIECE = 1 << 24  # bytes; temporaries of a piece stay small beside the file
+# Control characters that no text holds: all but tab, line feed, vertical tab, form feed, return.
+_CONTROL = bytes([*range(9), *range(14, 32), 127])
+
+
+def is_binary(start: bytes) -> bool:
+    """Whether the first bytes of a file hold characters that no text has."""
+    return len(start.translate(None, _CONTROL)) != len(start)
+
+
+def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, bytes) of consecutive pieces of whole lines, some megabytes each."""
+    while start < len(data):
+        stop = len(data)
+        if stop - start > _PIECE:
+            cut = data.rfind(b"\n", start, start + _PIECE)
+            cut = data.find(b"\n", start + _PIECE) if cut < 0 else cut
+            stop = stop if cut < 0 else cut + 1
+        yield start, data[start:stop]
+        start = stop
+
+
+def data_lines(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line) of the lines that are neither blank nor comments (``#``, ``%``)."""
+    while start < len(data):
+        stop = data.find(b"\n", start)
+        stop = len(data) if stop < 0 else stop
+        line = data[start:stop].strip()
+        if line and not line.startswith((b"#", b"%")):
+            yield start, line
+        start = stop + 1
+
+
+def line_number(data: bytes, offset: int) -> int:
+    """Return the number, from 1, of the line at an offset."""
+    return data.count(b"\n", 0, offset) + 1
+
+
+def show(line: bytes) -> str:
+    """Return a line as it can stand in a message."""
+    text = line.decode("utf-8", "replace")
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def write_rows(file: IO[bytes], columns: list[Array], separator: str) -> None:
+    """Write arrays of one length as the columns of a table; BOOL as 0 and 1."""
+    plain = [column.astype(np.int8) if column.dtype.kind == "b" else column for column in columns]
+    line = separator.join(["%r"] * len(plain)) + "\n"
+    for k in range(0, len(plain[0]), _LINES):
+        part = [column[k : k + _LINES].tolist() for column in plain]
+        # One formatting of many lines is several times faster than one a line.
+        numbers = [number for row in zip(*part, strict=True) for number in row]
+        file.write((line * len(part[0]) % tuple(numbers)).encode())

@@ -1,0 +1,478 @@
+"""`Vector`: entries at some of the indices ``0 .. size-1``; what has no entry is not zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu import backends, trace
+from lagpu.algebra import monoid
+from lagpu.backends.base import Backend, Data, Descriptor
+from lagpu.dtypes import DType, lookup
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.expr import (
+    Call,
+    IndexExpr,
+    Mask,
+    MatMul,
+    NoTruth,
+    Updater,
+    assign,
+    mixed_backends,
+    product,
+)
+from lagpu.operands import (
+    applied,
+    as_semiring,
+    as_size,
+    as_values,
+    binary_operator,
+    index_array,
+    require_distinct,
+    scalar_value,
+    selected,
+    single_index,
+    sorted_distinct,
+)
+from lagpu.operators import IndexUnaryOp, Semiring
+
+__all__ = ["Vector"]
+
+
+class Vector(NoTruth):
+    """A sparse vector on one backend.
+
+    Parameters
+    ----------
+    dtype : DType or anything `lagpu.dtypes.lookup` takes
+        Type of the values.
+    size : int
+        Length; indices are ``0 .. size-1``.
+    like : Vector or Matrix, optional
+        Live on the backend of this object.
+    backend : str or Backend, optional
+        Live on this backend; without `like` and `backend`, on the default one.
+    name : str, optional
+        Name in formulas and messages.
+    """
+
+    __slots__ = ("backend", "data", "dtype", "name", "size")
+    ndim = 1
+    _hint = "Use v.nvals, v.to_coo(), v.reduce(op) or v.isequal(u)."
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: int = 0,
+        *,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.dtype: DType = lookup(dtype)
+        self.size = as_size(size, "Vector")
+        self.backend: Backend = like.backend if like is not None else backends.get(backend)
+        self.name = name or "v"
+        self.data: Data = self.backend.vector(self.dtype, self.size)
+
+    @classmethod
+    def _of(cls, data: Data, dtype: DType, size: int, backend: Backend, name: str | None) -> Vector:
+        v = cls.__new__(cls)
+        v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or "v", data
+        return v
+
+    # ------------------------------------------------------------------------ in and out
+    @classmethod
+    def from_coo(
+        cls,
+        indices: Any,
+        values: Any = True,
+        dtype: Any = None,
+        *,
+        size: int | None = None,
+        dup_op: Any = None,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> Vector:
+        """Return a vector of (index, value) pairs.
+
+        Parameters
+        ----------
+        indices : array_like of int, (nvals,)
+            Where the entries are, in any order.
+        values : array_like, (nvals,), or scalar
+            Their values, or the one value of all.
+        dtype : DType, optional
+            Type of the values; by default that of `values`.
+        size : int, optional
+            Length; by default the largest index plus one.
+        dup_op : BinaryOp, optional
+            Combines the values of an index given twice.
+        like, backend, name
+            As in `Vector`.
+
+        Raises
+        ------
+        IndexOutOfBound, DimensionMismatch
+            If an index is outside, or `indices` and `values` differ in length.
+        InvalidValue
+            If an index is given twice and there is no `dup_op`.
+        """
+        where = np.asarray(indices)
+        length = as_size(size, "from_coo") if size is not None else int(where.max(initial=-1)) + 1
+        chosen = index_array(where, length, "from_coo")
+        assert chosen is not None
+        what, kind = as_values(values, dtype, len(chosen), "from_coo")
+        chosen, what = sorted_distinct(chosen, what, kind, dup_op)
+        place = like.backend if like is not None else backends.get(backend)
+        data = place.vector_from_coo(chosen, what, kind, length)
+        return cls._of(data, kind, length, place, name)
+
+    @classmethod
+    def from_dense(
+        cls,
+        values: Any,
+        missing_value: Any = None,
+        *,
+        dtype: Any = None,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> Vector:
+        """Return a vector of a dense array, without entries where it equals `missing_value`."""
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
+        keep = np.arange(array.size)
+        if missing_value is not None:
+            keep = np.flatnonzero(array != missing_value)
+        return cls.from_coo(
+            keep, array[keep], dtype, size=array.size, like=like, backend=backend, name=name
+        )
+
+    def to_coo(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""
+        return self.backend.vector_to_coo(self.data)
+
+    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """Return a NumPy array of length `size` with `fill_value` where there is no entry.
+
+        Raises
+        ------
+        InvalidValue
+            If entries are missing and there is no `fill_value`.
+        """
+        indices, values = self.to_coo()
+        if fill_value is None:
+            if len(indices) < self.size:
+                raise InvalidValue(
+                    f"to_dense: {self.name} has {len(indices)} of {self.size} entries. "
+                    "Give fill_value= for the missing ones."
+                )
+            fill_value = 0
+        kind = lookup(dtype).numpy if dtype is not None else self.dtype.numpy
+        dense = np.full(self.size, fill_value, kind)
+        dense[indices] = values
+        return dense
+
+    def to(self, backend: str | Backend) -> Vector:
+        """Return a copy on another backend: the only way data moves."""
+        indices, values = self.to_coo()
+        place = backends.get(backend)
+        data = place.vector_from_coo(indices, values, self.dtype, self.size)
+        return Vector._of(data, self.dtype, self.size, place, self.name)
+
+    # ------------------------------------------------------------------------ properties
+    @property
+    def shape(self) -> tuple[int]:
+        """``(size,)``."""
+        return (self.size,)
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return self.backend.vector_nvals(self.data)
+
+    @property
+    def S(self) -> Mask:
+        """Mask: where there is an entry, whatever its value."""
+        return Mask(self, True)
+
+    @property
+    def V(self) -> Mask:
+        """Mask: where there is an entry that is not zero."""
+        return Mask(self, False)
+
+    def __repr__(self) -> str:
+        head = f"Vector({self.dtype}, size {self.size}, {self.nvals} entries, {self.backend.name})"
+        indices, values = self.to_coo()
+        shown = [f"{i}: {x}" for i, x in zip(indices[:8], values[:8].tolist(), strict=True)]
+        return head + " {" + ", ".join(shown + ["..."] * (len(indices) > 8)) + "}"
+
+    # -------------------------------------------------------------------------- contents
+    def dup(self, dtype: Any = None, *, name: str | None = None) -> Vector:
+        """Return a copy, cast to `dtype` if it is given."""
+        kind = self.dtype if dtype is None else lookup(dtype)
+        data = self.backend.vector_dup(self.data, kind)
+        return Vector._of(data, kind, self.size, self.backend, name or self.name)
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        self.backend.vector_clear(self.data)
+
+    def resize(self, size: int) -> None:
+        """Change the size; entries at or beyond it are deleted."""
+        self.size = as_size(size, "resize")
+        self.backend.vector_resize(self.data, self.size)
+
+    def build(
+        self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
+    ) -> None:
+        """Fill an empty vector with (index, value) pairs; see `from_coo`."""
+        if clear:
+            self.clear()
+        if self.nvals:
+            raise InvalidValue(f"build: {self.name} has entries. Clear it first, or clear=True.")
+        new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
+        self.data = new.data
+
+    def get(self, index: Any, default: Any = None) -> Any:
+        """Return the value at `index` as a Python number, or `default` if there is no entry."""
+        i = single_index(index, self.size, self.name)
+        found = self.backend.vector_get(self.data, i)
+        return default if found is None else found
+
+    def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
+        """Whether both have the same size, the same entries and equal values."""
+        self._same_place(other, "isequal")
+        if self.size != other.size or (check_dtype and self.dtype is not other.dtype):
+            return False
+        return self.backend.vector_isequal(self.data, other.data)
+
+    def isclose(self, other: Vector, *, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> bool:
+        """Whether both have the same entries with values that differ by less than a tolerance."""
+        self._same_place(other, "isclose")
+        if self.size != other.size:
+            return False
+        (i, x), (j, y) = self.to_coo(), other.to_coo()
+        return np.array_equal(i, j) and bool(
+            np.allclose(x, y, rtol=rel_tol, atol=abs_tol, equal_nan=True)
+        )
+
+    def _same_place(self, other: Any, what: str) -> None:
+        if not isinstance(other, Vector):
+            raise DomainMismatch(f"{what}: {type(other).__name__} is not a Vector.")
+        if other.backend is not self.backend:
+            raise mixed_backends(what, (self, other))
+
+    # ----------------------------------------------------------------------- assignments
+    def __call__(
+        self, mask: Mask | None = None, *, accum: Any = None, replace: bool = False
+    ) -> Updater:
+        """``w(mask, accum=op, replace=True) << call``: how the result is to be written."""
+        return Updater(self, mask, accum, replace)
+
+    def __lshift__(self, value: Any) -> None:
+        assign(Updater(self), value)
+
+    def update(self, value: Any) -> None:
+        """Do what ``<<`` does."""
+        assign(Updater(self), value)
+
+    def __getitem__(self, indices: Any) -> VectorIndex:
+        return VectorIndex(self, indices)
+
+    def __setitem__(self, indices: Any, value: Any) -> None:
+        if isinstance(indices, (int, np.integer)) and not isinstance(value, (Call, Vector)):
+            i = single_index(indices, self.size, self.name)
+            number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
+            self.backend.vector_set(self.data, i, number)
+        else:
+            assign(Updater(self, indices=indices), value)
+
+    def __delitem__(self, index: Any) -> None:
+        self.backend.vector_remove(self.data, single_index(index, self.size, self.name))
+
+    def __contains__(self, index: Any) -> bool:
+        return self.get(index) is not None
+
+    def _write(self, call: Call, desc: Descriptor) -> None:
+        """Run a checked call; the trace hears of it."""
+        run = getattr(self.backend, call.method)
+        if trace.active is None:
+            run(self.data, desc, *call.args)
+        else:
+            trace.active.run(self, call, desc, run)
+
+    def _call_for(self, value: Any, to: Updater) -> Call:
+        """Turn what stands right of ``<<`` into a call: a scalar, a vector, an index expression."""
+        if isinstance(value, IndexExpr):
+            value = value.call()
+        if to.indices is None:
+            where = None
+        elif isinstance(to.indices, (int, np.integer)):
+            where = np.array([single_index(to.indices, self.size, self.name)])
+        else:
+            where = index_array(to.indices, self.size, self.name)
+        if isinstance(value, Call) and value.shape:
+            if where is None:
+                return value
+            value = value.new()
+        if not isinstance(value, Vector):
+            if isinstance(value, Call):
+                value = value.new()
+            number = scalar_value(value, self.dtype, self.name)
+            return Call(
+                "assign_scalar", (self,), (number, where), self.dtype, self.shape, (number,)
+            )
+        if where is not None and value.size != len(where):
+            raise DimensionMismatch(
+                f"assign: {value.name}.size {value.size} != {len(where)} indices."
+            )
+        require_distinct(where, "assign")
+        return Call("assign", (value,), (value.data, where), value.dtype, value.shape, (value,))
+
+    # ------------------------------------------------------------------------ operations
+    def __matmul__(self, other: Any) -> MatMul:
+        return MatMul(self, other)
+
+    def vxm(
+        self,
+        A: Any,
+        op: Semiring | str,
+        *,
+        kernel: str | None = None,
+        policy: str | None = None,
+    ) -> Call:
+        """``w[j] = (+)_i u[i] (x) A[i, j]``, the same as ``op(u @ A)``.
+
+        Parameters
+        ----------
+        A : Matrix or its transpose, (size, m)
+            The matrix.
+        op : Semiring
+            The algebra.
+        kernel, policy : str, optional
+            Strategy or choice of strategies, on a backend that has them.
+        """
+        return product(A, self, as_semiring(op), True, kernel, policy)
+
+    def ewise_add(self, other: Vector, op: Any) -> Call:
+        """``w = u (+) v`` on the union; an entry of one side alone stays as it is."""
+        return self._ewise("ewise_add", other, op, " (+) ")
+
+    def ewise_mult(self, other: Vector, op: Any) -> Call:
+        """``w = u (x) v`` on the intersection."""
+        return self._ewise("ewise_mult", other, op, " (x) ")
+
+    def ewise_union(self, other: Vector, op: Any, left_default: Any, right_default: Any) -> Call:
+        """``w = u (+) v`` on the union; a default stands where one side has no entry."""
+        found = binary_operator(op)
+        domain, _ = found.types(self.dtype, other.dtype)
+        defaults = (
+            scalar_value(left_default, domain, "ewise_union"),
+            scalar_value(right_default, domain, "ewise_union"),
+        )
+        return self._ewise("ewise_union", other, found, " (+) ", defaults)
+
+    def _ewise(self, method: str, other: Any, op: Any, sign: str, *more: Any) -> Call:
+        found = binary_operator(op)
+        if not isinstance(other, Vector):
+            raise DomainMismatch(f"{method}: {type(other).__name__} is not a Vector.")
+        if other.size != self.size:
+            raise DimensionMismatch(
+                f"{method}: {self.name}.size {self.size} != {other.size} of {other.name}."
+            )
+        return Call(
+            method,
+            (self, other),
+            (self.data, other.data, found, *more),
+            found.types(self.dtype, other.dtype)[1],
+            self.shape,
+            (found.name, "(", self, sign, other, ")"),
+        )
+
+    def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
+        """``w[i] = f(u[i])``.
+
+        Parameters
+        ----------
+        op : UnaryOp, BinaryOp or IndexUnaryOp
+            The operator: ``f(x)``; ``f(x, right)`` or ``f(left, x)``; ``f(x, i, 0, right)``.
+        right, left : scalar, optional
+            The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
+        """
+        op, how = applied(self.dtype, op, left, right)
+        return Call(
+            "apply",
+            (self,),
+            (self.data, op, how),
+            how.result,
+            self.shape,
+            (op.name, "(", self, ")"),
+        )
+
+    def select(self, op: IndexUnaryOp | str, thunk: Any = 0) -> Call:
+        """``w = u`` where `op` of value, index and `thunk` holds, as in ``("valuegt", 3)``."""
+        op, number, _ = selected(self.dtype, op, thunk)
+        return Call(
+            "select",
+            (self,),
+            (self.data, op, number),
+            self.dtype,
+            self.shape,
+            (op.name, "(", self, f", {number})"),
+        )
+
+    def reduce(self, op: Any = "plus") -> Call:
+        """``s = (+)_i u[i]`` over a monoid; empty if there is no entry."""
+        found = monoid.lookup(op)
+        return Call(
+            "reduce",
+            (self,),
+            (self.data, found),
+            found.types(self.dtype)[1],
+            (),
+            (found.name, "(", self, ")"),
+        )
+
+    def diag(self, k: int = 0) -> Any:
+        """Return the square matrix with this vector on diagonal `k`."""
+        from lagpu.matrix import Matrix
+
+        n = self.size + abs(k)
+        data = self.backend.matrix_from_diag(self.data, k)
+        return Matrix._of(data, self.dtype, (n, n), self.backend, None)
+
+
+class VectorIndex(IndexExpr):
+    """``w[I]``: read it with ``.new()`` or ``w[i].value``, write it with ``w[I] << x``."""
+
+    __slots__ = ("indices", "vector")
+    _hint = "Use w[i].value, w.get(i) or w[I].new()."
+
+    def __init__(self, vector: Vector, indices: Any) -> None:
+        self.vector = vector
+        self.indices = indices
+
+    def __repr__(self) -> str:
+        return f"{self.vector.name}[{self.indices}]"
+
+    def call(self) -> Call:
+        """Return the deferred extraction: of a scalar for one index, else of a vector."""
+        u = self.vector
+        if not isinstance(self.indices, slice) and np.ndim(self.indices) == 0:
+            i = single_index(self.indices, u.size, u.name)
+            return Call("vector_get", (u,), (u.data, i), u.dtype, (), (u, f"[{i}]"))
+        where = index_array(self.indices, u.size, u.name)
+        size = u.size if where is None else len(where)
+        return Call("extract", (u,), (u.data, where), u.dtype, (size,), (u, "[I]"))
+
+    def __lshift__(self, value: Any) -> None:
+        assign(Updater(self.vector, indices=self.indices), value)
+
+    def update(self, value: Any) -> None:
+        """Do what ``<<`` does."""
+        self << value

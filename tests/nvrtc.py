@@ -1,0 +1,44 @@
+"""Compile kernels for real GPUs without having one."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import pytest
+
+from lagpu.backends.gpu.kernels import Kernel
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+
+
+@functools.cache
+def _cuda_core():
+    """cuda.core, or a skip where it is not installed; never a skip in CI."""
+    try:
+        import cuda.core
+
+        cuda.core.Program("", "c++", cuda.core.ProgramOptions(arch="sm_90")).close()
+    except Exception as error:  # a missing package and a missing NVRTC raise different things
+        if os.environ.get("CI"):
+            raise
+        return error
+    return cuda.core
+
+
+def nvrtc_compile(kernel: Kernel, arch: str) -> bytes:
+    """Return the cubin of `kernel` for `arch`; raises with the compiler's log.
+
+    Options are those that CuPy passes, with no include path: kernels include nothing.
+    """
+    core = _cuda_core()
+    if isinstance(core, Exception):
+        pytest.skip(f"NVRTC is missing: {core}")
+    options = core.ProgramOptions(
+        arch=arch, std="c++17", define_macro=[tuple(macro) for macro in kernel.macros] or None
+    )
+    program = core.Program(kernel.source, "c++", options)
+    try:
+        return bytes(program.compile("cubin").code)
+    finally:
+        program.close()

@@ -1,0 +1,136 @@
+"""What only the sim device tells: divergence, interleavings, accesses out of bounds."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_device
+
+from lagpu.backends.gpu import gxx
+from lagpu.backends.gpu.kernels import GRID_BARRIER, from_source
+from lagpu.backends.gpu.sim import SimDevice
+from lagpu.errors import KernelLaunchError
+
+
+@pytest.fixture
+def sim():
+    return SimDevice()
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"),
+    [
+        ("divergent_warp", r"64 wait at a warp vote, 64 wait at block_sync"),
+        ("mixed_barriers", r"others of its block at"),
+        ("exited_lane", r"a shuffle reads a lane that has exited"),
+    ],
+)
+def test_divergence_is_an_error(sim, name, fact):
+    x = np.zeros(32, np.int32)
+    with pytest.raises(KernelLaunchError, match=fact):
+        sim.launch(test_device.device_kernel(name), 128, x, block=128)
+    sim.launch(test_device.device_kernel("fill"), 32, x, 32, 1)  # and the device works on
+    assert (x == 1).all()
+
+
+def test_exited_threads_do_not_hold_a_barrier(sim):
+    x = np.zeros(1, np.int32)
+    sim.launch(test_device.device_kernel("exited_threads"), 128, x, block=128)
+    assert x[0] == 1
+
+
+def test_exited_block_holds_the_grid(sim):
+    barrier = np.zeros(GRID_BARRIER, np.uint32)
+    with pytest.raises(KernelLaunchError, match=r"512 wait at grid_sync; .* exited: 1"):
+        sim.launch(test_device.device_kernel("exited_block"), 768, barrier, cooperative=True)
+
+
+def test_grid_sync_wants_a_cooperative_launch_and_a_barrier(sim):
+    rounds = test_device.device_kernel("rounds")
+    cells, barrier = np.zeros(8, np.uint64), np.zeros(GRID_BARRIER, np.uint32)
+    with pytest.raises(KernelLaunchError, match="not cooperative"):
+        sim.launch(rounds, 1, 1, cells, barrier)
+    with pytest.raises(KernelLaunchError, match="null barrier"):
+        sim.launch(rounds, 1, 1, cells, None, cooperative=True)
+
+
+def test_shared_memory_has_its_limit(sim):
+    text = """#include "prims.cuh"
+    extern "C" __global__ void k(f64* x) { LG_SHARED(f64, s, 8192); s[0] = x[0]; x[0] = s[0]; }"""
+    with pytest.raises(KernelLaunchError, match="48 KiB"):
+        sim.launch(from_source(text, "k"), 1, np.zeros(1))
+
+
+def test_read_only_arrays_are_not_written(sim):
+    x = np.zeros(4, np.int32)
+    x.flags.writeable = False
+    with pytest.raises(KernelLaunchError, match=r"'x' \(i32\* x\): the array is read-only"):
+        sim.launch(test_device.device_kernel("fill"), 4, x, 4, 1)
+
+
+def interleaving(**options):
+    order = np.zeros(768, np.uint32)
+    SimDevice(**options).launch(
+        test_device.device_kernel("arrive"), 768, np.zeros(1, np.uint32), order
+    )
+    assert (np.sort(order) == np.arange(768)).all()
+    return order.tolist()
+
+
+def test_seed_decides_the_interleaving(monkeypatch):
+    assert interleaving(seed=1) == interleaving(seed=1)
+    assert interleaving(seed=1) != interleaving(seed=2)
+    assert interleaving(seed=1, preempt=1) != interleaving(seed=1, preempt=0)
+    monkeypatch.setenv("LAGPU_SIM_SEED", "1")
+    assert interleaving() == interleaving(seed=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_do_not_depend_on_the_seed(seed):
+    test_device.test_atomics_under_contention(SimDevice(seed=seed, preempt=1), "i64")
+    test_device.test_grid_sync(SimDevice(seed=seed, preempt=1), 64)
+
+
+def test_portable_context_switch():
+    device = SimDevice(flags=("-DLAGPU_SIM_UCONTEXT",))
+    test_device.test_block_reduce_and_warp_scan(device, "i32", 96)
+    test_device.test_grid_sync(device, 64)
+    test_divergence_is_an_error(device, "mixed_barriers", "others of its block")
+
+
+OUT_OF_BOUNDS = """
+import numpy as np
+from lagpu.backends.gpu.kernels import from_source
+from lagpu.backends.gpu.sim import SimDevice
+text = '''#include "prims.cuh"
+extern "C" __global__ void k(i32* x, i64 n) {
+  warp_sync();
+  for (i64 i = global_thread(); i < n; i += global_threads()) x[i] = 1;
+}'''
+x = np.zeros(5000, np.int32)
+SimDevice().launch(from_source(text, "k"), 5000, x, 5000)
+print("inside", flush=True)
+SimDevice().launch(from_source(text, "k"), 5000, x, 5001)
+"""
+
+
+def test_address_sanitizer_finds_accesses_out_of_bounds():
+    path = gxx.compiler()[0]
+    found = subprocess.run(
+        [path, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    )
+    library = found.stdout.strip()
+    if not Path(library).is_absolute():
+        pytest.skip("the compiler has no libasan.so")
+    done = test_device.run_python(
+        OUT_OF_BOUNDS,
+        LD_PRELOAD=library,
+        ASAN_OPTIONS="detect_leaks=0",
+        LAGPU_SIM_FLAGS="-fsanitize=address",
+    )
+    assert done.returncode != 0
+    assert done.stdout == "inside\n"
+    assert "heap-buffer-overflow" in done.stderr
