@@ -222,7 +222,7 @@ class IndexUnaryTable(Table[IndexUnaryOp]):
 
     rowindex = IndexUnaryOp("rowindex", lambda x, i, j, t: i + t, "RowIndex", result=index)
     colindex = IndexUnaryOp("colindex", lambda x, i, j, t: j + t, "ColIndex", result=index)
-    diagindex = IndexUnaryOp("diagindex", lambda x, i, j, t: j - i + t, "DiagIndex", result=index)
+    diagindex = IndexUnaryOp("diagindex", lambda x, i, j, t: j - i - t, "DiagIndex", result=index)
     index = IndexUnaryOp("index", lambda x, i, j, t: i + t, "RowIndex", result=index)
     tril = IndexUnaryOp("tril", lambda x, i, j, t: j <= i + t, "Tril", result=logical)
     triu = IndexUnaryOp("triu", lambda x, i, j, t: j >= i + t, "Triu", result=logical)
@@ -298,6 +298,21 @@ def _smallest(dtype: DType) -> Any:
     return dtype.smallest
 
 
+def _of_type(value: Any, what: str) -> Callable[[DType], Any]:
+    """Return the rule that gives `value` in a type, or refuses a type that does not hold it."""
+
+    def typed(dtype: DType) -> Any:
+        try:
+            number = dtype.numpy.type(value)
+        except OverflowError:
+            number = None
+        if number is None or not (dtype.is_float or number == value):
+            raise DomainMismatch(f"{what} {value} does not fit {dtype}.")
+        return number
+
+    return typed
+
+
 class MonoidTable(Table[Monoid]):
     """Associative and commutative, with an identity; a terminal value ends a sum early."""
 
@@ -327,11 +342,14 @@ class MonoidTable(Table[Monoid]):
         terminal : scalar, optional
             ``op(terminal, x) == terminal`` for every `x`.
         """
+        found = binary.lookup(op)
+        if found.positional:
+            raise DomainMismatch(f"monoid: {found!r} reads indices, so it cannot add.")
         row = Monoid(
             name,
-            binary.lookup(op),
-            lambda dtype: dtype.numpy.type(identity),
-            terminal=None if terminal is None else lambda dtype: dtype.numpy.type(terminal),
+            found,
+            _of_type(identity, f"monoid.{name}: identity"),
+            terminal=None if terminal is None else _of_type(terminal, f"monoid.{name}: terminal"),
             registered=True,
         )
         return self._add(row)

@@ -62,7 +62,8 @@ class CSC:
     def of(cls, A: Matrix) -> CSC:
         """Return a copy of a matrix from any backend."""
         col_ptr, row_idx, values = A.to_csc()
-        return cls(A.nrows, A.ncols, col_ptr, row_idx, _iso(values))
+        rows = row_idx.astype(_index_type(A.nrows), copy=False)
+        return cls(A.nrows, A.ncols, col_ptr, rows, _iso(values))
 
     @property
     def dtype(self) -> DType:
@@ -222,9 +223,9 @@ def symmetrise(csc: CSC, what: str) -> CSC:
         merged = from_entries(*both, None, n, n)
         return CSC(n, n, merged.col_ptr, merged.row_idx, csc.values)
     back = sp.csc_array((csc.values, rows, csc.col_ptr), shape=(n, n)).T.tocsc()
-    back.sort_indices()
     back_cols = np.repeat(np.arange(n), np.diff(back.indptr))
-    # Both lists ascend by (column, row), so each reversed entry is found by bisection.
+    # SciPy transposes into order: both lists ascend by (column, row), so each reversed entry is
+    # found by bisection.
     keys = cols.astype(np.int64) * n + rows
     back_keys = back_cols * n + back.indices
     at = np.minimum(np.searchsorted(keys, back_keys), max(len(keys) - 1, 0))

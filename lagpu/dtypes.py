@@ -20,6 +20,7 @@ __all__ = [
     "UINT32",
     "UINT64",
     "DType",
+    "cast",
     "lookup",
     "unify",
 ]
@@ -109,8 +110,8 @@ def lookup(dtype: Any) -> DType:
     if isinstance(dtype, str) and dtype.upper() in _BY_NAME:
         return _BY_NAME[dtype.upper()]
     try:
-        wanted = np.dtype(dtype)
-    except TypeError:
+        wanted = np.dtype(object if dtype is None else dtype)
+    except (TypeError, ValueError):
         wanted = np.dtype(object)
     found = _BY_NUMPY.get(wanted.newbyteorder("=")) or _WIDENED.get(wanted.name)
     if found is None:
@@ -124,3 +125,22 @@ def lookup(dtype: Any) -> DType:
 def unify(a: DType, b: DType) -> DType:
     """Return the smallest type that holds both, by NumPy's promotion rules."""
     return a if a is b else lookup(np.promote_types(a.numpy, b.numpy))
+
+
+def cast(values: Any, dtype: DType) -> Any:
+    """Return an array or NumPy scalar cast as GraphBLAS casts.
+
+    Floats become integers toward zero, saturating, and NaN becomes 0; integers wrap; whatever is
+    not zero is True. (In C, and so in NumPy, a float outside the range gives anything.)
+    """
+    values = np.asarray(values)
+    if values.dtype == dtype.numpy:
+        return values[()]
+    if dtype.is_bool:
+        return (values != 0)[()]
+    if values.dtype.kind != "f" or dtype.is_float:
+        with np.errstate(over="ignore"):  # a large FP64 is inf in FP32
+            return values.astype(dtype.numpy)[()]
+    low, high = values <= float(dtype.smallest), values >= float(dtype.largest)
+    inside = np.where(low | high | np.isnan(values), 0, values).astype(dtype.numpy)
+    return np.where(high, dtype.largest, np.where(low, dtype.smallest, inside))[()]

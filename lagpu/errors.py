@@ -24,6 +24,26 @@
 A message reads ``operation: fact != fact. What to do.``
 """
 
+__all__ = [
+    "BackendMismatch",
+    "BackendUnavailable",
+    "CheckFailed",
+    "DimensionMismatch",
+    "DomainMismatch",
+    "EmptyObject",
+    "FileFormatError",
+    "FileMissing",
+    "IndexOutOfBound",
+    "InvalidValue",
+    "KernelCompileError",
+    "KernelLaunchError",
+    "LagpuError",
+    "NotSupported",
+    "OutOfMemory",
+    "UnknownOperator",
+    "UnusedCall",
+]
+
 
 class LagpuError(Exception):
     """Base of every error raised by lagpu."""

@@ -22,11 +22,22 @@ from lagpu.operands import binary_operator
 from lagpu.operators import Semiring
 
 if TYPE_CHECKING:
-    from lagpu.matrix import Matrix, TransposedMatrix
+    from lagpu.matrix import Matrix
     from lagpu.scalar import Scalar
+    from lagpu.transposed import TransposedMatrix
     from lagpu.vector import Vector
 
-__all__ = ["Call", "IndexExpr", "Mask", "MatMul", "Updater", "assign"]
+__all__ = [
+    "Call",
+    "Mask",
+    "MatMul",
+    "NoTruth",
+    "Updater",
+    "assign",
+    "is_operand",
+    "mixed_backends",
+    "product",
+]
 
 
 class NoTruth:
@@ -37,22 +48,28 @@ class NoTruth:
     __array_ufunc__ = None  # NumPy leaves operators to us
     _hint = "Assign it with << first."
 
-    def _refuse(self, what: str) -> NoReturn:
+    def refuse(self, what: str) -> NoReturn:
+        """Raise with what this object is not, and what to write instead."""
         raise DomainMismatch(f"{type(self).__name__}: {what}. {self._hint}")
 
     def __bool__(self) -> bool:
-        self._refuse("has no truth value")
+        self.refuse("has no truth value")
 
     def __iter__(self) -> NoReturn:
-        self._refuse("cannot be iterated over")
+        self.refuse("cannot be iterated over")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self._refuse("is not a NumPy array")
+        self.refuse("is not a NumPy array")
 
     def __add__(self, other: Any) -> NoReturn:
-        self._refuse("has no +, - or *. Write u.ewise_add(v, binary.plus) or ewise_mult")
+        self.refuse("has no +, - or *. Write u.ewise_add(v, binary.plus) or ewise_mult")
 
     __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __add__
+
+
+def is_operand(x: Any, ndim: int) -> bool:
+    """Whether `x` is a Vector (1) or a Matrix or its transpose (2), and not some array."""
+    return isinstance(x, NoTruth) and getattr(x, "ndim", None) == ndim
 
 
 class Mask(NoTruth):
@@ -162,25 +179,6 @@ def new_output(call: Call, dtype: DType, mask: Mask | None, name: str | None) ->
     return out
 
 
-class IndexExpr(NoTruth):
-    """``w[I]`` or ``A[i, :]``: part of an object, to be read or written."""
-
-    __slots__ = ()
-
-    def call(self) -> Call:
-        """Return the deferred extraction."""
-        raise NotImplementedError
-
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the part as a new vector, or one entry as a `Scalar`."""
-        return self.call().new(dtype, mask=mask, name=name)
-
-    @property
-    def value(self) -> Any:
-        """One entry as a Python number, or None."""
-        return self.new().value
-
-
 class MatMul(NoTruth):
     """``u @ A`` or ``A @ u``: a product that still needs its semiring."""
 
@@ -188,6 +186,12 @@ class MatMul(NoTruth):
     _hint = "Write semiring.plus_times(u @ A), or another semiring."
 
     def __init__(self, left: Any, right: Any) -> None:
+        for operand in (left, right):
+            if not (is_operand(operand, 1) or is_operand(operand, 2)):
+                raise DomainMismatch(
+                    f"@: {type(operand).__name__} is neither a Vector nor a Matrix. "
+                    "Make one with from_dense or from_coo."
+                )
         self.left = left
         self.right = right
 
@@ -202,7 +206,6 @@ class MatMul(NoTruth):
             raise NotSupported(
                 f"{semiring!r}: {what} is not there yet; products of a matrix and a vector are."
             )
-
         multiply = left.vxm if left.ndim == 1 else left.mxv
         call: Call = multiply(right, semiring, **options)
         return call
@@ -217,6 +220,11 @@ def product(
     policy: str | None,
 ) -> Call:
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`."""
+    if not (is_operand(A, 2) and is_operand(u, 1)):
+        raise DomainMismatch(
+            f"{semiring!r}: takes a Matrix and a Vector, not {type(A).__name__} and "
+            f"{type(u).__name__}. Write {semiring.name}(q @ A)."
+        )
     if u.size != (A.nrows if flip else A.ncols):
         op, side = ("vxm", "nrows") if flip else ("mxv", "ncols")
         raise DimensionMismatch(
@@ -252,14 +260,21 @@ class Updater:
     ) -> None:
         if mask is not None and not isinstance(mask, Mask):
             raise DomainMismatch(
-                f"{out.name}(...): the mask {type(mask).__name__} is not a mask. "
-                "Write m.S for its entries or m.V for its values."
+                f"{out.name}(...): {type(mask).__name__} is not a mask. Write m.S for the entries "
+                "of m, m.V for those that are not zero, accum= for an operator."
             )
         self.out = out
         self.mask = mask
         self.accum = None if accum is None else binary_operator(accum)
         self.replace = replace
         self.indices = indices
+
+    def __repr__(self) -> str:
+        how = [] if self.mask is None else [repr(self.mask)]
+        how += [] if self.accum is None else [f"accum={self.accum!r}"]
+        how += ["replace"] * self.replace
+        where = "" if self.indices is None else "[I]"
+        return f"{self.out.name}({', '.join(how)}){where}" if how else f"{self.out.name}{where}"
 
     def __getitem__(self, indices: Any) -> Updater:
         """``w(mask)[I]``: write only at the indices `I`."""
@@ -280,7 +295,7 @@ def assign(to: Updater, value: Any) -> None:
     """Check one operation, then hand it whole, mask included, to the output's backend."""
     out = to.out
     call = value
-    if type(value) is not Call or to.indices is not None:
+    if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
         call = out._call_for(value, to)
     call._used = True
     if call.shape != out.shape and not (to.indices is not None and call.method == "assign"):
@@ -302,7 +317,7 @@ def assign(to: Updater, value: Any) -> None:
         if vector.backend is not out.backend:
             raise mixed_backends(call.method, (out, vector))
         desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
-    out._write(call, desc)
+    out._write(call, desc, to)
 
 
 def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lagpu import trace
-from lagpu.errors import InvalidValue
+from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.operands import integer
 from lagpu.vector import Vector
 
 __all__ = ["loop"]
@@ -37,13 +38,20 @@ def loop(
     ------
     InvalidValue
         If there is no condition, or two on vectors, or `times` is negative.
+    DomainMismatch
+        If a condition is not on a `Vector`, or `times` is not an integer.
     """
     if until_empty is not None and until_unchanged is not None:
         raise InvalidValue("loop: give one of until_empty= and until_unchanged=, not both.")
     if until_empty is None and until_unchanged is None and times is None:
         raise InvalidValue("loop: give until_empty=, until_unchanged= or times=.")
-    if times is not None and times < 0:
-        raise InvalidValue(f"loop: times {times} < 0.")
+    for vector in (until_empty, until_unchanged):
+        if vector is not None and not isinstance(vector, Vector):
+            raise DomainMismatch(f"loop: {type(vector).__name__} is not a Vector. Give one.")
+    if times is not None:
+        times = integer(times, "loop: times")
+        if times < 0:
+            raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
     return _iterate(until_empty, until_unchanged, times)
 
 
@@ -51,6 +59,7 @@ def _iterate(
     until_empty: Vector | None, until_unchanged: Vector | None, times: int | None
 ) -> Iterator[int]:
     tracing = trace.active
+    outer = -1 if tracing is None else tracing.level
     done = 0
     try:
         while done != times and (until_empty is None or until_empty.nvals):
@@ -63,4 +72,4 @@ def _iterate(
                 return
     finally:
         if tracing is not None:
-            tracing.level = -1
+            tracing.level = outer

@@ -9,8 +9,14 @@ import numpy as np
 
 from lagpu.algebra import binary, indexunary, semiring, unary
 from lagpu.backends.base import Applied
-from lagpu.dtypes import BOOL, FP64, INT64, DType, lookup
-from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
+from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup
+from lagpu.errors import (
+    DimensionMismatch,
+    DomainMismatch,
+    EmptyObject,
+    IndexOutOfBound,
+    InvalidValue,
+)
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 
 __all__ = [
@@ -21,6 +27,8 @@ __all__ = [
     "binary_operator",
     "combine",
     "index_array",
+    "integer",
+    "integer_array",
     "require_distinct",
     "scalar_dtype",
     "scalar_value",
@@ -31,33 +39,34 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
+MAX_SIZE = 2**60  # GraphBLAS' own limit
+
 
 def scalar_value(value: Any, dtype: DType, what: str) -> Any:
-    """Return `value` as a NumPy scalar of `dtype`.
+    """Return `value` as a NumPy scalar of `dtype`; a float is cast as GraphBLAS casts.
 
     Raises
     ------
     DomainMismatch
         If it is no number, or an integer that `dtype` does not hold.
+    EmptyObject
+        If it is a `Scalar` without a value.
     """
-    kind = scalar_dtype(value, dtype, what)
+    scalar_dtype(value, dtype, what)  # refuses what is no number
     number = getattr(value, "value", value)
-    if kind.is_float and not dtype.is_float:
-        return cast_scalar(number, dtype)
-    if dtype.numpy.kind in "iu" and not dtype.smallest <= number <= dtype.largest:
-        raise DomainMismatch(f"{what}: {number} does not fit {dtype}.")
+    if number is None:
+        raise EmptyObject(f"{what}: the scalar {value.name} has no value. Ask is_empty first.")
+    if isinstance(number, (float, np.floating)) or dtype.is_bool:
+        return cast(number, dtype)
+    number = int(number)
+    if dtype.is_float:
+        try:
+            return cast(float(number), dtype)
+        except OverflowError:
+            raise DomainMismatch(f"{what}: {number} does not fit {dtype}.") from None
+    if not int(dtype.smallest) <= number <= int(dtype.largest):
+        raise DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a wider type.")
     return dtype.numpy.type(number)
-
-
-def cast_scalar(number: float, dtype: DType) -> Any:
-    """Cast a float as GraphBLAS does: toward zero, saturating, NaN to 0."""
-    if dtype.is_bool:
-        return np.bool_(number != 0)
-    if np.isnan(number):
-        return dtype.numpy.type(0)
-    if number >= dtype.largest:
-        return dtype.largest
-    return dtype.smallest if number <= dtype.smallest else dtype.numpy.type(int(number))
 
 
 def scalar_dtype(value: Any, like: DType, what: str) -> DType:
@@ -68,9 +77,12 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, int):
-        if like.is_bool or like.is_float:
-            return like if like.is_float else INT64
-        return like if like.smallest <= value <= like.largest else INT64
+        if like.is_float:
+            return like
+        like = INT64 if like.is_bool else like
+        if int(like.smallest) <= value <= int(like.largest):
+            return like
+        return INT64 if value <= int(INT64.largest) else UINT64
     if isinstance(value, float) and not isinstance(value, np.floating):
         return like if like.is_float else FP64
     if isinstance(value, np.generic):
@@ -83,13 +95,29 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
 def as_size(size: Any, what: str) -> int:
     """Return a size as an int that is not negative."""
-    try:
-        n = int(size.__index__())
-    except AttributeError:
-        raise DomainMismatch(f"{what}: size {size!r} is not an integer.") from None
+    n = integer(size, f"{what}: size")
     if n < 0:
-        raise DimensionMismatch(f"{what}: size {n} < 0.")
+        raise DimensionMismatch(f"{what}: size {n} < 0. A size counts indices.")
+    if n > MAX_SIZE:
+        raise DimensionMismatch(f"{what}: size {n} > 2**60, which no backend holds.")
     return n
+
+
+def integer(number: Any, what: str) -> int:
+    """Return `number` as an int.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is a float, a bool, or no number at all.
+    """
+    if not isinstance(number, (bool, np.bool_)):
+        try:
+            found: int = operator.index(number)
+            return found
+        except TypeError:
+            pass
+    raise DomainMismatch(f"{what} {number!r} is not an integer.")
 
 
 def single_index(i: Any, size: int, what: str) -> int:
@@ -102,15 +130,32 @@ def single_index(i: Any, size: int, what: str) -> int:
     IndexOutOfBound
         If it lies outside; negative ones do, as in GraphBLAS.
     """
-    if isinstance(i, (bool, np.bool_)):
-        raise DomainMismatch(f"{what}: index {i!r} is not an integer.")
-    try:
-        i = operator.index(i)
-    except TypeError:
-        raise DomainMismatch(f"{what}: index {i!r} is not an integer.") from None
-    if not 0 <= i < size:
-        raise IndexOutOfBound(f"{what}: index {i} is outside 0 .. {size - 1}.")
-    return int(i)
+    found = integer(i, f"{what}: index")
+    if not 0 <= found < size:
+        raise IndexOutOfBound(f"{what}: index {found} is outside 0 .. {size - 1}.")
+    return found
+
+
+def integer_array(array: Any, what: str) -> Any:
+    """Return a list of indices as an integer array, on the device if it is there.
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch
+        If it does not hold integers, or is not one list.
+    """
+    if not hasattr(array, "__cuda_array_interface__"):
+        try:
+            array = np.asarray(array)
+        except ValueError:  # lists of several lengths
+            raise DimensionMismatch(f"{what}: indices are not 1-D.") from None
+    if array.ndim != 1:
+        raise DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
+    if array.dtype.kind not in "iu":
+        if len(array):
+            raise DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
+        array = array.astype(np.int64)
+    return array
 
 
 def index_array(indices: Any, size: int, what: str) -> Array | None:
@@ -118,19 +163,18 @@ def index_array(indices: Any, size: int, what: str) -> Array | None:
 
     Raises
     ------
-    DomainMismatch, IndexOutOfBound
-        As `single_index`.
+    DomainMismatch, DimensionMismatch, IndexOutOfBound
+        As `integer_array` and `single_index`.
     """
     if isinstance(indices, slice):
-        chosen = range(*indices.indices(size))
+        try:
+            chosen = range(*indices.indices(size))
+        except (TypeError, ValueError) as error:
+            raise DomainMismatch(f"{what}: {indices} is not a slice of integers.") from error
         return None if chosen == range(size) else np.arange(chosen.start, chosen.stop, chosen.step)
-    array = np.asarray(indices)
+    array: Array = integer_array(indices, what)
     if array.size == 0:
         return np.empty(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise DomainMismatch(
-            f"{what}: indices are {array.ndim}-D {array.dtype}, not a list of integers."
-        )
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= size:
         raise IndexOutOfBound(
@@ -150,12 +194,20 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
     if np.ndim(values) == 0:
         kind = lookup(dtype) if dtype is not None else scalar_dtype(values, INT64, what)
         return scalar_value(values, kind, what), kind
-    array = values if hasattr(values, "dtype") else np.asarray(values)
-    kind = lookup(array.dtype if dtype is None else dtype)
+    on_device = hasattr(values, "__cuda_array_interface__")
+    array = values if on_device else np.asarray(values)
     if array.shape != (count,):
         raise DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
-    lookup(array.dtype)  # no objects, no complex numbers
-    return array.astype(kind.numpy, copy=False), kind
+    given = lookup(array.dtype)
+    kind = given if dtype is None else lookup(dtype)
+    if given.numpy.kind in "iu" and kind.numpy.kind in "iu" and count:
+        low, high = int(array.min()), int(array.max())
+        if low < int(kind.smallest) or high > int(kind.largest):
+            worst = low if low < int(kind.smallest) else high
+            raise DomainMismatch(f"{what}: {worst} does not fit {kind}. Use a wider type.")
+    if on_device or kind is given:
+        return array.astype(kind.numpy, copy=False), kind
+    return cast(array, kind), kind
 
 
 def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tuple[Array, Any]:
@@ -180,11 +232,13 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
 
 def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
     """Combine runs of values that begin at `starts`, each from left to right."""
+    domain, _ = op.types(kind)
     total: Array = values[starts].copy()
     ends = np.append(starts[1:], len(values))
     for step in range(1, int((ends - starts).max(initial=0))):
         more = starts + step < ends
-        total[more] = op.numpy(total[more], values[starts[more] + step]).astype(kind.numpy)
+        next_values = values[starts[more] + step]
+        total[more] = cast(op.evaluate(domain, total[more], next_values), kind)
     return total
 
 
@@ -198,7 +252,7 @@ def binary_operator(op: Any) -> BinaryOp:
     """
     found = op.op if isinstance(op, Monoid) else binary.lookup(op)
     if found.positional:
-        raise DomainMismatch(f"{found!r}: reads the indices of a product; use it in a semiring.")
+        raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")
     return found
 
 
@@ -217,6 +271,8 @@ def applied(dtype: DType, op: Any, left: Any, right: Any) -> tuple[Any, Applied]
             raise InvalidValue(f"apply: {op!r} takes no further operand.")
         return op, Applied(*op.types(dtype))
     if isinstance(op, IndexUnaryOp):
+        if left is not None:
+            raise InvalidValue(f"apply: {op!r} takes its thunk as right=, and no left=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
         return op, Applied(domain, op.result(domain), None, thunk)
     op = binary_operator(op)

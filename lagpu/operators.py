@@ -15,7 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from lagpu.dtypes import BOOL, FP64, INT64, DType, lookup, unify
+from lagpu.dtypes import BOOL, FP64, INT64, DType, cast, lookup, unify
+from lagpu.errors import DomainMismatch
 
 __all__ = [
     "BinaryOp",
@@ -93,7 +94,11 @@ class Operator:
 
     def __getitem__(self, dtype: Any) -> Self:
         """Return this operator with its domain forced to `dtype`."""
-        return dataclasses.replace(self, dtype=lookup(dtype))
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
+    def _forced(self, dtype: DType) -> Self:
+        return dataclasses.replace(self, dtype=dtype)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (operators live as long as the program)
     def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
@@ -101,6 +106,17 @@ class Operator:
         unified = self.dtype or (left if right is None else unify(left, right))
         domain = self.domain(unified)
         return domain, self.result(domain)
+
+    def evaluate(self, domain: DType, *operands: Any) -> Any:
+        """Return the results for NumPy arrays or scalars, after casts to `domain`."""
+        function = self.numpy
+        if self.body:  # a user's function takes numbers, and may hold an `if`
+            function = np.frompyfunc(self.numpy, len(operands), 1)
+        with np.errstate(all="ignore"):
+            values = np.asarray(function(*(cast(x, domain) for x in operands)))
+            if values.dtype == object:
+                values = np.array(values.tolist())
+        return cast(values, self.result(domain))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,11 +200,28 @@ class Monoid:
 
     def __getitem__(self, dtype: Any) -> Monoid:
         """Return this monoid with its domain forced to `dtype`."""
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (as `Operator._forced`)
+    def _forced(self, dtype: DType) -> Monoid:
         return dataclasses.replace(self, op=self.op[dtype])
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
     def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
-        """Return (domain, result) for operands of these types."""
-        return self.op.types(left, right)
+        """Return (domain, result) for operands of these types: one type twice.
+
+        Raises
+        ------
+        DomainMismatch
+            If the operator gives another type, or the type does not hold the identity.
+        """
+        domain, result = self.op.types(left, right)
+        if domain is not result:
+            raise DomainMismatch(
+                f"{self!r}: {self.op!r} turns {domain} into {result}; a monoid keeps its type."
+            )
+        self.identity(domain)
+        return domain, result
 
     def is_exact(self, dtype: DType) -> bool:
         """Whether the result is the same in every order of the operands of `dtype`."""
@@ -198,7 +231,7 @@ class Monoid:
         """Reduce `values` one after another, as the definition says (reference, not fast)."""
         total = self.identity(dtype) if not len(values) else values[0]
         for value in values[1:]:
-            total = self.op.numpy(total, value)
+            total = self.op.evaluate(dtype, total, value)
         return total
 
 
@@ -231,7 +264,11 @@ class Semiring:
 
     def __getitem__(self, dtype: Any) -> Semiring:
         """Return this semiring with its domain forced to `dtype`."""
-        return dataclasses.replace(self, dtype=lookup(dtype))
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (as `Operator._forced`)
+    def _forced(self, dtype: DType) -> Semiring:
+        return dataclasses.replace(self, dtype=dtype)
 
     def __call__(self, product: Any, **options: Any) -> Any:
         """Return the deferred product ``u @ A`` or ``A @ u`` over this semiring.
@@ -245,7 +282,7 @@ class Semiring:
         """
         times = getattr(product, "times", None)
         if times is None:
-            raise TypeError(
+            raise DomainMismatch(
                 f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "
                 f"Write {self.name}(q @ A)."
             )
@@ -253,10 +290,12 @@ class Semiring:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
     def types(self, left: DType, right: DType) -> tuple[DType, DType]:
-        """Return (domain, result): operands are cast to the domain, sums are of the result type."""
-        unified = self.dtype or unify(left, right)
+        """Return (domain, result): operands are cast to the domain, sums are of the result type.
+
+        A product of another type is cast to the result type before it is added.
+        """
+        unified = self.dtype or self.multiply.dtype or unify(left, right)
         domain = self.multiply.domain(unified)
         if self.multiply.result is same:  # the sum's type rules: plus over BOOL counts in INT64
             domain = self.multiply.domain(self.monoid.op.domain(domain))
-        result = self.multiply.result(domain)
-        return domain, self.monoid.op.domain(result)
+        return domain, self.monoid.types(self.multiply.result(domain))[1]

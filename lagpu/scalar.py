@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu.backends.base import Descriptor
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, NotSupported
 from lagpu.expr import Call, Updater
+from lagpu.indexing import IndexExpr
 from lagpu.operands import scalar_dtype, scalar_value
 
 __all__ = ["Scalar"]
@@ -72,6 +73,10 @@ class Scalar:
     def _call_for(self, value: Any, to: Updater) -> Call:
         if to.indices is not None:
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
+        if isinstance(value, Call):
+            return value
+        if isinstance(value, IndexExpr):
+            return value.call()
         number = scalar_value(value, self.dtype, self.name)
         constant = Call.__new__(Call)
         constant.method, constant.inputs, constant.args = "constant", (), (number,)
@@ -79,7 +84,7 @@ class Scalar:
         constant.formula = (number,)
         return constant
 
-    def _write(self, call: Call, desc: Descriptor) -> None:
+    def _write(self, call: Call, desc: Descriptor, _to: Updater) -> None:
         if call.method == "constant":
             new = call.args[0]
         else:
@@ -89,11 +94,9 @@ class Scalar:
                 self._value = None
             return
         if desc.accum is not None and self._value is not None:
-            domain, result = desc.accum.types(self.dtype, call.dtype)
-            x = scalar_value(self._value, domain, self.name)
-            y = scalar_value(new, domain, self.name)
-            new = result.numpy.type(desc.accum.numpy(x, y))
-        self._value = scalar_value(new, self.dtype, self.name)
+            domain, _ = desc.accum.types(self.dtype, call.dtype)
+            new = desc.accum.evaluate(domain, self._value, call.dtype.numpy.type(new))
+        self._value = cast(new, self.dtype)
 
     def _known(self) -> Any:
         if self._value is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,8 +51,9 @@ class Trace:
     rows: list[Row] = field(default_factory=list)
     level: int = -1
 
-    def run(self, out: Any, call: Any, desc: Any, _run: Callable[..., None]) -> None:
-        """Run a checked call and record it."""
+    def run(self, to: Any, call: Any, desc: Any) -> None:
+        """Run a checked call for an `Updater` and record it."""
+        out = to.out
         last = call.inputs[-1]
         before = last.nvals if last.ndim == 1 else 0
         measured = call.backend.measure(call.method, out.data, desc, call.args)
@@ -60,7 +61,7 @@ class Trace:
             Row(
                 level=self.level,
                 method=call.method,
-                formula=f"{out.name} << {call!r}",
+                formula=f"{to!r} << {call!r}",
                 nvals_in=before,
                 nvals_out=out.nvals,
                 ms=measured.ms,

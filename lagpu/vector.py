@@ -7,40 +7,30 @@ from typing import Any
 import numpy as np
 
 from lagpu import backends, trace
-from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data, Descriptor
-from lagpu.dtypes import DType, lookup
+from lagpu.collection import Collection
+from lagpu.compressed import extent
+from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.expr import (
-    Call,
-    IndexExpr,
-    Mask,
-    MatMul,
-    NoTruth,
-    Updater,
-    assign,
-    mixed_backends,
-    product,
-)
+from lagpu.expr import Call, Mask, Updater, assign, is_operand, mixed_backends, product
+from lagpu.indexing import IndexExpr, VectorIndex, assignment
 from lagpu.operands import (
-    applied,
     as_semiring,
     as_size,
     as_values,
     binary_operator,
-    index_array,
-    require_distinct,
+    integer,
+    integer_array,
     scalar_value,
-    selected,
     single_index,
     sorted_distinct,
 )
-from lagpu.operators import IndexUnaryOp, Semiring
+from lagpu.operators import Semiring
 
 __all__ = ["Vector"]
 
 
-class Vector(NoTruth):
+class Vector(Collection):
     """A sparse vector on one backend.
 
     Parameters
@@ -57,7 +47,7 @@ class Vector(NoTruth):
         Name in formulas and messages.
     """
 
-    __slots__ = ("backend", "data", "dtype", "name", "size")
+    __slots__ = ("size",)
     ndim = 1
     _hint = "Use v.nvals, v.to_coo(), v.reduce(op) or v.isequal(u)."
 
@@ -70,11 +60,11 @@ class Vector(NoTruth):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype: DType = lookup(dtype)
+        self.dtype = lookup(dtype)
         self.size = as_size(size, "Vector")
-        self.backend: Backend = like.backend if like is not None else backends.get(backend)
+        self.backend = backends.choose(like, backend)
         self.name = name or "v"
-        self.data: Data = self.backend.vector(self.dtype, self.size)
+        self.data = self.backend.vector(self.dtype, self.size)
 
     @classmethod
     def _of(cls, data: Data, dtype: DType, size: int, backend: Backend, name: str | None) -> Vector:
@@ -120,14 +110,12 @@ class Vector(NoTruth):
         InvalidValue
             If an index is given twice and there is no `dup_op`.
         """
-        where = np.asarray(indices)
-        length = as_size(size, "from_coo") if size is not None else int(where.max(initial=-1)) + 1
-        chosen = index_array(where, length, "from_coo")
-        assert chosen is not None
-        what, kind = as_values(values, dtype, len(chosen), "from_coo")
-        chosen, what = sorted_distinct(chosen, what, kind, dup_op)
-        place = like.backend if like is not None else backends.get(backend)
-        data = place.vector_from_coo(chosen, what, kind, length)
+        where = integer_array(indices, "from_coo")
+        length = extent(where, size, "from_coo: index")
+        what, kind = as_values(values, dtype, len(where), "from_coo")
+        where, what = sorted_distinct(where.astype(np.int64, copy=False), what, kind, dup_op)
+        place = backends.choose(like, backend)
+        data = place.vector_from_coo(where, what, kind, length)
         return cls._of(data, kind, length, place, name)
 
     @classmethod
@@ -172,9 +160,9 @@ class Vector(NoTruth):
                     "Give fill_value= for the missing ones."
                 )
             fill_value = 0
-        kind = lookup(dtype).numpy if dtype is not None else self.dtype.numpy
-        dense = np.full(self.size, fill_value, kind)
-        dense[indices] = values
+        kind = self.dtype if dtype is None else lookup(dtype)
+        dense = np.full(self.size, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
+        dense[indices] = cast(values, kind)
         return dense
 
     def to(self, backend: str | Backend) -> Vector:
@@ -224,19 +212,18 @@ class Vector(NoTruth):
 
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
-        self.size = as_size(size, "resize")
-        self.backend.vector_resize(self.data, self.size)
+        n = as_size(size, "resize")
+        self.backend.vector_resize(self.data, n)
+        self.size = n
 
     def build(
         self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
     ) -> None:
         """Fill an empty vector with (index, value) pairs; see `from_coo`."""
-        if clear:
-            self.clear()
-        if self.nvals:
+        if self.nvals and not clear:
             raise InvalidValue(f"build: {self.name} has entries. Clear it first, or clear=True.")
         new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
-        self.data = new.data
+        assign(Updater(self), new)
 
     def get(self, index: Any, default: Any = None) -> Any:
         """Return the value at `index` as a Python number, or `default` if there is no entry."""
@@ -267,25 +254,14 @@ class Vector(NoTruth):
         if other.backend is not self.backend:
             raise mixed_backends(what, (self, other))
 
-    # ----------------------------------------------------------------------- assignments
-    def __call__(
-        self, mask: Mask | None = None, *, accum: Any = None, replace: bool = False
-    ) -> Updater:
-        """``w(mask, accum=op, replace=True) << call``: how the result is to be written."""
-        return Updater(self, mask, accum, replace)
-
-    def __lshift__(self, value: Any) -> None:
-        assign(Updater(self), value)
-
-    def update(self, value: Any) -> None:
-        """Do what ``<<`` does."""
-        assign(Updater(self), value)
-
+    # ------------------------------------------------------------------ parts of a vector
     def __getitem__(self, indices: Any) -> VectorIndex:
         return VectorIndex(self, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
-        if isinstance(indices, (int, np.integer)) and not isinstance(value, (Call, Vector)):
+        if isinstance(indices, (int, np.integer)) and not isinstance(
+            value, (Call, IndexExpr, Vector)
+        ):
             i = single_index(indices, self.size, self.name)
             number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
             self.backend.vector_set(self.data, i, number)
@@ -298,46 +274,17 @@ class Vector(NoTruth):
     def __contains__(self, index: Any) -> bool:
         return self.get(index) is not None
 
-    def _write(self, call: Call, desc: Descriptor) -> None:
+    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
         """Run a checked call; the trace hears of it."""
-        run = getattr(self.backend, call.method)
         if trace.active is None:
-            run(self.data, desc, *call.args)
+            getattr(self.backend, call.method)(self.data, desc, *call.args)
         else:
-            trace.active.run(self, call, desc, run)
+            trace.active.run(to, call, desc)
 
     def _call_for(self, value: Any, to: Updater) -> Call:
-        """Turn what stands right of ``<<`` into a call: a scalar, a vector, an index expression."""
-        if isinstance(value, IndexExpr):
-            value = value.call()
-        if to.indices is None:
-            where = None
-        elif isinstance(to.indices, (int, np.integer)):
-            where = np.array([single_index(to.indices, self.size, self.name)])
-        else:
-            where = index_array(to.indices, self.size, self.name)
-        if isinstance(value, Call) and value.shape:
-            if where is None:
-                return value
-            value = value.new()
-        if not isinstance(value, Vector):
-            if isinstance(value, Call):
-                value = value.new()
-            number = scalar_value(value, self.dtype, self.name)
-            return Call(
-                "assign_scalar", (self,), (number, where), self.dtype, self.shape, (number,)
-            )
-        if where is not None and value.size != len(where):
-            raise DimensionMismatch(
-                f"assign: {value.name}.size {value.size} != {len(where)} indices."
-            )
-        require_distinct(where, "assign")
-        return Call("assign", (value,), (value.data, where), value.dtype, value.shape, (value,))
+        return assignment(self, value, to.indices)
 
     # ------------------------------------------------------------------------ operations
-    def __matmul__(self, other: Any) -> MatMul:
-        return MatMul(self, other)
-
     def vxm(
         self,
         A: Any,
@@ -370,6 +317,8 @@ class Vector(NoTruth):
     def ewise_union(self, other: Vector, op: Any, left_default: Any, right_default: Any) -> Call:
         """``w = u (+) v`` on the union; a default stands where one side has no entry."""
         found = binary_operator(op)
+        if not is_operand(other, 1):
+            raise DomainMismatch(f"ewise_union: {type(other).__name__} is not a Vector.")
         domain, _ = found.types(self.dtype, other.dtype)
         defaults = (
             scalar_value(left_default, domain, "ewise_union"),
@@ -394,85 +343,11 @@ class Vector(NoTruth):
             (found.name, "(", self, sign, other, ")"),
         )
 
-    def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
-        """``w[i] = f(u[i])``.
-
-        Parameters
-        ----------
-        op : UnaryOp, BinaryOp or IndexUnaryOp
-            The operator: ``f(x)``; ``f(x, right)`` or ``f(left, x)``; ``f(x, i, 0, right)``.
-        right, left : scalar, optional
-            The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
-        """
-        op, how = applied(self.dtype, op, left, right)
-        return Call(
-            "apply",
-            (self,),
-            (self.data, op, how),
-            how.result,
-            self.shape,
-            (op.name, "(", self, ")"),
-        )
-
-    def select(self, op: IndexUnaryOp | str, thunk: Any = 0) -> Call:
-        """``w = u`` where `op` of value, index and `thunk` holds, as in ``("valuegt", 3)``."""
-        op, number, _ = selected(self.dtype, op, thunk)
-        return Call(
-            "select",
-            (self,),
-            (self.data, op, number),
-            self.dtype,
-            self.shape,
-            (op.name, "(", self, f", {number})"),
-        )
-
-    def reduce(self, op: Any = "plus") -> Call:
-        """``s = (+)_i u[i]`` over a monoid; empty if there is no entry."""
-        found = monoid.lookup(op)
-        return Call(
-            "reduce",
-            (self,),
-            (self.data, found),
-            found.types(self.dtype)[1],
-            (),
-            (found.name, "(", self, ")"),
-        )
-
     def diag(self, k: int = 0) -> Any:
         """Return the square matrix with this vector on diagonal `k`."""
         from lagpu.matrix import Matrix
 
-        n = self.size + abs(k)
+        k = integer(k, "diag: diagonal")
+        n = as_size(self.size + abs(k), "diag")
         data = self.backend.matrix_from_diag(self.data, k)
         return Matrix._of(data, self.dtype, (n, n), self.backend, None)
-
-
-class VectorIndex(IndexExpr):
-    """``w[I]``: read it with ``.new()`` or ``w[i].value``, write it with ``w[I] << x``."""
-
-    __slots__ = ("indices", "vector")
-    _hint = "Use w[i].value, w.get(i) or w[I].new()."
-
-    def __init__(self, vector: Vector, indices: Any) -> None:
-        self.vector = vector
-        self.indices = indices
-
-    def __repr__(self) -> str:
-        return f"{self.vector.name}[{self.indices}]"
-
-    def call(self) -> Call:
-        """Return the deferred extraction: of a scalar for one index, else of a vector."""
-        u = self.vector
-        if not isinstance(self.indices, slice) and np.ndim(self.indices) == 0:
-            i = single_index(self.indices, u.size, u.name)
-            return Call("vector_get", (u,), (u.data, i), u.dtype, (), (u, f"[{i}]"))
-        where = index_array(self.indices, u.size, u.name)
-        size = u.size if where is None else len(where)
-        return Call("extract", (u,), (u.data, where), u.dtype, (size,), (u, "[I]"))
-
-    def __lshift__(self, value: Any) -> None:
-        assign(Updater(self.vector, indices=self.indices), value)
-
-    def update(self, value: Any) -> None:
-        """Do what ``<<`` does."""
-        self << value

@@ -1,6 +1,8 @@
 """Breadth-first search: levels, parents, or both.
 
-    q<!s(v)> = q (+.x) A        the frontier's neighbours that have no entry in v yet
+A frontier q becomes the neighbours of its vertices that have no entry in v yet::
+
+    q<!s(v)> = q (+.x) A
 """
 
 from __future__ import annotations

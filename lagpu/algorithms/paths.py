@@ -1,5 +1,7 @@
 """Counting shortest paths: TurboBFS' sigma, the forward half of betweenness centrality.
 
+Each product carries the numbers of paths to the next level::
+
     q<!s(p)> = q (+.first) A;  p = p + q
 """
 

@@ -6,12 +6,12 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import cast
+from typing import Any, cast
 
 from lagpu.backends.base import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
 
-__all__ = ["available", "get", "names", "register", "use"]
+__all__ = ["available", "choose", "get", "names", "register", "use"]
 
 # name -> (module, function without arguments that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
@@ -20,7 +20,7 @@ _MAKERS: dict[str, tuple[str, str]] = {
     "sim": ("lagpu.backends.gpu", "make_sim"),
 }
 _loaded: dict[str, Backend] = {}
-_default: ContextVar[str] = ContextVar("lagpu_backend", default="auto")
+_default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto")
 
 
 def names() -> tuple[str, ...]:
@@ -35,7 +35,8 @@ def get(backend: str | Backend | None = None) -> Backend:
     ----------
     backend : str or Backend, optional
         ``"cpu"``, ``"gpu"``, ``"sim"``, a registered name, or ``"auto"``: gpu where a device
-        answers, else cpu. None means what `use` has set, at first ``"auto"``.
+        answers, else cpu. None means what `use` has set, at first ``"auto"``. A `Backend` is
+        returned as it is.
 
     Raises
     ------
@@ -46,12 +47,33 @@ def get(backend: str | Backend | None = None) -> Backend:
     """
     if backend is None:
         backend = _default.get()
-    elif not isinstance(backend, str):
-        if not hasattr(backend, "mxv"):
-            raise DomainMismatch(f"backend: {backend!r} is neither a name nor a Backend.")
+    if not isinstance(backend, str):
+        if not hasattr(backend, "vector_nvals"):
+            raise DomainMismatch(
+                f"backend: {type(backend).__name__} is neither a name nor a Backend. "
+                f"Use one of auto, {', '.join(names())}."
+            )
         return backend
     found = _loaded.get(backend)
     return found if found is not None else _load(backend)
+
+
+def choose(like: Any, backend: str | Backend | None) -> Backend:
+    """Return the backend of `like`, or the one that `backend` names.
+
+    Raises
+    ------
+    InvalidValue
+        If both are given and differ.
+    """
+    if like is None:
+        return get(backend)
+    place = getattr(like, "backend", None)
+    if place is None:
+        raise DomainMismatch(f"like: {type(like).__name__} is neither a Vector nor a Matrix.")
+    if backend is not None and get(backend) is not place:
+        raise InvalidValue(f"like: lives on {place.name}, not on {backend}. Give one of the two.")
+    return get(place)
 
 
 def _load(name: str) -> Backend:
@@ -98,7 +120,7 @@ def available() -> dict[str, str]:
 def use(backend: str | Backend) -> Iterator[Backend]:
     """Set the default backend of new objects, inside ``with lagpu.use("gpu"): ...``."""
     place = get(backend)
-    token = _default.set(backend if isinstance(backend, str) else place.name)
+    token = _default.set(place)
     try:
         yield place
     finally:

@@ -60,7 +60,7 @@ class Product(NamedTuple):
     semiring : Semiring
         The algebra.
     domain, result : DType
-        Operands are cast to `domain`; sums and the result are of type `result`.
+        Operands are cast to `domain`, each product to `result`, the type of sums and result.
     transpose : bool
         Use ``A'``: ``w[j] = (+)_i A[i, j] u[i]``.
     flip : bool
@@ -86,7 +86,8 @@ class Applied(NamedTuple):
     domain, result : DType
         Entries and the scalar are cast to `domain`; the outcome is of type `result`.
     left, right : NumPy scalar or None
-        The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` in `right`.
+        The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` in `right`; of type
+        `domain`.
     """
 
     domain: DType
@@ -244,7 +245,7 @@ class Backend(Protocol):
         """``w<m> = u<f(u, index, thunk)>``: the entries that `op` keeps."""
 
     def assign_scalar(self, w: Data, desc: Descriptor, value: Any, indices: Array | None) -> None:
-        """``w<m>(I) = value``, a NumPy scalar; None means all indices."""
+        """``w<m>(I) = value``, a NumPy scalar; `indices` rise, None means all."""
 
     def assign(self, w: Data, desc: Descriptor, u: Data, indices: Array | None) -> None:
         """``w<m>(I) = u``; `indices` are distinct, None means all."""

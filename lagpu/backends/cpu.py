@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Applied, Descriptor, Measured, Product
-from lagpu.dtypes import INT64, DType
-from lagpu.errors import BackendMismatch, BackendUnavailable, InvalidValue, LagpuError, OutOfMemory
+from lagpu.dtypes import DType, lookup
+from lagpu.errors import (
+    BackendMismatch,
+    BackendUnavailable,
+    InvalidValue,
+    LagpuError,
+    NotSupported,
+    OutOfMemory,
+)
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 
 try:
@@ -62,6 +69,8 @@ class Box:
 
 # ------------------------------------------------------------------------------ C operators
 
+_keep_alive: list[Any] = []  # what GraphBLAS holds pointers to
+
 
 @functools.cache
 def _function(name: str, dtype: DType) -> Any:
@@ -76,16 +85,31 @@ def _descriptor(replace: bool, structure: bool, complement: bool, transpose: str
     return getattr(lib, f"GrB_DESC_{name}") if name else NULL
 
 
-def _typed(function: Any, result: DType, arity: int) -> Any:
-    """Return a user's function compiled to return exactly `result`."""
-    import numba
+def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
+    """Return python-graphblas' operator, not yet typed, of a NumPy function of numbers.
 
-    inner, cast = numba.njit(function), result.numpy.type
+    Its result is exactly `result`, whatever Numba would infer.
+    """
+    try:
+        import numba
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"cpu: {op!r} needs Numba. Install it with: pip install numba"
+        ) from error
+    function, read, write = op.numpy, domain.numpy.type, result.numpy.type
+    if isinstance(function, np.ufunc):  # Numba calls a ufunc, but does not compile one alone
+        inner = numba.njit(lambda *operands: function(*operands))
+    else:
+        inner = numba.njit(function)
     if arity == 1:
-        return lambda x: cast(inner(x))
+        return gb.unary.register_anonymous(lambda x: write(inner(read(x))), op.name, is_udt=True)
     if arity == 2:
-        return lambda x, y: cast(inner(x, y))
-    return lambda x, i, j, y: cast(inner(x, i, j, y))
+        return gb.binary.register_anonymous(
+            lambda x, y: write(inner(read(x), read(y))), op.name, is_udt=True
+        )
+    return gb.indexunary.register_anonymous(
+        lambda x, i, j, y: write(inner(read(x), i, j, read(y))), op.name, is_udt=True
+    )
 
 
 @functools.cache
@@ -98,14 +122,12 @@ def _operator(op: Operator, domain: DType) -> Any:
     }
     module, arity = kinds[type(op)]
     if op.body:
-        found = module.register_anonymous(_typed(op.numpy, op.result(domain), arity), op.name)
-    elif isinstance(op, BinaryOp) and op.positional:
+        return _compiled(op, domain, op.result(domain), arity)[domain.name]
+    if isinstance(op, BinaryOp) and op.positional:
         return getattr(module.ss, op.name)["INT64"]
-    elif isinstance(op, IndexUnaryOp) and not op.uses_value:
+    if isinstance(op, IndexUnaryOp) and not op.uses_value:
         return getattr(module, op.name)["INT64"]
-    else:
-        found = getattr(module, op.name)
-    return found[domain.name]
+    return getattr(module, op.name)[domain.name]
 
 
 @functools.cache
@@ -115,48 +137,47 @@ def _binary(op: BinaryOp, left: DType, right: DType) -> Any:
 
 
 @functools.cache
-def _monoid_of(monoid: Monoid) -> Any:
-    """Return python-graphblas' monoid, untyped, of a user's operator."""
-    operator = gb.binary.register_anonymous(monoid.op.numpy, monoid.name)
-    return gb.monoid.register_anonymous(operator, monoid.identity(INT64).item())
-
-
-@functools.cache
 def _monoid(monoid: Monoid, dtype: DType) -> Any:
-    """Return python-graphblas' typed monoid."""
+    """Return the C monoid for operands of this type."""
     domain = monoid.types(dtype)[0]
-    if monoid.op.body:
-        operator = gb.binary.register_anonymous(_typed(monoid.op.numpy, domain, 2), monoid.name)
-        identity = monoid.identity(domain).item()
-        return gb.monoid.register_anonymous(operator, identity)[domain.name]
-    return getattr(gb.monoid, monoid.name)[domain.name]
+    if not monoid.registered:
+        return getattr(gb.monoid, monoid.name)[domain.name].gb_obj
+    values = [monoid.identity(domain).item()]
+    if monoid.terminal is not None:
+        values.append(monoid.terminal(domain).item())
+    new = f"{'GrB_Monoid' if len(values) == 1 else 'GxB_Monoid_terminal'}_new_{domain.name}"
+    handle = ffi.new("GrB_Monoid*")
+    operator = _operator(monoid.op, domain).gb_obj
+    _check(getattr(lib, new)(handle, operator, *values), f"monoid {monoid.name}")
+    _keep_alive.append(handle)
+    return handle[0]
 
 
 @functools.cache
 def _semiring(semiring: Semiring, domain: DType) -> Any:
     """Return the C semiring whose multiplication works on `domain`."""
-    multiply = semiring.multiply
-    if not multiply.body and not semiring.monoid.op.body:
+    add, multiply = semiring.monoid, semiring.multiply
+    if not add.registered and not multiply.body:
         module = gb.semiring.ss if multiply.positional else gb.semiring
         name = "INT64" if multiply.positional else domain.name
         found = getattr(module, semiring.name, None)
         if found is not None and name in found.types:
             return found[name].gb_obj
+    product = multiply.result(domain)
+    result = add.types(product)[1]
+    if product is result:
+        times = _operator(multiply, domain)
+    elif multiply.positional:
+        raise NotSupported(
+            f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
+        )
+    else:  # GraphBLAS does not cast a product; a function compiled with the cast does
+        times = _compiled(multiply, domain, result, 2)[domain.name]
     handle = ffi.new("GrB_Semiring*")
-    result = semiring.monoid.types(multiply.result(domain))[1]
-    _check(
-        lib.GrB_Semiring_new(
-            handle,
-            _monoid(semiring.monoid, result).gb_obj,
-            _operator(multiply, domain).gb_obj,
-        ),
-        f"semiring {semiring.name}",
-    )
+    info = lib.GrB_Semiring_new(handle, _monoid(add, result), times.gb_obj)
+    _check(info, f"semiring {semiring.name}")
     _keep_alive.append(handle)
     return handle[0]
-
-
-_keep_alive: list[Any] = []
 
 
 def _check(info: int, what: str) -> None:
@@ -211,9 +232,13 @@ class CpuBackend:
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Box:
         """See `Backend`."""
-        if np.ndim(values) == 0:
-            values = dtype.numpy.type(values).item()
-        return Box(gb.Vector.from_coo(_host(indices), _host(values), dtype.name, size=size), dtype)
+        if np.ndim(values):
+            v = gb.Vector.from_coo(_host(indices), _host(values), dtype.name, size=size)
+            return Box(v, dtype)
+        out = self.vector(dtype, size)
+        if len(indices):
+            self.assign_scalar(out, Descriptor(), dtype.numpy.type(values), _host(indices))
+        return out
 
     def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
         """See `Backend`."""
@@ -231,7 +256,7 @@ class CpuBackend:
 
     def vector_get(self, v: Box, i: int) -> Any:
         """See `Backend`."""
-        return v.gb[i].new().value
+        return self._get("Vector", v, i)
 
     def vector_set(self, v: Box, i: int, value: Any) -> None:
         """See `Backend`."""
@@ -283,7 +308,7 @@ class CpuBackend:
     ) -> Box:
         """See `Backend`."""
         if np.ndim(values) == 0:
-            values = dtype.numpy.type(values).item()
+            values = dtype.numpy.type(values)
         A = gb.Matrix.from_csc(
             _host(col_ptr), _host(row_idx), _host(values), dtype.name, nrows=shape[0]
         )
@@ -305,7 +330,15 @@ class CpuBackend:
 
     def matrix_get(self, A: Box, i: int, j: int) -> Any:
         """See `Backend`."""
-        return A.gb[i, j].new().value
+        return self._get("Matrix", A, i, j)
+
+    def _get(self, kind: str, x: Box, *where: int) -> Any:
+        value = ffi.new(f"{_C_NAMES[x.dtype.name]}*")
+        info = _function(f"{kind}_extractElement", x.dtype)(value, x.handle, *where)
+        if info == lib.GrB_NO_VALUE:
+            return None
+        _check(info, "extractElement")
+        return value[0]
 
     def matrix_isequal(self, A: Box, B: Box) -> bool:
         """See `Backend`."""
@@ -325,7 +358,13 @@ class CpuBackend:
     def matrix_select(self, A: Box, op: IndexUnaryOp, thunk: Any) -> Box:
         """See `Backend`."""
         out = Box(gb.Matrix(A.dtype.name, A.gb.nrows, A.gb.ncols), A.dtype)
-        self._select("Matrix", out, NULL, NULL, NULL, A, op, thunk)
+        if _compares_in_type_of_entries(op, A, thunk):
+            self._select("Matrix", out, NULL, NULL, NULL, A, op, thunk)
+        else:
+            kept = self.matrix_select(self.matrix_dup(A, lookup(thunk.dtype)), op, thunk)
+            shape = (lib.GrB_ALL, A.gb.nrows, lib.GrB_ALL, A.gb.ncols)
+            where = (out.handle, kept.handle, NULL, A.handle, *shape, lib.GrB_DESC_S)
+            _check(lib.GrB_Matrix_assign(*where), "select")
         return out
 
     def matrix_from_diag(self, v: Box, k: int) -> Box:
@@ -349,6 +388,11 @@ class CpuBackend:
     # --------------------------------------------------------- operations: write a vector
     def mxv(self, w: Box, desc: Descriptor, A: Box, u: Box, how: Product) -> None:
         """See `Backend`."""
+        if how.kernel or how.policy:
+            raise NotSupported(
+                f"cpu: SuiteSparse chooses its own kernels, not {how.kernel or how.policy!r}. "
+                "Leave kernel= and policy= out."
+            )
         mask, structure, complement, accum, replace = desc
         semiring = _semiring(how.semiring, how.domain)
         target = NULL if mask is None else mask.handle
@@ -387,10 +431,10 @@ class CpuBackend:
         """See `Backend`."""
         domain, result = op.types(u.dtype, v.dtype)
         mask, accum, d = self._how(w, desc, result)
-        left, right = (gb.Scalar.from_value(x.item(), domain.name) for x in defaults)
+        left, right = (_scalar(x, domain) for x in defaults)
         info = lib.GxB_Vector_eWiseUnion(
             w.handle, mask, accum, _operator(op, domain).gb_obj,
-            u.handle, left.gb_obj[0], v.handle, right.gb_obj[0], d,
+            u.handle, left.handle, v.handle, right.handle, d,
         )  # fmt: skip
         _check(info, "ewise_union")
 
@@ -416,13 +460,20 @@ class CpuBackend:
 
     def select(self, w: Box, desc: Descriptor, u: Box, op: IndexUnaryOp, thunk: Any) -> None:
         """See `Backend`."""
-        mask, accum, d = self._how(w, desc, u.dtype)
-        self._select("Vector", w, mask, accum, d, u, op, thunk)
+        if _compares_in_type_of_entries(op, u, thunk):
+            mask, accum, d = self._how(w, desc, u.dtype)
+            self._select("Vector", w, mask, accum, d, u, op, thunk)
+        else:
+            kept = self.vector_dup(u, lookup(thunk.dtype))
+            self.select(kept, Descriptor(), kept, op, thunk)
+            chosen = self.vector(u.dtype, u.gb.size)
+            self.assign(chosen, Descriptor(kept), u, None)
+            self.assign(w, desc, chosen, None)
 
     def _select(
         self, kind: str, w: Box, mask: Any, accum: Any, d: Any, u: Box, op: IndexUnaryOp, thunk: Any
     ) -> None:
-        domain = _dtype_of(thunk)
+        domain = lookup(thunk.dtype)
         operator = _operator(op, domain).gb_obj
         call = _function(f"{kind}_select", domain)
         _check(call(w.handle, mask, accum, operator, u.handle, thunk.item(), d), "select")
@@ -458,7 +509,7 @@ class CpuBackend:
     ) -> None:
         """See `Backend`."""
         mask, accum, d = self._how(w, desc, monoid.types(A.dtype)[1], "T0" if transpose else "")
-        operator = _monoid(monoid, A.dtype).gb_obj
+        operator = _monoid(monoid, A.dtype)
         info = lib.GrB_Matrix_reduce_Monoid(w.handle, mask, accum, operator, A.handle, d)
         _check(info, "reduce")
 
@@ -470,7 +521,7 @@ class CpuBackend:
         result = monoid.types(u.dtype)[1]
         value = ffi.new(f"{_C_NAMES[result.name]}*")
         call = _function(f"{kind}_reduce", result)
-        _check(call(value, NULL, _monoid(monoid, u.dtype).gb_obj, u.handle, NULL), "reduce")
+        _check(call(value, NULL, _monoid(monoid, u.dtype), u.handle, NULL), "reduce")
         return value[0]
 
     def _how(
@@ -497,10 +548,19 @@ _C_NAMES = {
 }
 
 
-def _dtype_of(number: Any) -> DType:
-    from lagpu.dtypes import lookup
+def _compares_in_type_of_entries(op: IndexUnaryOp, entries: Box, thunk: Any) -> bool:
+    """Whether GraphBLAS compares as lagpu does.
 
-    return lookup(number.dtype)
+    It casts the thunk to the type of the entries, so that -1 would equal the UINT32 4294967295.
+    """
+    return not op.uses_value or bool(op.body) or lookup(thunk.dtype) is entries.dtype
+
+
+def _scalar(number: Any, dtype: DType) -> Box:
+    """Return a GraphBLAS scalar."""
+    box = Box(gb.Scalar(dtype.name, is_cscalar=False), dtype)
+    _check(_function("Scalar_setElement", dtype)(box.handle, number.item()), "setElement")
+    return box
 
 
 def make() -> CpuBackend:

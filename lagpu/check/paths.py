@@ -125,11 +125,14 @@ def _search(graph: Graph) -> Array:
     level = np.full(graph.n, graph.unreached, np.int64)
     frontier = np.array([graph.source])
     depth = 0
+    level[graph.source] = depth
     while frontier.size:
-        level[frontier] = depth
         counts = row_ptr[frontier + 1] - row_ptr[frontier]
         shift = row_ptr[frontier] - (np.cumsum(counts) - counts)
         ends = col_idx[np.repeat(shift, counts) + np.arange(counts.sum())]
-        frontier = np.unique(ends[level[ends] == graph.unreached])
+        new = ends[level[ends] == graph.unreached]
         depth += 1
+        # A scan of all vertices is cheaper than sorting many.
+        level[new] = depth
+        frontier = np.unique(new) if len(new) < graph.n // 16 else np.flatnonzero(level == depth)
     return level

@@ -55,7 +55,7 @@ def parse(data: bytes, name: str) -> CSC:
     need = len(data) + bytes_for_entries(stored, ncols, values=True)
     memory.require(need, f"read: {name}")
     try:
-        entries: Any = scipy.io.mmread(io.BytesIO(data))
+        entries: Any = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
     except (ValueError, OverflowError) as error:
         raise FileFormatError(f"read: {name}: {error}") from error
     values = None if field == "pattern" else entries.data
@@ -84,16 +84,16 @@ def _check_body(data: bytes, name: str, nvals: int, field: str) -> None:
     next(lines)  # the size line, which the parser has accepted
     start, first = next(lines, (len(data), b""))
     width = 2 if field == "pattern" else 3
+    if first and len(first.split()) != width:
+        raise FileFormatError(
+            f"read: {name}, line {line_number(data, start)}: {show(first)} != {width} numbers, "
+            f"as the field {field} needs."
+        )
     room = (len(data) - start + 1) // (2 * width)  # a number and a separator, each one byte
     if nvals > room:
         raise FileFormatError(
             f"read: {name}: the header says {nvals} entries, the file has room for at most {room}. "
             "It is truncated, or its header is wrong."
-        )
-    if first and len(first.split()) != width:
-        raise FileFormatError(
-            f"read: {name}, line {line_number(data, start)}: {show(first)} != {width} numbers, "
-            f"as the field {field} needs."
         )
     real = _REAL.search(data, start) if field == "integer" else None
     if real:
@@ -107,6 +107,10 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     """Write a coordinate file: ``pattern`` if all entries are True, BOOL otherwise as 0 and 1."""
     values = csc.dense_values()
     pattern = csc.dtype.is_bool and bool(values.all())
+    if pattern and not csc.nvals:  # for which SciPy would write the field real
+        size = f"{csc.nrows} {csc.ncols} 0\n"
+        file.write(BANNER + b" matrix coordinate pattern general\n" + size.encode())
+        return
     if csc.dtype.is_bool:
         values = values.astype(np.int8)
     entries = sp.coo_array((values, (csc.row_idx, csc.columns())), shape=(csc.nrows, csc.ncols))

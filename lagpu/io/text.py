@@ -28,7 +28,6 @@ def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
         stop = len(data)
         if stop - start > _PIECE:
             cut = data.rfind(b"\n", start, start + _PIECE)
-            cut = data.find(b"\n", start + _PIECE) if cut < 0 else cut
             stop = stop if cut < 0 else cut + 1
         yield start, data[start:stop]
         start = stop

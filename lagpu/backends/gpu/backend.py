@@ -11,8 +11,9 @@ import numpy as np
 
 from lagpu.algebra import binary
 from lagpu.backends.base import Applied, Descriptor, Measured, Product
-from lagpu.backends.gpu import build, elementwise, products
+from lagpu.backends.gpu import build, elementwise, products, traversal
 from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.fuse import Statement, traversal_of
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.storage import (
     Counters,
@@ -51,6 +52,8 @@ class GpuBackend:
         self.device = device
         self.counters = Counters(device)
         self.plan: Plan | None = None
+        self.recorder: Any = None  # takes statements while a loop's body is recorded
+        self.last_loop = ""  # how the last loop ran
         self._edges: Any = None  # a counter while a product is measured
 
     def measure(
@@ -68,6 +71,17 @@ class GpuBackend:
         if not is_product or self.plan is None:
             return Measured(timer.elapsed_ms)
         return Measured(timer.elapsed_ms, *self.plan, int(self.device.read(counted)))
+
+    def run_loop(self, statements: list[Any], f: VectorStore, times: int | None) -> bool:
+        """See `Backend`."""
+        recorded = [Statement(*s) for s in statements]
+        found = traversal_of(recorded, f, times)
+        if isinstance(found, str):
+            self.last_loop = f"eager: {found}"
+            return False
+        traversal.run(found, times)
+        self.last_loop = "fused: one kernel"
+        return True
 
     # ------------------------------------------------------------------ objects: vectors
     def vector(self, dtype: DType, size: int) -> VectorStore:
@@ -119,9 +133,8 @@ class GpuBackend:
 
     def vector_set(self, v: VectorStore, i: int, value: Any) -> None:
         """See `Backend`."""
-        where = self.device.from_host(np.array([i], np.int64))
         if v.form == "sparse" and v.nvals == 0:
-            v.set_sparse(where, None, value)
+            v.set_single(i, value)
             return
         known = v.nvals + (self.vector_get(v, i) is None)
         v.to_writable()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device import Timer, bind, check_block, check_free
+from lagpu.backends.gpu.device import Timer, bind, check_block, check_free, check_shared
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelCompileError, KernelLaunchError
 
@@ -16,6 +16,7 @@ __all__ = ["CudaDevice"]
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
 _NULL = np.uint64(0)
+_STATIC = 2048  # shared memory left for the static arrays of a kernel that asks for the most
 
 
 class CudaDevice:
@@ -39,8 +40,10 @@ class CudaDevice:
         attributes = self._device.attributes
         self._processors = int(attributes["MultiProcessorCount"])
         self._resident = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
+        #: What a launch may ask for, beside a kernel's static arrays.
+        self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
         self._functions: dict[tuple[Kernel, bool], Any] = {}
-        self._cooperative_blocks: dict[tuple[Kernel, int], int] = {}
+        self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         self._reading = threading.Lock()  # there is one pinned word
 
@@ -51,31 +54,40 @@ class CudaDevice:
         *args: Any,
         block: int = 256,
         cooperative: bool = False,
+        shared: int = 0,
     ) -> None:
         """Run a kernel on the current stream; see `Device.launch`."""
         check_block(kernel, block)
         bound = bind(kernel, args, self.xp.ndarray)
         values = tuple([_NULL if value is None else value for value in bound])
+        check_shared(kernel, shared, self.dynamic_shared_bytes)
         function = self._function(kernel, cooperative)
         if cooperative:
-            most = self.max_cooperative_blocks(kernel, block)
+            most = self.max_cooperative_blocks(kernel, block, shared)
         else:
             most = _WAVES * self._resident // block
         grid = min(max(1, -(-threads // block)), most)
         try:
-            function((grid,), (block,), values, enable_cooperative_groups=cooperative)
+            function(
+                (grid,), (block,), values, shared_mem=shared, enable_cooperative_groups=cooperative
+            )
         except self.xp.cuda.driver.CUDADriverError as error:
             raise KernelLaunchError(f"{kernel!r}: {error}.") from error
 
-    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256) -> int:
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` fit on the GPU at once."""
-        known = self._cooperative_blocks.get((kernel, block))
+        known = self._cooperative_blocks.get((kernel, block, shared))
         if known is None:
             check_block(kernel, block)
-            count = self.xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
+            driver = self.xp.cuda.driver
+            count = driver.occupancyMaxActiveBlocksPerMultiprocessor
             function = self._function(kernel, cooperative=True)
-            known = int(count(function.ptr, block, 0)) * self._processors
-            self._cooperative_blocks[kernel, block] = known
+            if shared:
+                driver.funcSetAttribute(
+                    function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
+                )
+            known = int(count(function.ptr, block, shared)) * self._processors
+            self._cooperative_blocks[kernel, block, shared] = known
         return known
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from lagpu.backends.gpu.kernels import Kernel, Param
 from lagpu.errors import KernelLaunchError, OutOfMemory
 
-__all__ = ["Device", "Timer", "bind", "check_block", "check_free", "format_bytes"]
+__all__ = ["Device", "Timer", "bind", "check_block", "check_free", "check_shared", "format_bytes"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
@@ -52,6 +52,7 @@ class Device(Protocol):
         *args: Array | Scalar | None,
         block: int = 256,
         cooperative: bool = False,
+        shared: int = 0,
     ) -> None:
         """Run a kernel on a one-dimensional grid of at least one block.
 
@@ -69,6 +70,9 @@ class Device(Protocol):
             Threads a block, a multiple of 32 up to 1024.
         cooperative : bool, default False
             Whether all blocks must be resident at once, as ``grid_sync`` needs.
+        shared : int, default 0
+            Bytes of ``LG_DYNAMIC_SHARED``, at most `dynamic_shared_bytes`; with a cooperative
+            launch, more than 48 KiB too.
 
         Raises
         ------
@@ -78,7 +82,11 @@ class Device(Protocol):
             When the kernel does not compile.
         """
 
-    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256) -> int:
+    @property
+    def dynamic_shared_bytes(self) -> int:
+        """Most bytes of shared memory that a launch can ask for."""
+
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` a cooperative launch can have."""
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
@@ -135,6 +143,12 @@ def check_block(kernel: Kernel, block: int) -> None:
         )
 
 
+def check_shared(kernel: Kernel, shared: int, most: int) -> None:
+    """Check the shared memory that a launch asks for."""
+    if not 0 <= shared <= most:
+        raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
+
+
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
     """Check arguments against a kernel's signature and give scalars their exact width.
 
@@ -163,16 +177,25 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
             f"It takes ({', '.join(map(str, kernel.params))})."
         )
     bound = []
-    for param, arg in zip(kernel.params, args, strict=True):
-        if not param.pointer:
-            arg = _exact_scalar(kernel, param, arg)
-        elif arg is not None:
-            # Launches are counted in microseconds: what fits is let through without a call.
-            fits = isinstance(arg, ndarray) and arg.dtype == param.dtype and arg.flags.c_contiguous
-            if not fits:
+    # Launches are counted in microseconds, and a traversal has some fifty arguments: what fits at
+    # a glance is let through without a call.
+    for (param, pointer, dtype), arg in zip(kernel.slots, args, strict=True):
+        if pointer:
+            fits = arg is None or (
+                type(arg) is ndarray and arg.dtype == dtype and arg.flags.c_contiguous
+            )
+            if not fits and not _is_array(arg, dtype, ndarray):
                 raise _misfit(kernel, param, _why_no_fit(param, arg, ndarray))
-        bound.append(arg)
+            bound.append(arg)
+        else:
+            fits = type(arg) is dtype.type
+            bound.append(arg if fits else _exact_scalar(kernel, param, arg))
     return bound
+
+
+def _is_array(array: Any, dtype: np.dtype[Any], ndarray: Any) -> bool:
+    """Whether it is a contiguous array of the type; of a subclass too."""
+    return isinstance(array, ndarray) and array.dtype == dtype and bool(array.flags.c_contiguous)
 
 
 def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:

@@ -232,9 +232,8 @@ def reduce_values(
     add, text = monoid_functor(monoid)
     blocks = min(1024, -(-n // 256))
     partial, found = xp.empty(blocks, result.numpy), xp.zeros(blocks, bool)
-    run = kernel(
-        "reduce.cu", "reduce_entries", prelude=text, ADD=add, U=dtype.ctype, Z=result.ctype
-    )
+    macros = {"ADD": add, "Z": result.ctype}
+    run = kernel("reduce.cu", "reduce_entries", prelude=text, U=dtype.ctype, **macros)
     device.launch(run, blocks * 256, n, words, values, number, partial, found)
     keep = xp.flatnonzero(found)
     sums = partial[keep]

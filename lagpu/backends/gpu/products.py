@@ -14,10 +14,10 @@ from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, cast_array, nwords
 from lagpu.dtypes import DType
 
-__all__ = ["multiply"]
+__all__ = ["IDEMPOTENT", "multiply"]
 
 # Sums of equal values: with these monoids the value itself.
-_IDEMPOTENT = ("any", "min", "max", "lor", "land")
+IDEMPOTENT = ("any", "min", "max", "lor", "land")
 
 
 def multiply(
@@ -54,7 +54,7 @@ def multiply(
 def _iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
     """Return the one value all sums have, or None if they may differ."""
     multiply = how.semiring.multiply
-    if multiply.positional or how.semiring.monoid.name not in _IDEMPOTENT:
+    if multiply.positional or how.semiring.monoid.name not in IDEMPOTENT:
         return None
     left, right = (u, A) if how.flip else (A, u)
     reads_left, reads_right = reads(multiply)

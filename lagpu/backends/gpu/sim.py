@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu import gxx
-from lagpu.backends.gpu.device import Timer, bind, check_block, check_free
+from lagpu.backends.gpu.device import Timer, bind, check_block, check_free, check_shared
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelLaunchError
 
@@ -59,6 +59,7 @@ class SimDevice:
 
     name = "sim"
     xp: Any = np
+    dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
 
     def __init__(
         self,
@@ -84,9 +85,11 @@ class SimDevice:
         *args: Any,
         block: int = 256,
         cooperative: bool = False,
+        shared: int = 0,
     ) -> None:
         """Run a kernel; see `Device.launch`. It has ended on return."""
         check_block(kernel, block)
+        check_shared(kernel, shared, self.dynamic_shared_bytes)
         slots = _pack(kernel, bind(kernel, args, np.ndarray))
         entry = _load_kernel(kernel, self.flags)
         grid = min(max(1, -(-threads // block)), self.blocks)
@@ -106,7 +109,7 @@ class SimDevice:
         if failed:
             raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
 
-    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256) -> int:
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
         check_block(kernel, block)
         return self.blocks

@@ -50,6 +50,9 @@ class VectorStore:
 
     Attributes
     ----------
+    single : int
+        The index of the only entry of a sparse vector whose index list is not on the device yet;
+        else -1.
     pulled : bool
         Made by a pull: the policy ``turbobfs`` goes on pulling then.
     """
@@ -64,6 +67,7 @@ class VectorStore:
         "indices",
         "iso",
         "pulled",
+        "single",
         "size",
         "spare",
         "values",
@@ -75,6 +79,8 @@ class VectorStore:
     indices: Array
     values: Array
     iso: Any
+    _nvals: int | None
+    _count: Array
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device = device
@@ -82,15 +88,25 @@ class VectorStore:
         self.dtype = dtype
         self.size = size
         self.spare: dict[str, Array] = {}
-        self.set_sparse(device.xp.empty(0, np.int64), None, dtype.numpy.type(0))
+        self.set_empty()
 
     # ------------------------------------------------------------------------------ set a form
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
         self.form, self.indices, self.words = "sparse", indices, None
         self.values, self.iso = values, iso
-        self._nvals, self._count = len(indices), None
+        self._nvals, self._count = 0 if indices is None else len(indices), None
         self.pulled = False
+        self.single = -1
+
+    def set_single(self, i: int, value: Any) -> None:
+        """Become the one entry `i`; its index stays on the host until it is needed."""
+        self.set_sparse(None, None, value)
+        self._nvals, self.single = 1, i
+
+    def set_empty(self) -> None:
+        """Become a vector without entries; buffers stay for the next result."""
+        self.set_sparse(None, None, self.dtype.numpy.type(0))
 
     def set_bitmap(
         self, words: Array, values: Array | None, iso: Any, count: Array | int | None
@@ -121,6 +137,7 @@ class VectorStore:
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
         self._nvals, self._count, self.pulled = other._nvals, other._count, other.pulled
+        self.single = other.single
 
     # ------------------------------------------------------------------------------ properties
     @property
@@ -166,6 +183,7 @@ class VectorStore:
             self._run("set_all_bits", nwords(self.size), self.size, words)
             self.set_bitmap(words, self.values, self.iso, self.size)
             return
+        self._upload()
         count, packed = self.nvals, self.values
         words = self.spare_words()
         words.fill(0)
@@ -175,6 +193,22 @@ class VectorStore:
                 "scatter_entries", count, count, self.indices, packed, words, values, typed=True
             )
         self.set_bitmap(words, values, self.iso, count)
+
+    def _upload(self) -> None:
+        """Put the index list of a sparse vector on the device, if it is not there."""
+        if self.form == "sparse" and self.indices is None:
+            where = [self.single] if self._nvals else []
+            self.indices = self.device.from_host(np.array(where, np.int64))
+
+    def to_blank(self) -> bool:
+        """Take the form ``bitmap`` with values stored; words and values are not set.
+
+        Returns False, and does nothing, if there are entries.
+        """
+        if self._nvals != 0:
+            return False
+        self.set_bitmap(self.spare_words(), self.spare_values(self.dtype), None, None)
+        return True
 
     def to_writable(self) -> None:
         """Take the form ``bitmap`` with values stored, as an element-wise kernel writes it."""
@@ -194,6 +228,7 @@ class VectorStore:
     def listed(self) -> tuple[Array, Array | None]:
         """Return (indices, rising; packed values or None for iso) whatever the form."""
         if self.form == "sparse":
+            self._upload()
             return self.indices, self.values
         if self.form == "full":
             return self.device.xp.arange(self.size, dtype=np.int64), self.values
@@ -219,6 +254,7 @@ class VectorStore:
         values = None if self.values is None else cast_array(self.device.xp, self.values, dtype)
         iso = None if self.iso is None else cast_array(np, np.array([self.iso]), dtype)[0]
         if self.form == "sparse":
+            self._upload()
             made.set_sparse(self.indices.copy(), values, iso)
         elif self.form == "full":
             made.set_full(values, iso)
@@ -243,6 +279,8 @@ class MatrixStore:
         Whether the matrix equals its transpose, once known.
     rows : MatrixStore or None
         The transpose, made when a product asks for it.
+    workspace : object or None
+        What fused traversals keep between runs.
     """
 
     def __init__(
@@ -265,6 +303,7 @@ class MatrixStore:
         self.iso = iso
         self.symmetric: bool | None = None
         self.rows: MatrixStore | None = None
+        self.workspace: Any = None
 
     @property
     def number(self) -> Any:

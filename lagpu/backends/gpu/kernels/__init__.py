@@ -99,6 +99,11 @@ class Kernel:
     source: str
     params: tuple[Param, ...]
 
+    @functools.cached_property
+    def slots(self) -> tuple[tuple[Param, bool, np.dtype[np.generic]], ...]:
+        """Each parameter with whether it takes an array, and the dtype: ready for a launch."""
+        return tuple((param, param.pointer, param.dtype) for param in self.params)
+
     @property
     def flags(self) -> tuple[str, ...]:
         """The compiler options that specialise it."""

@@ -209,7 +209,7 @@ struct Pair : Functor {
   LG_CALL { return Z(1); }
 };
 struct AnyOf : Functor {  // any value will do, so the first one found ends the sum
-  LG_CALL { return Z(y); }
+  LG_CALL { return Z(x); }
   template <class Z>
   LG_DEVICE static Z identity() {
     return Z(0);
@@ -301,7 +301,7 @@ struct ColIndex : Functor {
   LG_CALL { return Z(j + i64(y)); }
 };
 struct DiagIndex : Functor {
-  LG_CALL { return Z(j - i + i64(y)); }
+  LG_CALL { return Z(j - i - i64(y)); }
 };
 struct Tril : Functor {
   LG_CALL { return Z(j <= i + i64(y)); }

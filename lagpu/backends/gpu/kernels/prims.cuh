@@ -6,9 +6,10 @@
 //   identity   block_thread block_threads block_index grid_blocks lane_id block_warp block_warps
 //              global_thread global_threads global_warp global_warps
 //   warp       warp_sync warp_ballot warp_any warp_all warp_shfl warp_shfl_{up,down,xor}
-//   block      LG_SHARED block_sync block_any block_all block_count
+//   block      LG_SHARED LG_DYNAMIC_SHARED block_sync block_any block_all block_count
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
-//   memory     load_ro load_cg load_volatile store_volatile thread_fence block_fence
+//   memory     load_ro load_cg load_volatile store_volatile prefetch
+//              thread_fence block_fence
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
 //   bits       bit_popc bit_ffs bit_clz lanes_below
 //
@@ -47,6 +48,11 @@ using lg_same = typename LgSame<T>::type;
 
 // An array in the block's shared memory; uninitialised, at most 48 KiB in all.
 #define LG_SHARED(type, name, count) __shared__ type name[count]
+
+// The shared memory that the launch asked for, as much as it asked for; one name a kernel.
+#define LG_DYNAMIC_SHARED(type, name)                                \
+  extern __shared__ __align__(16) unsigned char lg_dynamic_shared[]; \
+  type* const name = reinterpret_cast<type*>(lg_dynamic_shared)
 
 LG_DEVICE u32 block_thread() { return threadIdx.x; }
 LG_DEVICE u32 block_threads() { return blockDim.x; }
@@ -108,6 +114,9 @@ template <class T>
 LG_DEVICE void store_volatile(T* p, lg_same<T> value) {
   *static_cast<volatile T*>(p) = value;
 }
+
+// Have the line of an address ready near the processor; nothing is waited for.
+LG_DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
 
 // ---- bits
 

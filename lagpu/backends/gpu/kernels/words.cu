@@ -1,6 +1,12 @@
 // Kernels over presence words: bit i % 32 of word i / 32 says whether entry i is there.
 #include "entries.cuh"
 // default: the file compiles by itself
+#ifndef LG_PTR
+#define LG_PTR i32
+#endif
+#ifndef LG_IDX
+#define LG_IDX i32
+#endif
 #ifndef LG_U
 #define LG_U bool
 #endif
@@ -89,5 +95,46 @@ extern "C" __global__ void gather_entries(i64 count, const i64* __restrict__ ind
     if (there && values) out[k] = values[indices[k]];
     const u32 bits = warp_ballot(there);
     if (lane_id() == 0) out_words[w] = bits;
+  }
+}
+
+// A bit for each column without entries. One warp a word, grid stride.
+extern "C" __global__ void empty_columns(i64 n, const LG_PTR* __restrict__ col_ptr,
+                                         u32* __restrict__ out) {
+  const i64 nwords = (n + 31) / 32;
+  for (i64 w = global_warp(); w < nwords; w += global_warps()) {
+    const i64 j = w * 32 + lane_id();
+    const u32 bits = warp_ballot(j < n && col_ptr[j] == col_ptr[j + 1]);
+    if (lane_id() == 0) out[w] = bits;
+  }
+}
+
+// hint[j] = the row among column j's whose own length is greatest, -1 for an empty column.
+// `lengths_ptr` is the form in which rows are counted. One warp a column, grid stride.
+extern "C" __global__ void heaviest_rows(i64 n, const LG_PTR* __restrict__ col_ptr,
+                                         const LG_IDX* __restrict__ row_idx,
+                                         const LG_PTR* __restrict__ lengths_ptr,
+                                         i32* __restrict__ hint) {
+  for (i64 j = global_warp(); j < n; j += global_warps()) {
+    i64 longest = -1;
+    i32 best = -1;
+    const i64 end = col_ptr[j + 1];
+    for (i64 p = col_ptr[j] + lane_id(); p < end; p += 32) {
+      const i32 i = i32(row_idx[p]);
+      const i64 length = i64(lengths_ptr[i + 1]) - i64(lengths_ptr[i]);
+      if (length > longest) {
+        longest = length;
+        best = i;
+      }
+    }
+    for (u32 step = 16; step; step /= 2) {
+      const i64 other_length = warp_shfl_xor(longest, step);
+      const i32 other = warp_shfl_xor(best, step);
+      if (other_length > longest || (other_length == longest && other < best)) {
+        longest = other_length;
+        best = other;
+      }
+    }
+    if (lane_id() == 0) hint[j] = best;
   }
 }

@@ -27,6 +27,9 @@ inline void* lg_shared_at(u32* site, u64 bytes) {
   type(&name)[count] =               \
       *static_cast<type(*)[count]>(lg_shared_at(&lg_site_of_##name, sizeof(type[count])))
 
+#define LG_DYNAMIC_SHARED(type, name) \
+  type* const name = reinterpret_cast<type*>(lg_sim->current->block->dynamic)
+
 LG_DEVICE u32 block_thread() { return lg_sim->current->thread; }
 LG_DEVICE u32 block_threads() { return lg_sim->block_threads; }
 LG_DEVICE u32 block_index() { return lg_sim->current->block->index; }
@@ -88,6 +91,7 @@ LG_DEVICE void lg_step() {
   if (--lg_sim->fuse == 0) lg_sim->give_way();
 }
 
+LG_DEVICE void prefetch(const void*) {}
 LG_DEVICE void thread_fence() { lg_step(); }
 LG_DEVICE void block_fence() { lg_step(); }
 

@@ -289,6 +289,7 @@ void prepare_block(Block* block, u32 index) {
   block->live = state.block_threads;
   block->ready_warps = block->arrived = block->phase = block->votes[0] = 0;
   memset(block->shared, 0xCD, kSharedBytes);  // a GPU does not clear it either
+  memset(block->dynamic, 0xCD, kDynamicBytes);
   const u32 nwarps = state.block_threads / kWarp;
   u32 warp_order[kWarp];
   shuffle(warp_order, nwarps);

@@ -10,7 +10,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 constexpr u32 kWarp = 32;
-constexpr u32 kSharedBytes = 48 * 1024;  // what CUDA grants a block without asking
+constexpr u32 kSharedBytes = 48 * 1024;   // what CUDA grants a block without asking
+constexpr u32 kDynamicBytes = 64 * 1024;  // what a launch may ask for on top
 
 // What a fiber waits at. Threads that must meet have to meet at the same one.
 enum class Wait : u32 { none, warp_sync, warp_vote, warp_shfl, block_sync, block_vote, grid_sync };
@@ -49,6 +50,7 @@ struct Block {
   u32 votes[2];  // threads that voted yes, by phase
   Warp* warps;   // by slot
   alignas(16) unsigned char shared[kSharedBytes];
+  alignas(16) unsigned char dynamic[kDynamicBytes];
 };
 
 struct Fiber {

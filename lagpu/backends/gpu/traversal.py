@@ -1,0 +1,210 @@
+"""Running a fused traversal: its workspace, its macros and one cooperative launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.base import Product
+from lagpu.backends.gpu import build
+from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
+
+__all__ = ["Assignment", "Traversal", "run"]
+
+ALPHA, BETA = np.float32(14), np.float32(24)  # Beamer, Asanovic and Patterson 2012, section 5.1
+SMALL, CHUNK = 32, 256  # as in traverse.cu
+COUNTERS = 3 * 5 * 16
+DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
+FOREVER = 2**32 - 1
+BLOCK = 1024
+MOST = 3  # assignments
+SOLO = 512  # frontier that one block searches alone
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """``x(f.S) << depth`` or ``x(f.S) << f``."""
+
+    x: VectorStore
+    what: int
+
+
+@dataclass(frozen=True)
+class Traversal:
+    """A loop that one kernel runs; see traverse.cu.
+
+    Attributes
+    ----------
+    A, f, v : MatrixStore, VectorStore, VectorStore
+        Matrix, frontier, and the vector whose entries are not searched again.
+    how : Product
+        The product ``f(~v.S, replace=True) << f (+.x) A``.
+    assignments : tuple of Assignment
+        What each vertex of the frontier is assigned.
+    before : bool
+        Whether the assignments stand before the product.
+    sums : bool
+        Whether the products of one level add up.
+    iso : bool
+        Whether every product is 1.
+    keep : bool
+        Whether the frontier's values are stored.
+    """
+
+    A: MatrixStore
+    f: VectorStore
+    v: VectorStore
+    how: Product
+    assignments: tuple[Assignment, ...]
+    before: bool
+    sums: bool
+    iso: bool
+    keep: bool
+
+
+class Workspace:
+    """What a traversal of one matrix needs besides the vectors; made once and kept.
+
+    Attributes
+    ----------
+    empty : array of u32
+        Bits of the vertices without predecessors.
+    hint : array of i32 or None
+        A predecessor of high degree for each vertex.
+    nbytes : int
+        Bytes of the workspace.
+    """
+
+    def __init__(self, successors: MatrixStore, predecessors: MatrixStore) -> None:
+        device, xp = successors.device, successors.device.xp
+        n, words = successors.shape[0], nwords(successors.shape[0])
+        lengths = successors.col_ptr[1:] - successors.col_ptr[:-1]
+        large = lengths[lengths > SMALL]
+        chunks = int(((large.astype(np.int64) + CHUNK - 1) // CHUNK).sum()) + 1
+        entry = 8 + successors.col_ptr.dtype.itemsize  # a vertex with the place of its edges
+        self.nbytes = 4 * (4 * words + n) + 2 * entry * n + 16 * chunks
+        device.require(self.nbytes, "traversal")
+        macros = _index_types(predecessors)
+        self.empty = xp.empty(words, np.uint32)
+        ptr, idx = predecessors.col_ptr, predecessors.row_idx
+        device.launch(kernel("words.cu", "empty_columns", PTR=macros["PTR"]), n, n, ptr, self.empty)
+        self.hint = xp.empty(n, np.int32)
+        run = kernel("words.cu", "heaviest_rows", **macros)
+        device.launch(run, 32 * n, n, ptr, idx, successors.col_ptr, self.hint)
+        self.words = [xp.empty(words, np.uint32) for _ in range(3)]
+        kinds = (np.int32, successors.col_ptr.dtype, np.uint32)
+        self.lists = [xp.empty(n, kind) for kind in kinds for _ in range(2)]
+        self.chunks = [xp.empty(chunks, np.uint64) for _ in range(2)]
+        self.counters = xp.zeros(COUNTERS, np.uint64)
+        self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
+        self.result = xp.zeros(8, np.uint64)
+        self.kernels: dict[Any, Kernel] = {}
+        self.block = 256 if device.name == "sim" else BLOCK
+        self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
+        self.shared = 2 * entry * int(self.solo)
+
+
+def _index_types(A: MatrixStore) -> dict[str, str]:
+    return {
+        "PTR": "i32" if A.col_ptr.dtype == np.int32 else "i64",
+        "IDX": "i32" if A.row_idx.dtype == np.int32 else "i64",
+    }
+
+
+def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
+    """Return (successors, predecessors): the columns of each are a vertex' neighbours."""
+    if build.is_symmetric(A):
+        return A, A
+    if A.rows is None:
+        A.rows = build.transpose(A)
+    return (A.rows, A) if how.transpose else (A, A.rows)
+
+
+def _kernel(t: Traversal, A: MatrixStore, cached: dict[Any, Kernel]) -> Kernel:
+    """Return the kernel of this structure, from what earlier loops on the matrix asked for."""
+    assigned = tuple((a.what, a.x.dtype.ctype) for a in t.assignments)
+    key = (t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep)
+    found = cached.get(key)
+    if found is None:
+        found = cached[key] = _specialise(t, A, assigned)
+    return found
+
+
+def _specialise(t: Traversal, A: MatrixStore, assigned: tuple[tuple[int, str], ...]) -> Kernel:
+    macros = _index_types(A)
+    prelude = ""
+    if not t.iso:
+        add, prelude = monoid_functor(t.how.semiring.monoid)
+        mul, text = operator_functor(t.how.semiring.multiply)
+        prelude += text
+        macros |= {"ADD": add, "MUL": mul, "T": t.how.domain.ctype, "Z": t.how.result.ctype}
+        macros |= {"FLIP": str(int(t.how.flip)), "A": A.dtype.ctype, "U": t.f.dtype.ctype}
+        macros |= {"ISO": "0"}
+    macros |= {"BLOCK": str(A.workspace.block if A.workspace else BLOCK)}
+    for k, (what, ctype) in enumerate(assigned):
+        macros |= {f"X{k}": str(what), f"X{k}_T": ctype}
+    macros |= {"F": t.f.dtype.ctype, "SUM": str(int(t.sums)), "KEEP": str(int(t.keep))}
+    return kernel("traverse.cu", "traverse", prelude=prelude, **macros)
+
+
+def run(t: Traversal, times: int | None) -> None:
+    """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+    if times == 0:
+        return
+    A, f, device = t.A, t.f, t.A.device
+    successors, predecessors = _forms(A, t.how)
+    if A.workspace is None:
+        A.workspace = Workspace(successors, predecessors)
+    space: Workspace = A.workspace
+    n = A.shape[0]
+    code = _kernel(t, predecessors, space.kernels)
+    num_sources, source = f.nvals, f.single
+    sources, source_values = (None, None) if source >= 0 else f.listed()
+    v_words = None
+    if t.v.nvals:
+        t.v.to_bitmap()
+        v_words = t.v.words.copy()  # it is written while it is read
+    blank, values, words = _outputs(t)
+    f_values = f.spare_values(f.dtype) if t.keep else None
+    f_words = None if times is None else f.spare_words()
+    reads_matrix = not t.iso and reads(t.how.semiring.multiply)[1 if t.how.flip else 0]
+    hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
+    matrix = (successors.col_ptr, successors.row_idx, None if t.iso else successors.values)
+    inverse = (predecessors.col_ptr, predecessors.row_idx, None if t.iso else predecessors.values)
+    block = space.block
+    grid = device.max_cooperative_blocks(code, block, space.shared)
+    device.launch(
+        code, grid * block,
+        np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if t.iso else A.number,
+        hint, space.empty, v_words, sources, source_values, f.number,
+        np.int64(source), np.uint64(num_sources), f_values, *values, *words, blank, f_words,
+        np.uint32(t.before), np.uint32(FOREVER if times is None else times), space.solo,
+        ALPHA, BETA, *space.words, *space.lists, *space.chunks,
+        space.counters, space.barrier, space.result,
+        block=block, cooperative=True, shared=space.shared,
+    )  # fmt: skip
+    left = 0 if f_words is None else int(device.to_host(space.result)[1])
+    if left:
+        f.set_bitmap(f_words, f_values, None if t.keep else f.dtype.numpy.type(1), left)
+    else:
+        f.set_empty()
+
+
+def _outputs(t: Traversal) -> tuple[np.uint32, list[Any], list[Any]]:
+    """Return (bits of the outputs whose words are not set, values, words) of the assigned."""
+    blank = 0
+    values: list[Any] = [None] * MOST
+    words: list[Any] = [None] * MOST
+    for k, assignment in enumerate(t.assignments):
+        x = assignment.x
+        if x.to_blank():
+            blank |= 1 << k
+        else:
+            x.to_writable()
+        values[k], words[k] = x.values, x.words
+        x.counted(None)
+    return np.uint32(blank), values, words

@@ -1,0 +1,168 @@
+"""The commands and their options; each body is elsewhere, imported when the command runs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Output", "app"]
+
+app = typer.Typer(
+    name="lagpu",
+    help="Graph search as masked sparse linear algebra, on CPU and GPU.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Output(StrEnum):
+    """What a search returns."""
+
+    LEVELS = "levels"
+    PARENTS = "parents"
+    PATHS = "paths"
+
+
+_GRAPH_HELP = (
+    "A file (Matrix Market, edge list, .npz; also .gz), or kron:16, urand:16, road:512, "
+    "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9."
+)
+Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH_HELP)]
+Source = Annotated[int, typer.Option("--source", "-s", help="Vertex to start from.")]
+Backend = Annotated[
+    str, typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim.")
+]
+Directed = Annotated[
+    bool | None,
+    typer.Option(
+        "--directed/--undirected",
+        help="Take a file's entries as they stand, or add each edge's reverse; "
+        "by default the file decides.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Seed of a generated graph.", min=0, show_default=False)
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from lagpu import __version__
+
+        print(f"lagpu {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error arose; any command takes it.")
+    ] = False,
+) -> None:
+    """Graph search as masked sparse linear algebra, on CPU and GPU."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def bfs(
+    graph: Graph,
+    source: Source,
+    backend: Backend = "auto",
+    output: Annotated[
+        Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
+    ] = Output.LEVELS,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
+    ] = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the result: .npz, .txt or .csv.", show_default=False)
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Prove the result.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search a graph from one vertex, and show what each level cost."""
+    from lagpu.cli.search import Request, search
+
+    request = Request(graph, source, backend, output.value, kernel, policy, directed, seed)
+    search(request, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def info(
+    graph: Graph, directed: Directed = None, seed: Seed = None, as_json: AsJson = False
+) -> None:
+    """Describe a graph, and what memory it needs."""
+    from lagpu.cli.describe import describe
+
+    describe(graph, directed=directed, seed=seed, as_json=as_json)
+
+
+@app.command()
+def generate(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="Such as kron:16 or road:512.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help=".npz, .mtx, .txt, .mtx.gz or .txt.gz.")
+    ],
+    seed: Seed = None,
+) -> None:
+    """Make a graph and write it to a file; the suffix says how."""
+    from lagpu.cli.describe import make
+
+    make(spec, out, seed=seed)
+
+
+@app.command()
+def check(
+    graph: Graph,
+    source: Source,
+    levels: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    parents: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    paths: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove results of a search that `lagpu bfs --save`, or any other program, wrote."""
+    from lagpu.cli.prove import prove
+
+    files = {"levels": levels, "parents": parents, "paths": paths}
+    given = {name: path for name, path in files.items() if path is not None}
+    prove(graph, source, given, directed=directed, seed=seed, as_json=as_json)
+
+
+@app.command()
+def selftest(
+    backend: Backend = "auto",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
+    ] = None,
+) -> None:
+    """Prove an installation: every kernel, operation and algorithm against python-graphblas."""
+    from lagpu.cli.prove import prove_installation
+
+    prove_installation(backend, json_file)
+
+
+@app.command()
+def backends(as_json: AsJson = False) -> None:
+    """List the backends, and what each one lacks here."""
+    from lagpu.cli.describe import list_backends
+
+    list_backends(as_json=as_json)

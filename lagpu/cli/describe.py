@@ -1,0 +1,91 @@
+"""``lagpu info``, ``lagpu generate`` and ``lagpu backends``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.filesize import decimal
+
+from lagpu import backends, generators, io
+from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.graphs import Facts, load
+
+__all__ = ["describe", "list_backends", "make"]
+
+_LARGEST = 2**31  # indices below are stored in 32 bits
+# A vertex' bytes in a search for levels: INT32 levels and a BOOL frontier, each with presence bits,
+# and each with the buffers of its next state.
+_BYTES_PER_VERTEX = 2 * (4 + 1 + 1 / 4)
+
+
+def describe(graph: str, *, directed: bool | None, seed: int | None, as_json: bool) -> None:
+    """Print sizes, degrees and memory of a graph."""
+    facts = Facts.of(load(graph, "cpu", directed=directed, seed=seed))
+    found = _summary(graph, facts)
+    if as_json:
+        print_json(found)
+        return
+    degrees = f"min {found['degree_min']}, mean {found['degree_mean']:.2f}"
+    kind = "symmetric, so an undirected graph" if facts.symmetric else "not symmetric: directed"
+    lines = {
+        "graph": graph,
+        "vertices": f"{found['vertices']:,}",
+        "edges": f"{found['edges']:,} {facts.kind}",
+        "entries": f"{found['entries']:,} stored, {kind}",
+        "self-loops": f"{found['self_loops']:,}",
+        "isolated": f"{found['isolated']:,} vertices without an edge to another",
+        "out-degree": f"{degrees}, max {found['degree_max']:,}",
+        "memory": f"{decimal(found['csc_bytes'])} as columns without values, "
+        f"{decimal(found['bfs_bytes'])} with a search for levels on gpu",
+    }
+    out = console()
+    for name, text in lines.items():
+        out.print(f"{name:>10}  {text}", markup=False, soft_wrap=True)
+
+
+def _summary(graph: str, facts: Facts) -> dict[str, Any]:
+    degree, loops = facts.out_degree, facts.has_loop
+    n, entries = facts.vertices, facts.entries
+    csc = entries * _width(n) + (n + 1) * _width(entries)
+    return {
+        "graph": graph,
+        "vertices": n,
+        "edges": facts.edges,
+        "edges_kind": facts.kind,
+        "entries": entries,
+        "symmetric": facts.symmetric,
+        "self_loops": int(loops.sum()),
+        "isolated": int(np.count_nonzero((degree == loops) & (facts.in_degree == loops))),
+        "degree_min": int(degree.min()),
+        "degree_mean": float(degree.mean()),
+        "degree_max": int(degree.max()),
+        "csc_bytes": csc,
+        "bfs_bytes": csc + round(n * _BYTES_PER_VERTEX),
+    }
+
+
+def _width(largest: int) -> int:
+    return 4 if largest < _LARGEST else 8
+
+
+def make(spec: str, out: Path, *, seed: int | None) -> None:
+    """Make a graph and write it."""
+    with busy(f"making {spec}"):
+        A = generators.from_spec(spec, seed=seed, backend="cpu")
+    with busy(f"writing {out.name}"):
+        io.write(A, out)
+    console().print(
+        f"{out}: {A.nrows:,} vertices, {A.nvals:,} entries", markup=False, soft_wrap=True
+    )
+
+
+def list_backends(*, as_json: bool) -> None:
+    """Print each backend with what it lacks."""
+    found = backends.available()
+    if as_json:
+        print_json(found)
+        return
+    for name, state in found.items():
+        console().print(f"{name:>5}  {state}", markup=False, soft_wrap=True)

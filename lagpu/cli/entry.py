@@ -1,0 +1,86 @@
+"""From arguments to an exit code: 0, 1 for a result that is refused, 2 for wrong input.
+
+An error is one line on stderr; ``--debug``, anywhere among the arguments, shows where it arose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from lagpu.cli.commands import app
+from lagpu.errors import CheckFailed, LagpuError
+
+__all__ = ["main"]
+
+_REFUSED, _WRONG, _INTERRUPTED = 1, 2, 130
+# What typer raises for wrong arguments; it has no public name of its own.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    words = list(sys.argv[1:] if args is None else args)
+    debug = "--debug" in words
+    try:
+        code = _run([word for word in words if word != "--debug"])
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has gone, as in `lagpu ... | head`
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _REFUSED
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
+    except LagpuError as error:
+        if debug:
+            raise
+        _say(str(error))
+        return _REFUSED if isinstance(error, CheckFailed) else _WRONG
+    except _UsageError as error:
+        if debug:
+            raise
+        _say(_usage(error))
+        return _WRONG
+    except MemoryError as error:
+        if debug:
+            raise
+        _say(f"out of memory: {error or 'an allocation failed'}. Use a smaller graph.")
+        return _WRONG
+    if code == _INTERRUPTED:
+        _say("interrupted.")
+    return code
+
+
+def _run(words: list[str]) -> int:
+    """Run typer so that errors come back here; a command that ends early returns its code."""
+    found = app(words, prog_name="lagpu", standalone_mode=False)
+    return found if isinstance(found, int) else 0
+
+
+def _usage(error: Exception) -> str:
+    """Return what is wrong with the arguments, and where to read about them."""
+    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "lagpu"
+    return f"{message.rstrip('.')}. See `{command} --help`."
+
+
+def _say(message: str) -> None:
+    first, *rest = message.splitlines() or [""]
+    more = f" ({len(rest)} more lines with --debug)" if rest else ""
+    print(f"lagpu: {first}{more}", file=sys.stderr)

@@ -1,0 +1,206 @@
+"""``lagpu bfs``: run a search, measure it, prove it, show it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from lagpu import about, algorithms, backends, io
+from lagpu import check as checkers
+from lagpu.algorithms.source import source_vertex
+from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.graphs import Facts, load
+from lagpu.cli.steer import steered
+from lagpu.errors import CheckFailed
+from lagpu.matrix import Matrix
+from lagpu.trace import Row, trace
+from lagpu.vector import Vector
+
+__all__ = ["Request", "search"]
+
+_ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
+    "levels": algorithms.bfs_levels,
+    "parents": algorithms.bfs_parents,
+    "paths": algorithms.count_shortest_paths,
+}
+_CHECKERS: dict[str, Callable[..., checkers.CheckReport]] = {
+    "levels": checkers.check_levels,
+    "parents": checkers.check_parents,
+    "paths": checkers.check_paths,
+}
+_FIRST, _LAST = 24, 8  # rows of a long table
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for; see `lagpu bfs --help`."""
+
+    graph: str
+    source: int
+    backend: str
+    output: str
+    kernel: str | None
+    policy: str | None
+    directed: bool | None
+    seed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One search: its result, its time, and the products of a second, traced run."""
+
+    result: Vector
+    ms: float
+    products: list[Row]
+
+
+def search(request: Request, *, check: bool, save: Path | None, as_json: bool) -> None:
+    """Run, prove if asked to, save if asked to, and print.
+
+    Raises
+    ------
+    CheckFailed
+        After printing, and without saving, if the result is refused.
+    LagpuError
+        For wrong input, before anything runs.
+    """
+    place = steered(backends.get(request.backend), request.kernel, request.policy)
+    A = load(request.graph, place, directed=request.directed, seed=request.seed)
+    source_vertex(A, request.source)
+    facts = Facts.of(A)
+    run = _measured(A, request)
+    refusal = _refusal(A, request, run.result) if check else None
+    found = _report(request, facts, run, None if not check else refusal is None)
+    if save is not None and refusal is None:
+        io.write_vector(*run.result.to_coo(), save)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+    if refusal is not None:
+        raise refusal
+
+
+def _measured(A: Matrix, request: Request) -> _Run:
+    """Search three times: to warm up (kernels compile), to be timed, and to be traced."""
+    algorithm, source = _ALGORITHMS[request.output], request.source
+    with busy(f"searching on {A.backend.name}"):
+        algorithm(A, source)
+        start = time.perf_counter()
+        result = algorithm(A, source)  # has ended on return: its loop waits for the last frontier
+        ms = (time.perf_counter() - start) * 1e3
+        with trace() as traced:
+            algorithm(A, source)
+    return _Run(result, ms, [row for row in traced.rows if row.method == "mxv"])
+
+
+def _refusal(A: Matrix, request: Request, result: Vector) -> CheckFailed | None:
+    with busy(f"checking {request.output}"):
+        try:
+            _CHECKERS[request.output](A, request.source, result)
+        except CheckFailed as error:
+            return error
+    return None
+
+
+def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> dict[str, Any]:
+    reached = np.zeros(facts.vertices, bool)
+    reached[run.result.to_coo()[0]] = True
+    traversed = facts.edges_from(reached)
+    return {
+        "graph": request.graph,
+        "vertices": facts.vertices,
+        "edges": facts.edges,
+        "edges_kind": facts.kind,
+        "source": request.source,
+        "output": request.output,
+        "reached": int(reached.sum()),
+        "depth": len(run.products) - 1,  # the last product finds nothing
+        "ms": run.ms,
+        "edges_traversed": traversed,
+        "mteps": traversed / run.ms / 1e3,
+        "backend": run.result.backend.name,
+        "checked": checked,
+        "levels": [_level(row) for row in run.products],
+        "versions": about.versions(),
+    }
+
+
+def _level(row: Row) -> dict[str, Any]:
+    return {
+        "level": row.level,
+        "frontier": row.nvals_in,
+        "edges": row.edges,
+        "direction": row.direction or None,
+        "kernel": row.kernel or None,
+        "reason": row.reason or None,
+        "ms": row.ms,
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    out = console()
+    verdict = {None: "not asked for (--check)", True: "passed", False: "FAILED"}[found["checked"]]
+    share = found["reached"] / found["vertices"]
+    facts = {
+        "graph": found["graph"],
+        "vertices": f"{found['vertices']:,}",
+        "edges": f"{found['edges']:,} {found['edges_kind']}",
+        "reached": f"{found['reached']:,} ({share:.1%}) from vertex {found['source']}",
+        "depth": f"{found['depth']:,}",
+        "time": f"{found['ms']:,.3f} ms for {found['output']} on {found['backend']}, "
+        "untraced, after a warm-up",
+        "rate": f"{found['mteps']:,.1f} MTEPS: each of {found['edges_traversed']:,} edges once",
+        "check": verdict,
+    }
+    for name, text in facts.items():
+        out.print(f"{name:>8}  {text}", markup=False, soft_wrap=True)
+    out.print(_table(found["levels"]))
+
+
+def _table(levels: list[dict[str, Any]]) -> Table:
+    """Return the per-level table; the middle of a long one is one row."""
+    table = Table(caption="from a second, traced run; ms is the product's alone")
+    for name in ("level", "frontier", "edges examined"):
+        table.add_column(name, justify="right")
+    table.add_column("direction")
+    table.add_column("kernel")
+    table.add_column("ms", justify="right")
+    short = len(levels) <= _FIRST + _LAST + 1
+    for level in levels if short else levels[:_FIRST]:
+        table.add_row(*_cells(level))
+    if not short:
+        table.add_row(*_summary(levels[_FIRST:-_LAST]))
+        for level in levels[-_LAST:]:
+            table.add_row(*_cells(level))
+    return table
+
+
+def _cells(level: dict[str, Any]) -> Iterable[str]:
+    edges = level["edges"]
+    return (
+        str(level["level"]),
+        f"{level['frontier']:,}",
+        "-" if edges is None else f"{edges:,}",
+        level["direction"] or "-",
+        level["kernel"] or "-",
+        f"{level['ms']:.3f}",
+    )
+
+
+def _summary(levels: list[dict[str, Any]]) -> Iterable[str]:
+    """Return one row for many levels, with their sums."""
+    return (
+        f"{len(levels)} more",
+        f"{sum(level['frontier'] for level in levels):,}",
+        f"{sum(level['edges'] or 0 for level in levels):,}",
+        "...",
+        "...",
+        f"{sum(level['ms'] for level in levels):.3f}",
+    )

@@ -1,0 +1,64 @@
+"""Compressed sparse arrays as users pass them: checked, and turned from rows to columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
+from lagpu.operands import as_size, integer_array
+
+__all__ = ["check_compressed", "extent", "transpose_compressed"]
+
+Array = np.ndarray[Any, Any]
+
+
+def transpose_compressed(
+    ptr: Array, idx: Array, values: Any, shape: tuple[int, int]
+) -> tuple[Array, Array, Any]:
+    """Turn compressed rows of a matrix of this shape into compressed columns, sorted."""
+    iso = np.ndim(values) == 0
+    data = np.broadcast_to(np.int8(1), len(idx)) if iso else values
+    other = scipy.sparse.csr_array((data, idx, ptr), shape=shape).tocsc()
+    return other.indptr, other.indices, values if iso else other.data
+
+
+def check_compressed(
+    ptr: Any, idx: Any, major: int | None, minor: int, what: str
+) -> tuple[tuple[int, int], Any, Any]:
+    """Check compressed arrays; return ((major, minor), ptr, idx).
+
+    Raises
+    ------
+    DimensionMismatch
+        If the pointer does not have ``major + 1`` elements.
+    InvalidValue
+        If the pointer does not rise from 0 to ``len(idx)``, or indices do not rise.
+    IndexOutOfBound
+        If an index is not in ``0 .. minor-1``.
+    """
+    ptr, idx = integer_array(ptr, what), integer_array(idx, what)
+    minor = as_size(minor, what)
+    if major is not None and len(ptr) != as_size(major, what) + 1:
+        raise DimensionMismatch(f"{what}: the pointer has {len(ptr)} elements != {major} + 1.")
+    if len(ptr) == 0 or ptr[0] != 0 or ptr[-1] != len(idx) or bool((ptr[1:] < ptr[:-1]).any()):
+        raise InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
+    extent(idx, minor, f"{what}: index")
+    if len(idx) > 1:
+        falls = idx[1:] <= idx[:-1]
+        starts = ptr[1:-1]
+        falls[starts[(starts > 0) & (starts < len(idx))] - 1] = False
+        if bool(falls.any()):
+            raise InvalidValue(f"{what}: indices must rise within each row or column.")
+    return (len(ptr) - 1, minor), ptr, idx
+
+
+def extent(indices: Any, size: int | None, what: str) -> int:
+    """Return the size, checked against the indices, or the largest index plus one."""
+    low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
+    n = high + 1 if size is None else as_size(size, what)
+    if low < 0 or high >= n:
+        raise IndexOutOfBound(f"{what} {low if low < 0 else high} is outside 0 .. {n - 1}.")
+    return n

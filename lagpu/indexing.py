@@ -1,0 +1,157 @@
+"""Indexing: ``w[I]``, ``A[i, :]``, ``A[i, j]``, and what may stand right of ``<<``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
+from lagpu.expr import Call, Mask, MatMul, NoTruth, Updater, assign, is_operand
+from lagpu.operands import index_array, require_distinct, scalar_value, single_index
+
+if TYPE_CHECKING:
+    from lagpu.matrix import Matrix
+    from lagpu.vector import Vector
+
+__all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "assignment"]
+
+
+class IndexExpr(NoTruth):
+    """``w[I]`` or ``A[i, :]``: part of an object, to be read or written."""
+
+    __slots__ = ()
+
+    def call(self) -> Call:
+        """Return the deferred extraction."""
+        raise NotImplementedError
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the part as a new vector, or one entry as a `Scalar`."""
+        return self.call().new(dtype, mask=mask, name=name)
+
+    @property
+    def value(self) -> Any:
+        """One entry as a Python number, or None."""
+        call = self.call()
+        if call.shape:
+            call._used = True
+            raise DomainMismatch(f"{self!r}: is a vector, not one entry. Use .new().")
+        return call.new().value
+
+
+class VectorIndex(IndexExpr):
+    """``w[I]``: read it with ``.new()`` or ``w[i].value``, write it with ``w[I] << x``."""
+
+    __slots__ = ("indices", "vector")
+    _hint = "Use w[i].value, w.get(i) or w[I].new()."
+
+    def __init__(self, vector: Vector, indices: Any) -> None:
+        self.vector = vector
+        self.indices = indices
+
+    def __repr__(self) -> str:
+        return f"{self.vector.name}[{self.indices}]"
+
+    def call(self) -> Call:
+        """Return the deferred extraction: of a scalar for one index, else of a vector."""
+        u = self.vector
+        if not isinstance(self.indices, slice) and np.ndim(self.indices) == 0:
+            i = single_index(self.indices, u.size, u.name)
+            return Call("vector_get", (u,), (u.data, i), u.dtype, (), (u, f"[{i}]"))
+        where = index_array(self.indices, u.size, u.name)
+        size = u.size if where is None else len(where)
+        return Call("extract", (u,), (u.data, where), u.dtype, (size,), (u, "[I]"))
+
+    def __lshift__(self, value: Any) -> None:
+        assign(Updater(self.vector, indices=self.indices), value)
+
+    def update(self, value: Any) -> None:
+        """Do what ``<<`` does."""
+        self << value
+
+
+class MatrixIndex(IndexExpr):
+    """``A[i, :]``, ``A[:, j]`` or ``A[i, j]``: read with ``w << ...``, ``.new()`` or ``.value``."""
+
+    __slots__ = ("matrix", "where")
+    _hint = "Use A[i, j].value, A.get(i, j) or A[i, :].new()."
+
+    def __init__(self, A: Matrix, where: Any) -> None:
+        self.matrix = A
+        self.where = where
+
+    def __repr__(self) -> str:
+        return f"{self.matrix.name}[{self.where}]"
+
+    def __lshift__(self, value: Any) -> None:
+        self.matrix[self.where] = value
+
+    def call(self) -> Call:
+        """Return the deferred extraction of a row, a column or one entry."""
+        A = self.matrix
+        if not (isinstance(self.where, tuple) and len(self.where) == 2):
+            raise DimensionMismatch(f"{A.name}[{self.where!r}]: a matrix has two indices.")
+        row, col = self.where
+        if _is_one(row) and _is_one(col):
+            i = single_index(row, A.nrows, f"{A.name} row")
+            j = single_index(col, A.ncols, f"{A.name} column")
+            return Call("matrix_get", (A,), (A.data, i, j), A.dtype, (), (A, f"[{i}, {j}]"))
+        if _is_all(row) and _is_one(col):
+            j = single_index(col, A.ncols, f"{A.name} column")
+            args, size, formula = (A.data, j, False), A.nrows, f"[:, {j}]"
+        elif _is_one(row) and _is_all(col):
+            i = single_index(row, A.nrows, f"{A.name} row")
+            args, size, formula = (A.data, i, True), A.ncols, f"[{i}, :]"
+        else:
+            raise NotSupported(
+                f"{A.name}[{row}, {col}]: only one whole row, one whole column or one entry."
+            )
+        return Call("extract_column", (A,), args, A.dtype, (size,), (A, formula))
+
+
+def _is_one(index: Any) -> bool:
+    return not isinstance(index, slice) and np.ndim(index) == 0
+
+
+def _is_all(index: Any) -> bool:
+    return isinstance(index, slice) and index == slice(None)
+
+
+def assignment(out: Vector, value: Any, indices: Any) -> Call:
+    """Return the call that assigns `value` to ``out[indices]``, or to all of `out` for None.
+
+    Parameters
+    ----------
+    out : Vector
+        The output.
+    value : scalar, Vector, Call or IndexExpr
+        What stands right of ``<<``.
+    indices : int, slice, array_like of int, or None
+        Where it goes.
+    """
+    if isinstance(value, IndexExpr):
+        value = value.call()
+    if isinstance(value, (MatMul, Mask)):
+        value.refuse("is not a result")
+    if indices is None:
+        where = None
+    elif _is_one(indices):
+        where = np.array([single_index(indices, out.size, out.name)])
+    else:
+        where = index_array(indices, out.size, out.name)
+    if isinstance(value, Call):
+        if where is None and value.shape:
+            return value
+        value = value.new()
+    if getattr(value, "ndim", 0) == 0:
+        number = scalar_value(value, out.dtype, out.name)
+        if where is not None:  # the same value twice is that value once, also with an accumulator
+            where = np.unique(where)
+        return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (number,))
+    if not is_operand(value, 1):
+        raise DomainMismatch(f"{out.name} << {type(value).__name__}: is neither vector nor number.")
+    if where is not None and value.size != len(where):
+        raise DimensionMismatch(f"assign: {value.name}.size {value.size} != {len(where)} indices.")
+    require_distinct(where, "assign")
+    return Call("assign", (value,), (value.data, where), value.dtype, value.shape, (value,))

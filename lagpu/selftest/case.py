@@ -1,0 +1,79 @@
+"""One case: a program that must give the same on a backend and on the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.base import Backend
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["Case", "Difference", "Program", "agree"]
+
+Program = Callable[[Backend], Any]
+"""Builds its data on a backend and returns a vector, a matrix, a scalar or a plain value."""
+
+
+class Difference(Exception):
+    """Two backends disagree."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A row of the report.
+
+    Attributes
+    ----------
+    group, name : str
+        What it proves.
+    run : callable
+        Takes (backend, oracle), returns what it did in a few words, raises if it fails.
+    """
+
+    group: str
+    name: str
+    run: Callable[[Backend, Backend], str]
+
+
+def agree(programs: dict[str, Program]) -> Callable[[Backend, Backend], str]:
+    """Return the run of a case whose named programs must each give the same on both."""
+
+    def run(place: Backend, oracle: Backend) -> str:
+        for name, program in programs.items():
+            _compare(name, program(place), program(oracle))
+        return f"{len(programs)} programs agree"
+
+    return run
+
+
+def _compare(name: str, got: Any, wanted: Any) -> None:
+    for (what, x), (_, y) in zip(_parts(got), _parts(wanted), strict=True):
+        if isinstance(x, np.ndarray):
+            if x.dtype != y.dtype:
+                raise Difference(f"{name}: {what} are {x.dtype}, not {y.dtype}")
+            if x.shape != y.shape:
+                raise Difference(f"{name}: {len(x)} {what}, not {len(y)}")
+            same = (x == y) | ((x != x) & (y != y))  # NaN is like NaN
+            if not same.all():
+                k = int(np.argmin(same))
+                raise Difference(f"{name}: {what}[{k}] is {x[k]}, not {y[k]}")
+        elif x != y and not (x != x and y != y):
+            raise Difference(f"{name}: {what} is {x}, not {y}")
+
+
+def _parts(result: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what is compared, named."""
+    if isinstance(result, Vector):
+        indices, values = result.to_coo()
+        yield from (("size", result.size), ("indices", indices), ("values", values))
+    elif isinstance(result, Matrix):
+        rows, cols, values = result.to_coo()
+        yield "shape", result.shape
+        yield from (("rows", rows.astype(np.int64)), ("columns", cols.astype(np.int64)))
+        yield "values", values
+    else:
+        yield "value", getattr(result, "value", result)

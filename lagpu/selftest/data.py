@@ -1,0 +1,127 @@
+"""Small graphs and vectors with awkward shapes, the same ones on every backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.base import Backend
+from lagpu.dtypes import BOOL, DType
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["GRAPHS", "Graph", "vector"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Entries of a square matrix, before it lives anywhere.
+
+    Attributes
+    ----------
+    name : str
+        What a report calls it.
+    n : int
+        Vertices.
+    rows, cols : ndarray of int, (nvals,)
+        Edges ``rows[k] -> cols[k]``, each once.
+    """
+
+    name: str
+    n: int
+    rows: Array
+    cols: Array
+
+    def matrix(self, dtype: DType, place: Backend, *, wide: bool = False) -> Matrix:
+        """Return the matrix with values 1 .. 3, or True.
+
+        Parameters
+        ----------
+        dtype : DType
+            Type of the values; a BOOL matrix stores none.
+        place : Backend
+            Where it lives.
+        wide : bool
+            Store 64-bit indices, as a huge matrix does, where the backend has a choice.
+        """
+        values: Any = True
+        if dtype is not BOOL:
+            values = (1 + (self.rows * 7 + self.cols * 3) % 3).astype(dtype.numpy)
+        A = Matrix.from_coo(
+            self.rows, self.cols, values, dtype, nrows=self.n, ncols=self.n, backend=place
+        )
+        if wide and hasattr(A.data, "row_idx"):
+            A.data.col_ptr = A.data.col_ptr.astype(np.int64)
+            A.data.row_idx = A.data.row_idx.astype(np.int64)
+        elif hasattr(A.data, "col_ptr"):
+            A.data.col_ptr = A.data.col_ptr.astype(np.int32)
+        return A
+
+    def sources(self) -> list[int]:
+        """Return some vertices to search from: ends, middle, and the one with most edges."""
+        hub = int(np.argmax(np.bincount(self.rows, minlength=self.n)))
+        return sorted({0, self.n // 2, self.n - 1, hub})
+
+
+def _graph(name: str, n: int, rows: Array, cols: Array) -> Graph:
+    keys = np.unique(rows.astype(np.int64) * n + cols)
+    return Graph(name, n, keys // n, keys % n)
+
+
+def _random(n: int, degree: int, *, directed: bool) -> Graph:
+    rng = np.random.default_rng(n)
+    i, j = rng.integers(0, n, (2, n * degree))
+    if directed:
+        return _graph(f"directed random {n}", n, i, j)
+    return _graph(f"random {n}", n, np.concatenate([i, j]), np.concatenate([j, i]))
+
+
+def _hub(n: int) -> Graph:
+    """Return a star with a path through its leaves: one long column, many short ones."""
+    i, first = np.arange(1, n - 1), np.zeros(n - 1, np.int64)
+    rows = np.concatenate([first, i])
+    cols = np.concatenate([np.arange(1, n), i + 1])
+    return _graph(f"hub {n}", n, np.concatenate([rows, cols]), np.concatenate([cols, rows]))
+
+
+def _isolated(n: int) -> Graph:
+    """Return a cycle through every third vertex; the others have no edge."""
+    i = np.arange(0, n, 3)
+    j = np.roll(i, -1)
+    return _graph(f"isolated {n}", n, np.concatenate([i, j]), np.concatenate([j, i]))
+
+
+def _loops(n: int) -> Graph:
+    """Return a directed path on which every vertex has an edge to itself."""
+    i = np.arange(n)
+    rows, cols = np.concatenate([i, i[:-1]]), np.concatenate([i, i[1:]])
+    return _graph(f"self-loops {n}", n, rows, cols)
+
+
+_NOTHING = np.zeros(0, np.int64)
+
+#: Sizes lie around those of a warp and of a block's share of words.
+GRAPHS = (
+    _graph("one vertex", 1, _NOTHING, _NOTHING),
+    _graph("one self-loop", 1, np.zeros(1, np.int64), np.zeros(1, np.int64)),
+    _graph("empty 33", 33, _NOTHING, _NOTHING),
+    _random(31, 3, directed=False),
+    _random(32, 4, directed=True),
+    _isolated(33),
+    _loops(33),
+    _hub(1023),
+    _random(1025, 3, directed=True),
+    _random(1025, 9, directed=False),
+)
+
+
+def vector(n: int, dtype: DType, place: Backend, *, share: float, seed: int) -> Vector:
+    """Return a vector in which about a share of the indices has an entry, some of them zero."""
+    rng = np.random.default_rng((n, seed))
+    indices = np.flatnonzero(rng.random(n) < share)
+    values = rng.integers(0, 4, len(indices)).astype(dtype.numpy)
+    return Vector.from_coo(indices, values, dtype, size=n, backend=place)

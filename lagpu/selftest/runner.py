@@ -1,0 +1,104 @@
+"""Running the cases, and the report of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lagpu import about, backends
+from lagpu.backends.base import Backend
+from lagpu.backends.gpu.kernels import sources_hash
+from lagpu.backends.gpu.plan import KERNELS
+from lagpu.selftest import matrices, products, searches, vectors
+from lagpu.selftest.case import Case
+
+__all__ = ["run"]
+
+
+def run(backend: str = "auto") -> dict[str, Any]:
+    """Run every case on a backend, with a progress bar on stderr.
+
+    Parameters
+    ----------
+    backend : str
+        Its name.
+
+    Returns
+    -------
+    dict
+        ``date backend device versions sources_hash commit rows totals``, ready for JSON. A row has
+        ``group case passed ms detail``.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the backend, or python-graphblas, is missing.
+    """
+    place, oracle = backends.get(backend), backends.get("cpu")
+    start = time.perf_counter()
+    rows = [_row(case, place, oracle) for case in _shown(list(_cases(place)))]
+    device = getattr(place, "device", None)
+    passed = sum(row["passed"] for row in rows)
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "backend": place.name,
+        "device": device.describe() if device is not None else {"device": "host"},
+        "versions": about.versions(),
+        "sources_hash": sources_hash(),
+        "commit": about.commit(),
+        "rows": rows,
+        "totals": {
+            "cases": len(rows),
+            "passed": passed,
+            "failed": len(rows) - passed,
+            "seconds": round(time.perf_counter() - start, 1),
+        },
+    }
+
+
+def _cases(place: Backend) -> Iterator[Case]:
+    yield from products.cases((*KERNELS, "") if hasattr(place, "device") else ("",))
+    yield from vectors.cases()
+    yield from matrices.cases()
+    yield from searches.cases()
+
+
+def _shown(cases: list[Case]) -> Iterator[Case]:
+    """Yield the cases beside a progress bar."""
+    errors = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=errors, transient=True, disable=not errors.is_terminal
+    ) as progress:
+        task = progress.add_task("self-test", total=len(cases))
+        for case in cases:
+            progress.update(task, description=f"{case.group}: {case.name}")
+            yield case
+            progress.advance(task)
+
+
+def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:
+    """Run one case; whatever goes wrong is its failure and stops no other."""
+    start = time.perf_counter()
+    try:
+        passed, detail = True, case.run(place, oracle)
+    except Exception as error:
+        passed, detail = False, f"{type(error).__name__}: {error}"
+    ms = round((time.perf_counter() - start) * 1e3, 3)
+    return {
+        "group": case.group,
+        "case": case.name,
+        "passed": passed,
+        "ms": ms,
+        "detail": detail,
+    }

@@ -1,0 +1,108 @@
+"""``A.T``: the transpose of a matrix as an operand, and what it shares with the matrix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lagpu.backends.base import Backend
+from lagpu.dtypes import DType
+from lagpu.expr import Call, MatMul, NoTruth, product
+from lagpu.operands import as_semiring
+from lagpu.operators import Semiring
+
+if TYPE_CHECKING:
+    from lagpu.matrix import Matrix
+    from lagpu.vector import Vector
+
+__all__ = ["TransposedMatrix", "mxv"]
+
+
+def mxv(
+    self: Any,
+    u: Vector,
+    op: Semiring | str,
+    *,
+    kernel: str | None = None,
+    policy: str | None = None,
+) -> Call:
+    """``w[i] = (+)_j A[i, j] (x) u[j]``, the same as ``op(A @ u)``.
+
+    Parameters
+    ----------
+    u : Vector, (ncols,)
+        The vector.
+    op : Semiring
+        The algebra.
+    kernel, policy : str, optional
+        Strategy or choice of strategies, on a backend that has them.
+    """
+    return product(self, u, as_semiring(op), False, kernel, policy)
+
+
+class TransposedMatrix(NoTruth):
+    """``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
+
+    __slots__ = ("stored",)
+    ndim = 2
+    _hint = "Use A.T.new() to make a matrix of it."
+
+    def __init__(self, A: Matrix) -> None:
+        self.stored = A
+
+    @property
+    def name(self) -> str:
+        """Name of the matrix with a prime."""
+        return f"{self.stored.name}'"
+
+    @property
+    def nrows(self) -> int:
+        """Number of rows."""
+        return self.stored.ncols
+
+    @property
+    def ncols(self) -> int:
+        """Number of columns."""
+        return self.stored.nrows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(nrows, ncols)``."""
+        return (self.nrows, self.ncols)
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return self.stored.nvals
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the values."""
+        return self.stored.dtype
+
+    @property
+    def backend(self) -> Backend:
+        """Where the matrix lives."""
+        return self.stored.backend
+
+    @property
+    def T(self) -> Matrix:
+        """The matrix itself."""
+        return self.stored
+
+    def __repr__(self) -> str:
+        return f"Transposed{self.stored!r}"
+
+    def __matmul__(self, other: Any) -> MatMul:
+        return MatMul(self, other)
+
+    mxv = mxv
+
+    def new(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
+        """Return the transpose as a matrix of its own."""
+        made: Matrix = self.copying().new(dtype, name=name)
+        return made
+
+    def copying(self) -> Call:
+        """Return the deferred transposition."""
+        A = self.stored
+        return Call("matrix_transpose", (A,), (A.data,), A.dtype, self.shape, (self,))

@@ -1,0 +1,181 @@
+"""The registry: names, lazy loading, defaults, a backend of one's own, and mixing refused."""
+
+import pytest
+
+import lagpu
+from lagpu import BOOL, INT32, Matrix, Vector, backends, binary, semiring
+from lagpu.backends.cpu import CpuBackend
+from lagpu.errors import (
+    BackendMismatch,
+    BackendUnavailable,
+    DomainMismatch,
+    InvalidValue,
+)
+
+
+class Loopback(CpuBackend):
+    """The cpu backend under another name: two backends in any process."""
+
+    name = "loopback"
+
+
+@pytest.fixture
+def loopback(monkeypatch):
+    monkeypatch.setattr(backends, "_loaded", dict(backends._loaded))
+    place = Loopback()
+    backends.register(place)
+    return place
+
+
+def test_names():
+    assert set(backends.names()) >= {"cpu", "gpu", "sim"}
+    assert backends.get("cpu").name == "cpu"
+    assert backends.get("cpu") is backends.get("cpu")
+
+
+def test_unknown_name_lists_the_names():
+    with pytest.raises(InvalidValue, match=r"there is no 'gpuu'\. Use one of auto, cpu, gpu, sim"):
+        backends.get("gpuu")
+
+
+@pytest.mark.parametrize("bad", [3, Vector, [1]])
+def test_neither_name_nor_backend(bad):
+    with pytest.raises(DomainMismatch, match="neither a name nor a Backend"):
+        Vector(INT32, 3, backend=bad)
+    with pytest.raises(DomainMismatch, match="neither a name nor a Backend"):
+        Vector(INT32, 3, backend=Matrix(BOOL, 1, 1, backend="cpu"))
+
+
+def test_auto_is_cpu_where_no_device_answers(monkeypatch):
+    def no_device():
+        raise BackendUnavailable("gpu: no device. Install it with: pip install lagpu[gpu]")
+
+    monkeypatch.setattr(backends, "_loaded", {"cpu": backends.get("cpu")})
+    monkeypatch.setattr("lagpu.backends.gpu.make_gpu", no_device)
+    assert Vector(INT32, 1).backend.name == "cpu"
+    with pytest.raises(BackendUnavailable, match=r"pip install lagpu\[gpu\]"):
+        Vector(INT32, 1, backend="gpu")
+    assert isinstance(BackendUnavailable("x"), ImportError)
+
+
+def test_auto_is_gpu_where_a_device_answers(monkeypatch):
+    device = Loopback()
+    monkeypatch.setattr(backends, "_loaded", {})
+    monkeypatch.setattr("lagpu.backends.gpu.make_gpu", lambda: device)
+    assert Vector(INT32, 1).backend is device
+
+
+def test_available_says_what_is_missing(monkeypatch):
+    def no_device():
+        raise BackendUnavailable("gpu: no device. Install CuPy.")
+
+    monkeypatch.setattr(backends, "_loaded", {})
+    monkeypatch.setattr("lagpu.backends.gpu.make_gpu", no_device)
+    found = backends.available()
+    assert found["cpu"] == "yes"
+    assert "Install CuPy" in found["gpu"]
+
+
+def test_use_sets_the_default_inside_only(loopback):
+    with lagpu.use("cpu"):
+        assert Vector(INT32, 1).backend.name == "cpu"
+        with lagpu.use("loopback") as place:
+            assert place is loopback
+            assert Vector(INT32, 1).backend is loopback
+            assert Matrix(INT32, 1, 1).backend is loopback
+            assert Vector(INT32, 1, backend="cpu").backend.name == "cpu"
+        assert Vector(INT32, 1).backend.name == "cpu"
+
+
+def test_use_ends_with_an_error(loopback):
+    with lagpu.use("cpu"):
+        with pytest.raises(RuntimeError, match="stop"), lagpu.use("loopback"):
+            raise RuntimeError("stop")
+        assert Vector(INT32, 1).backend.name == "cpu"
+
+
+def test_use_takes_a_backend_that_is_not_registered():
+    place = Loopback()
+    with lagpu.use(place):
+        assert Vector(INT32, 1).backend is place
+    with pytest.raises(InvalidValue, match="there is no 'nowhere'"), lagpu.use("nowhere"):
+        pass
+
+
+def test_register(loopback):
+    assert "loopback" in backends.names()
+    assert backends.get("loopback") is loopback
+    with pytest.raises(InvalidValue, match="'loopback' is taken"):
+        backends.register(Loopback())
+    for name in ("cpu", "auto"):
+        place = Loopback()
+        place.name = name
+        with pytest.raises(InvalidValue, match="is taken"):
+            backends.register(place)
+
+
+def test_a_registered_backend_runs_algorithms(loopback):
+    A = Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3, backend="loopback")
+    levels = lagpu.algorithms.bfs_levels(A, 0)
+    assert levels.backend is loopback
+    assert levels.to_dense().tolist() == [0, 1, 2]
+
+
+def test_like(loopback):
+    u = Vector(INT32, 3, backend="loopback")
+    assert Vector(INT32, 1, like=u).backend is loopback
+    assert Matrix(INT32, 1, 1, like=u).backend is loopback
+    assert Vector.from_coo([0], like=u).backend is loopback
+    assert Vector.from_dense([0], like=u).backend is loopback
+    assert Vector(INT32, 1, like=u, backend="loopback").backend is loopback
+    with pytest.raises(InvalidValue, match="lives on loopback, not on cpu"):
+        Vector(INT32, 1, like=u, backend="cpu")
+    with pytest.raises(DomainMismatch, match="int is neither"):
+        Vector(INT32, 1, like=3)
+
+
+def test_only_to_moves_data(loopback):
+    u = Vector.from_coo([0, 2], [5, 7], size=3, backend="cpu", name="u")
+    A = Matrix.from_coo([0, 2], [1, 0], [2, 3], nrows=3, ncols=3, backend="cpu", name="A")
+    v, B = u.to("loopback"), A.to("loopback")
+    assert v.backend is B.backend is loopback
+    assert v.name == "u"
+    assert v.to("cpu").isequal(u)
+    assert B.to("cpu").isequal(A)
+
+
+MIXING = {
+    "ewise": lambda u, v, A: u.ewise_add(v, binary.plus),
+    "product": lambda u, v, A: semiring.any_pair(v @ A),
+    "mxv": lambda u, v, A: A.mxv(v, semiring.any_pair),
+    "assign": lambda u, v, A: u << v,
+    "assign to indices": lambda u, v, A: u.__setitem__([0, 1, 2], v),
+    "output": lambda u, v, A: u << v.apply("ainv"),
+    "product into another": lambda u, v, A: v << semiring.plus_first(u @ A),
+    "mask": lambda u, v, A: u(v.S) << u,
+    "isequal": lambda u, v, A: u.isequal(v),
+    "isclose": lambda u, v, A: u.isclose(v),
+    "matrix isequal": lambda u, v, A: A.isequal(A.to("loopback")),
+    "matrix output": lambda u, v, A: A.to("loopback") << A.T,
+    "extract": lambda u, v, A: v << A[0, :],
+}
+
+
+@pytest.mark.parametrize("mix", MIXING)
+def test_mixing_is_refused_and_changes_nothing(loopback, mix):
+    u = Vector.from_dense([1, 2, 3], backend="cpu", name="u")
+    v = Vector.from_dense([4, 5, 6], backend="loopback", name="v")
+    A = Matrix.from_coo([0, 1], [1, 2], [1, 1], nrows=3, ncols=3, backend="cpu", name="A")
+    with pytest.raises(BackendMismatch, match=r"is on .*Move one with \.to"):
+        MIXING[mix](u, v, A)
+    assert issubclass(BackendMismatch, TypeError)
+    assert u.to_dense().tolist() == [1, 2, 3]
+    assert v.to_dense().tolist() == [4, 5, 6]
+
+
+def test_cross_type_scalars_may_come_from_any_backend(loopback):
+    """A scalar lives on the host."""
+    u = Vector.from_dense([1, 2, 3], backend="cpu")
+    v = Vector(INT32, 2, backend="loopback")
+    v << u.reduce("plus")
+    assert v.to_dense().tolist() == [6, 6]

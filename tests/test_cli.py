@@ -1,0 +1,378 @@
+"""The command line: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import check, io
+from lagpu.algorithms import bfs_levels
+from lagpu.cli import main
+from lagpu.cli import search as search_module
+
+SHIPPED = Path(__file__).parents[1] / "examples" / "data" / "stdlib-imports.txt.gz"
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process: (exit code, stdout, stderr)."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        code = main([str(arg) for arg in args])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Run a command that must end with 2, one line on stderr and nothing on stdout."""
+
+    def call(*args: object) -> str:
+        code, out, err = run(*args)
+        assert code == 2, err
+        assert out == ""
+        assert err.startswith("lagpu: ")
+        assert err.count("\n") == 1
+        return err
+
+    return call
+
+
+def spawn(*args: object, **more) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "lagpu", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
+    )
+
+
+# ----------------------------------------------------------------------------------- bfs
+
+
+def test_bfs_shows_the_search(run):
+    code, out, err = run("bfs", SHIPPED, "--source", 0, "--check", "--backend", "cpu")
+    assert (code, err) == (0, "")
+    for fact in ("628", "2,646 undirected", "613 (97.6%) from vertex 0", "passed", "MTEPS"):
+        assert fact in out
+    table = [line.split("│")[1:-1] for line in out.splitlines() if line.startswith("│")]
+    assert [int(row[1]) for row in table] == [1, 20, 82, 314, 194, 2]
+
+
+def test_bfs_json_agrees_with_the_library(run):
+    code, out, err = run("bfs", "kron:8", "-s", 1, "--backend", "cpu", "--check", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    A = lagpu.Matrix.from_csc(*_kron8().to_csc(), nrows=256, backend="cpu")
+    levels = bfs_levels(A, 1)
+    report = check.check_levels(A, 1, levels)
+    assert found["vertices"] == 256
+    assert found["edges"] == A.nvals // 2
+    assert found["edges_kind"] == "undirected"
+    assert (found["reached"], found["depth"]) == (report.reached, report.depth)
+    assert found["edges_traversed"] == report.edges
+    assert found["mteps"] == pytest.approx(report.edges / found["ms"] / 1e3)
+    assert (found["backend"], found["checked"]) == ("cpu", True)
+    frontiers = np.bincount(levels.to_coo()[1]).tolist()
+    assert [level["frontier"] for level in found["levels"]] == frontiers
+    assert found["versions"]["lagpu"] == lagpu.__version__
+
+
+def _kron8():
+    from lagpu.generators import from_spec
+
+    return from_spec("kron:8", backend="cpu")
+
+
+@pytest.mark.parametrize("output", ["levels", "parents", "paths"])
+@pytest.mark.parametrize("suffix", ["npz", "txt", "csv"])
+def test_saved_results_can_be_checked(run, tmp_path, output, suffix):
+    file = tmp_path / f"result.{suffix}"
+    args = ["kron:8", "--source", 3]
+    assert run("bfs", *args, "--output", output, "--save", file, "-b", "cpu")[0] == 0
+    code, out, _ = run("check", *args, f"--{output}", file)
+    assert code == 0
+    assert f"{output}: passed" in out
+    wrong = run("check", "kron:8", "--source", 4, f"--{output}", file)
+    assert wrong[0] == 1
+    assert wrong[1] == ""
+    assert f"lagpu: check_{output}: " in wrong[2]
+
+
+def test_unasked_check_is_null(run):
+    found = json.loads(run("bfs", "path:3", "-s", 0, "-b", "cpu", "--json")[1])
+    assert found["checked"] is None
+    assert found["edges"] == 2
+
+
+def test_a_wrong_result_is_refused_and_not_saved(run, tmp_path, monkeypatch):
+    def wrong(A, source):
+        levels = bfs_levels(A, source)
+        levels[source] = 1
+        return levels
+
+    monkeypatch.setitem(search_module._ALGORITHMS, "levels", wrong)
+    saved = tmp_path / "levels.txt"
+    args = ["bfs", "path:3", "-s", 0, "-b", "cpu", "--check", "--save", saved]
+    code, out, err = run(*args, "--json")
+    assert code == 1
+    assert json.loads(out)["checked"] is False
+    assert err.startswith("lagpu: check_levels: the source has level 0")
+    assert not saved.exists()
+    assert "FAILED" in run(*args)[1]
+
+
+@pytest.mark.parametrize("kernel", ["push_edge", "pull_scalar", "pull_warp"])
+def test_kernels_can_be_chosen(run, kernel):
+    args = ["bfs", "grid:5x7", "-s", 3, "-b", "sim", "--kernel", kernel, "--check", "--json"]
+    found = json.loads(run(*args)[1])
+    assert {level["kernel"] for level in found["levels"]} == {kernel}
+    assert found["checked"] is True
+    assert found["reached"] == 35
+
+
+def test_directed_edges_count_as_entries(run, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("0 1\n1 2\n2 2\n0 3\n")
+    args = ["bfs", file, "-s", 1, "-b", "cpu", "--check", "--json"]
+    found = json.loads(run(*args)[1])
+    assert (found["edges"], found["edges_kind"], found["reached"]) == (4, "directed", 2)
+    assert found["edges_traversed"] == 2  # 1 -> 2 and the loop at 2
+    both = json.loads(run(*args, "--undirected")[1])
+    assert (both["edges"], both["edges_kind"], both["reached"]) == (4, "undirected", 4)
+    assert both["edges_traversed"] == 4
+
+
+def test_long_tables_are_folded(run):
+    out = run("bfs", "path:100", "-s", 0, "-b", "cpu")[1]
+    assert "68 more" in out
+    rows = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
+    assert rows == [*map(str, range(24)), "68 more", *map(str, range(92, 100))]
+
+
+# -------------------------------------------------------------------------- other commands
+
+
+def test_info(run, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("# Nodes: 6\n0 1\n1 0\n1 2\n2 1\n2 2\n4 4\n")
+    found = json.loads(run("info", file, "--json")[1])
+    wanted = {
+        "vertices": 6,
+        "edges": 4,
+        "edges_kind": "undirected",
+        "entries": 6,
+        "symmetric": True,
+        "self_loops": 2,
+        "isolated": 3,  # 3 and 5, and 4, whose only edge is to itself
+        "degree_min": 0,
+        "degree_mean": 1.0,
+        "degree_max": 2,
+        "csc_bytes": 4 * 6 + 4 * 7,
+    }
+    assert {name: found[name] for name in wanted} == wanted
+    text = run("info", file)[1]
+    assert "4 undirected" in text
+    assert "2" in text
+
+
+def test_generate(run, tmp_path):
+    file = tmp_path / "graph.mtx.gz"
+    code, out, err = run("generate", "mycielskian:5", file)
+    assert (code, err) == (0, "")
+    assert "23 vertices, 142 entries" in out
+    assert io.read(file, backend="cpu").nvals == 142
+    other = tmp_path / "other.npz"
+    run("generate", "kron:6", other, "--seed", 7)
+    run("generate", "kron:6", file, "--seed", 8)
+    assert not io.read(file, backend="cpu").isequal(io.read(other, backend="cpu"))
+
+
+def test_backends_and_version(run):
+    found = json.loads(run("backends", "--json")[1])
+    assert found["cpu"] == "yes"
+    assert set(found) >= {"cpu", "gpu", "sim"}
+    assert run("--version")[1] == f"lagpu {lagpu.__version__}\n"
+
+
+@pytest.mark.parametrize("args", [[], ["--help"], ["bfs", "--help"], ["selftest", "--help"]])
+def test_help(run, args):
+    code, out, err = run(*args)
+    assert (code, err) == (0, "")
+    assert "Usage: lagpu" in out
+
+
+def test_help_and_import_load_nothing_heavy():
+    code = (
+        "import sys; from lagpu.cli import main; main(['bfs', '--help']); "
+        "print({'cupy', 'graphblas', 'numba', 'networkx'} & sys.modules.keys(), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "set()\n")
+
+
+# ------------------------------------------------------------------------------- wrong input
+
+WRONG_ARGUMENTS = {
+    "no source": (["bfs", "path:3"], "Missing option '--source'"),
+    "source is a word": (["bfs", "path:3", "-s", "x"], "--source"),
+    "source is a fraction": (["bfs", "path:3", "-s", "1.5"], "--source"),
+    "negative source": (["bfs", "path:3", "-s", "-1"], "index -1 is outside 0 .. 2"),
+    "source too large": (["bfs", "path:3", "-s", "3"], "index 3 is outside 0 .. 2"),
+    "unknown option": (["bfs", "path:3", "-s", "0", "--blah"], "No such option"),
+    "unknown command": (["blah"], "No such command"),
+    "unknown output": (["bfs", "path:3", "-s", "0", "--output", "x"], "--output"),
+    "unknown backend": (["bfs", "path:3", "-s", "0", "-b", "tpu"], "auto, cpu, gpu, sim"),
+    "unknown kernel": (["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "x"], "push_edge"),
+    "unknown policy": (["bfs", "path:3", "-s", "0", "-b", "sim", "--policy", "x"], "turbobfs"),
+    "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--policy", "auto"], "cpu backend"),
+    "unknown graph": (["bfs", "nograph:5", "-s", "0"], "there is no graph"),
+    "numbers of a graph": (["info", "grid:5"], "grid:RxC"),
+    "negative seed": (["info", "kron:4", "--seed", "-1"], "--seed"),
+    "missing file": (["bfs", "missing.mtx", "-s", "0"], "there is no file missing.mtx"),
+    "nothing to check": (["check", "path:3", "-s", "0"], "--levels, --parents or --paths"),
+    "missing result": (["check", "path:3", "-s", "0", "--levels", "missing"], "there is no file"),
+    "huge graph": (["bfs", "kron:40", "-s", "0"], "needs"),
+    "huge graph in a file": (["generate", "kron:40", "never.npz"], "GB free"),
+}
+
+
+@pytest.mark.parametrize(("args", "message"), WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
+def test_wrong_arguments(refused, args, message):
+    assert message in refused(*args)
+    assert not Path("never.npz").exists()
+
+
+WRONG_FILES = {
+    "empty": (b"", "is empty"),
+    "binary": (bytes(range(256)), "is binary"),
+    "truncated": (gzip.compress(b"0 1\n" * 99)[:-9], "truncated"),
+    "not edges": (b"0 1\n1 banana\n", "line 2"),
+    "lying header": (b"%%MatrixMarket matrix coordinate pattern general\n3 3 5\n1 1\n", "5"),
+    "outside": (b"%%MatrixMarket matrix coordinate pattern general\n3 3 1\n4 1\n", "out of bounds"),
+    "not square": (b"%%MatrixMarket matrix coordinate pattern general\n3 4 1\n1 1\n", "square"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), WRONG_FILES.values(), ids=WRONG_FILES)
+@pytest.mark.parametrize("command", ["bfs", "info", "check"])
+def test_wrong_files(refused, tmp_path, command, content, message):
+    file = tmp_path / "graph"
+    file.write_bytes(content)
+    more = {
+        "bfs": ["-s", 0, "-b", "cpu"],
+        "info": [],
+        "check": ["-s", 0, "--levels", file],
+    }[command]
+    assert message in refused(command, file, *more)
+
+
+WRONG_RESULTS = {
+    "levels.txt": (b"0 0\n1 x\n", "line 2 is not an index and a value"),
+    "three.txt": (b"0 0 0\n", "line 1"),
+    "empty.txt": (b"# nothing\n", "holds no entry"),
+    "large.txt": (b"0 0\n99999999999999999999 1\n", "64 bits"),
+    "outside.txt": (b"0 0\n7 1\n", "outside"),
+    "text.npz": (b"0 0\n", "no arrays"),
+    "cut.npz": (b"PK\x03\x04", "no arrays"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_RESULTS)
+def test_wrong_results(refused, tmp_path, name):
+    content, message = WRONG_RESULTS[name]
+    (tmp_path / name).write_bytes(content)
+    assert message in refused("check", "path:3", "-s", 0, "--levels", tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["levels.bmp", "no/folder/levels.txt"])
+def test_nothing_half_written(refused, tmp_path, name):
+    refused("bfs", "path:3", "-s", 0, "-b", "cpu", "--json", "--save", tmp_path / name)
+    refused("generate", "path:3", tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_without_a_folder_is_refused_at_once(refused, monkeypatch, tmp_path):
+    monkeypatch.setattr("lagpu.selftest.run", None)
+    refused("selftest", "-b", "cpu", "--json", tmp_path / "no" / "report.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_gpu_names_the_package(refused, monkeypatch):
+    from lagpu import backends
+
+    monkeypatch.setattr(backends, "_loaded", {})
+    monkeypatch.setitem(sys.modules, "cupy", None)  # importing it fails
+    message = refused("bfs", "path:3", "-s", 0, "--backend", "gpu")
+    assert 'pip install "lagpu[gpu]"' in message
+    assert "CuPy is missing" in message
+
+
+def test_a_missing_compiler_says_what_to_install():
+    environment = os.environ | {"CXX": "no-such-compiler"}
+    process = spawn("bfs", "path:3", "-s", 0, "--backend", "sim", env=environment)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (2, "")
+    assert "no-such-compiler" in err
+    assert "apt install g++" in err
+    assert err.count("\n") == 1
+
+
+def test_debug_shows_where(run):
+    for args in (["--debug", "info", "missing"], ["info", "missing", "--debug"]):
+        with pytest.raises(lagpu.errors.FileMissing):
+            run(*args)
+
+
+def test_allocations_that_fail_are_one_line(refused, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(search_module, "load", lambda *_, **__: fail())
+    assert "out of memory" in refused("bfs", "path:3", "-s", 0, "-b", "cpu")
+
+
+# --------------------------------------------------------------------------- the process itself
+
+
+def test_interrupt_is_one_line(tmp_path):
+    pipe = tmp_path / "graph.txt"
+    os.mkfifo(pipe)
+    process = spawn("info", pipe)
+    writer = _writer(pipe)  # which never writes, so the reader waits
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    os.close(writer)
+    assert (process.returncode, out) == (130, "")
+    assert err == "lagpu: interrupted.\n"
+
+
+def _writer(pipe: Path) -> int:
+    """Open a pipe for writing, once somebody reads it."""
+    for _ in range(600):
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody yet
+            time.sleep(0.1)
+    raise TimeoutError
+
+
+def test_a_closed_pipe_is_quiet():
+    process = spawn("bfs", "path:3", "-s", 0, "-b", "cpu")
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 1
+    assert err == ""

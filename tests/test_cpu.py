@@ -1,0 +1,111 @@
+"""What only the cpu backend has: SuiteSparse's forms, Numba for users' functions, its memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lagpu import INT32, Matrix, Vector, binary, monoid, semiring, unary
+from lagpu.errors import BackendMismatch
+
+
+def test_a_product_is_one_call_of_the_library():
+    """By-row storage is what a sparse frontier pushes along."""
+    A = Matrix.from_csc([0, 1, 2], [1, 0], nrows=2, backend="cpu")
+    assert A.data.gb.ss.orientation == "rowwise"
+    B = Matrix.from_coo([0, 1], [1, 0], nrows=2, ncols=2, backend="cpu")
+    assert B.data.gb.ss.orientation == "rowwise"
+
+
+def test_a_boolean_matrix_stores_one_value():
+    A = Matrix.from_csc([0, 1, 2], [1, 0], True, nrows=2, backend="cpu")
+    assert A.data.gb.ss.is_iso
+    B = Matrix.from_coo([0, 1], [1, 0], True, backend="cpu")
+    assert B.data.gb.ss.is_iso
+
+
+def test_copies_are_apart():
+    v = Vector.from_dense([1, 2], backend="cpu")
+    copy = v.dup()
+    v[0] = 9
+    assert copy.get(0) == 1
+    values = np.array([1, 2])
+    w = Vector.from_dense(values, backend="cpu")
+    values[0] = 9
+    assert w.get(0) == 1
+    col_ptr, row_idx = np.array([0, 1]), np.array([0])
+    A = Matrix.from_csc(col_ptr, row_idx, nrows=2, backend="cpu")
+    row_idx[0] = 1
+    assert A.get(0, 0) is True
+
+
+def test_arrays_given_out_may_be_written():
+    v = Vector.from_dense([1, 2], backend="cpu")
+    v.to_coo()[1][0] = 9
+    assert v.get(0) == 1
+
+
+def test_a_device_array_does_not_move_by_itself():
+    class OnDevice(np.ndarray):
+        __cuda_array_interface__ = {}  # noqa: RUF012
+
+    rows = np.array([0]).view(OnDevice)
+    with pytest.raises(BackendMismatch, match=r"the array is on a GPU\. Copy it first"):
+        Matrix.from_coo(rows, rows, backend="cpu")
+
+
+def test_typed_operators_are_remembered():
+    """A loop that names its type makes no new operator on every turn."""
+    from lagpu.backends import cpu
+
+    v = Vector.from_dense([1.0, 2.0], backend="cpu")
+    v.apply(unary.abs["FP32"]).new()
+    before = cpu._operator.cache_info().currsize
+    for _ in range(5):
+        v.apply(unary.abs["FP32"]).new()
+        semiring.plus_times["FP32"]
+    assert cpu._operator.cache_info().currsize == before
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None
+import lagpu
+A = lagpu.Matrix.from_coo([0, 1], [1, 0], backend="cpu")
+print(lagpu.algorithms.bfs_levels(A, 0).to_dense().tolist())
+square = lagpu.unary.register("square", lambda x: x * x, "x * x")
+try:
+    square(lagpu.Vector.from_dense([3], backend="cpu")).new()
+except lagpu.errors.BackendUnavailable as error:
+    print(error)
+"""
+
+
+def test_numba_is_needed_for_users_functions_only():
+    done = run(WITHOUT_NUMBA)
+    levels, message = done.stdout.splitlines()
+    assert levels == "[0, 1]"
+    assert message == "cpu: unary.square needs Numba. Install it with: pip install numba"
+
+
+def test_without_python_graphblas_the_message_names_it():
+    code = (
+        'import sys; sys.modules["graphblas"] = None\nimport lagpu\n'
+        'try: lagpu.Vector("INT32", 1, backend="cpu")\n'
+        "except lagpu.errors.BackendUnavailable as error: print(error)"
+    )
+    assert "pip install python-graphblas" in run(code).stdout
+
+
+def test_a_full_table_of_accumulators():
+    """Accumulators cast to the operator's domain, whatever the output's type."""
+    u = Vector.from_dense([2, 3], backend="cpu")
+    w = Vector.from_dense(np.array([1, 5], np.int32), backend="cpu")
+    w(accum=binary.plus) << u
+    w(accum=monoid.max) << u
+    assert (w.dtype, w.to_dense().tolist()) == (INT32, [3, 8])

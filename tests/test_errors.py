@@ -1,0 +1,524 @@
+"""Wrong input ends in one named error that says fact and remedy, and changes nothing."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import (
+    BOOL,
+    FP64,
+    INT32,
+    INT64,
+    UINT32,
+    Matrix,
+    Scalar,
+    Vector,
+    binary,
+    errors,
+    indexunary,
+    monoid,
+    semiring,
+    unary,
+)
+from lagpu.errors import (
+    DimensionMismatch,
+    DomainMismatch,
+    EmptyObject,
+    IndexOutOfBound,
+    InvalidValue,
+    LagpuError,
+    NotSupported,
+    UnknownOperator,
+    UnusedCall,
+)
+
+BUILT_IN = {
+    "DimensionMismatch": ValueError,
+    "DomainMismatch": TypeError,
+    "IndexOutOfBound": IndexError,
+    "InvalidValue": ValueError,
+    "EmptyObject": ValueError,
+    "UnknownOperator": AttributeError,
+    "BackendMismatch": TypeError,
+    "BackendUnavailable": ImportError,
+    "NotSupported": NotImplementedError,
+    "OutOfMemory": MemoryError,
+    "FileFormatError": ValueError,
+    "FileMissing": FileNotFoundError,
+    "CheckFailed": AssertionError,
+    "KernelCompileError": RuntimeError,
+    "KernelLaunchError": RuntimeError,
+}
+
+
+def test_the_tree_of_errors():
+    classes = {n: c for n, c in vars(errors).items() if isinstance(c, type)}
+    mine = {n for n, c in classes.items() if issubclass(c, LagpuError)} - {"LagpuError"}
+    assert mine == set(BUILT_IN)
+    for name, built_in in BUILT_IN.items():
+        assert issubclass(classes[name], built_in)
+        line = next(x for x in errors.__doc__.splitlines() if f" {name} " in x)
+        assert f"({built_in.__name__})" in line
+    assert issubclass(UnusedCall, UserWarning)
+
+
+class World:
+    """Some objects on a backend, with what they held at first."""
+
+    def __init__(self, backend):
+        where = {"backend": backend}
+        self.backend = backend
+        self.u = Vector.from_coo([0, 2], [1, 2], size=3, name="u", **where)
+        self.w = Vector.from_coo([1], [7], size=3, name="w", **where)
+        self.short = Vector.from_dense([1, 2], name="short", **where)
+        self.bits = Vector.from_dense([True, False, True], name="bits", **where)
+        self.empty = Vector(INT32, 3, name="empty", **where)
+        self.A = Matrix.from_coo([0, 1], [1, 2], [1, 2], nrows=3, ncols=4, name="A", **where)
+        self.S = Matrix.from_coo([0, 1], [1, 2], [1, 2], nrows=3, ncols=3, name="S", **where)
+        self.s = Scalar(INT64, 5, name="s")
+        self.before = self.contents()
+
+    def contents(self):
+        vectors = [v.to_coo() for v in (self.u, self.w, self.short, self.bits, self.empty)]
+        matrices = [m.to_coo() for m in (self.A, self.S)]
+        return [[x.tolist() for x in arrays] for arrays in vectors + matrices] + [self.s.value]
+
+
+@pytest.fixture
+def world(backend):
+    return World(backend)
+
+
+def make(**arrays):
+    return lambda o: Vector.from_coo(**arrays, backend=o.backend)
+
+
+def put(left, right):
+    """``left << right`` as an expression."""
+    left << right
+
+
+CASES = {
+    # sizes
+    "ewise of two sizes": (
+        lambda o: o.u.ewise_add(o.short, "plus"),
+        DimensionMismatch,
+        r"ewise_add: u.size 3 != 2 of short",
+    ),
+    "product of wrong size": (
+        lambda o: semiring.any_pair(o.short @ o.A),
+        DimensionMismatch,
+        r"vxm: short.size 2 != A.nrows 3",
+    ),
+    "product meant the transpose": (
+        lambda o: semiring.any_pair(o.A @ o.u),
+        DimensionMismatch,
+        r"mxv: u.size 3 != A.ncols 4. Is it A.T you mean\?",
+    ),
+    "output of wrong size": (
+        lambda o: put(o.w, o.short.apply("ainv")),
+        DimensionMismatch,
+        r"apply: w has shape \(3,\) != \(2,\)",
+    ),
+    "product into wrong size": (
+        lambda o: put(o.w, semiring.any_pair(o.u @ o.A)),
+        DimensionMismatch,
+        r"mxv: w has shape \(3,\) != \(4,\) of u any_pair A",
+    ),
+    "assignment of wrong size": (
+        lambda o: put(o.w, o.short),
+        DimensionMismatch,
+        r"assign: w has shape \(3,\) != \(2,\) of short",
+    ),
+    "mask of wrong size": (
+        lambda o: put(o.w(o.short.S), o.u),
+        DimensionMismatch,
+        r"the mask short.S has shape \(2,\) != \(3,\) of w",
+    ),
+    "values and indices": (
+        make(indices=[0, 1], values=[1, 2, 3]),
+        DimensionMismatch,
+        r"2 indices != values of shape \(3,\)",
+    ),
+    "assignment to too many indices": (
+        lambda o: put(o.w[[0, 1, 2]], o.short),
+        DimensionMismatch,
+        r"short.size 2 != 3 indices",
+    ),
+    "negative size": (lambda o: Vector(INT32, -1), DimensionMismatch, r"size -1 < 0"),
+    "size no backend holds": (lambda o: Vector(INT32, 2**61), DimensionMismatch, r"> 2\*\*60"),
+    "resize to a negative size": (lambda o: o.w.resize(-2), DimensionMismatch, r"size -2 < 0"),
+    "2-D indices": (make(indices=[[0, 1]], values=1), DimensionMismatch, r"2-D, not 1-D"),
+    "ragged indices": (make(indices=[[0, 1], [2]], values=1), DimensionMismatch, r"not 1-D"),
+    "dense of a number": (
+        lambda o: Vector.from_dense(3, backend=o.backend),
+        DimensionMismatch,
+        r"0-D, not 1-D",
+    ),
+    "rows and columns": (
+        lambda o: Matrix.from_coo([0, 1], [0], backend=o.backend),
+        DimensionMismatch,
+        r"2 rows != 1 columns",
+    ),
+    "pointer of wrong length": (
+        lambda o: Matrix.from_csc([0, 1], [0], nrows=1, ncols=2, backend=o.backend),
+        DimensionMismatch,
+        r"2 elements != 2 \+ 1",
+    ),
+    "one index for a matrix": (lambda o: o.A[0].new(), DimensionMismatch, r"two indices"),
+    "a vector into a matrix": (
+        lambda o: put(o.S, o.u.apply("ainv")),
+        DimensionMismatch,
+        r"\(3,\) ",
+    ),
+    # indices
+    "index too large": (
+        make(indices=[3], values=1, size=3),
+        IndexOutOfBound,
+        r"3 is outside 0 .. 2",
+    ),
+    "index negative": (make(indices=[-1], values=1, size=3), IndexOutOfBound, r"-1 is outside"),
+    "get outside": (lambda o: o.u.get(3), IndexOutOfBound, r"u: index 3 is outside 0 .. 2"),
+    "negative get": (lambda o: o.u.get(-1), IndexOutOfBound, r"index -1 is outside"),
+    "set outside": (lambda o: o.w.__setitem__(3, 1), IndexOutOfBound, r"index 3 is outside"),
+    "delete outside": (lambda o: o.w.__delitem__(3), IndexOutOfBound, r"index 3 is outside"),
+    "extract outside": (lambda o: o.u[[0, 3]].new(), IndexOutOfBound, r"3 is outside"),
+    "assign outside": (lambda o: put(o.w[[0, 3]], 1), IndexOutOfBound, r"3 is outside"),
+    "matrix row outside": (lambda o: o.A[3, :].new(), IndexOutOfBound, r"A row: index 3"),
+    "matrix entry outside": (lambda o: o.A.get(0, 4), IndexOutOfBound, r"A column: index 4"),
+    "matrix built outside": (
+        lambda o: Matrix.from_coo([0, 5], [0, 0], nrows=2, ncols=2, backend=o.backend),
+        IndexOutOfBound,
+        r"row 5 is outside 0 .. 1",
+    ),
+    "csc row outside": (
+        lambda o: Matrix.from_csc([0, 1], [4], nrows=2, backend=o.backend),
+        IndexOutOfBound,
+        r"index 4 is outside 0 .. 1",
+    ),
+    "diagonal outside": (lambda o: o.S.diag(3), IndexOutOfBound, r"diagonal 3 lies outside"),
+    # types
+    "type unknown": (lambda o: Vector("INT7", 3), DomainMismatch, r"'INT7' is not a lagpu type"),
+    "complex values": (
+        make(indices=[0], values=[1j]),
+        DomainMismatch,
+        r"complex128.* is not a lagpu",
+    ),
+    "text values": (make(indices=[0], values=["x"]), DomainMismatch, r"is not a lagpu type"),
+    "float indices": (make(indices=[0.5], values=1), DomainMismatch, r"float64, not integers"),
+    "bool index": (lambda o: o.u.get(True), DomainMismatch, r"index True is not an integer"),
+    "text index": (lambda o: o.u.get("0"), DomainMismatch, r"index '0' is not an integer"),
+    "float index": (lambda o: o.u[1.0].new(), DomainMismatch, r"index 1.0 is not an integer"),
+    "slice of floats": (lambda o: o.u[0.5:].new(), DomainMismatch, r"not a slice of integers"),
+    "float size": (lambda o: Vector(INT32, 2.0), DomainMismatch, r"size 2.0 is not an integer"),
+    "diagonal not an integer": (lambda o: o.u.diag(0.5), DomainMismatch, r"0.5 is not an integer"),
+    "number too large": (
+        lambda o: Vector(INT32, 1, backend=o.backend).__setitem__(0, 2**31),
+        DomainMismatch,
+        r"2147483648 does not fit INT32. Use a wider type",
+    ),
+    "number too small": (
+        lambda o: put(Vector(UINT32, 1, backend=o.backend), -1),
+        DomainMismatch,
+        r"-1 does not fit UINT32",
+    ),
+    "array too large": (
+        make(indices=[0, 1], values=[1, 2**31], dtype=INT32),
+        DomainMismatch,
+        r"2147483648 does not fit INT32",
+    ),
+    "number beyond FP64": (
+        lambda o: put(Vector(FP64, 1, backend=o.backend), 10**400),
+        DomainMismatch,
+        r"does not fit FP64",
+    ),
+    "text into a vector": (lambda o: put(o.w, "x"), DomainMismatch, r"str is not a number"),
+    "list into a vector": (lambda o: put(o.w, [1, 2, 3]), DomainMismatch, r"list is not a number"),
+    "array into a vector": (lambda o: put(o.w, np.arange(3)), DomainMismatch, r"ndarray"),
+    "matrix into a vector": (lambda o: put(o.w, o.S), DomainMismatch, r"Matrix"),
+    "number into a matrix": (lambda o: put(o.S, 3), DomainMismatch, r"int: is not a matrix"),
+    "product without semiring": (
+        lambda o: put(o.w, o.u @ o.S),
+        DomainMismatch,
+        r"Write semiring.plus_times\(u @ A\)",
+    ),
+    "mask as a result": (lambda o: put(o.w, o.u.S), DomainMismatch, r"w\(mask\) << call"),
+    "product with an array": (lambda o: o.u @ np.eye(3), DomainMismatch, r"ndarray is neither"),
+    "vxm with a vector": (
+        lambda o: o.u.vxm(o.w, "any_pair"),
+        DomainMismatch,
+        r"takes a Matrix and",
+    ),
+    "mxv with an array": (
+        lambda o: o.S.mxv(np.ones(3), "any_pair"),
+        DomainMismatch,
+        r"takes a Matr",
+    ),
+    "semiring of a vector": (
+        lambda o: semiring.any_pair(o.u),
+        DomainMismatch,
+        r"any_pair\(q @ A\)",
+    ),
+    "monoid as semiring": (
+        lambda o: o.u.vxm(o.S, monoid.plus),
+        DomainMismatch,
+        r"monoid.plus is not a Semiring",
+    ),
+    "binary as monoid": (lambda o: o.u.reduce(binary.plus), DomainMismatch, r"is not a Monoid"),
+    "positional outside a product": (
+        lambda o: o.u.ewise_add(o.w, binary.firsti),
+        DomainMismatch,
+        r"reads the indices of a product. Use it in a semiring",
+    ),
+    "selecting without truth": (
+        lambda o: o.u.select(indexunary.rowindex),
+        DomainMismatch,
+        r"has no BOOL result. Use apply",
+    ),
+    "ewise with a number": (lambda o: o.u.ewise_mult(3, "plus"), DomainMismatch, r"int is not a V"),
+    "union with a number": (
+        lambda o: o.u.ewise_union(3, "plus", 0, 0),
+        DomainMismatch,
+        r"int is not a Vector",
+    ),
+    "isequal with a list": (lambda o: o.u.isequal([1]), DomainMismatch, r"list is not a Vector"),
+    "matrix isequal with a vector": (lambda o: o.A.isequal(o.u), DomainMismatch, r"not a Matrix"),
+    "function as operator": (lambda o: o.u.apply(abs), DomainMismatch, r"is not a BinaryOp"),
+    "vector as mask": (
+        lambda o: put(o.w(o.u), 1),
+        DomainMismatch,
+        r"Vector is not a mask. Write m.S .* m.V",
+    ),
+    "operator as mask": (lambda o: put(o.w(binary.plus), o.u), DomainMismatch, r"accum="),
+    "positional accumulator": (
+        lambda o: put(o.w(accum=binary.firsti), 1),
+        DomainMismatch,
+        r"reads",
+    ),
+    "fill value that does not fit": (
+        lambda o: Vector(UINT32, 2, backend=o.backend).to_dense(-1),
+        DomainMismatch,
+        r"-1 does not fit UINT32",
+    ),
+    # values
+    "index twice": (make(indices=[1, 1], values=[1, 2]), InvalidValue, r"index 1 .* Give dup_op="),
+    "assignment twice": (
+        lambda o: put(o.w[[0, 0]], o.short),
+        InvalidValue,
+        r"an index is given twice",
+    ),
+    "build of a filled vector": (lambda o: o.w.build([0], [1]), InvalidValue, r"clear=True"),
+    "dense with holes": (
+        lambda o: o.u.to_dense(),
+        InvalidValue,
+        r"2 of 3 entries. Give fill_value=",
+    ),
+    "bound operand missing": (
+        lambda o: o.u.apply("plus"),
+        InvalidValue,
+        r"one of left= and right=",
+    ),
+    "bound on both sides": (
+        lambda o: o.u.apply("plus", 1, left=2),
+        InvalidValue,
+        r"one of left= and right=",
+    ),
+    "operand too many": (lambda o: o.u.apply(unary.abs, 1), InvalidValue, r"no further operand"),
+    "thunk on the left": (lambda o: o.u.apply("index", left=1), InvalidValue, r"no left="),
+    "pointer falls": (
+        lambda o: Matrix.from_csc([0, 2, 1], [0, 1], nrows=2, backend=o.backend),
+        InvalidValue,
+        r"must rise from 0 to 2",
+    ),
+    "pointer too short": (
+        lambda o: Matrix.from_csr([0, 1], [0, 1], ncols=2, backend=o.backend),
+        InvalidValue,
+        r"must rise from 0 to 2",
+    ),
+    "indices fall": (
+        lambda o: Matrix.from_csc([0, 2], [1, 0], nrows=2, backend=o.backend),
+        InvalidValue,
+        r"must rise within each",
+    ),
+    "entry twice in csc": (
+        lambda o: Matrix.from_csc([0, 2], [1, 1], nrows=2, backend=o.backend),
+        InvalidValue,
+        r"must rise within each",
+    ),
+    "assigning an empty scalar": (
+        lambda o: put(o.w, Scalar(INT32, name="nothing")),
+        EmptyObject,
+        r"nothing has no value. Ask is_empty first",
+    ),
+    "assigning an empty sum": (lambda o: put(o.w, o.empty.reduce()), EmptyObject, r"has no value"),
+    # names
+    "semiring unknown": (
+        lambda o: semiring.any_pear(o.u @ o.S),
+        UnknownOperator,
+        r"there is no 'any_pear'. The nearest names are any_pair",
+    ),
+    "operator unknown": (
+        lambda o: o.u.apply("absolute"),
+        UnknownOperator,
+        r"nearest names are .*abs",
+    ),
+    "monoid unknown": (lambda o: o.u.reduce("sum"), UnknownOperator, r"there is no 'sum'"),
+    # what is not there yet
+    "mxm": (lambda o: semiring.plus_times(o.S @ o.S), NotSupported, r"mxm is not there yet"),
+    "inner product": (lambda o: semiring.plus_times(o.u @ o.w), NotSupported, r"inner product"),
+    "matrix mask": (lambda o: o.A.S, NotSupported, r"Use select"),
+    "matrix values mask": (lambda o: o.A.V, NotSupported, r"masks are vectors"),
+    "matrix entry assigned": (lambda o: o.A.__setitem__((0, 0), 1), NotSupported, r"from_coo"),
+    "matrix row assigned": (lambda o: put(o.A[0, :], o.u), NotSupported, r"from_coo"),
+    "matrix accumulated": (
+        lambda o: put(o.S(accum="plus"), o.S.T),
+        NotSupported,
+        r"no accumulator yet. Assign without",
+    ),
+    "submatrix": (lambda o: o.A[[0, 1], :].new(), NotSupported, r"one whole row, one whole column"),
+    "submatrix by slices": (lambda o: o.A[0:1, 0:2].new(), NotSupported, r"one whole row"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_wrong_input(world, case):
+    wrong, error, message = CASES[case]
+    with pytest.raises(error, match=message) as caught:
+        wrong(world)
+    assert type(caught.value) is error
+    assert isinstance(caught.value, LagpuError)
+    assert isinstance(caught.value, BUILT_IN[error.__name__])
+    text = str(caught.value)
+    assert ": " in text or "{" in text, "a message names the operation first"
+    assert text.endswith((".", "?")), "a message is a sentence"
+    assert world.contents() == world.before, "an error changes nothing"
+    assert world.w.size == 3
+    gc.collect()  # a call left over would warn, and a warning fails
+
+
+# ------------------------------------------------------------------------- errors that teach
+
+
+@pytest.mark.parametrize("name", ["u", "A", "bits"])
+def test_objects_have_no_truth_no_iteration_no_arithmetic(world, name):
+    x = getattr(world, name)
+    with pytest.raises(DomainMismatch, match=r"has no truth value. Use .*\.nvals"):
+        bool(x)
+    with pytest.raises(DomainMismatch, match="cannot be iterated over"):
+        list(x)
+    with pytest.raises(DomainMismatch, match="is not a NumPy array"):
+        np.asarray(x)
+    for wrong in (lambda: x + x, lambda: x - 1, lambda: 2 * x, lambda: np.int64(2) * x):
+        with pytest.raises(DomainMismatch, match=r"no \+, - or \*. Write u.ewise_add"):
+            wrong()
+
+
+def test_calls_and_masks_have_no_truth(world):
+    call = world.u.apply("ainv")
+    with pytest.raises(DomainMismatch, match=r"Call: has no truth value\. Assign it with <<"):
+        bool(call)
+    call.new()
+    with pytest.raises(DomainMismatch, match=r"Mask: has no truth value. Use it as w\(mask\)"):
+        bool(world.u.S)
+    with pytest.raises(DomainMismatch, match=r"w\[i\]\.value"):
+        bool(world.u[0])
+    with pytest.raises(DomainMismatch, match=r"A\.T\.new\(\)"):
+        bool(world.A.T)
+    with pytest.raises(DomainMismatch, match="is a vector, not one entry"):
+        _ = world.u[[0, 1]].value
+
+
+def test_a_conditional_statement_is_caught(world):
+    """``w << a if c else b`` evaluates to nothing; a vector as `c` says so."""
+    with pytest.raises(DomainMismatch, match="has no truth value"):
+        world.w << world.u if world.bits else world.u
+
+
+def test_an_unused_call_warns(world):
+    with pytest.warns(UnusedCall, match=r"abs\(u\) was never used. Write w << call"):
+        world.u.apply(unary.abs)
+    with pytest.warns(UnusedCall, match="u any_pair S"):
+        semiring.any_pair(world.u @ world.S)
+
+
+def test_a_used_call_does_not_warn(world, recwarn):
+    call = world.u.apply(unary.abs)
+    world.w << call
+    world.w(world.u.S) << world.u.apply(unary.abs)
+    world.u.apply(unary.abs).new()
+    _ = world.u[0].value
+    world.w.update(world.u.ewise_add(world.u, binary.plus))
+    del call
+    gc.collect()
+    assert not recwarn.list
+
+
+def test_the_mask_repr_is_what_one_writes(world):
+    assert [repr(m) for m in (world.u.S, world.u.V, ~world.u.S, ~~world.u.V)] == [
+        "u.S",
+        "u.V",
+        "~u.S",
+        "u.V",
+    ]
+
+
+def test_scalars():
+    empty = Scalar(INT32)
+    assert (empty.is_empty, empty.nvals, empty.value) == (True, 0, None)
+    for ask in (bool, int, float, range):
+        with pytest.raises(EmptyObject, match=r"has no value\. Ask is_empty first"):
+            ask(empty)
+    five = Scalar.from_value(5)
+    assert (five.dtype, five.nvals, int(five), float(five), bool(five)) == (INT64, 1, 5, 5.0, True)
+    assert five == 5
+    assert five == Scalar(INT32, 5)
+    assert list(range(five)) == [0, 1, 2, 3, 4]
+    five.clear()
+    assert five.is_empty
+    five << 2.9
+    assert five.value == 2
+    assert repr(Scalar(BOOL, True)) == "Scalar(BOOL, True)"
+    with pytest.raises(DomainMismatch, match="does not fit INT32"):
+        empty << 2**40
+    with pytest.raises(NotSupported, match="a scalar has no indices"):
+        empty()[0] << 1
+    with pytest.raises(DomainMismatch, match="list is not a number"):
+        empty << [1]
+
+
+def test_scalars_from_calls(world):
+    s = Scalar(INT64)
+    s << world.u.reduce("plus")
+    assert s == 3
+    s(accum=binary.times) << world.u.reduce("max")
+    assert s == 6
+    s(accum=binary.plus) << world.empty.reduce("plus")  # nothing to add
+    assert s == 6
+    s << world.u[2]
+    assert s == 2
+    s << world.A[1, 2]
+    assert s == 2
+    s << world.u[1]
+    assert s.is_empty
+    s << world.empty.reduce("plus")
+    assert s.is_empty
+    with pytest.raises(DimensionMismatch, match=r"s has shape \(\) != \(3,\)"):
+        s << world.u.apply("ainv")
+    narrow = Scalar(INT32)
+    narrow << Vector.from_dense([2**31], backend=world.backend).reduce("plus")
+    assert narrow.value == -(2**31)  # as a result is cast into a vector
+
+
+def test_reprs(world):
+    place = world.backend.name
+    assert repr(world.u) == f"Vector(INT64, size 3, 2 entries, {place}) {{0: 1, 2: 2}}"
+    assert repr(world.A) == f"Matrix(INT64, 3 x 4, 2 entries, {place})"
+    assert repr(world.A.T) == f"TransposedMatrix(INT64, 3 x 4, 2 entries, {place})"
+    assert repr(world.u @ world.A.T) == "u @ A'"
+    assert repr(world.u[[0, 1]]) == "u[[0, 1]]"
+    assert repr(world.A[0, 1]) == "A[(0, 1)]"
+    many = Vector.from_dense(np.arange(20), backend=world.backend)
+    assert repr(many).endswith("7: 7, ...}")
+    assert lagpu.__version__

@@ -1,0 +1,61 @@
+"""Every example runs as a script, and prints what it should."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lagpu
+from lagpu import io
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+SAYS = {
+    "01_bfs_by_hand.py": ["level 1: 34 modules", "613 of 628 modules", "2 imports away"],
+    "02_semirings.py": ["[0 1 1 1 2]", "[1 1 1 1 2]", "[0. 5. 6. 9. 8.]", "[inf  5.  9.  9.  9.]"],
+    "03_compare_backends.py": ["cpu: 235 vertices reached, levels proved", "all backends agree"],
+}
+
+
+def script(path: Path, *args: object) -> str:
+    environment = os.environ | {"PYTHONPATH": str(Path(lagpu.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, str(path), *map(str, args)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_all_examples_are_tested():
+    assert sorted(path.name for path in EXAMPLES.glob("*.py")) == sorted(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_example(name):
+    out = script(EXAMPLES / name)
+    for words in SAYS[name]:
+        assert words in out
+
+
+def test_the_graph_can_be_made_anew(tmp_path):
+    """From this Python's library, which differs by version; the form must be the same."""
+    made = tmp_path / "made.txt.gz"
+    script(EXAMPLES / "data" / "stdlib_imports.py", made)
+    shipped = EXAMPLES / "data" / "stdlib-imports.txt.gz"
+    for file in (made, shipped):
+        A = io.read(file, backend="cpu")
+        lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+        names = [line.split()[2] for line in lines[3:] if line.startswith("#")]
+        assert A.nrows == len(names)
+        assert A.is_symmetric
+        assert A.get(names.index("argparse"), names.index("gettext"))  # argparse translates
+        assert A.get(names.index("json"), names.index("json.decoder"))

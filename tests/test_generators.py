@@ -1,0 +1,243 @@
+"""Generators: shapes against NetworkX, random ones by their properties, and specs."""
+
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from lagpu import generators, memory
+from lagpu.csc import column_blocks, undirected
+from lagpu.dtypes import BOOL
+from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
+from lagpu.generators import from_spec, is_spec
+from lagpu.io import to_networkx, to_scipy
+
+SHAPES = {
+    "path:1": nx.path_graph(1),
+    "path:2": nx.path_graph(2),
+    "path:10": nx.path_graph(10),
+    "cycle:3": nx.cycle_graph(3),
+    "cycle:10": nx.cycle_graph(10),
+    "star:1": nx.star_graph(0),
+    "star:10": nx.star_graph(9),
+    "complete:1": nx.complete_graph(1),
+    "complete:7": nx.complete_graph(7),
+    "grid:1x1": nx.path_graph(1),
+    "grid:1x4": nx.path_graph(4),
+    "grid:3x4": nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4)),
+    "mycielskian:2": nx.path_graph(2),
+    "mycielskian:5": nx.mycielski_graph(5),
+}
+RANDOM = ["kron:8", "kron:9:4", "urand:8", "urand:9:3", "road:20", "delaunay:7"]
+
+
+@pytest.mark.parametrize("spec", SHAPES)
+def test_shapes(spec):
+    A = from_spec(spec, backend="cpu")
+    assert A.dtype is BOOL
+    expected = SHAPES[spec]
+    if spec.startswith("mycielskian"):  # NetworkX numbers the copies otherwise
+        assert nx.is_isomorphic(to_networkx(A, directed=False), expected)
+    else:
+        assert nx.utils.graphs_equal(to_networkx(A, directed=False), expected)
+
+
+def test_directed_shapes():
+    path = generators.path(4, directed=True, backend="cpu")
+    assert to_networkx(path).edges == nx.path_graph(4, nx.DiGraph).edges
+    cycle = generators.cycle(4, directed=True, backend="cpu")
+    assert to_networkx(cycle).edges == nx.cycle_graph(4, nx.DiGraph).edges
+
+
+def test_mycielskian_has_the_sizes_of_the_suitesparse_collection():
+    A = generators.mycielskian(11, backend="cpu")
+    assert (A.nrows, A.nvals) == (1535, 134710)
+
+
+@pytest.mark.parametrize("spec", RANDOM)
+def test_random_graphs_are_simple_symmetric_and_repeatable(spec):
+    A = from_spec(spec, backend="cpu")
+    S = to_scipy(A)
+    assert A.dtype is BOOL
+    assert S.has_canonical_format
+    assert S.nnz > A.nrows
+    assert (S != S.T).nnz == 0
+    assert not S.diagonal().any()
+    assert A.isequal(from_spec(spec, backend="cpu"))
+    other = from_spec(spec, seed=99, backend="cpu")
+    assert not A.isequal(other)
+    assert other.isequal(from_spec(spec, seed=99, backend="cpu"))
+
+
+def test_kronecker_quadrants_have_the_chances_of_the_specification():
+    from lagpu.generators.random import _kronecker_edges
+
+    count = 1 << 20
+    i, j = _kronecker_edges(np.random.default_rng(1), 11, count)
+    assert np.bitwise_or.reduce(i) == np.bitwise_or.reduce(j) == 2**11 - 1  # all bits are drawn
+    for bit in range(11):
+        quadrant = 2 * (i >> bit & 1) + (j >> bit & 1)
+        share = np.bincount(quadrant, minlength=4) / count
+        # Four standard deviations of the largest share are 0.002.
+        assert share == pytest.approx([0.57, 0.19, 0.19, 0.05], abs=0.002)
+
+
+def test_kronecker_labels_are_permuted():
+    degrees = np.diff(generators.kronecker(10, backend="cpu").to_csc()[0])
+    # Without the permutation vertex 0 has the most edges, and halves fall off by 0.76 to 0.24.
+    halves = degrees[:512].sum() / degrees.sum()
+    assert 0.4 < halves < 0.6
+
+
+def test_kronecker_odd_chunk_sizes(monkeypatch):
+    monkeypatch.setattr("lagpu.generators.random._CHUNK", 7)
+    A = generators.kronecker(4, 5, backend="cpu")
+    assert A.nrows == 16
+    assert 0 < A.nvals <= 2 * 80
+    assert generators.kronecker(0, backend="cpu").nvals == 0
+
+
+def test_uniform_has_nearly_all_its_edges():
+    A = generators.uniform(12, 8, backend="cpu")
+    assert 0.98 * 2 * 8 * 4096 < A.nvals <= 2 * 8 * 4096
+
+
+def test_road_is_a_grid_without_a_fifth_of_its_links():
+    grid, road = generators.grid2d(60, 60, backend="cpu"), generators.road(60, backend="cpu")
+    links = to_scipy(grid) > to_scipy(road)
+    assert links.nnz == grid.nvals - road.nvals
+    assert links.nnz / grid.nvals == pytest.approx(0.2, abs=0.03)
+
+
+def test_delaunay_is_planar():
+    G = to_networkx(generators.delaunay(8, backend="cpu"), directed=False)
+    assert nx.is_planar(G)
+    assert nx.is_connected(G)
+    assert G.number_of_edges() > 2 * 256
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("foo:3", r"no graph 'foo:3'. Use one of kron:S or kron:S:E, .*complete:N"),
+        ("kron", "'kron' != kron:S or kron:S:E"),
+        ("kron:", "'kron:' != kron:S"),
+        ("kron:x", "'kron:x' != kron:S"),
+        ("kron:-1", "'kron:-1' != kron:S"),
+        ("kron:4:4:4", "!= kron:S"),
+        ("grid:30", "'grid:30' != grid:RxC"),
+        ("kron:99", r"scale 99 is not in 0 \.\. 60"),
+        ("kron:4:0", "edge_factor 0 is not >= 1"),
+        ("path:0", "n 0 is not >= 1"),
+        ("cycle:2", "n 2 is not >= 3"),
+        ("delaunay:1", r"scale 1 is not in 2 \.\. 31"),
+        ("mycielskian:1", r"k 1 is not in 2 \.\. 60"),
+        ("path:" + "9" * 5000, r"!= path:N"),
+    ],
+)
+def test_wrong_specs(spec, message):
+    with pytest.raises(InvalidValue, match=message):
+        from_spec(spec, backend="cpu")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "kron:40",
+        "kron:31:1000000",
+        "urand:40",
+        "road:10000000",
+        "grid:99999999x99999999",
+        "mycielskian:60",
+        "path:99999999999999999999",
+        "complete:100000000",
+    ],
+)
+def test_graphs_too_large_for_memory_are_refused_at_once(spec):
+    with pytest.raises(OutOfMemory, match=r"needs [0-9,.]+ GB, [0-9,.]+ GB free"):
+        from_spec(spec, backend="cpu")
+
+
+@pytest.mark.parametrize("value", [2.0, "3", None])
+def test_sizes_are_whole_numbers(value):
+    with pytest.raises(InvalidValue, match="is not a whole number"):
+        generators.kronecker(value, backend="cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("kron:16", True),
+        ("kron:oops", True),
+        ("foo:16", True),
+        ("grid:3x4", True),
+        ("kron", False),
+        ("a.mtx", False),
+        ("C:16", False),
+        ("folder/kron:16", False),
+        ("http://x", False),
+    ],
+)
+def test_is_spec(text, expected):
+    assert is_spec(text) is expected
+
+
+def test_duplicates_across_chunks_are_dropped(monkeypatch):
+    monkeypatch.setattr("lagpu.csc._CHUNK", 2)
+    u, v = np.array([0, 1, 0, 1, 2, 2, 1]), np.array([1, 0, 1, 0, 1, 2, 2])
+    csc = undirected(u, v, 3)
+    assert csc.col_ptr.tolist() == [0, 1, 3, 4]
+    assert csc.row_idx.tolist() == [1, 0, 2, 1]
+
+
+def test_column_blocks_cover_all_columns_once():
+    col_ptr = np.cumsum([0, 3, 0, 10, 1, 1, 0, 0])
+    for size in (1, 2, 4, 100):
+        blocks = list(column_blocks(col_ptr, size))
+        assert blocks[0][0] == 0
+        assert blocks[-1][1] == 7
+        assert all(a[1] == b[0] for a, b in pairwise(blocks))
+    assert list(column_blocks(np.zeros(4, int))) == [(0, 3)]
+
+
+# ----------------------------------------------------------------------------------- memory
+def test_available_bytes_obeys_control_groups(tmp_path, monkeypatch):
+    for name in ("meminfo", "self_cgroup"):
+        monkeypatch.setattr(
+            memory, {"meminfo": "_MEMINFO"}.get(name, "_MEMBERSHIP"), tmp_path / name
+        )
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "groups")
+    (tmp_path / "meminfo").write_text("MemTotal: 100 kB\nMemAvailable: 64 kB\n")
+    assert memory.available_bytes() == 64 * 1024
+
+    def group(folder, *files):
+        (tmp_path / "groups" / folder).mkdir(parents=True, exist_ok=True)
+        for name, content in files:
+            (tmp_path / "groups" / folder / name).write_text(content)
+
+    (tmp_path / "self_cgroup").write_text("0::/job/step\n")
+    group("job/step", ("memory.max", "max\n"), ("memory.current", "5\n"), ("memory.stat", ""))
+    assert memory.available_bytes() == 64 * 1024
+    stat = ("memory.stat", "anon 7\ninactive_file 500\n")
+    group("job", ("memory.max", "9000\n"), ("memory.current", "2000\n"), stat)  # of the parent
+    assert memory.available_bytes() == 9000 - 2000 + 500
+
+    (tmp_path / "self_cgroup").write_text("4:cpu:/x\n3:memory:/x\n")
+    stat = ("memory.stat", "total_inactive_file 100\n")
+    limits = ("memory.limit_in_bytes", "3000\n"), ("memory.usage_in_bytes", "1000\n")
+    group("memory", *limits, stat)  # a container that sees only its own group, at the root
+    assert memory.available_bytes() == 2100
+
+
+def test_require(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 9_100_000_000)
+    memory.require(9_100_000_000, "bfs")
+    with pytest.raises(OutOfMemory, match=r"^bfs: needs 12\.4 GB, 9\.1 GB free\. Use sim\.$"):
+        memory.require(12_400_000_000, "bfs", "Use sim.")
+
+
+def test_more_vertices_than_32_bits_number(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 10**15)
+    with pytest.raises(NotSupported, match=r"4294967296 vertices > 2\*\*31"):
+        from_spec("kron:32:1", backend="cpu")

@@ -1,0 +1,292 @@
+"""Every matrix operation x type, by plain loops; and all forms in and out."""
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse
+from hypothesis import strategies as st
+from reference import assert_matches, assert_matrix_matches
+from strategies import (
+    ACCUMS,
+    BINARY,
+    INDEXUNARY,
+    MONOIDS,
+    SELECTORS,
+    TYPES,
+    UNARY,
+    VALUES,
+    combination,
+    for_all,
+    how_written,
+    mask_of,
+    matrix,
+    plain_matrix,
+    plain_vector,
+    sizes,
+    vector,
+)
+
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, indexunary, monoid, unary
+from lagpu.errors import InvalidValue
+from lagpu.operands import applied, selected
+
+
+def draw_matrix(draw, dtype, *, square=False):
+    nrows = draw(sizes(), label="nrows")
+    ncols = nrows if square else draw(sizes(), label="ncols")
+    return plain_matrix(draw, nrows, ncols, dtype, iso=draw(st.booleans(), label="iso"))
+
+
+def as_options(grid):
+    return {where: [x] for where, x in grid.entries.items()}
+
+
+@for_all(cpu=60)
+def test_all_forms_in_and_out(backend, draw):
+    A = draw_matrix(draw, draw(st.sampled_from(TYPES)))
+    live = matrix(A, backend)
+    assert live.shape == (A.nrows, A.ncols)
+    assert_matrix_matches(live, as_options(A))
+    where = {"dtype": A.dtype, "backend": backend}
+    col_ptr, row_idx, values = live.to_csc()
+    again = Matrix.from_csc(col_ptr, row_idx, values, nrows=A.nrows, **where)
+    assert_matrix_matches(again, as_options(A))
+    row_ptr, col_idx, values = live.to_csr()
+    again = Matrix.from_csr(row_ptr, col_idx, values, ncols=A.ncols, **where)
+    assert again.shape == live.shape
+    assert_matrix_matches(again, as_options(A))
+    rows, cols, values = live.to_coo()
+    assert sorted(zip(rows.tolist(), cols.tolist(), strict=True)) == sorted(A.entries)
+    if len(rows) and not A.dtype.is_float:
+        mine = scipy.sparse.csc_array((values, (rows, cols)), shape=live.shape).toarray()
+        other = live.to_csc()
+        theirs = scipy.sparse.csc_array((other[2], other[1], other[0]), shape=live.shape)
+        assert (theirs.toarray() == mine).all()
+
+
+@for_all()
+def test_dup_casts(backend, draw):
+    pick = combination(draw, backend, A=TYPES, C=TYPES)
+    A = draw_matrix(draw, pick["A"])
+    copy = matrix(A, backend).dup(pick["C"], name="copy")
+    assert (copy.dtype, copy.name) == (pick["C"], "copy")
+    expected = {where: [reference.cast(x, pick["C"])] for where, x in A.entries.items()}
+    assert_matrix_matches(copy, expected)
+
+
+@for_all()
+def test_apply(backend, draw):
+    ops = (*UNARY, *BINARY, *INDEXUNARY)
+    pick = combination(draw, backend, A=TYPES, op=ops, C=TYPES)
+    A = draw_matrix(draw, pick["A"])
+    op = pick["op"]
+    bound = None
+    if op not in UNARY:
+        bound = draw(st.sampled_from((0, 1, 2, -1)), label="bound")
+    _, how = applied(A.dtype, op, None, bound)
+    expected = reference.apply(A.entries, op, how)
+    got = matrix(A, backend).apply(op, bound).new()
+    assert got.dtype is how.result
+    assert_matrix_matches(got, expected)
+    C = Matrix(pick["C"], A.nrows, A.ncols, backend=backend)
+    C << matrix(A, backend).apply(op, bound)
+    cast = {w: [reference.cast(x, pick["C"]) for x in xs] for w, xs in expected.items()}
+    assert_matrix_matches(C, cast, how.result)
+
+
+@for_all()
+def test_apply_with_the_left_operand_bound(backend, draw):
+    pick = combination(draw, backend, A=TYPES, op=BINARY)
+    A = draw_matrix(draw, pick["A"])
+    left = draw(st.sampled_from(VALUES[A.dtype.name]), label="left")
+    left = A.dtype.numpy.type(left)
+    _, how = applied(A.dtype, pick["op"], left, None)
+    got = matrix(A, backend).apply(pick["op"], left=left).new()
+    assert_matrix_matches(got, reference.apply(A.entries, pick["op"], how))
+
+
+@for_all()
+def test_select(backend, draw):
+    pick = combination(draw, backend, A=TYPES, op=SELECTORS)
+    A = draw_matrix(draw, pick["A"])
+    thunk = draw(st.sampled_from((0, 1, -1, 2, 40)), label="thunk")
+    op, number, domain = selected(A.dtype, pick["op"], thunk)
+    got = matrix(A, backend).select(op, thunk).new()
+    assert_matrix_matches(got, reference.select(A.entries, op, domain, number))
+
+
+@for_all()
+def test_reduce_to_a_scalar(backend, draw):
+    pick = combination(draw, backend, A=TYPES, op=MONOIDS)
+    A = draw_matrix(draw, pick["A"])
+    possible = reference.reduce(list(A.entries.values()), A.dtype, pick["op"])
+    got = matrix(A, backend).reduce(pick["op"]).new()
+    assert got.is_empty is (not possible)
+    kind = got.dtype
+    assert not possible or any(reference.close(got.value, x, kind, kind) for x in possible)
+
+
+@for_all()
+def test_reduce_to_a_vector(backend, draw):
+    pick = combination(draw, backend, A=TYPES, op=MONOIDS, w=TYPES, accum=ACCUMS)
+    A, op = draw_matrix(draw, pick["A"]), pick["op"]
+    result_type = op.types(A.dtype)[1]
+    if not op.is_exact(result_type) and op.name != "any" and not pick["w"].is_float:
+        pick["w"] = FP64
+    columnwise = draw(st.booleans(), label="columnwise")
+    n = A.ncols if columnwise else A.nrows
+    how, w = how_written(draw, n, pick["accum"]), plain_vector(draw, n, pick["w"])
+    result = reference.reduce_rows(A.T if columnwise else A, op)
+    expected = reference.write(w, result, result_type, how)
+    live, mask = vector(w, backend), how.mask and vector(how.mask, backend)
+    call = matrix(A, backend).reduce_columnwise if columnwise else matrix(A, backend).reduce_rowwise
+    live(mask_of(how, mask), accum=how.accum, replace=how.replace) << call(op)
+    assert_matches(live, expected, result_type)
+
+
+@for_all()
+def test_extract_row_column_entry(backend, draw):
+    pick = combination(draw, backend, A=TYPES, w=TYPES, accum=ACCUMS)
+    A = draw_matrix(draw, pick["A"])
+    by_row = draw(st.booleans(), label="by row")
+    count, n = (A.nrows, A.ncols) if by_row else (A.ncols, A.nrows)
+    if not count:
+        return
+    k = draw(st.integers(0, count - 1), label="index")
+    live = matrix(A, backend)
+    B = A if by_row else A.T
+    line = {j: [x] for (i, j), x in B.entries.items() if i == k}
+    how, w = how_written(draw, n, pick["accum"]), plain_vector(draw, n, pick["w"])
+    expected = reference.write(w, line, A.dtype, how)
+    out, mask = vector(w, backend), how.mask and vector(how.mask, backend)
+    to = out(mask_of(how, mask), accum=how.accum, replace=how.replace)
+    to << (live[k, :] if by_row else live[:, k])
+    assert_matches(out, expected)
+    if n:
+        j = draw(st.integers(0, n - 1), label="other index")
+        where = (k, j) if by_row else (j, k)
+        got = live.get(*where, "none")
+        there = A.entries.get(where)
+        assert got == "none" if there is None else reference.close(got, there, A.dtype, A.dtype)
+        assert live[where].new().is_empty is (there is None)
+
+
+@for_all()
+def test_transpose(backend, draw):
+    pick = combination(draw, backend, A=TYPES, C=TYPES)
+    A = draw_matrix(draw, pick["A"])
+    live = matrix(A, backend)
+    assert live.T.shape == (A.ncols, A.nrows)
+    assert live.T.T is live
+    assert_matrix_matches(live.T.new(), as_options(A.T))
+    C = Matrix(pick["C"], A.ncols, A.nrows, backend=backend)
+    C << live.T
+    expected = {where: [reference.cast(x, pick["C"])] for where, x in A.T.entries.items()}
+    assert_matrix_matches(C, expected)
+    if A.nrows == A.ncols:
+        live << live.T
+        assert_matrix_matches(live, as_options(A.T))
+
+
+@for_all(cpu=80)
+def test_diag(backend, draw):
+    pick = combination(draw, backend, A=TYPES)
+    A = draw_matrix(draw, pick["A"])
+    live = matrix(A, backend)
+    for k in (0, 1, -1, 3):
+        size = min(A.nrows, A.ncols - k) if k >= 0 else min(A.nrows + k, A.ncols)
+        if size > 0:
+            line = {min(i, j): [x] for (i, j), x in A.entries.items() if j - i == k}
+            got = live.diag(k)
+            assert got.size == size
+            assert_matches(got, line)
+    v = plain_vector(draw, draw(sizes(), label="size"), pick["A"])
+    for k in (0, 2, -1):
+        D = vector(v, backend).diag(k)
+        assert D.shape == (v.size + abs(k),) * 2
+        expected = {(i + max(-k, 0), i + max(k, 0)): [x] for i, x in v.entries.items()}
+        assert_matrix_matches(D, expected)
+
+
+@for_all(cpu=80)
+def test_isequal_and_symmetry(backend, draw):
+    A = draw_matrix(draw, draw(st.sampled_from(TYPES)), square=True)
+    A.entries = {where: x for where, x in A.entries.items() if x == x}  # NaN equals nothing
+    live = matrix(A, backend)
+    assert live.isequal(matrix(A, backend))
+    assert live.isequal(live.T.new()) is (A.T.entries == A.entries)
+    assert live.is_symmetric is (A.T.entries == A.entries)
+    both = dict(A.entries) | A.T.entries
+    lower = {(i, j): x for (i, j), x in both.items() if i >= j}
+    A.entries = lower | {(j, i): x for (i, j), x in lower.items()}
+    symmetric = matrix(A, backend)
+    assert symmetric.is_symmetric
+    if A.entries:
+        where = draw(st.sampled_from(sorted(A.entries)))
+        other = dict(A.entries)
+        other[where] = A.dtype.numpy.type(9) if not A.dtype.is_bool else ~A.entries[where]
+        assert not symmetric.isequal(
+            matrix(reference.Grid(A.nrows, A.ncols, A.dtype, other), backend)
+        )
+        del other[where]
+        assert not symmetric.isequal(
+            matrix(reference.Grid(A.nrows, A.ncols, A.dtype, other), backend)
+        )
+    assert not live.isequal(Matrix(A.dtype, A.nrows, A.ncols + 1, backend=backend))
+
+
+def test_duplicates_are_combined_or_refused(backend):
+    triplets = ([1, 0, 1, 1], [2, 0, 2, 2], [1, 5, 2, 4])
+    with pytest.raises(InvalidValue, match="given twice"):
+        Matrix.from_coo(*triplets, backend=backend)
+    for op, expected in ((binary.plus, 7), (binary.max, 4), (binary.times, 8)):
+        A = Matrix.from_coo(*triplets, dup_op=op, backend=backend)
+        assert (A.nvals, A.get(1, 2), A.get(0, 0)) == (2, expected, 5)
+    B = Matrix.from_coo(triplets[0], triplets[1], True, dup_op=binary.lor, backend=backend)
+    assert (B.dtype, B.nvals, B.get(1, 2)) == (BOOL, 2, True)
+    C = Matrix.from_coo(triplets[0], triplets[1], 1, INT32, dup_op=binary.plus, backend=backend)
+    assert (C.dtype, C.get(1, 2), C.get(0, 0)) == (INT32, 3, 1)
+
+
+def test_shape_is_inferred_from_the_indices(backend):
+    A = Matrix.from_coo([1, 4], [2, 0], [1.5, 2.5], backend=backend)
+    assert (A.shape, A.dtype) == ((5, 3), FP64)
+
+
+def test_scalar_values_make_an_iso_matrix(backend):
+    A = Matrix.from_csc([0, 1, 1, 3], [0, 0, 1], 7, nrows=2, backend=backend)
+    assert (A.shape, A.dtype) == ((2, 3), INT64)
+    assert A.to_coo()[2].tolist() == [7, 7, 7]
+    assert A.apply(binary.times, 2).new().reduce(monoid.plus).new().value == 42
+    B = Matrix.from_csr([0, 2, 3], [0, 2, 2], True, ncols=3, backend=backend)
+    assert (B.shape, B.dtype, B.nvals) == ((2, 3), BOOL, 3)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (1, 1)])
+def test_matrices_of_nothing(backend, shape):
+    A = Matrix(INT32, *shape, backend=backend)
+    assert (A.shape, A.nvals) == (shape, 0)
+    assert A.T.new().shape == shape[::-1]
+    assert A.dup().isequal(A)
+    assert A.apply(unary.ainv).new().nvals == 0
+    assert A.select(indexunary.tril).new().nvals == 0
+    assert A.reduce(monoid.plus).new().is_empty
+    assert A.reduce_rowwise(monoid.plus).new().size == shape[0]
+    assert A.reduce_columnwise(monoid.plus).new().size == shape[1]
+    assert [len(x) for x in A.to_csc()] == [shape[1] + 1, 0, 0]
+    assert [len(x) for x in A.to_csr()] == [shape[0] + 1, 0, 0]
+
+
+def test_large_unsigned_values_survive(backend):
+    big = 2**63 + 12345
+    A = Matrix.from_coo([0, 1], [1, 0], np.array([big, 1], np.uint64), backend=backend)
+    assert A.get(0, 1) == big
+    assert A.reduce(monoid.max).new().value == big
+    assert Matrix.from_coo([0], [0], big, backend=backend).get(0, 0) == big
+    assert Matrix.from_csc([0, 1], [0], big, nrows=1, backend=backend).get(0, 0) == big
+    v = Vector.from_coo([0, 2], big, size=3, backend=backend)
+    assert v.to_dense(0).tolist() == [big, 0, big]
+    v[1] = big - 1
+    assert v.reduce(monoid.min).new().value == big - 1
+    assert v.apply(binary.minus, big - 1).new().to_dense().tolist() == [1, 0, 1]
+    assert v.ewise_union(v, binary.plus, big, big).new().get(0) == (2 * big) % 2**64

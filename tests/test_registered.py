@@ -1,0 +1,146 @@
+"""Users' own operators: registered once, used in every operation on every backend."""
+
+import numpy as np
+import pytest
+import reference
+from reference import Grid, How, Plain, assert_matches, assert_matrix_matches
+from strategies import matrix, vector
+
+import lagpu
+from lagpu import (
+    BOOL,
+    FP32,
+    FP64,
+    INT32,
+    INT64,
+    UINT64,
+    Matrix,
+    Vector,
+    binary,
+    indexunary,
+    monoid,
+    semiring,
+    unary,
+)
+from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.operands import applied, selected
+
+SQUARE_PLUS_ONE = unary.register("test_square_plus_one", lambda x: x * x + 1, "x * x + 1")
+IS_ODD = unary.register("test_is_odd", lambda x: x % 2 == 1, "i64(x) % 2 == 1", result=BOOL)
+PLUS_TWICE = binary.register("test_plus_twice", lambda x, y: x + 2 * y, "x + 2 * y")
+FARTHER = binary.register("test_farther", lambda x, y: x if x > y else y, "x > y ? x : y")
+HALF_SUM = binary.register(
+    "test_half_sum", lambda x, y: (x + y) / 2, "(f64(x) + f64(y)) / 2", result=FP64
+)
+ABOVE = indexunary.register(
+    "test_above", lambda x, i, j, y: x + i + j > y, "i64(x) + i + j > i64(y)", result=BOOL
+)
+SHIFTED = indexunary.register(
+    "test_shifted", lambda x, i, j, y: x + i - j + y, "f64(x) + i - j + f64(y)", result=FP64
+)
+FARTHEST = monoid.register("test_farthest", FARTHER, 0)
+TWO_TIMES = monoid.register("test_times", binary.times, 1, terminal=0)
+CRITICAL = semiring.register(FARTHEST, PLUS_TWICE)
+BUILT_IN_ON_MINE = semiring.register(monoid.plus, HALF_SUM)
+MINE_ON_BUILT_IN = semiring.register(FARTHEST, binary.plus)
+COUNT_EQUAL = semiring.register(monoid.plus, binary.eq)  # the product, BOOL, is cast to INT64
+USER_TYPES = (INT32, INT64, UINT64, FP32, FP64)
+
+
+def small(dtype):
+    u = Plain(4, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 3), (1, 1), (3, 2))})
+    v = Plain(4, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 1), (1, 1), (2, 5))})
+    where = {(0, 1): 1, (1, 1): 1, (2, 0): 2, (3, 2): 4, (3, 1): 2}
+    A = Grid(4, 4, dtype, {at: dtype.numpy.type(x) for at, x in where.items()})
+    return u, v, A
+
+
+@pytest.mark.parametrize("dtype", USER_TYPES, ids=str)
+def test_users_operators_in_every_operation(backend, dtype):
+    if backend.name != "cpu" and dtype not in (INT32, FP64):
+        pytest.skip("each type costs a compilation of every kernel")
+    u, v, A = small(dtype)
+    live_u, live_v, live_A = vector(u, backend), vector(v, backend), matrix(A, backend)
+    for op in (SQUARE_PLUS_ONE, IS_ODD):
+        _, how = applied(dtype, op, None, None)
+        assert_matches(live_u.apply(op).new(), reference.apply(u.entries, op, how))
+        assert_matrix_matches(live_A.apply(op).new(), reference.apply(A.entries, op, how))
+    for op in (PLUS_TWICE, FARTHER, HALF_SUM):
+        assert_matches(live_u.ewise_add(live_v, op).new(), reference.ewise_add(u, v, op))
+        assert_matches(live_u.ewise_mult(live_v, op).new(), reference.ewise_mult(u, v, op))
+        union = live_u.ewise_union(live_v, op, 1, 2).new()
+        assert_matches(union, reference.ewise_union(u, v, op, 1, 2))
+        for side in ({"left": 2}, {"right": 2}):
+            _, how = applied(dtype, op, side.get("left"), side.get("right"))
+            assert_matches(live_u.apply(op, **side).new(), reference.apply(u.entries, op, how))
+    for op in (ABOVE, SHIFTED):
+        _, how = applied(dtype, op, None, 2)
+        assert_matches(live_u.apply(op, 2).new(), reference.apply(u.entries, op, how))
+        assert_matrix_matches(live_A.apply(op, 2).new(), reference.apply(A.entries, op, how))
+    _, number, domain = selected(dtype, ABOVE, 3)
+    kept = reference.select(u.entries, ABOVE, domain, number)
+    assert_matches(live_u.select(ABOVE, 3).new(), kept)
+    kept = reference.select(A.entries, ABOVE, domain, number)
+    assert_matrix_matches(live_A.select(ABOVE, 3).new(), kept)
+    for op in (FARTHEST, TWO_TIMES):
+        assert [live_u.reduce(op).new().value] == reference.reduce([*u.entries.values()], dtype, op)
+        assert [live_A.reduce(op).new().value] == reference.reduce([*A.entries.values()], dtype, op)
+        assert_matches(live_A.reduce_rowwise(op).new(), reference.reduce_rows(A, op))
+    for op in (CRITICAL, BUILT_IN_ON_MINE, MINE_ON_BUILT_IN, COUNT_EQUAL):
+        assert_matches(op(live_u @ live_A).new(), reference.product(A, u, op, flip=True))
+        assert_matches(op(live_A @ live_u).new(), reference.product(A, u, op, flip=False))
+    w = vector(v, backend)
+    w(accum=PLUS_TWICE) << live_u
+    assert_matches(
+        w, reference.write(v, reference.extract(u, range(4)), dtype, How(accum=PLUS_TWICE))
+    )
+
+
+def test_users_dup_op(backend):
+    w = Vector.from_coo([1, 1, 1], [1, 2, 3], dup_op=PLUS_TWICE, backend=backend)
+    assert w.get(1) == (1 + 2 * 2) + 2 * 3
+    A = Matrix.from_coo([0, 0], [1, 1], [4, 9], dup_op=FARTHER, backend=backend)
+    assert A.get(0, 1) == 9
+
+
+def test_users_operator_accumulates_a_scalar(backend):
+    s = lagpu.Scalar(INT64, 4)
+    s(accum=PLUS_TWICE) << Vector.from_dense([1, 2], backend=backend).reduce(monoid.plus)
+    assert s == 10
+
+
+@pytest.mark.parametrize(
+    ("register", "error", "message"),
+    [
+        (lambda: unary.register("abs", abs, "x"), InvalidValue, "'abs' is taken"),
+        (lambda: unary.register("Bad Name", abs, "x"), InvalidValue, "not a lower_case name"),
+        (
+            lambda: unary.register("test_bad", abs, "x", result="INT8x"),
+            DomainMismatch,
+            "lagpu type",
+        ),
+        (lambda: monoid.register("test_bad", monoid.plus, 0), DomainMismatch, "not a BinaryOp"),
+        (lambda: monoid.register("test_bad", binary.firsti, 0), DomainMismatch, "reads indices"),
+        (lambda: semiring.register(binary.plus, binary.plus), DomainMismatch, "not a Monoid"),
+        (lambda: semiring.register(monoid.plus, binary.times), InvalidValue, "is taken"),
+    ],
+)
+def test_registering_wrongly(register, error, message):
+    before = [len(table) for table in (unary, binary, monoid, semiring)]
+    with pytest.raises(error, match=message):
+        register()
+    assert before == [len(table) for table in (unary, binary, monoid, semiring)]
+
+
+NEGATIVE = monoid.register("test_above_minus_one", FARTHER, -1)
+COMPARES = monoid.register("test_compares", binary.eq, True)
+
+
+def test_a_monoid_must_fit_its_type():
+    u = Vector.from_dense(np.array([1, 2], np.uint32), backend="cpu")
+    with pytest.raises(DomainMismatch, match="identity -1 does not fit UINT32"):
+        u.reduce(NEGATIVE)
+    assert u.dup(INT32).reduce(NEGATIVE).new().value == 2
+    with pytest.raises(DomainMismatch, match="turns UINT32 into BOOL; a monoid keeps its type"):
+        u.reduce(COMPARES)
+    assert u.dup(BOOL).reduce(COMPARES).new().value is True

@@ -1,0 +1,164 @@
+"""The self-test: its report, and that it finds a backend that errs."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from lagpu import about, backends, selftest
+from lagpu.backends.gpu import elementwise
+from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.backends.gpu.kernels import sources_hash
+from lagpu.backends.gpu.plan import KERNELS
+from lagpu.cli import main
+from lagpu.selftest import matrices, products, runner, searches, vectors
+from lagpu.selftest.case import Case
+
+
+def failing(cases, place: str = "sim") -> list[str]:
+    """Return the names of the cases that fail."""
+    rows = [runner._row(case, backends.get(place), backends.get("cpu")) for case in cases]
+    return [row["case"] for row in rows if not row["passed"]]
+
+
+def chosen(cases, *words: str) -> list[Case]:
+    found = [case for case in cases if any(word in case.name for word in words)]
+    assert found, words
+    return found
+
+
+@pytest.mark.parametrize("module", [vectors, matrices, searches])
+def test_all_cases_pass(backend, module):
+    assert failing(module.cases(), backend.name) == []
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, ""])
+def test_all_products_pass(backend, kernel):
+    if kernel and not hasattr(backend, "device"):
+        kernel = ""
+    assert failing(products.cases((kernel,)), backend.name) == []
+
+
+def test_the_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LAGPU_COMMIT", "0123abc")
+    file = tmp_path / "report.json"
+    assert main(["selftest", "--backend", "cpu", "--json", str(file)]) == 0
+    assert "0 failed" in capsys.readouterr().out
+    report = json.loads(file.read_text())
+    assert list(tmp_path.iterdir()) == [file]
+    assert datetime.fromisoformat(report["date"]).tzinfo is not None
+    assert report["backend"] == "cpu"
+    assert report["device"] == {"device": "host"}
+    assert report["sources_hash"] == sources_hash()
+    assert report["commit"] == "0123abc"
+    assert report["versions"] == about.versions()
+    for row in report["rows"]:
+        assert row.keys() == {"group", "case", "passed", "ms", "detail"}
+        assert row["passed"] is True
+    groups = {row["group"] for row in report["rows"]}
+    assert groups == {"products", "vectors", "matrices", "operators", "algorithms"}
+    totals = report["totals"]
+    assert totals["cases"] == totals["passed"] == len(report["rows"])
+    assert totals["failed"] == 0
+    names = [(row["group"], row["case"]) for row in report["rows"]]
+    assert len(set(names)) == len(names)
+
+
+def test_a_failure_is_shown_and_exits_with_1(monkeypatch, capsys):
+    def fail(place: Any, oracle: Any) -> str:
+        raise ValueError("[bold]planted")
+
+    monkeypatch.setattr(runner, "_cases", lambda place: iter([Case("vectors", "planted", fail)]))
+    assert main(["selftest", "--backend", "cpu"]) == 1
+    out = capsys.readouterr().out
+    assert "FAILED vectors: planted: ValueError: [bold]planted" in out
+    assert "0 of 1 passed, 1 failed" in out
+
+
+def test_the_device_stands_in_the_report(monkeypatch):
+    monkeypatch.setattr(runner, "_cases", lambda place: iter([]))
+    report = selftest.run("sim")
+    assert report["device"]["device"].startswith("sim")
+    assert "compiler" in report["device"]
+
+
+# ------------------------------------------------------------------------------ planted faults
+
+
+def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
+    whole = GpuBackend.mxv
+
+    def unmasked(self, w, desc, A, u, how):
+        whole(self, w, desc._replace(mask=None, complement=False), A, u, how)
+
+    monkeypatch.setattr(GpuBackend, "mxv", unmasked)
+    cases = chosen(products.cases(KERNELS), "any_pair BOOL")
+    assert len(failing(cases)) == len(cases)
+    # Without its mask a search never ends; a product over a graph without edges does.
+    assert failing(chosen(searches.cases(), "bfs_levels on empty 33")) == []
+
+
+def test_exchanged_operands_are_found(monkeypatch):
+    whole = GpuBackend.mxv
+
+    def flipped(self, w, desc, A, u, how):
+        whole(self, w, desc, A, u, how._replace(flip=not how.flip))
+
+    monkeypatch.setattr(GpuBackend, "mxv", flipped)
+    assert failing(chosen(products.cases(("pull_warp",)), "plus_minus"))
+    assert failing(chosen(matrices.cases(), "product with A.T", "registered"))
+
+
+def test_a_transposed_product_is_found(monkeypatch):
+    whole = GpuBackend.mxv
+
+    def transposed(self, w, desc, A, u, how):
+        whole(self, w, desc, A, u, how._replace(transpose=not how.transpose))
+
+    monkeypatch.setattr(GpuBackend, "mxv", transposed)
+    assert failing(chosen(products.cases(("push_edge",)), "any_pair BOOL", "any_secondi"))
+    assert failing(chosen(searches.cases(), "directed random 32"))
+
+
+def test_a_wrong_parent_is_found(monkeypatch):
+    whole = GpuBackend.vector_to_coo
+
+    def off_by_one(self, v):
+        indices, values = whole(self, v)
+        return indices, values + (values.dtype.kind == "i") * (indices == indices.max(initial=0))
+
+    monkeypatch.setattr(GpuBackend, "vector_to_coo", off_by_one)
+    for name in ("bfs_parents", "bfs_levels", "bfs on"):
+        assert failing(chosen(searches.cases(), f"{name}".strip())), name
+
+
+def test_a_lost_accumulator_is_found(monkeypatch):
+    whole = elementwise.write
+
+    def overwritten(w, desc, t, region=None):
+        whole(w, desc._replace(accum=None), t, region)
+
+    monkeypatch.setattr(elementwise, "write", overwritten)
+    assert failing(chosen(vectors.cases(), "assign and extract INT64"))
+
+
+def test_a_wrong_type_is_found(monkeypatch):
+    whole = GpuBackend.vector_to_coo
+
+    def widened(self, v):
+        indices, values = whole(self, v)
+        return indices, values.astype("f8")
+
+    monkeypatch.setattr(GpuBackend, "vector_to_coo", widened)
+    assert failing(chosen(vectors.cases(), "apply abs INT32"))
+
+
+def test_commit(monkeypatch):
+    monkeypatch.setenv("LAGPU_COMMIT", "from the environment")
+    assert about.commit() == "from the environment"
+    monkeypatch.delenv("LAGPU_COMMIT")
+    monkeypatch.setenv("PATH", "")  # no git
+    assert about.commit() is None

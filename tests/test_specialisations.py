@@ -1,0 +1,121 @@
+"""Every row of the operator tables compiles for real GPUs, as the backend asks for it."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from nvrtc import ARCHITECTURES, nvrtc_compile
+
+from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
+from lagpu.backends.base import Descriptor
+from lagpu.backends.gpu import fuse, products, traversal
+from lagpu.backends.gpu.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
+from lagpu.operators import BinaryOp
+
+pytestmark = pytest.mark.parametrize("arch", ARCHITECTURES)
+
+
+def with_types(table):
+    """Each row with another type: all rows and all types are covered without all pairs."""
+    return list(zip(table, itertools.cycle(ALL), strict=False))
+
+
+def graph(dtype):
+    values = np.array([0, 1, 1]).astype(dtype.numpy)
+    return Matrix.from_coo([0, 1, 2], [1, 2, 0], values, backend="sim")
+
+
+@pytest.mark.parametrize(("s", "dtype"), with_types(semiring), ids=str)
+def test_products(s, dtype, arch):
+    flip = len(s.name) % 2 == 0  # mxv for some, vxm for the others
+    A = graph(dtype)
+    u = Vector.from_coo([0, 1], np.array([0, 1]).astype(dtype.numpy), size=3, backend="sim")
+    call = u.vxm(A, s) if flip else A.mxv(u, s)
+    call._used = True
+    how = call.args[2]
+    push = products._kernel(
+        "spmv_edge.cu", "spmv_csc_edge", A.data, u.data, how, False, TRANSPOSE=str(int(flip))
+    )
+    pull = products._kernel(
+        "spmv.cu", "spmv_csc_warp", A.data, u.data, how, False, W=how.result.ctype
+    )
+    for k in (push, pull):
+        assert nvrtc_compile(k, arch)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"), with_types(op for op in binary if not op.positional), ids=str
+)
+def test_binary(op, dtype, arch):
+    domain, result = op.types(dtype)
+    macros = {"OP": op.cuda, "T": domain.ctype, "Z": result.ctype, "U": dtype.ctype}
+    accum = {"ACCUM": op.cuda, "ACCUM_T": domain.ctype, "ACCUM_Z": result.ctype}
+    assert nvrtc_compile(
+        kernel("combine.cu", "combine", V=dtype.ctype, W=dtype.ctype, **macros, **accum), arch
+    )
+    assert nvrtc_compile(kernel("map.cu", "map", W=dtype.ctype, **macros), arch)
+
+
+@pytest.mark.parametrize(("op", "dtype"), with_types(unary), ids=str)
+def test_unary(op, dtype, arch):
+    domain, result = op.types(dtype)
+    macros = {"OP": op.cuda, "T": domain.ctype, "Z": result.ctype, "U": dtype.ctype}
+    assert nvrtc_compile(kernel("map.cu", "map", W=FP32.ctype, **macros), arch)
+
+
+@pytest.mark.parametrize(("op", "dtype"), with_types(indexunary), ids=str)
+def test_indexunary(op, dtype, arch):
+    domain = dtype if op.uses_value else INT64
+    macros = {"OP": op.cuda, "T": domain.ctype, "Z": op.result(domain).ctype, "U": dtype.ctype}
+    assert nvrtc_compile(kernel("map.cu", "map", W=INT64.ctype, **macros), arch)
+
+
+@pytest.mark.parametrize("m", list(monoid), ids=str)
+@pytest.mark.parametrize("dtype", [BOOL, INT32, FP64], ids=str)
+def test_monoids(m, dtype, arch):
+    result = m.types(dtype)[1]
+    add = monoid_functor(m)[0]
+    assert nvrtc_compile(
+        kernel("reduce.cu", "reduce_entries", ADD=add, U=dtype.ctype, Z=result.ctype), arch
+    )
+
+
+@pytest.mark.parametrize(
+    ("s", "dtype"),
+    [
+        (semiring.any_pair, BOOL),
+        (semiring.any_secondi, INT32),
+        (semiring.plus_first, FP64),
+        (semiring.min_plus, INT64),
+        (semiring.max_second, FP32),
+        (semiring.plus_times, INT64),
+    ],
+    ids=str,
+)
+def test_traversals(s, dtype, arch):
+    A, f = graph(dtype), Vector(dtype, 3, backend="sim")
+    f[0] = 1
+    v, x = Vector(INT32, 3, backend="sim"), Vector(dtype, 3, backend="sim")
+    at = Descriptor(f.data)
+    call = f.vxm(A, s)
+    call._used = True
+    call = f.vxm(A, s)
+    call._used = True
+    statements = [
+        fuse.Statement("assign_scalar", v.data, at, (np.int32(0), None), True),
+        fuse.Statement("assign", x.data, at, (f.data, None), False),
+        fuse.Statement("mxv", f.data, Descriptor(v.data, True, True, None, True), call.args, False),
+    ]
+    found = fuse.traversal_of(statements, f.data, None)
+    assert isinstance(found, traversal.Traversal), found
+    assert nvrtc_compile(traversal._specialise(found, A.data, ((1, "i32"), (2, dtype.ctype))), arch)
+
+
+def test_a_users_operator(arch):
+    name, text = operator_functor(BinaryOp("f", None, "User_f", body="x * x + y"))
+    types = dict.fromkeys(("U", "T", "Z", "W"), "i32")
+    assert nvrtc_compile(kernel("map.cu", "map", prelude=text, OP=name, **types), arch)
