@@ -4,7 +4,7 @@ from lagpu import algorithms, errors
 from lagpu.algebra import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
-from lagpu.loop import loop
+from lagpu.loop import eager, loop
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
 from lagpu.trace import trace
@@ -25,6 +25,7 @@ __all__ = [
     "Vector",
     "algorithms",
     "binary",
+    "eager",
     "errors",
     "indexunary",
     "loop",

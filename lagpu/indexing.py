@@ -148,7 +148,7 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         number = scalar_value(value, out.dtype, out.name)
         if where is not None:  # the same value twice is that value once, also with an accumulator
             where = np.unique(where)
-        return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (number,))
+        return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (value,))
     if not is_operand(value, 1):
         raise DomainMismatch(f"{out.name} << {type(value).__name__}: is neither vector nor number.")
     if where is not None and value.size != len(where):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from lagpu import trace
+from lagpu.backends.base import Counter, Recorder
 from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.loopsite import Site, site_of
 from lagpu.operands import integer
 from lagpu.vector import Vector
 
-__all__ = ["loop"]
+__all__ = ["eager", "loop"]
 
 
 def loop(
@@ -52,15 +57,64 @@ def loop(
         times = integer(times, "loop: times")
         if times < 0:
             raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
+    if until_empty is not None and _may_record(until_empty):
+        return _iterate_as_one(until_empty, times, site_of(sys._getframe(1)))
     return _iterate(until_empty, until_unchanged, times)
 
 
+@contextmanager
+def eager() -> Iterator[None]:
+    """Run every loop statement by statement, inside ``with lagpu.eager(): ...``."""
+    token = _eager.set(True)
+    try:
+        yield
+    finally:
+        _eager.reset(token)
+
+
+_eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
+
+
+def _may_record(vector: Vector) -> bool:
+    """Whether the backend runs loops, and nobody wants to see each statement."""
+    backend = vector.backend
+    return (
+        hasattr(backend, "last_loop")
+        and backend.recorder is None
+        and trace.active is None
+        and not _eager.get()
+    )
+
+
+def _iterate_as_one(until_empty: Vector, times: int | None, site: Site) -> Iterator[int]:
+    """Record the body once and let the backend run the whole loop; else iterate as usual."""
+    backend = until_empty.backend
+    if not site.statements:
+        backend.last_loop = f"eager: {site.reason}"  # type: ignore[attr-defined]
+        yield from _iterate(until_empty, None, times)
+        return
+    if times == 0 or not until_empty.nvals:
+        return
+    backend.recorder = recorder = Recorder(backend)
+    try:
+        yield Counter(0)
+        backend.recorder = None
+        statements = recorder.statements
+        if len(statements) == site.statements and backend.run_loop(
+            statements, until_empty.data, times
+        ):
+            recorder.statements = []
+            return
+    finally:  # also when the body raised: what stood before has been done then
+        recorder.replay()
+    yield from _iterate(until_empty, None, times, 1)
+
+
 def _iterate(
-    until_empty: Vector | None, until_unchanged: Vector | None, times: int | None
+    until_empty: Vector | None, until_unchanged: Vector | None, times: int | None, done: int = 0
 ) -> Iterator[int]:
     tracing = trace.active
     outer = -1 if tracing is None else tracing.level
-    done = 0
     try:
         while done != times and (until_empty is None or until_empty.nvals):
             before = until_unchanged.dup() if until_unchanged is not None else None

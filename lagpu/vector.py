@@ -276,10 +276,12 @@ class Vector(Collection):
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
         """Run a checked call; the trace hears of it."""
-        if trace.active is None:
-            getattr(self.backend, call.method)(self.data, desc, *call.args)
-        else:
+        if trace.active is not None:
             trace.active.run(to, call, desc)
+        elif self.backend.recorder is not None:
+            self.backend.recorder.add(call, self.data, desc)
+        else:
+            getattr(self.backend, call.method)(self.data, desc, *call.args)
 
     def _call_for(self, value: Any, to: Updater) -> Call:
         return assignment(self, value, to.indices)

@@ -332,6 +332,11 @@ CASES = {
         InvalidValue,
         r"must rise from 0 to 2",
     ),
+    "pointer falls on the way": (
+        lambda o: Matrix.from_csc([0, 2, 1, 2], [0, 1], nrows=2, backend=o.backend),
+        InvalidValue,
+        r"must rise from 0 to 2",
+    ),
     "pointer too short": (
         lambda o: Matrix.from_csr([0, 1], [0, 1], ncols=2, backend=o.backend),
         InvalidValue,
@@ -410,7 +415,13 @@ def test_objects_have_no_truth_no_iteration_no_arithmetic(world, name):
         list(x)
     with pytest.raises(DomainMismatch, match="is not a NumPy array"):
         np.asarray(x)
-    for wrong in (lambda: x + x, lambda: x - 1, lambda: 2 * x, lambda: np.int64(2) * x):
+    for wrong in (
+        lambda: x + x,
+        lambda: x - 1,
+        lambda: 2 + x,
+        lambda: 2 * x,
+        lambda: np.int64(2) * x,
+    ):
         with pytest.raises(DomainMismatch, match=r"no \+, - or \*. Write u.ewise_add"):
             wrong()
 

@@ -99,6 +99,8 @@ def test_users_operators_in_every_operation(backend, dtype):
 def test_users_dup_op(backend):
     w = Vector.from_coo([1, 1, 1], [1, 2, 3], dup_op=PLUS_TWICE, backend=backend)
     assert w.get(1) == (1 + 2 * 2) + 2 * 3
+    farther = Vector.from_coo([2, 0, 2, 0], [1, 8, 3, 2], dup_op=FARTHER, backend=backend)
+    assert farther.to_dense(0).tolist() == [8, 0, 3]
     A = Matrix.from_coo([0, 0], [1, 1], [4, 9], dup_op=FARTHER, backend=backend)
     assert A.get(0, 1) == 9
 

@@ -20,7 +20,17 @@ import numpy as np
 from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
-__all__ = ["Applied", "Backend", "Data", "Descriptor", "Measured", "Product"]
+__all__ = [
+    "Applied",
+    "Backend",
+    "Counter",
+    "Data",
+    "Descriptor",
+    "Measured",
+    "Product",
+    "Recorder",
+    "Statement",
+]
 
 Data = Any
 """A backend's own representation of a vector or a matrix."""
@@ -116,10 +126,65 @@ class Measured(NamedTuple):
     edges: int | None = None
 
 
+class Counter(int):
+    """The counter of a loop whose body is being recorded: it stands for every value."""
+
+
+class Statement(NamedTuple):
+    """One recorded operation that writes a vector.
+
+    Attributes
+    ----------
+    method, w, desc, args
+        ``method(w, desc, *args)`` runs it.
+    is_counter : bool
+        Whether the assigned scalar is the counter of the loop.
+    """
+
+    method: str
+    w: Data
+    desc: Descriptor
+    args: tuple[Any, ...]
+    is_counter: bool
+
+
+class Recorder:
+    """Takes the statements of a loop's body instead of running them.
+
+    Attributes
+    ----------
+    statements : list of Statement
+        What was taken and has not run.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.statements: list[Statement] = []
+
+    def add(self, call: Any, w: Data, desc: Descriptor) -> None:
+        """Take one checked call of the front end."""
+        is_counter = type(call.formula[0]) is Counter
+        self.statements.append(Statement(call.method, w, desc, call.args, is_counter))
+
+    def replay(self) -> None:
+        """Run what was taken, in order, and take no more."""
+        self.backend.recorder = None
+        taken, self.statements = self.statements, []
+        for s in taken:
+            getattr(self.backend, s.method)(s.w, s.desc, *s.args)
+
+
 class Backend(Protocol):
     """One place where vectors and matrices live and operations run."""
 
     name: str
+    recorder: Recorder | None
+
+    def run_loop(self, statements: list[Statement], until_empty: Data, times: int | None) -> bool:
+        """Run recorded statements again and again until a vector is empty, as one program.
+
+        Returns False, with nothing done, if they do not fit one.
+        """
 
     def measure(self, method: str, w: Data, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
         """Run one operation that writes a vector, and say what it did."""

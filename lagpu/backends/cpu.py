@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Applied, Descriptor, Measured, Product
+from lagpu.backends.base import Applied, Descriptor, Measured, Product, Statement
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import (
     BackendMismatch,
@@ -207,6 +207,11 @@ class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU."""
 
     name = "cpu"
+    recorder = None
+
+    def run_loop(self, statements: list[Statement], until_empty: Box, times: int | None) -> bool:
+        """See `Backend`: SuiteSparse runs each statement by itself."""
+        return False
 
     def measure(self, method: str, w: Box, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
         """Run one operation to its end, and time it."""

@@ -5,15 +5,17 @@ The same class serves a CUDA device (``gpu``) and the simulated one (``sim``).
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from lagpu.algebra import binary
-from lagpu.backends.base import Applied, Descriptor, Measured, Product
+from lagpu.backends.base import Applied, Descriptor, Measured, Product, Recorder, Statement
 from lagpu.backends.gpu import build, elementwise, products, traversal
 from lagpu.backends.gpu.device import Device
-from lagpu.backends.gpu.fuse import Statement, traversal_of
+from lagpu.backends.gpu.fuse import traversal_of
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.storage import (
     Counters,
@@ -29,6 +31,24 @@ __all__ = ["GpuBackend"]
 
 Array = np.ndarray[Any, Any]
 LARGE = 1 << 20  # elements from which a vector's memory is asked for before it is allocated
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _settled(method: Method) -> Method:
+    """Let a method that looks at vectors, or changes one at once, run recorded statements first.
+
+    They can only be there if the body of a loop raised: nothing it may contain looks at a vector.
+    """
+
+    @functools.wraps(method)
+    def settle(self: GpuBackend, *args: Any) -> Any:
+        if self.recorder is not None:
+            self.recorder.replay()
+        return method(self, *args)
+
+    return cast(Method, settle)
 
 
 class GpuBackend:
@@ -52,7 +72,7 @@ class GpuBackend:
         self.device = device
         self.counters = Counters(device)
         self.plan: Plan | None = None
-        self.recorder: Any = None  # takes statements while a loop's body is recorded
+        self.recorder: Recorder | None = None
         self.last_loop = ""  # how the last loop ran
         self._edges: Any = None  # a counter while a product is measured
 
@@ -72,10 +92,11 @@ class GpuBackend:
             return Measured(timer.elapsed_ms)
         return Measured(timer.elapsed_ms, *self.plan, int(self.device.read(counted)))
 
-    def run_loop(self, statements: list[Any], f: VectorStore, times: int | None) -> bool:
+    def run_loop(
+        self, statements: list[Statement], until_empty: VectorStore, times: int | None
+    ) -> bool:
         """See `Backend`."""
-        recorded = [Statement(*s) for s in statements]
-        found = traversal_of(recorded, f, times)
+        found = traversal_of(statements, until_empty, times)
         if isinstance(found, str):
             self.last_loop = f"eager: {found}"
             return False
@@ -105,6 +126,7 @@ class GpuBackend:
             v.set_sparse(where, packed, iso)
         return v
 
+    @_settled
     def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.listed()
@@ -113,14 +135,17 @@ class GpuBackend:
             return where, np.full(len(where), v.number, v.dtype.numpy)
         return where, self.device.to_host(values)
 
+    @_settled
     def vector_dup(self, v: VectorStore, dtype: DType) -> VectorStore:
         """See `Backend`."""
         return v.copy(dtype)
 
+    @_settled
     def vector_nvals(self, v: VectorStore) -> int:
         """See `Backend`."""
         return v.nvals
 
+    @_settled
     def vector_get(self, v: VectorStore, i: int) -> Any:
         """See `Backend`."""
         words, values, number = v.readable()
@@ -131,6 +156,7 @@ class GpuBackend:
             return None
         return number.item() if values is None else self.device.read(values[i : i + 1])
 
+    @_settled
     def vector_set(self, v: VectorStore, i: int, value: Any) -> None:
         """See `Backend`."""
         if v.form == "sparse" and v.nvals == 0:
@@ -142,6 +168,7 @@ class GpuBackend:
         v.values[i : i + 1] = value
         v.counted(known)
 
+    @_settled
     def vector_remove(self, v: VectorStore, i: int) -> None:
         """See `Backend`."""
         if self.vector_get(v, i) is None:
@@ -151,10 +178,12 @@ class GpuBackend:
         v.words[i // 32 : i // 32 + 1] &= np.uint32(0xFFFFFFFF ^ 1 << i % 32)
         v.counted(known)
 
+    @_settled
     def vector_clear(self, v: VectorStore) -> None:
         """See `Backend`."""
         v.adopt(VectorStore(self.device, self.counters, v.dtype, v.size))
 
+    @_settled
     def vector_resize(self, v: VectorStore, size: int) -> None:
         """See `Backend`."""
         indices, values = v.listed()
@@ -162,6 +191,7 @@ class GpuBackend:
         v.size, v.spare = size, {}
         v.set_sparse(indices[kept], None if values is None else values[kept], v.iso)
 
+    @_settled
     def vector_isequal(self, u: VectorStore, v: VectorStore) -> bool:
         """See `Backend`."""
         xp = self.device.xp
@@ -251,6 +281,7 @@ class GpuBackend:
         how = Applied(lookup(thunk.dtype), BOOL, None, thunk)
         return build.take(A, elementwise.apply_entries(self.device, A, op, how, BOOL))
 
+    @_settled
     def matrix_from_diag(self, v: VectorStore, k: int) -> MatrixStore:
         """See `Backend`."""
         indices, values = v.listed()
@@ -395,6 +426,7 @@ class GpuBackend:
         how = Product(Semiring(monoid, binary.first), domain, result, transpose, False)
         self.mxv(w, desc, A, ones, how)
 
+    @_settled
     def reduce(self, u: VectorStore, monoid: Monoid) -> Any:
         """See `Backend`."""
         return elementwise.reduce_entries(u, monoid)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Descriptor, Product
+from lagpu.backends.base import Product, Statement
 from lagpu.backends.gpu.functors import reads
 from lagpu.backends.gpu.products import IDEMPOTENT
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, cast_array
@@ -15,30 +15,7 @@ from lagpu.backends.gpu.traversal import DEPTH, MOST, VALUE, Assignment, Travers
 from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp
 
-__all__ = ["Statement", "traversal_of"]
-
-
-class Statement:
-    """One recorded statement ``w<m> << method(*args)``.
-
-    Attributes
-    ----------
-    method, w, desc, args
-        As the backend's method takes them.
-    is_depth : bool
-        Whether the assigned scalar is the loop's own counter.
-    """
-
-    __slots__ = ("args", "desc", "is_depth", "method", "w")
-
-    def __init__(
-        self, method: str, w: VectorStore, desc: Descriptor, args: tuple[Any, ...], is_depth: bool
-    ) -> None:
-        self.method = method
-        self.w = w
-        self.desc = desc
-        self.args = args
-        self.is_depth = is_depth
+__all__ = ["traversal_of"]
 
 
 def traversal_of(statements: list[Statement], f: VectorStore, times: int | None) -> Traversal | str:
@@ -82,7 +59,7 @@ def _assignments(statements: list[Statement], f: VectorStore) -> tuple[Assignmen
             return f"{s.method} is not masked by the frontier's structure"
         if desc.accum is not None or desc.replace or s.w is f or s.args[1] is not None:
             return f"{s.method} has an accumulator, replace or indices"
-        if s.method == "assign_scalar" and s.is_depth:
+        if s.method == "assign_scalar" and s.is_counter:
             what = DEPTH
         elif s.method == "assign" and s.args[0] is f:
             what = VALUE

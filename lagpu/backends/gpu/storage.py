@@ -338,7 +338,8 @@ def cast_array(xp: Any, array: Array, dtype: DType) -> Array:
     """Return a copy cast as GraphBLAS casts: saturating, NaN to 0, to BOOL what is not 0."""
     kind = dtype.numpy
     if array.dtype.kind != "f" or kind.kind == "f":
-        return array.astype(kind)
+        with np.errstate(over="ignore"):  # a large double is an infinite float
+            return array.astype(kind)
     if kind.kind == "b":
         return array != 0
     info = np.iinfo(kind)

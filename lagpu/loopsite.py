@@ -1,0 +1,182 @@
+"""Tell from its source whether a loop's body is nothing but lagpu statements.
+
+Only such a body may run as one program: a counter, a list it appends to, a branch or a call of
+anything else would be frozen by recording it once. So the body must consist of ``w(...) << call``
+statements whose names are lagpu objects and numbers; everything else runs eagerly, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.algebra import Table
+from lagpu.dtypes import DType
+from lagpu.matrix import Matrix
+from lagpu.operators import Monoid, Operator, Semiring
+from lagpu.transposed import TransposedMatrix
+from lagpu.vector import Vector
+
+__all__ = ["Site", "site_of"]
+
+# What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
+_PURE = frozenset(
+    ("S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select")
+)
+_NUMBERS = (bool, int, float, np.generic)
+_OBJECTS = (Vector, Matrix, TransposedMatrix, Operator, Monoid, Semiring, DType)
+
+
+class Site(NamedTuple):
+    """What is known of a loop from its source.
+
+    Attributes
+    ----------
+    statements : int
+        Number of statements in the body; 0 if it cannot be recorded.
+    names : tuple of str
+        Dotted names that must mean lagpu objects or numbers.
+    reason : str
+        Why the body cannot be recorded, or empty.
+    """
+
+    statements: int
+    names: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class _Impure(Exception):
+    """Something in the body that recording would freeze."""
+
+
+def site_of(frame: FrameType) -> Site:
+    """Return what is known of the ``for`` statement whose iterable `frame` is calling now."""
+    site = _read(frame.f_code, frame.f_lineno)
+    if not site.statements:
+        return site
+    for name in site.names:
+        if not _is_known(name, frame):
+            return Site(0, (), f"{name} is neither a lagpu object nor a number")
+    return site
+
+
+def _is_known(dotted: str, frame: FrameType) -> bool:
+    """Whether a dotted name leads to a lagpu object or a number without running any code."""
+    first, *rest = dotted.split(".")
+    scope = frame.f_locals if first in frame.f_locals else frame.f_globals
+    if first not in scope:
+        return False
+    value: Any = scope[first]
+    for name in rest:
+        if isinstance(value, Table):
+            return name in value
+        held = getattr(value, "__dict__", {})
+        if name not in held or hasattr(type(value), name):  # a property could do anything
+            return False
+        value = held[name]
+    return isinstance(value, (*_OBJECTS, *_NUMBERS))
+
+
+@functools.lru_cache(maxsize=512)
+def _read(code: CodeType, line: int) -> Site:
+    """Read the loop at `line` of `code` from the source, if that is the source that runs."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+        compiled = compile(tree, code.co_filename, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return Site(0, (), "its source cannot be read")
+    if not any(c.co_code == code.co_code for c in _codes(compiled, code)):
+        return Site(0, (), "its source is not what runs, or cannot be read")
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.For)
+        and isinstance(node.iter, ast.Call)
+        and node.iter.lineno <= line <= (node.iter.end_lineno or line)
+    ]
+    if len(found) != 1:
+        return Site(0, (), "loop(...) is not the iterable of one for statement")
+    try:
+        return _check(found[0])
+    except _Impure as impure:
+        return Site(0, (), str(impure))
+
+
+def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
+    """Return the code objects inside `code` that stand where `like` stands."""
+    found = [code] if code.co_name == like.co_name else []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found += _codes(constant, like)
+    return [c for c in found if c.co_firstlineno == like.co_firstlineno or c is not code]
+
+
+def _check(loop: ast.For) -> Site:
+    """Return the site of a ``for`` statement.
+
+    Raises
+    ------
+    _Impure
+        With the line and what stands there.
+    """
+    callee = _dotted(loop.iter.func)  # type: ignore[attr-defined]
+    if callee is None or callee.split(".")[-1] != "loop":
+        raise _Impure("loop(...) is wrapped in another call")
+    if loop.orelse or not isinstance(loop.target, ast.Name):
+        raise _Impure("the for statement has an else, or unpacks its counter")
+    names: dict[str, None] = {}
+    for statement in loop.body:
+        shift = statement.value if isinstance(statement, ast.Expr) else None
+        if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
+            raise _Impure(f"line {statement.lineno} is no w << call statement")
+        _visit(shift.left, loop.target.id, names)
+        if not (isinstance(shift.right, ast.Name) and shift.right.id == loop.target.id):
+            _visit(shift.right, loop.target.id, names)
+    return Site(len(loop.body), tuple(names))
+
+
+def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
+    """Collect the names of an expression that does nothing by itself."""
+    if isinstance(node, ast.Constant):
+        return
+    dotted = _dotted(node)
+    if dotted is not None:
+        if counter in dotted.split(".")[:1]:
+            raise _Impure(f"line {node.lineno} computes with the counter {counter}")
+        base, _, last = dotted.rpartition(".")
+        if base and last in _PURE:
+            assert isinstance(node, ast.Attribute)
+            _visit(node.value, counter, names)
+        else:
+            names[dotted] = None
+    elif isinstance(node, ast.Attribute) and node.attr in _PURE:
+        _visit(node.value, counter, names)
+    elif isinstance(node, ast.Call):
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(
+            k.arg is None for k in node.keywords
+        ):
+            raise _Impure(f"line {node.lineno} unpacks arguments")
+        for part in (node.func, *node.args, *(k.value for k in node.keywords)):
+            _visit(part, counter, names)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.USub):
+        _visit(node.operand, counter, names)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        _visit(node.left, counter, names)
+        _visit(node.right, counter, names)
+    else:
+        raise _Impure(f"line {node.lineno} has a {type(node).__name__} that may do anything")
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """Return ``a.b.c`` for such an expression, else None."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = _dotted(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    return None
