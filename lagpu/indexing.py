@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lagpu.backends.base import Counter
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
 from lagpu.expr import Call, Mask, MatMul, NoTruth, Updater, assign, is_operand
 from lagpu.operands import index_array, require_distinct, scalar_value, single_index
@@ -148,7 +149,8 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         number = scalar_value(value, out.dtype, out.name)
         if where is not None:  # the same value twice is that value once, also with an accumulator
             where = np.unique(where)
-        return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (value,))
+        shown = value if type(value) is Counter else number  # a recorder looks for the counter
+        return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (shown,))
     if not is_operand(value, 1):
         raise DomainMismatch(f"{out.name} << {type(value).__name__}: is neither vector nor number.")
     if where is not None and value.size != len(where):

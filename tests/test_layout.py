@@ -31,6 +31,7 @@ LAYERS = (
     ("indexing", "compressed", "transposed", "collection"),
     ("vector",),
     ("matrix", "scalar"),
+    ("loopsite",),
     ("loop", "csc"),
     ("algorithms", "generators", "io", "check"),
     ("",),  # applications: the command line, the self-test, the package itself
@@ -215,5 +216,5 @@ def test_the_package_lists_all_it_shows():
 def test_small_files(name):
     lines = len(FILES[name].read_text().splitlines())
     # the table of operators and the backends are one list of rows and one class of methods
-    limit = {"algebra": 500, "backends.cpu": 600, "backends.gpu.backend": 450}.get(name, 400)
+    limit = {"algebra": 500, "backends.cpu": 600, "backends.gpu.backend": 500}.get(name, 400)
     assert lines <= limit, f"{name} has {lines} lines: split it, or argue for it here"

@@ -1,4 +1,4 @@
-"""Every algorithm on every graph: proved by `lagpu.check`, and levels equal to the oracle's."""
+"""Every algorithm on every graph, as one program and eagerly: proved, and equal to the oracle's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from lagpu import algorithms, check
 from lagpu.backends.base import Backend
 from lagpu.dtypes import BOOL, INT64
+from lagpu.loop import eager
 from lagpu.matrix import Matrix
 from lagpu.selftest.case import Case, Difference
 from lagpu.selftest.data import GRAPHS, Graph
@@ -64,8 +65,13 @@ def _searched(graph: Graph, prove: Callable[[Matrix, int], Array]) -> Any:
         for dtype in (BOOL, INT64):
             A, B = graph.matrix(dtype, place), graph.matrix(dtype, oracle)
             for source in graph.sources():
-                if not np.array_equal(prove(A, source), prove(B, source)):
+                right = prove(B, source)
+                if not np.array_equal(prove(A, source), right):
                     raise Difference(f"{dtype}, from {source}: another answer than the oracle's")
-        return f"{2 * len(graph.sources())} searches proved"
+                with eager():
+                    again = prove(A, source)
+                if not np.array_equal(again, right):
+                    raise Difference(f"{dtype}, from {source}, eagerly: another answer")
+        return f"{2 * len(graph.sources())} searches proved, as one program and eagerly"
 
     return run
