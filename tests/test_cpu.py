@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from lagpu import INT32, Matrix, Vector, binary, monoid, semiring, unary
+from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, monoid, semiring, unary
 from lagpu.errors import BackendMismatch
 
 
@@ -109,3 +109,42 @@ def test_a_full_table_of_accumulators():
     w(accum=binary.plus) << u
     w(accum=monoid.max) << u
     assert (w.dtype, w.to_dense().tolist()) == (INT32, [3, 8])
+
+
+WIDER = [(BOOL, INT32), (BOOL, INT64), (INT32, INT64), (INT32, FP64), (FP32, FP64)]
+
+
+@pytest.mark.parametrize(("narrow", "wide"), WIDER, ids=str)
+@pytest.mark.parametrize("op", ["plus_first", "plus_second", "plus_times", "min_plus"])
+def test_accumulating_a_cast_product_into_a_full_vector(op, narrow, wide):
+    """SuiteSparse 9.4.5 reads the narrow values as wide ones here, so the sum is made apart."""
+    add = op.split("_")[0]
+    narrow_u = Vector.from_dense(np.ones(3, narrow.numpy), backend="cpu")
+    wide_u = Vector.from_dense(np.full(3, 2, wide.numpy), backend="cpu")
+    A = Matrix.from_coo([0, 1, 2], [1, 2, 0], np.ones(3, narrow.numpy), backend="cpu")
+    B = A.dup(wide)
+    for product in (A @ wide_u, wide_u @ A, B @ narrow_u, narrow_u @ B):
+        w, expected = wide_u.dup(), wide_u.dup()
+        w(accum=add) << semiring[op](product)
+        expected(accum=add) << semiring[op](product).new()
+        assert w.isequal(expected), f"{product}: {w} != {expected}"
+
+
+def test_accumulating_a_cast_row_sum_into_a_full_vector():
+    A = Matrix.from_coo([0, 0, 1, 2], [0, 1, 2, 0], True, backend="cpu")
+    for sums in (A.reduce_rowwise, A.reduce_columnwise):
+        w = Vector.from_dense([10, 10, 10], backend="cpu")
+        w(accum=binary.plus) << sums(monoid.plus)
+        assert sorted(w.to_dense().tolist()) == [11, 11, 12]
+
+
+def test_semirings_of_the_table_are_the_librarys_own():
+    from lagpu.backends import cpu
+
+    before = len(cpu._keep_alive)
+    A = Matrix.from_coo([0], [0], [1.5], backend="cpu")
+    u = Vector.from_dense([2.0], backend="cpu")
+    semiring.plus_times["FP64"](A @ u).new()
+    cpu._semiring.cache_clear()
+    assert semiring.plus_times(A @ u).new().get(0) == 3.0
+    assert len(cpu._keep_alive) == before

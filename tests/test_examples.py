@@ -23,7 +23,8 @@ SAYS = {
 
 
 def script(path: Path, *args: object) -> str:
-    environment = os.environ | {"PYTHONPATH": str(Path(lagpu.__file__).parents[1])}
+    places = [str(Path(lagpu.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
     done = subprocess.run(
         [sys.executable, str(path), *map(str, args)],
         env=environment,

@@ -15,14 +15,19 @@ from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 
 __all__ = ["Assignment", "Traversal", "run"]
 
-ALPHA, BETA = np.float32(14), np.float32(24)  # Beamer, Asanovic and Patterson 2012, section 5.1
+# Beamer, Asanovic and Patterson 2012, section 5.1, take 14 and 24; at 30 the slowest of 32 roots of
+# kron20e16 took 0.19 ms instead of 0.24, at the same median (H200, 2026-11-21).
+ALPHA, BETA = np.float32(30), np.float32(24)
 SMALL, CHUNK = 32, 256  # as in traverse.cu
 COUNTERS = 3 * 5 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
-BLOCK = 1024
 MOST = 3  # assignments
 SOLO = 512  # frontier that one block searches alone
+# Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
+# network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
+FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
+SHORT_DEGREE = 8  # mean degree up to which levels are taken to be short
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,8 @@ class Workspace:
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.result = xp.zeros(8, np.uint64)
         self.kernels: dict[Any, Kernel] = {}
-        self.block = 256 if device.name == "sim" else BLOCK
+        short = successors.nvals <= SHORT_DEGREE * n
+        self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
 
@@ -124,17 +130,19 @@ def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
     return (A.rows, A) if how.transpose else (A, A.rows)
 
 
-def _kernel(t: Traversal, A: MatrixStore, cached: dict[Any, Kernel]) -> Kernel:
+def _kernel(t: Traversal, A: MatrixStore, space: Workspace) -> Kernel:
     """Return the kernel of this structure, from what earlier loops on the matrix asked for."""
     assigned = tuple((a.what, a.x.dtype.ctype) for a in t.assignments)
     key = (t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep)
-    found = cached.get(key)
+    found = space.kernels.get(key)
     if found is None:
-        found = cached[key] = _specialise(t, A, assigned)
+        found = space.kernels[key] = _specialise(t, A, assigned, space.block)
     return found
 
 
-def _specialise(t: Traversal, A: MatrixStore, assigned: tuple[tuple[int, str], ...]) -> Kernel:
+def _specialise(
+    t: Traversal, A: MatrixStore, assigned: tuple[tuple[int, str], ...], block: int
+) -> Kernel:
     macros = _index_types(A)
     prelude = ""
     if not t.iso:
@@ -144,7 +152,7 @@ def _specialise(t: Traversal, A: MatrixStore, assigned: tuple[tuple[int, str], .
         macros |= {"ADD": add, "MUL": mul, "T": t.how.domain.ctype, "Z": t.how.result.ctype}
         macros |= {"FLIP": str(int(t.how.flip)), "A": A.dtype.ctype, "U": t.f.dtype.ctype}
         macros |= {"ISO": "0"}
-    macros |= {"BLOCK": str(A.workspace.block if A.workspace else BLOCK)}
+    macros |= {"BLOCK": str(block)}
     for k, (what, ctype) in enumerate(assigned):
         macros |= {f"X{k}": str(what), f"X{k}_T": ctype}
     macros |= {"F": t.f.dtype.ctype, "SUM": str(int(t.sums)), "KEEP": str(int(t.keep))}
@@ -161,7 +169,7 @@ def run(t: Traversal, times: int | None) -> None:
         A.workspace = Workspace(successors, predecessors)
     space: Workspace = A.workspace
     n = A.shape[0]
-    code = _kernel(t, predecessors, space.kernels)
+    code = _kernel(t, predecessors, space)
     num_sources, source = f.nvals, f.single
     sources, source_values = (None, None) if source >= 0 else f.listed()
     v_words = None

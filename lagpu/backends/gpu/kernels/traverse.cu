@@ -55,7 +55,8 @@
 const u32 kSmall = 32;   // a vertex of higher degree is expanded in chunks
 const u32 kChunk = 256;  // edges a chunk, a warp takes one
 const u32 kCalm = 2;     // turns with a small frontier before one block goes on alone
-const u32 kLook = 16;    // predecessors that a lane looks at alone
+const u32 kLook = 8;     // predecessors that a lane looks at alone
+const u32 kBatch = 4;    // of them at once
 const u32 kLine = 16;    // u64 a cache line: counters do not share one
 
 // Counters of a turn; three turns rotate: read, filled, cleared.
@@ -68,6 +69,11 @@ struct List {
   LG_PTR* start;
   u32* degree;
 };
+
+// One of two lists, pointer by pointer: choosing between their addresses would put them in memory.
+LG_DEVICE List pick(bool second, const List& a, const List& b) {
+  return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree};
+}
 
 // Everything a traversal knows; pointers as in the kernel's parameters.
 struct Search {
@@ -84,11 +90,21 @@ struct Search {
   LG_X2_T* x2;
   u32 shift;  // 1: found in level d, assigned d + 1
   u32* visited;
-  u32 *frontier, *next;       // presence words
-  List small, next_small;     // vertices of degree <= kSmall
-  u64 *chunks, *next_chunks;  // (chunk number << 32) | vertex
+  u32 *words_a, *words_b;    // presence words
+  List small_a, small_b;     // vertices of degree <= kSmall
+  u64 *chunks_a, *chunks_b;  // (chunk number << 32) | vertex
   u64* counters;
   u32 solo;  // largest frontier that one block searches alone
+  // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
+  // pointers: those would take registers, while these stay in the constants of the launch.
+  bool words_turned, lists_turned;
+
+  LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
+  LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
+  LG_DEVICE List small() const { return pick(lists_turned, small_a, small_b); }
+  LG_DEVICE List next_small() const { return pick(lists_turned, small_b, small_a); }
+  LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
+  LG_DEVICE u64* next_chunks() const { return lists_turned ? chunks_a : chunks_b; }
 };
 
 LG_DEVICE u64* counter(const Search& s, u32 turn, Counter which) {
@@ -170,7 +186,7 @@ LG_DEVICE void follow(const Search& s, u32 turn, u32 depth, bool early, bool val
       if constexpr (LG_SUM)
         atomic_accumulate<LG_ADD, LG_F>(&s.f_values[j],
                                         cast<LG_F>(product(s, s.out_values, entry, i, j)));
-      u32* const words = LG_SUM ? s.next : s.visited;
+      u32* const words = LG_SUM ? s.next() : s.visited;
       won = !(atomic_or(&words[j / 32], bit) & bit);
     }
   }
@@ -186,7 +202,7 @@ LG_DEVICE void follow(const Search& s, u32 turn, u32 depth, bool early, bool val
     ++tally->found;
     tally->edges += u64(stop - start);
   }
-  enqueue(s, turn + 1, s.next_small, s.next_chunks, won, j, start, stop);
+  enqueue(s, turn + 1, s.next_small(), s.next_chunks(), won, j, start, stop);
 }
 
 // Push the frontier's lists: a warp takes a chunk, or up to 32 small vertices whose edges its
@@ -197,7 +213,7 @@ LG_DEVICE void push(const Search& s, u32 turn, u32 depth, u64 num_small, u64 num
   const u64 warps = u64(global_warps());
   const bool early = num_small + num_chunks * 8 <= warps * 8;
   for (u64 q = warp; q < num_chunks; q += warps) {
-    const u64 chunk = load_cg(&s.chunks[q]);
+    const u64 chunk = load_cg(&s.chunks()[q]);
     const i32 i = i32(u32(chunk));
     const i64 begin = i64(s.out_ptr[i]) + i64(chunk >> 32) * kChunk;
     const i64 stop = i64(s.out_ptr[i + 1]);
@@ -212,9 +228,9 @@ LG_DEVICE void push(const Search& s, u32 turn, u32 depth, u64 num_small, u64 num
     i64 start = 0;
     u32 degree = 0;
     if (lane_id() < group && q + lane_id() < num_small) {
-      i = load_cg(&s.small.vertex[q + lane_id()]);
-      start = load_cg(&s.small.start[q + lane_id()]);
-      degree = load_cg(&s.small.degree[q + lane_id()]);
+      i = load_cg(&s.small().vertex[q + lane_id()]);
+      start = load_cg(&s.small().start[q + lane_id()]);
+      degree = load_cg(&s.small().degree[q + lane_id()]);
     }
     const u32 upto = warp_scan(degree, LgPlus());
     const u32 before = upto - degree, total = warp_shfl(upto, 31);
@@ -234,16 +250,16 @@ LG_DEVICE void push(const Search& s, u32 turn, u32 depth, u64 num_small, u64 num
   }
 }
 
-// Look at predecessors p .. end of vertex j, four at a time so that their loads overlap, and at
+// Look at predecessors p .. end of vertex j, kBatch at a time so that their loads overlap, and at
 // most `most` of them; with LG_SUM 0 until the first in the frontier. Returns where it stopped.
 LG_DEVICE i64 look(const Search& s, i64 p, i64 end, i32 j, u32 most, bool* hit, LG_Z* sum) {
   const i64 limit = end - p > most ? p + most : end;
-  for (; p < limit && (LG_SUM || !*hit); p += 4) {
-    i32 i[4];
-    bool there[4];
-    for (u32 q = 0; q < 4; ++q) i[q] = p + q < limit ? i32(load_ro(&s.in_idx[p + q])) : -1;
-    for (u32 q = 0; q < 4; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier, i[q]);
-    for (u32 q = 0; q < 4; ++q) {
+  for (; p < limit && (LG_SUM || !*hit); p += kBatch) {
+    i32 i[kBatch];
+    bool there[kBatch];
+    for (u32 q = 0; q < kBatch; ++q) i[q] = p + q < limit ? i32(load_ro(&s.in_idx[p + q])) : -1;
+    for (u32 q = 0; q < kBatch; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier(), i[q]);
+    for (u32 q = 0; q < kBatch; ++q) {
       if (!there[q] || (!LG_SUM && *hit)) continue;
       const LG_Z z = product(s, s.in_values, p + q, i[q], j);
       *sum = *hit ? add<LG_ADD>(*sum, z) : z;
@@ -264,7 +280,7 @@ LG_DEVICE void look_together(const Search& s, i64 p, i64 end, i32 j, bool* hit, 
       const i64 at = p + q * 32 + lane_id();
       i[q] = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
     }
-    for (u32 q = 0; q < 4; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier, i[q]);
+    for (u32 q = 0; q < 4; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier(), i[q]);
     for (u32 q = 0; q < 4; ++q) {
       if (!there[q] || (!LG_SUM && found)) continue;
       const LG_Z z = product(s, s.in_values, p + q * 32 + lane_id(), i[q], j);
@@ -323,7 +339,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Tally* tally) {
     next = ahead(s, w + global_warps(), seen_after);
     seen_after = visited_word(s, w + 2 * global_warps(), nwords);
     if (now.seen == 0xffffffffu) {
-      if (lane_id() == 0) s.next[w] = 0;
+      if (lane_id() == 0) s.next()[w] = 0;
       continue;
     }
     const i32 j = i32(w * 32) + i32(lane_id());
@@ -333,7 +349,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Tally* tally) {
     i64 p = now.begin;
     const i64 end = now.end;
     if (wanted) {
-      if (now.hint >= 0 && has_entry(s.frontier, now.hint)) {
+      if (now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
         sum = product(s, s.in_values, 0, now.hint, j);
         hit = true;
       } else {
@@ -357,7 +373,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Tally* tally) {
       discover(s, j, depth + s.shift, cast<LG_F>(sum));
     }
     if (lane_id() == 0) {
-      s.next[w] = bits;
+      s.next()[w] = bits;
       s.visited[w] = now.seen | bits;
       tally->found += bit_popc(bits);
     }
@@ -377,9 +393,9 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   u32 count = u32(num_small);
   bool large = false;
   for (u32 k = block_thread(); k < count; k += block_threads()) {
-    vertices[k] = load_cg(&s.small.vertex[k]);
-    starts[k] = load_cg(&s.small.start[k]);
-    degrees[k] = load_cg(&s.small.degree[k]);
+    vertices[k] = load_cg(&s.small().vertex[k]);
+    starts[k] = load_cg(&s.small().start[k]);
+    degrees[k] = load_cg(&s.small().degree[k]);
   }
   if (block_thread() == 0) counts[0] = counts[1] = is_large[0] = 0;
   block_sync();
@@ -435,7 +451,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
             starts[other * s.solo + mine] = start[q];
             degrees[other * s.solo + mine] = degree;
           } else {
-            s.small.vertex[mine - s.solo] = j[q];  // read above, so free; handed over below
+            s.small().vertex[mine - s.solo] = j[q];  // read above, so free; handed over below
           }
         }
       }
@@ -455,12 +471,12 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
     i32 v = 0;
     LG_PTR start = 0, stop = 0;
     if (k < count) {
-      v = k < s.solo ? vertices[side * s.solo + k] : load_cg(&s.small.vertex[k - s.solo]);
+      v = k < s.solo ? vertices[side * s.solo + k] : load_cg(&s.small().vertex[k - s.solo]);
       start = s.out_ptr[v];
       stop = s.out_ptr[v + 1];
     }
     edges += u64(stop - start);
-    enqueue(s, turn + 1, s.next_small, s.next_chunks, k < count, v, start, stop);
+    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), k < count, v, start, stop);
   }
   edges = block_reduce(edges, u64(0), LgPlus());
   if (block_thread() == 0) {
@@ -474,16 +490,16 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
 LG_DEVICE void lists_to_words(const Search& s, u64 num_small, u64 num_chunks,
                               GridBarrier* barrier) {
   const i64 nwords = (s.n + 31) / 32;
-  for (i64 w = global_thread(); w < nwords; w += global_threads()) s.frontier[w] = 0;
+  for (i64 w = global_thread(); w < nwords; w += global_threads()) s.frontier()[w] = 0;
   grid_sync(barrier);
   for (u64 q = global_thread(); q < num_small; q += global_threads()) {
-    const i32 v = load_cg(&s.small.vertex[q]);
-    atomic_or(&s.frontier[v / 32], 1u << (v % 32));
+    const i32 v = load_cg(&s.small().vertex[q]);
+    atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
   }
   for (u64 q = global_thread(); q < num_chunks; q += global_threads()) {
-    const u64 chunk = load_cg(&s.chunks[q]);
+    const u64 chunk = load_cg(&s.chunks()[q]);
     const i32 v = i32(u32(chunk));
-    if (chunk >> 32 == 0) atomic_or(&s.frontier[v / 32], 1u << (v % 32));
+    if (chunk >> 32 == 0) atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
   }
   grid_sync(barrier);
 }
@@ -494,7 +510,7 @@ LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
   u64 edges = 0;
   for (i64 w0 = global_warp() * 32; w0 < nwords; w0 += global_warps() * 32) {
     const i64 w = w0 + lane_id();
-    u32 bits = w < nwords ? load_cg(&s.frontier[w]) : 0;
+    u32 bits = w < nwords ? load_cg(&s.frontier()[w]) : 0;
     while (warp_any(bits != 0)) {
       const bool there = bits != 0;
       i32 v = 0;
@@ -506,7 +522,7 @@ LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
         stop = s.out_ptr[v + 1];
       }
       edges += u64(stop - start);
-      enqueue(s, turn, s.small, s.chunks, there, v, start, stop);
+      enqueue(s, turn, s.small(), s.chunks(), there, v, start, stop);
     }
   }
   edges = block_reduce(edges, u64(0), LgPlus());
@@ -519,11 +535,11 @@ LG_DEVICE void visit_found(const Search& s, u64 num_small, u64 num_chunks, GridB
   for (u64 q = global_thread(); q < num_small + num_chunks; q += global_threads()) {
     const bool is_small = q < num_small;
     const u64 entry =
-        is_small ? u64(load_cg(&s.small.vertex[q])) : load_cg(&s.chunks[q - num_small]);
+        is_small ? u64(load_cg(&s.small().vertex[q])) : load_cg(&s.chunks()[q - num_small]);
     if (!is_small && entry >> 32) continue;
     const i32 v = i32(u32(entry));
     atomic_or(&s.visited[v / 32], 1u << (v % 32));
-    atomic_and(&s.next[v / 32], ~(1u << (v % 32)));
+    atomic_and(&s.next()[v / 32], ~(1u << (v % 32)));
   }
   grid_sync(barrier);
 }
@@ -564,14 +580,16 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            chunks_a,
            chunks_b,
            counters,
-           solo};
+           solo,
+           false,
+           false};
   LG_SHARED(u64, block_tally, 2);
   if (block_thread() == 0) block_tally[0] = block_tally[1] = 0;
   const i64 nwords = (n + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
     visited[w] = empty[w] | (v_words ? v_words[w] : 0);
-    if (LG_SUM) s.next[w] = 0;
+    if (LG_SUM) s.next()[w] = 0;
     if (LG_X0 && (blank & 1)) x0_words[w] = 0;
     if (LG_X1 && (blank & 2)) x1_words[w] = 0;
     if (LG_X2 && (blank & 4)) x2_words[w] = 0;
@@ -606,7 +624,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       }
     }
     edges += u64(stop - start);
-    enqueue(s, 0, s.small, s.chunks, there, v, start, stop);
+    enqueue(s, 0, s.small(), s.chunks(), there, v, start, stop);
   }
   edges = block_reduce(edges, u64(0), LgPlus());
   if (block_thread() == 0 && edges) atomic_add(counter(s, 0, kEdges), edges);
@@ -645,19 +663,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       ++pushes;
     } else {
       pull(s, depth, &tally);
-      u32* const words = s.frontier;
-      s.frontier = s.next;
-      s.next = words;
+      s.words_turned = !s.words_turned;
       ++pulls;
     }
-    if (listed) {
-      const List small = s.small;
-      u64* const chunks = s.chunks;
-      s.small = s.next_small;
-      s.chunks = s.next_chunks;
-      s.next_small = small;
-      s.next_chunks = chunks;
-    }
+    if (listed) s.lists_turned = !s.lists_turned;
     if (warp_any(tally.found != 0)) {
       tally.found = warp_reduce(tally.found, LgPlus());
       tally.edges = warp_reduce(tally.edges, LgPlus());
@@ -686,7 +695,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
 
   // End: what is visited now and was not excluded has got its assignments.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
-    const u32 rest = left ? load_cg(&s.frontier[w]) : 0;
+    const u32 rest = left ? load_cg(&s.frontier()[w]) : 0;
     if (f_words) f_words[w] = rest;
     u32 reached = visited[w] & ~empty[w] & ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, n);
     reached = shift ? reached & ~rest : reached | rest;
