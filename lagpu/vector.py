@@ -206,6 +206,13 @@ class Vector(Collection):
         data = self.backend.vector_dup(self.data, kind)
         return Vector._of(data, kind, self.size, self.backend, name or self.name)
 
+    def wait(self) -> None:
+        """Return when all operations that make this vector have ended: what a clock needs.
+
+        A backend may run behind the program; reading a vector waits for it in any case.
+        """
+        self.backend.vector_wait(self.data)
+
     def clear(self) -> None:
         """Delete all entries."""
         self.backend.vector_clear(self.data)

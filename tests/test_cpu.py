@@ -130,6 +130,18 @@ def test_accumulating_a_cast_product_into_a_full_vector(op, narrow, wide):
         assert w.isequal(expected), f"{product}: {w} != {expected}"
 
 
+@pytest.mark.parametrize("op", ["plus_first", "min_pair", "max_plus", "any_pair"])
+def test_accumulating_sums_of_nothing_into_a_full_vector(op):
+    """SuiteSparse 9.4.5 fails here."""
+    A, u = Matrix(INT32, 3, 0, backend="cpu"), Vector(INT32, 0, backend="cpu")
+    for product in (A @ u, u @ A.T):
+        w = Vector.from_dense(np.array([4, 5, 6], np.int32), backend="cpu")
+        w(accum=op.split("_")[0]) << semiring[op](product)
+        assert w.to_dense().tolist() == [4, 5, 6]
+    w(accum=binary.plus) << A.reduce_rowwise(monoid.plus)
+    assert w.to_dense().tolist() == [4, 5, 6]
+
+
 def test_accumulating_a_cast_row_sum_into_a_full_vector():
     A = Matrix.from_coo([0, 0, 1, 2], [0, 1, 2, 0], True, backend="cpu")
     for sums in (A.reduce_rowwise, A.reduce_columnwise):

@@ -205,6 +205,9 @@ class Backend(Protocol):
     def vector_nvals(self, v: Data) -> int:
         """Return the number of entries."""
 
+    def vector_wait(self, v: Data) -> None:
+        """Return when all operations that make `v` have ended."""
+
     def vector_get(self, v: Data, i: int) -> Any:
         """Return entry `i` as a Python scalar, or None."""
 

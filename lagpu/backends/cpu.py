@@ -56,15 +56,18 @@ class Box:
         Type of the values.
     symmetric : bool or None
         For a matrix: whether it equals its transpose, once known.
+    degrees : dict
+        For a matrix: entries a row (True) and a column (False), once a trace has asked.
     """
 
-    __slots__ = ("dtype", "gb", "handle", "symmetric")
+    __slots__ = ("degrees", "dtype", "gb", "handle", "symmetric")
 
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
         self.handle = obj.gb_obj[0]
         self.dtype = dtype
         self.symmetric: bool | None = None
+        self.degrees: dict[bool, Any] = {}
 
 
 # ------------------------------------------------------------------------------ C operators
@@ -226,8 +229,11 @@ class CpuBackend:
 
     def _edges(self, A: Box, u: Box, how: Product) -> int:
         """Count the matrix entries that meet an entry of the vector."""
-        degrees = A.gb.reduce_rowwise("count") if how.transpose else A.gb.reduce_columnwise("count")
-        met = degrees.new().ewise_mult(u.gb, gb.binary.first["INT64"]).new()
+        by_row = how.transpose
+        if by_row not in A.degrees:
+            count = A.gb.reduce_rowwise("count") if by_row else A.gb.reduce_columnwise("count")
+            A.degrees[by_row] = count.new()
+        met = A.degrees[by_row].ewise_mult(u.gb, gb.binary.first["INT64"]).new()
         return int(met.reduce("plus").new().value or 0)
 
     # ------------------------------------------------------------------ objects: vectors
@@ -258,6 +264,10 @@ class CpuBackend:
         """See `Backend`."""
         lib.GrB_Vector_nvals(_COUNT, v.handle)
         return int(_COUNT[0])
+
+    def vector_wait(self, v: Box) -> None:
+        """See `Backend`."""
+        _check(lib.GrB_Vector_wait(v.handle, lib.GrB_MATERIALIZE), "wait")
 
     def vector_get(self, v: Box, i: int) -> Any:
         """See `Backend`."""
@@ -399,9 +409,9 @@ class CpuBackend:
                 "Leave kernel= and policy= out."
             )
         mask, structure, complement, accum, replace = desc
-        if accum is not None and not A.dtype is u.dtype is how.domain:
-            # SuiteSparse 9.4.5 adds values that need a cast to a full output without that cast:
-            # it reads INT32 values as INT64 ones. So the sums are made apart.
+        if accum is not None and not (A.dtype is u.dtype is how.domain and u.gb.size):
+            # Adding to a full output, SuiteSparse 9.4.5 forgets casts (it reads INT32 values as
+            # INT64 ones) and fails on sums of no products. So the sums are made apart.
             sums = self.vector(how.result, w.gb.size)
             self.mxv(sums, Descriptor(mask, structure, complement, None, True), A, u, how)
             self.assign(w, desc, sums, None)

@@ -88,15 +88,20 @@ def search(request: Request, *, check: bool, save: Path | None, as_json: bool) -
 
 
 def _measured(A: Matrix, request: Request) -> _Run:
-    """Search three times: to warm up (kernels compile), to be timed, and to be traced."""
+    """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
+
+    A traced search runs other kernels: statement by statement, where the timed one may be fused.
+    """
     algorithm, source = _ALGORITHMS[request.output], request.source
     with busy(f"searching on {A.backend.name}"):
-        algorithm(A, source)
+        algorithm(A, source).wait()
         start = time.perf_counter()
-        result = algorithm(A, source)  # has ended on return: its loop waits for the last frontier
+        result = algorithm(A, source)
+        result.wait()
         ms = (time.perf_counter() - start) * 1e3
-        with trace() as traced:
-            algorithm(A, source)
+        for _ in range(2):
+            with trace() as traced:
+                algorithm(A, source)
     return _Run(result, ms, [row for row in traced.rows if row.method == "mxv"])
 
 

@@ -22,7 +22,7 @@ def steered(backend: Backend, kernel: str | None, policy: str | None) -> Backend
         return backend
     if not hasattr(backend, "device"):
         raise NotSupported(
-            f"bfs: the {backend.name} backend has no kernels to choose from. "
+            f"--kernel: the {backend.name} backend has no kernels to choose from. "
             "Use --backend gpu or sim, or leave out --kernel and --policy."
         )
     return cast(Backend, _Steered(backend, kernel, policy))
@@ -34,6 +34,8 @@ class _Steered:
         self._choice: dict[str, Any] = {"kernel": kernel, "policy": policy}
 
     def __getattr__(self, name: str) -> Any:
+        if name == "last_loop":  # a loop that runs as one kernel would take no notice of the choice
+            raise AttributeError(name)
         return getattr(self._backend, name)
 
     def mxv(self, w: Data, desc: Descriptor, A: Data, u: Data, how: Product) -> None:

@@ -13,7 +13,7 @@ from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, require
 from lagpu.matrix import Matrix
 
-__all__ = ["delaunay", "kronecker", "road", "uniform"]
+__all__ = ["CHANCES", "delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
 
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
@@ -21,7 +21,7 @@ Place = str | Backend | None
 _KEPT = 0.8  # of a grid's links, in a road network
 _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
 # Graph500: the chances of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
-_A, _B, _C = 0.57, 0.19, 0.19
+CHANCES = (0.57, 0.19, 0.19)
 
 
 def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -71,10 +71,35 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     return from_edge_keys(_drawn(draws, draw), n).matrix(backend)
 
 
+def kronecker_tuples(scale: int, edge_factor: int = 16, *, seed: int = 1) -> tuple[Array, Array]:
+    """Return the raw edge tuples of `kronecker`, before self-loops and repeated edges are dropped.
+
+    Parameters
+    ----------
+    scale, edge_factor, seed
+        As in `kronecker`, and so are the errors.
+
+    Returns
+    -------
+    u, v : ndarray of INT32, (edge_factor * 2**scale,)
+        Drawn independently of each other and relabelled at random, so that their order means
+        nothing.
+    """
+    n, draws = _random_size("kronecker", scale, edge_factor)
+    rng = np.random.default_rng(seed)
+    label = rng.permutation(n).astype(np.int32)
+    u, v = np.empty(draws, np.int32), np.empty(draws, np.int32)
+    for start in range(0, draws, _CHUNK):
+        part = slice(start, min(start + _CHUNK, draws))
+        i, j = _kronecker_edges(rng, scale, part.stop - start)
+        u[part], v[part] = label[i], label[j]
+    return u, v
+
+
 def _kronecker_edges(rng: np.random.Generator, scale: int, count: int) -> tuple[Array, Array]:
     """Draw edges: one 32-bit number a bit of both endpoints tells the quadrant."""
     i, j = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    limits = [np.uint32(round(chance * 2**32)) for chance in (_A, _A + _B, _A + _B + _C)]
+    limits = [np.uint32(round(chance * 2**32)) for chance in np.cumsum(CHANCES).tolist()]
     for first in range(0, scale, 8):  # eight bits at a time, in one byte
         width = min(8, scale - first)
         row, col = np.zeros(count, np.uint8), np.zeros(count, np.uint8)

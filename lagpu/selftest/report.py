@@ -15,8 +15,17 @@ from lagpu.errors import InvalidValue
 __all__ = ["show", "write"]
 
 
-def write(report: dict[str, Any], path: Path) -> None:
+def write(report: dict[str, Any], path: Path, what: str = "selftest") -> None:
     """Write a report under a temporary name and rename it.
+
+    Parameters
+    ----------
+    report : dict
+        Ready for JSON.
+    path : Path
+        The file.
+    what : str
+        Who writes, as the message of an error begins.
 
     Raises
     ------
@@ -28,7 +37,7 @@ def write(report: dict[str, Any], path: Path) -> None:
         temporary.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
-        raise InvalidValue(f"selftest: {path}: {error.strerror or error}.") from error
+        raise InvalidValue(f"{what}: {path}: {error.strerror or error}.") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -123,6 +123,10 @@ class CudaDevice:
         """Return the GPU's memory."""
         return int(self._device.mem_info[1])
 
+    def used_bytes(self) -> int:
+        """Return what arrays hold of CuPy's pool."""
+        return int(self.xp.get_default_memory_pool().used_bytes())
+
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
         """Raise OutOfMemory unless `nbytes` are free."""
         check_free(self, nbytes, what, remedy)

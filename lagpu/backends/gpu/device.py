@@ -107,6 +107,9 @@ class Device(Protocol):
     def total_bytes(self) -> int:
         """Return the bytes of memory the device has."""
 
+    def used_bytes(self) -> int:
+        """Return the bytes that arrays hold now; what a pool keeps in reserve does not count."""
+
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
         """Raise OutOfMemory unless `nbytes` are free; call it before allocating.
 

@@ -100,6 +100,11 @@ class Objects:
         return v.nvals
 
     @settled
+    def vector_wait(self, v: VectorStore) -> None:
+        """See `Backend`: work of a device ends in the order in which it began."""
+        self.device.synchronize()
+
+    @settled
     def vector_get(self, v: VectorStore, i: int) -> Any:
         """See `Backend`."""
         words, values, number = v.readable()

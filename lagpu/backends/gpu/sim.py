@@ -138,6 +138,10 @@ class SimDevice:
         """Return the host memory."""
         return _memory("MemTotal")
 
+    def used_bytes(self) -> int:
+        """Return the resident memory of the process, of which the arrays are a part."""
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
         """Raise OutOfMemory unless `nbytes` are free."""
         check_free(self, nbytes, what, remedy)
