@@ -2,7 +2,7 @@
 
 Objects, operators and user-defined functions are python-graphblas'. The calls go straight to the
 C library it carries, because its own checks and dispatch, which lagpu's front end has already
-made, take four times as long as a BFS level on a road network (docs/design/cpu.md).
+made, take three times as long as a BFS level on a road network (docs/design/cpu.md).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -16,7 +17,7 @@ __all__ = ["CudaDevice"]
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
 _NULL = np.uint64(0)
-_STATIC = 2048  # shared memory left for the static arrays of a kernel that asks for the most
+_STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
 
 
 class CudaDevice:
@@ -42,6 +43,8 @@ class CudaDevice:
         self._resident = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
         #: What a launch may ask for, beside a kernel's static arrays.
         self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
+        # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
+        self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[tuple[Kernel, bool], Any] = {}
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
@@ -159,7 +162,7 @@ class CudaDevice:
     def _compile(self, kernel: Kernel, cooperative: bool) -> Any:
         # RawModule fixes at compile time whether its kernels are launched cooperatively.
         module = self.xp.RawModule(
-            code=kernel.source, options=kernel.flags, enable_cooperative_groups=cooperative
+            code=kernel.source, options=(*kernel.flags, *self._flags), enable_cooperative_groups=cooperative
         )
         try:
             # The function under the RawKernel: launching it is a microsecond quicker.

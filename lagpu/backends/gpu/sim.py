@@ -140,7 +140,9 @@ class SimDevice:
 
     def used_bytes(self) -> int:
         """Return the resident memory of the process, of which the arrays are a part."""
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
 
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
         """Raise OutOfMemory unless `nbytes` are free."""

@@ -15,9 +15,10 @@ from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 
 __all__ = ["Assignment", "Traversal", "run"]
 
-# Beamer, Asanovic and Patterson 2012, section 5.1, take 14 and 24; at 30 the slowest of 32 roots of
-# kron20e16 took 0.19 ms instead of 0.24, at the same median (H200, 2026-11-21).
-ALPHA, BETA = np.float32(30), np.float32(24)
+# When to pull and when to push again, as Beamer, Asanovic and Patterson 2012, section 5.1, have it.
+# They take 14 and 24; alpha 30 brought the slowest of 32 roots of kron20e16 from 0.23 to 0.19 ms at
+# the same median, but delaunay20 from 2.3 to 3.1 ms (H200, 2026-11-21): long searches keep 14.
+ALPHA, LONG_ALPHA, BETA = np.float32(30), np.float32(14), np.float32(24)
 SMALL, CHUNK = 32, 256  # as in traverse.cu
 COUNTERS = 3 * 5 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
@@ -110,6 +111,7 @@ class Workspace:
         self.kernels: dict[Any, Kernel] = {}
         short = successors.nvals <= SHORT_DEGREE * n
         self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
+        self.alpha = LONG_ALPHA if short else ALPHA
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
 
@@ -191,7 +193,7 @@ def run(t: Traversal, times: int | None) -> None:
         hint, space.empty, v_words, sources, source_values, f.number,
         np.int64(source), np.uint64(num_sources), f_values, *values, *words, blank, f_words,
         np.uint32(t.before), np.uint32(FOREVER if times is None else times), space.solo,
-        ALPHA, BETA, *space.words, *space.lists, *space.chunks,
+        space.alpha, BETA, *space.words, *space.lists, *space.chunks,
         space.counters, space.barrier, space.result,
         block=block, cooperative=True, shared=space.shared,
     )  # fmt: skip

@@ -52,12 +52,14 @@
 #define LG_X2_T i32
 #endif
 
-const u32 kSmall = 32;   // a vertex of higher degree is expanded in chunks
-const u32 kChunk = 256;  // edges a chunk, a warp takes one
-const u32 kCalm = 2;     // turns with a small frontier before one block goes on alone
-const u32 kLook = 8;     // predecessors that a lane looks at alone
-const u32 kBatch = 4;    // of them at once
-const u32 kLine = 16;    // u64 a cache line: counters do not share one
+const u32 kSmall = 32;     // a vertex of higher degree is expanded in chunks
+const u32 kChunk = 256;    // edges a chunk, a warp takes one
+const u32 kCalm = 2;       // turns with a small frontier before one block goes on alone
+const u32 kLook = 8;       // predecessors that a lane looks at alone
+const u32 kMany = 2048;    // predecessors from which the whole block looks
+const u32 kDeferred = 32;  // such vertices a block keeps for later
+const u32 kBatch = 4;      // of them at once
+const u32 kLine = 16;      // u64 a cache line: counters do not share one
 
 // Counters of a turn; three turns rotate: read, filled, cleared.
 // kLevel is the depth that a block searching alone has reached.
@@ -327,9 +329,48 @@ LG_DEVICE Ahead ahead(const Search& s, i64 w, u32 seen) {
   return a;
 }
 
+// Vertices whose many predecessors one warp would take long to look at: the whole block does.
+struct Deferred {
+  i64 begin[kDeferred], end[kDeferred];
+  i32 vertex[kDeferred];
+  u32 count;
+  LG_Z value;
+  u32 taken;  // whether `value` has been given
+};
+
+// Look at the deferred vertices, each by all warps of the block; ends with a barrier.
+LG_DEVICE void look_as_block(const Search& s, Deferred* later, u32 depth, Tally* tally) {
+  block_sync();
+  const u32 count = later->count < kDeferred ? later->count : kDeferred;
+  for (u32 k = 0; k < count; ++k) {
+    const i32 j = later->vertex[k];
+    if (block_thread() == 0) later->taken = 0;
+    block_sync();
+    bool found = false;
+    for (i64 p = later->begin[k]; p < later->end[k]; p += block_threads()) {
+      const i64 at = p + block_thread();
+      const i32 i = at < later->end[k] ? i32(load_ro(&s.in_idx[at])) : -1;
+      if (i >= 0 && has_entry(s.frontier(), i)) {
+        found = true;
+        if (!atomic_exch(&later->taken, 1u)) later->value = product(s, s.in_values, at, i, j);
+      }
+      if (block_any(found)) break;
+    }
+    block_sync();
+    if (block_thread() == 0 && later->taken) {
+      discover(s, j, depth + s.shift, cast<LG_F>(later->value));
+      s.next()[j / 32] |= 1u << (j % 32);  // the block's own word, written before the barrier
+      s.visited[j / 32] |= 1u << (j % 32);
+      ++tally->found;
+    }
+    block_sync();
+  }
+  if (count && block_thread() == 0) later->count = 0;  // all have read it: there were barriers
+}
+
 // Pull into every vertex that is not visited: 32 vertices a warp, first the hint, then some
 // predecessors by each lane, the rest by the whole warp.
-LG_DEVICE void pull(const Search& s, u32 depth, Tally* tally) {
+LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
   const i64 nwords = (s.n + 31) / 32;
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
   Ahead next = ahead(s, global_warp(), visited_word(s, global_warp(), nwords));
@@ -358,6 +399,18 @@ LG_DEVICE void pull(const Search& s, u32 depth, Tally* tally) {
     }
     for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && p < end); rest; rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;
+      if (!LG_SUM && warp_shfl(end, from) - warp_shfl(p, from) > kMany) {
+        u32 at = 0;
+        if (lane_id() == from) {
+          at = atomic_add(&later->count, 1u);
+          if (at < kDeferred) {
+            later->begin[at] = p;
+            later->end[at] = end;
+            later->vertex[at] = j;
+          }
+        }
+        if (warp_shfl(at, from) < kDeferred) continue;
+      }
       bool its_hit = warp_shfl(hit, from);
       LG_Z its_sum = warp_shfl(sum, from);
       look_together(s, warp_shfl(p, from), warp_shfl(end, from), warp_shfl(j, from), &its_hit,
@@ -584,7 +637,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            false,
            false};
   LG_SHARED(u64, block_tally, 2);
-  if (block_thread() == 0) block_tally[0] = block_tally[1] = 0;
+  LG_SHARED(Deferred, deferred, 1);
+  Deferred& later = deferred[0];
+  if (block_thread() == 0) block_tally[0] = block_tally[1] = later.count = 0;
   const i64 nwords = (n + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
@@ -662,7 +717,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       push(s, turn, depth, num_small, num_chunks, &tally);
       ++pushes;
     } else {
-      pull(s, depth, &tally);
+      pull(s, depth, &later, &tally);
+      if (!LG_SUM) look_as_block(s, &later, depth, &tally);
       s.words_turned = !s.words_turned;
       ++pulls;
     }
