@@ -26,6 +26,14 @@ class Output(StrEnum):
     PATHS = "paths"
 
 
+class Mode(StrEnum):
+    """How loops run."""
+
+    FUSED = "fused"
+    EAGER = "eager"
+    BOTH = "both"
+
+
 _GRAPH_HELP = (
     "A file (Matrix Market, edge list, .npz; also .gz), or kron:16, urand:16, road:512, "
     "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9."
@@ -166,3 +174,90 @@ def backends(as_json: AsJson = False) -> None:
     from lagpu.cli.describe import list_backends
 
     list_backends(as_json=as_json)
+
+
+@app.command()
+def bench(
+    graphs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[GRAPH]...",
+            help="kron20e16 kron22e16 kron24e16 urand22e16 mycielskian17 road2048 delaunay20, "
+            "or others of these kinds, kron:16, or files; by default all of the former.",
+        ),
+    ] = None,
+    backend: Annotated[
+        list[str] | None,
+        typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim; repeatable."),
+    ] = None,
+    roots: Annotated[
+        int | None,
+        typer.Option(help="Searches; by default 32, 8 on road and delaunay.", show_default=False),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(
+            help="Loops as one kernel, statement by statement, or both; "
+            "by default fused where the backend can.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        list[Output] | None, typer.Option(help="What to search for; repeatable.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
+    ] = None,
+    seed: Seed = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
+    ] = None,
+    peers: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="all that are installed, or names out of scipy, networkx, python-graphblas, "
+            "igraph, networkit; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Measure searches from many roots; results are proved and compared."""
+    from lagpu.bench.suite import Plan
+    from lagpu.cli.measure import measure
+
+    plan = Plan(
+        graphs=graphs or (),
+        backends=tuple(dict.fromkeys(backend or ["auto"])),
+        roots=roots,
+        mode=None if mode is None else mode.value,
+        outputs=tuple(dict.fromkeys(one.value for one in output or [Output.LEVELS])),
+        kernel=kernel,
+        policy=policy,
+        seed=seed,
+        peers=peers or (),
+    )
+    measure(plan, json_file)
+
+
+@app.command()
+def graph500(
+    scale: Annotated[int, typer.Option(help="2**SCALE vertices.")],
+    edge_factor: Annotated[int, typer.Option(help="Tuples a vertex.")] = 16,
+    backend: Backend = "auto",
+    roots: Annotated[int, typer.Option(help="Searches.")] = 64,
+    seed: Seed = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
+    ] = None,
+) -> None:
+    """Run the Graph500 benchmark: construction, and searches proved by its five rules."""
+    from lagpu.cli.measure import measure_graph500
+
+    measure_graph500(
+        scale, edge_factor, backend=backend, roots=roots, seed=seed, json_file=json_file
+    )

@@ -28,7 +28,9 @@ _BYTES_PER_EDGE = 48  # keys of both directions, and what sorting them takes
 _LOW = 0xFFFFFFFF
 
 
-def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: str | Backend) -> Matrix:
+def kronecker(
+    scale: int, edge_factor: int = 16, *, seed: int = 1, backend: str | Backend
+) -> Matrix:
     """Return a Graph500 Kronecker graph made on the backend's device.
 
     Parameters

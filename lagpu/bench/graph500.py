@@ -1,0 +1,221 @@
+"""The Graph500 benchmark, kernels 1 and 2, by the rules of its specification 2.0.
+
+Tuples are generated untimed, self-loops and duplicates included. Kernel 1 gets the tuples and is
+timed from there until everything is made that searches reuse, for which it makes one search. Then,
+after a warm-up, each root is searched once, one at a time, timed on the wall until the parents are
+in memory, and its tree is proved on the tuples themselves, untimed. The last one is proved by
+`lagpu.check.check_parents` too.
+
+Not a submission: vertices are numbered in 32 bits, where a submission needs 48.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lagpu import algorithms, backends, check, csc
+from lagpu.backends.base import Backend
+from lagpu.bench.report import envelope
+from lagpu.bench.tuples import validate
+from lagpu.errors import InvalidValue
+from lagpu.generators import device as on_device
+from lagpu.generators import path
+from lagpu.generators.random import kronecker_tuples
+from lagpu.generators.sizes import LARGEST_SCALE, count
+from lagpu.matrix import Matrix
+
+__all__ = ["lines", "run", "statistics_of"]
+
+Array = Any  # numpy.ndarray or cupy.ndarray
+
+_QUARTILES = ("min", "firstquartile", "median", "thirdquartile", "max")
+
+
+def run(
+    scale: int,
+    edge_factor: int = 16,
+    *,
+    backend: str = "auto",
+    roots: int = 64,
+    seed: int | None = None,
+    tell: Callable[[str], None] = lambda _text: None,
+) -> dict[str, Any]:
+    """Run the benchmark.
+
+    Parameters
+    ----------
+    scale, edge_factor : int
+        ``2**scale`` vertices, ``edge_factor`` tuples a vertex.
+    backend : str
+        Where it runs; on gpu the tuples are made on the device.
+    roots : int
+        Searches, fewer if there are fewer vertices with an edge to another.
+    seed : int, optional
+        Of the tuples and the roots.
+    tell : callable
+        Is told what goes on.
+
+    Returns
+    -------
+    dict
+        ``machine commit date versions fields searches``, ready for JSON; `fields` are the output
+        fields that the rules require, `searches` the root, time, edges and TEPS of each.
+
+    Raises
+    ------
+    CheckFailed
+        If a tree breaks a rule: then there is no result.
+    InvalidValue, OutOfMemory
+        If a number is out of range, or the graph does not fit.
+    """
+    count("graph500", "scale", scale, 1, LARGEST_SCALE)
+    count("graph500", "roots", roots, 1)
+    place = backends.get(backend)
+    xp = place.device.xp if place.name == "gpu" else np  # type: ignore[attr-defined]
+    first_seed = 1 if seed is None else seed
+    tell("generating tuples")
+    begin = time.perf_counter()
+    u, v = _tuples(xp, place, scale, edge_factor, first_seed)
+    _synchronize(place)
+    generation = time.perf_counter() - begin
+    algorithms.bfs_parents(path(64, backend=place), 0)  # kernels compile
+    tell("kernel 1: construction")
+    begin = time.perf_counter()
+    A = _construct(xp, place, u, v)
+    construction = time.perf_counter() - begin
+    keys = _roots(xp, u, v, A.nrows, roots, first_seed)
+    algorithms.bfs_parents(A, keys[0])
+    times: list[float] = []
+    edges: list[int] = []
+    validations: list[float] = []
+    for number, root in enumerate(keys, 1):
+        tell(f"kernel 2: search {number} of {len(keys)}")
+        _synchronize(place)
+        begin = time.perf_counter()
+        parents = algorithms.bfs_parents(A, root)
+        _synchronize(place)
+        times.append(time.perf_counter() - begin)
+        begin = time.perf_counter()
+        indices, values = parents.to_coo()
+        dense = np.full(A.nrows, -1, np.int64)
+        dense[indices] = values
+        edges.append(validate(xp, u, v, root, xp.asarray(dense)))
+        validations.append(time.perf_counter() - begin)
+    tell("proving the last search again, on the graph")
+    col_ptr, row_idx, _ = A.to_csc()
+    check.check_parents((col_ptr, row_idx), keys[-1], (indices, values))
+    fields = {
+        "SCALE": scale,
+        "edgefactor": edge_factor,
+        "NBFS": len(keys),
+        "graph_generation": generation,
+        "num_mpi_processes": 1,
+        "construction_time": construction,
+        **_results(times, edges, validations),
+    }
+    searches = [
+        {"root": root, "time": seconds, "nedge": m, "TEPS": m / seconds}
+        for root, seconds, m in zip(keys, times, edges, strict=True)
+    ]
+    return {**envelope([place], {}), "fields": fields, "searches": searches}
+
+
+def _tuples(
+    xp: Any, place: Backend, scale: int, edge_factor: int, seed: int
+) -> tuple[Array, Array]:
+    if xp is np:
+        return kronecker_tuples(scale, edge_factor, seed=seed)
+    draws = count("graph500", "edge_factor", edge_factor, 1) << scale
+    place.device.require(64 * draws, "graph500")  # type: ignore[attr-defined]
+    return on_device.kronecker_tuples(xp, scale, edge_factor, seed=seed)
+
+
+def _construct(xp: Any, place: Backend, u: Array, v: Array) -> Matrix:
+    """Make the graph from nothing but the tuples, and by one search all that searches reuse."""
+    n = int(max(u.max(), v.max())) + 1
+    if xp is np:
+        A = csc.undirected(u, v, n).matrix(place)
+    else:
+        A = on_device.undirected(u, v, n, backend=place)
+    algorithms.bfs_parents(A, int(u[0]))
+    _synchronize(place)
+    return A
+
+
+def _roots(xp: Any, u: Array, v: Array, n: int, number: int, seed: int) -> list[int]:
+    """Return distinct vertices with an edge to another one."""
+    proper = u != v
+    mark = xp.zeros(n, bool)
+    mark[u[proper]] = True
+    mark[v[proper]] = True
+    found = xp.flatnonzero(mark)
+    candidates = np.asarray(found if xp is np else found.get())
+    if not candidates.size:
+        raise InvalidValue("graph500: there are only self-loops. Use a larger scale.")
+    drawn = np.random.default_rng(seed).choice(
+        candidates, min(number, candidates.size), replace=False
+    )
+    return [int(root) for root in drawn]
+
+
+def _synchronize(place: Backend) -> None:
+    device = getattr(place, "device", None)
+    if device is not None:
+        device.synchronize()
+
+
+def statistics_of(values: Sequence[float]) -> dict[str, float]:
+    """Return least, quartiles, greatest, mean and sample deviation, as the reference code has them.
+
+    A quartile between two values is their mean. The deviation of one value is not a number.
+    """
+    x = sorted(float(value) for value in values)
+    n = len(x)
+    places = (
+        (0, 0),
+        ((n - 1) // 4, n // 4),
+        ((n - 1) // 2, n // 2),
+        (n - 1 - (n - 1) // 4, n - 1 - n // 4),
+        (n - 1, n - 1),
+    )
+    found = {name: (x[i] + x[j]) / 2 for name, (i, j) in zip(_QUARTILES, places, strict=True)}
+    mean = sum(x) / n
+    squares = sum((value - mean) ** 2 for value in x)
+    return found | {"mean": mean, "stddev": math.sqrt(squares / (n - 1)) if n > 1 else math.nan}
+
+
+def _results(
+    times: Sequence[float], edges: Sequence[int], validations: Sequence[float]
+) -> dict[str, float]:
+    """Return the required statistics by their names in the reference's output."""
+    found = {f"bfs  {name}_time": x for name, x in statistics_of(times).items()}
+    found |= {f"{name}_nedge": x for name, x in statistics_of(edges).items()}
+    # Rates are inverted times an edge, so the least rate is the greatest of these.
+    inverse = statistics_of([t / m for t, m in zip(times, edges, strict=True)])
+    for name, other in zip(_QUARTILES, reversed(_QUARTILES), strict=True):
+        found[f"bfs  {name}_TEPS"] = 1 / inverse[other]
+    mean, n = inverse["mean"], len(times)
+    found["bfs  harmonic_mean_TEPS"] = 1 / mean
+    # Norris 1940, The standard errors of the geometric and harmonic means
+    found["bfs  harmonic_stddev_TEPS"] = (
+        inverse["stddev"] / (mean**2 * math.sqrt(n - 1)) if n > 1 else math.nan
+    )
+    return found | {f"bfs  {name}_validate": x for name, x in statistics_of(validations).items()}
+
+
+def lines(fields: dict[str, float]) -> list[str]:
+    """Return the output in the reference's format: a name, a colon, and the value in column 33."""
+    found = []
+    for name, value in fields.items():
+        digits = "%.11g" if name.endswith("_nedge") else "%g"
+        text = str(value) if isinstance(value, int) else digits % value
+        label = f"{name}:"
+        if name == "bfs  harmonic_mean_TEPS":
+            label = f"{label:<29}!"
+        found.append(f"{label:<32}{text}")
+    return found

@@ -1,0 +1,141 @@
+"""The graphs of a benchmark: named ones, generated ones and files, and what is known of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lagpu import generators, io
+from lagpu.backends.base import Backend
+from lagpu.cli.graphs import Facts
+from lagpu.csc import column_blocks
+from lagpu.errors import InvalidValue
+from lagpu.generators import device
+from lagpu.matrix import Matrix
+
+__all__ = ["SUITE", "HostGraph", "load", "spec_of"]
+
+Array = np.ndarray[Any, Any]
+
+#: The graphs of DESIGN's table; any scale may stand in a name.
+SUITE = (
+    "kron20e16",
+    "kron22e16",
+    "kron24e16",
+    "urand22e16",
+    "mycielskian17",
+    "road2048",
+    "delaunay20",
+)
+_NAMED = re.compile(r"(kron|urand)([0-9]+)e([0-9]+)|(mycielskian|road|delaunay)([0-9]+)")
+_ON_DEVICE = {"kron": device.kronecker, "urand": device.uniform}
+
+
+def spec_of(name: str) -> str | None:
+    """Return the generator's text of a graph, ``kron:20:16`` for ``kron20e16``; None for a file.
+
+    Raises
+    ------
+    InvalidValue
+        If there is neither such a graph nor such a file; the message lists the names.
+    """
+    if generators.is_spec(name):
+        return name
+    found = _NAMED.fullmatch(name)
+    if found is not None:
+        return ":".join(part for part in found.groups() if part)
+    if Path(name).is_file():
+        return None
+    raise InvalidValue(
+        f"bench: there is no graph or file {name!r}. Use one of {', '.join(SUITE)}, "
+        "a generated graph such as kron:16, or a file."
+    )
+
+
+def load(name: str, place: Backend, seed: int | None = None) -> Matrix:
+    """Return a graph on a backend.
+
+    On a GPU, Kronecker and uniform graphs are made on the device: by the same rules, from another
+    random stream than on the host.
+    """
+    spec = spec_of(name)
+    if spec is None:
+        return io.read(name, backend=place)
+    kind, _, numbers = spec.partition(":")
+    if place.name == "gpu" and kind in _ON_DEVICE and re.fullmatch("[0-9]+(:[0-9]+)?", numbers):
+        given = [int(number) for number in numbers.split(":")]
+        return _ON_DEVICE[kind](*given, seed=1 if seed is None else seed, backend=place)
+    return generators.from_spec(spec, seed=seed, backend=place)
+
+
+@dataclass(frozen=True, eq=False)
+class HostGraph:
+    """A graph's columns on the host, where roots are drawn and results are proved.
+
+    Attributes
+    ----------
+    col_ptr, row_idx : ndarray of int
+        The columns.
+    facts : Facts
+        Sizes and degrees.
+    """
+
+    col_ptr: Array
+    row_idx: Array
+    facts: Facts
+
+    @classmethod
+    def of(cls, A: Matrix) -> HostGraph:
+        """Return the columns of a square matrix with at least one vertex.
+
+        Raises
+        ------
+        InvalidValue
+            If it is not square, or empty.
+        """
+        if A.nrows != A.ncols or A.nrows == 0:
+            raise InvalidValue(f"bench: the graph is {A.nrows} x {A.ncols}. Give a square matrix.")
+        col_ptr, row_idx, _ = A.to_csc()
+        if A.nrows < 2**31:
+            row_idx = row_idx.astype(np.int32)
+        n, symmetric = A.nrows, A.is_symmetric
+        in_degree = np.diff(col_ptr)
+        out_degree = in_degree if symmetric else np.bincount(row_idx, minlength=n)
+        has_loop = np.zeros(n, bool)
+        for first, last in column_blocks(col_ptr):
+            cols = np.repeat(np.arange(first, last), in_degree[first:last])
+            rows = row_idx[col_ptr[first] : col_ptr[last]]
+            has_loop[rows[rows == cols]] = True
+        facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
+        return cls(col_ptr, row_idx, facts)
+
+    @property
+    def columns(self) -> tuple[Array, Array]:
+        """The pair that checkers take."""
+        return self.col_ptr, self.row_idx
+
+    def roots(self, count: int, seed: int) -> list[int]:
+        """Return distinct vertices with an edge to another one, drawn at random.
+
+        Raises
+        ------
+        InvalidValue
+            If there is none.
+        """
+        candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
+        if not candidates.size:
+            raise InvalidValue("bench: no vertex has an edge to another. Give another graph.")
+        drawn = np.random.default_rng(seed).choice(
+            candidates, min(count, candidates.size), replace=False
+        )
+        return [int(root) for root in drawn]
+
+    def edges_from(self, reached: Array) -> int:
+        """Return the edges of what a search has reached, a list of vertices, each edge once."""
+        mark = np.zeros(self.facts.vertices, bool)
+        mark[reached] = True
+        return self.facts.edges_from(mark)

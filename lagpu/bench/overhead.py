@@ -1,0 +1,240 @@
+"""What the cpu backend costs: `bfs_levels` beside the same search on python-graphblas objects.
+
+Three programs search the same matrix from the same vertex, one after another, again and again:
+lagpu's algorithm, the same loop written with python-graphblas, and the calls of the C library
+alone, which is what neither can be faster than. Their levels are compared on every repetition.
+The ratio is that of lagpu to python-graphblas, taken of each pair of neighbours in time, so that
+other load on the machine meets both.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import graphblas as gb
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from suitesparse_graphblas import ffi, lib
+
+from lagpu.algorithms import bfs_levels
+from lagpu.bench import record, report
+from lagpu.cli.graphs import load
+from lagpu.errors import CheckFailed, FileMissing, InvalidValue, LagpuError
+from lagpu.matrix import Matrix
+
+__all__ = ["app", "measure", "show"]
+
+DEFAULT_GRAPHS = ("kron:16", "road:340")  # the second is as large as luxembourg_osm
+SEED = 7
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+# ------------------------------------------------------------------------- the three programs
+
+
+def lagpu_levels(A: Matrix, source: int) -> Any:
+    """Search by lagpu; return the levels as a python-graphblas vector."""
+    return bfs_levels(A, source).data.gb
+
+
+def direct_levels(A: Any, source: int) -> Any:
+    """Search by the same loop on python-graphblas objects."""
+    any_pair = gb.semiring.any_pair
+    levels = gb.Vector("INT32", A.nrows)
+    frontier = gb.Vector("BOOL", A.nrows)
+    frontier[source] = True
+    depth = 0
+    while frontier.nvals:
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << any_pair(frontier @ A)
+        depth += 1
+    return levels
+
+
+def c_levels(A: Any, source: int) -> Any:
+    """Search by the calls of the C library that the other two end in."""
+    levels = gb.Vector("INT32", A.nrows)
+    frontier = gb.Vector("BOOL", A.nrows)
+    frontier[source] = True
+    x, q, a = levels.gb_obj[0], frontier.gb_obj[0], A.gb_obj[0]
+    any_pair = gb.semiring.any_pair["BOOL"].gb_obj
+    size, null, every = A.nrows, ffi.NULL, lib.GrB_ALL
+    count = ffi.new("GrB_Index*", 1)
+    depth = 0
+    while count[0]:
+        lib.GrB_Vector_assign_INT32(x, q, null, depth, every, size, lib.GrB_DESC_S)
+        lib.GrB_vxm(q, x, null, any_pair, q, a, lib.GrB_DESC_RSC)
+        lib.GrB_Vector_nvals(count, q)
+        depth += 1
+    return levels
+
+
+# -------------------------------------------------------------------------------- measuring
+
+
+def measure(graph: str, *, roots: int = 8, repeats: int = 9) -> dict[str, Any]:
+    """Measure one graph.
+
+    Parameters
+    ----------
+    graph : str
+        A file, or a text such as ``kron:16``.
+    roots : int
+        Number of vertices to search from: drawn among those with an edge, the same ones each time.
+    repeats : int
+        Number of times that the three programs run from each root, after one that is not counted.
+
+    Returns
+    -------
+    dict
+        ``graph vertices entries depth lagpu_ms direct_ms c_ms ratio ratio_low ratio_high roots``:
+        medians over all repetitions, the quartiles of the ratio, and the same for each root.
+
+    Raises
+    ------
+    CheckFailed
+        If two programs do not agree.
+    InvalidValue
+        If the graph has no edge, or a number is not positive.
+    """
+    if roots < 1 or repeats < 1:
+        raise InvalidValue(f"bench: {roots} roots, {repeats} repeats. Give at least 1 of each.")
+    A = load(graph, "cpu")
+    rows = [_from_root(A, int(root), repeats) for root in _roots(A, roots)]
+    lagpu_ms, direct_ms, c_ms = (np.concatenate([r.pop(key) for r in rows]) for key in _TIMES)
+    ratio = lagpu_ms / direct_ms
+    return {
+        "graph": Path(graph).name,
+        "vertices": A.nrows,
+        "entries": A.nvals,
+        "depth": int(np.median([row["depth"] for row in rows])),
+        "lagpu_ms": _rounded(np.median(lagpu_ms)),
+        "direct_ms": _rounded(np.median(direct_ms)),
+        "c_ms": _rounded(np.median(c_ms)),
+        "ratio": _rounded(np.median(ratio)),
+        "ratio_low": _rounded(np.quantile(ratio, 0.25)),
+        "ratio_high": _rounded(np.quantile(ratio, 0.75)),
+        "repeats": repeats,
+        "roots": rows,
+    }
+
+
+_TIMES = ("lagpu_times", "direct_times", "c_times")
+
+
+def _roots(A: Matrix, count: int) -> Any:
+    """Return vertices with an edge to another one, drawn by a fixed seed."""
+    col_ptr, row_idx, _ = A.to_csc()
+    columns = np.repeat(np.arange(A.ncols), np.diff(col_ptr))
+    with_edge = np.unique(row_idx[row_idx != columns])
+    if not len(with_edge):
+        raise InvalidValue("bench: the graph has no edge. Take one that has.")
+    return np.random.default_rng(SEED).choice(with_edge, min(count, len(with_edge)), replace=False)
+
+
+def _from_root(A: Matrix, root: int, repeats: int) -> dict[str, Any]:
+    """Run the three programs in turn, each time compared, the first time not counted."""
+    stored = A.data.gb
+    programs: tuple[tuple[Callable[..., Any], Any], ...] = (
+        (lagpu_levels, A),
+        (direct_levels, stored),
+        (c_levels, stored),
+    )
+    times = np.empty((repeats + 1, len(programs)))
+    for repeat in range(repeats + 1):
+        found = []
+        for k in range(len(programs)):
+            turn = (k + repeat) % len(programs)  # nobody always runs first
+            levels, times[repeat, turn] = _timed(*programs[turn], root)
+            found.append(levels)
+        if not all(found[0].isequal(other, check_dtype=True) for other in found[1:]):
+            raise CheckFailed(f"bench: the programs do not agree on the levels from {root}.")
+    timed = times[1:]
+    lagpu_ms, direct_ms, c_ms = (float(x) for x in np.median(timed, axis=0))
+    return {
+        "root": root,
+        "depth": int(found[0].reduce("max").new().value),
+        "lagpu_ms": _rounded(lagpu_ms),
+        "direct_ms": _rounded(direct_ms),
+        "c_ms": _rounded(c_ms),
+        "ratio": _rounded(np.median(timed[:, 0] / timed[:, 1])),
+        **dict(zip(_TIMES, timed.T, strict=True)),
+    }
+
+
+def _timed(program: Callable[..., Any], graph: Any, root: int) -> tuple[Any, float]:
+    """Return the levels, finished, and the milliseconds they took."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        levels = program(graph, root)
+        levels.wait()
+        ms = (time.perf_counter() - start) * 1e3
+    finally:
+        gc.enable()
+    return levels, ms
+
+
+def _rounded(number: Any) -> float:
+    return round(float(number), 4)
+
+
+# ----------------------------------------------------------------------------------- running
+
+
+def show(found: dict[str, Any], out: Console) -> None:
+    """Print a record as a table, a line for each graph."""
+    table = Table("graph", title="bfs_levels on cpu, median ms")
+    for head in ("depth", "lagpu", "python-graphblas", "C calls", "ratio", "its quartiles"):
+        table.add_column(head, justify="right")
+    for row in found["rows"]:
+        table.add_row(
+            row["graph"],
+            f"{row['depth']:,}",
+            *(f"{row[f'{who}_ms']:.2f}" for who in ("lagpu", "direct", "c")),
+            f"{row['ratio']:.3f}",
+            f"{row['ratio_low']:.3f} .. {row['ratio_high']:.3f}",
+        )
+    out.print(table)
+    out.print("ratio: lagpu to python-graphblas, of each pair run side by side")
+
+
+@app.command()
+def run(
+    graphs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[GRAPH]...", help="Files, or such as kron:16.", show_default=False),
+    ] = None,
+    roots: Annotated[int, typer.Option(help="Vertices to search from.", min=1)] = 8,
+    repeats: Annotated[int, typer.Option(help="Repetitions from each.", min=1)] = 9,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the record here.", show_default=False)
+    ] = None,
+) -> None:
+    """Measure what the cpu backend costs beside python-graphblas."""
+    try:
+        if json_file is not None and not json_file.parent.is_dir():  # told before the work
+            raise FileMissing(f"bench: there is no folder {json_file.parent}. Make it first.")
+        found = {"benchmark": "cpu-overhead"} | report.envelope([], {})
+        found["threads"] = int(gb.ss.config["nthreads"])
+        found["rows"] = [
+            measure(graph, roots=roots, repeats=repeats) for graph in graphs or DEFAULT_GRAPHS
+        ]
+        if json_file is not None:
+            record.write(found, json_file)
+    except LagpuError as error:
+        typer.echo(f"lagpu.bench: {error}", err=True)
+        raise typer.Exit(1 if isinstance(error, CheckFailed) else 2) from error
+    show(found, Console())
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,202 @@
+"""Other libraries' breadth-first search, on the same graphs and roots.
+
+Each is given its own best form of the graph, untimed, and what it returns is turned into levels,
+untimed too, to be compared.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from lagpu.bench.graphs import HostGraph
+from lagpu.errors import BackendUnavailable, InvalidValue
+
+__all__ = ["PEERS", "Peer", "chosen", "versions"]
+
+Array = np.ndarray[Any, Any]
+Found = tuple[Array, Array]  # vertices and their levels
+
+
+class Search(NamedTuple):
+    """How a library searches one graph, and how to read what it returns."""
+
+    run: Callable[[int], Any]
+    levels: Callable[[int, Any], Found]
+
+
+class Peer(NamedTuple):
+    """A library.
+
+    Attributes
+    ----------
+    module, package : str
+        What is imported, and what is installed.
+    output : str
+        What its search returns, levels or parents.
+    prepare : callable
+        Makes a `Search` of a graph.
+    most : float
+        Entries of the largest graph it is asked to search.
+    """
+
+    module: str
+    package: str
+    output: str
+    prepare: Callable[[HostGraph], Search]
+    most: float = float("inf")
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """Return the peers asked for; ``all`` means those that are installed.
+
+    Raises
+    ------
+    InvalidValue
+        For an unknown name; the message lists the valid ones.
+    BackendUnavailable
+        If one that was named is not installed.
+    """
+    found: list[str] = []
+    for name in (part for text in names for part in text.split(",")):
+        if name == "all":
+            found += [peer for peer in PEERS if _installed(peer)]
+        elif name not in PEERS:
+            raise InvalidValue(
+                f"--peers: there is no {name!r}. Use all or some of {', '.join(PEERS)}."
+            )
+        elif not _installed(name):
+            package = PEERS[name].package
+            raise BackendUnavailable(f"--peers: {name} is missing. Install {package}.")
+        else:
+            found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def versions(names: Sequence[str]) -> dict[str, str | None]:
+    """Return the versions of some peers."""
+    return {name: metadata.version(PEERS[name].package) for name in names}
+
+
+def _installed(name: str) -> bool:
+    return importlib.util.find_spec(PEERS[name].module) is not None
+
+
+def _rows(graph: HostGraph) -> Found:
+    """Return (row_ptr, col_idx); those of a symmetric graph are its columns."""
+    if graph.facts.symmetric:
+        return graph.columns
+    n = graph.facts.vertices
+    data = np.ones(len(graph.row_idx), np.int8)
+    rows = sp.csc_array((data, graph.row_idx, graph.col_ptr), shape=(n, n)).tocsr()
+    return rows.indptr, rows.indices
+
+
+def _pairs(graph: HostGraph) -> Found:
+    """Return (sources, targets); of a symmetric graph each edge once."""
+    row_ptr, cols = _rows(graph)
+    rows = np.repeat(np.arange(graph.facts.vertices, dtype=cols.dtype), np.diff(row_ptr))
+    if not graph.facts.symmetric:
+        return rows, cols
+    once = rows <= cols
+    return rows[once], cols[once]
+
+
+def _scipy(graph: HostGraph) -> Search:
+    from scipy.sparse.csgraph import breadth_first_order
+
+    row_ptr, cols = _rows(graph)
+    n = graph.facts.vertices
+    # The type it works in, so that it does not convert in each call.
+    wide = sp.csr_array((np.ones(len(cols)), cols, row_ptr), shape=(n, n))
+
+    def levels(_root: int, found: Found) -> Found:
+        order, parents = found
+        depth = (parents >= 0).astype(np.int64)
+        jump = np.where(parents >= 0, parents, np.arange(n))
+        while not np.array_equal(further := jump[jump], jump):
+            depth += depth[jump]
+            jump = further
+        return order, depth[order]
+
+    return Search(lambda root: breadth_first_order(wide, root), levels)
+
+
+def _networkx(graph: HostGraph) -> Search:
+    import networkx as nx
+
+    G: Any = nx.Graph() if graph.facts.symmetric else nx.DiGraph()
+    G.add_nodes_from(range(graph.facts.vertices))
+    G.add_edges_from(zip(*(ends.tolist() for ends in _pairs(graph)), strict=True))
+
+    def levels(_root: int, found: dict[int, int]) -> Found:
+        return np.array(list(found)), np.array(list(found.values()))
+
+    return Search(lambda root: nx.single_source_shortest_path_length(G, root), levels)
+
+
+def _graphblas(graph: HostGraph) -> Search:
+    from graphblas import Matrix, Vector, semiring
+
+    row_ptr, cols = _rows(graph)
+    n = graph.facts.vertices
+    A = Matrix.from_csr(row_ptr, cols, True, ncols=n)
+
+    def search(root: int) -> Any:
+        levels, frontier = Vector(int, n), Vector(bool, n)
+        frontier[root] = True
+        depth = 0
+        while frontier.nvals:
+            levels(frontier.S) << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+            depth += 1
+        return levels
+
+    return Search(search, lambda _root, levels: levels.to_coo())
+
+
+def _igraph(graph: HostGraph) -> Search:
+    import igraph
+
+    ends = np.column_stack(_pairs(graph))
+    G = igraph.Graph(n=graph.facts.vertices, edges=ends, directed=not graph.facts.symmetric)
+
+    def levels(_root: int, found: Any) -> Found:
+        vertices, starts, _ = found
+        return np.array(vertices), np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+    return Search(lambda root: G.bfs(root, mode="out"), levels)
+
+
+def _networkit(graph: HostGraph) -> Search:
+    import networkit as nk
+
+    ends = tuple(part.astype(np.uint64) for part in _pairs(graph))
+    n = graph.facts.vertices
+    G = nk.GraphFromCoo((np.ones(len(ends[0])), ends), n, False, not graph.facts.symmetric)
+
+    def search(root: int) -> Any:
+        found = nk.distance.BFS(G, root, storePaths=False)
+        found.run()
+        return found
+
+    def levels(_root: int, found: Any) -> Found:
+        distances = np.asarray(found.getDistances())
+        reached = np.flatnonzero(distances < n)
+        return reached, distances[reached].astype(np.int64)
+
+    return Search(search, levels)
+
+
+PEERS = {
+    "scipy": Peer("scipy", "scipy", "parents", _scipy),
+    "networkx": Peer("networkx", "networkx", "levels", _networkx, most=4e6),
+    "python-graphblas": Peer("graphblas", "python-graphblas", "levels", _graphblas),
+    "igraph": Peer("igraph", "igraph", "levels", _igraph),
+    "networkit": Peer("networkit", "networkit", "levels", _networkit),
+}

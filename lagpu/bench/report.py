@@ -1,0 +1,92 @@
+"""What a benchmark reports: the machine, a row's statistics, the printed table."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from lagpu import about
+from lagpu.backends.base import Backend
+
+__all__ = ["envelope", "harmonic_gteps", "statistics_of", "table"]
+
+
+def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> dict[str, Any]:
+    """Return what stands around the rows: machine, commit, date and versions."""
+    machine: dict[str, str] = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _processor(),
+        "cores": str(os.cpu_count()),
+    }
+    for place in backends:
+        device = getattr(place, "device", None)
+        if device is not None:
+            machine |= device.describe()
+    return {
+        "machine": machine,
+        "commit": about.commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": about.versions() | versions,
+    }
+
+
+def _processor() -> str:
+    """Return the name of the processor as Linux knows it."""
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else []:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def statistics_of(
+    device_ms: Sequence[float], wall_ms: Sequence[float], edges: Sequence[int]
+) -> dict[str, float]:
+    """Return a row's statistics over the roots.
+
+    Parameters
+    ----------
+    device_ms, wall_ms : sequence of float
+        Times of each root; `median_ms`, `max_ms`, the quartiles and `gteps` are of the first.
+    edges : sequence of int
+        Undirected edges that each search has traversed, each once.
+    """
+    q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
+    return {
+        "median_ms": median,
+        "max_ms": max(device_ms),
+        "wall_median_ms": float(np.median(wall_ms)),
+        "q1_ms": q1,
+        "q3_ms": q3,
+        "gteps": harmonic_gteps(device_ms, edges),
+    }
+
+
+def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
+    """Return the harmonic mean of the rates, in 10**9 edges a second."""
+    return len(ms) / sum(t / m for t, m in zip(ms, edges, strict=True)) / 1e6
+
+
+def table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return the rows as a table; ms is the device's time where there is a device."""
+    found = Table("graph", "backend", "mode", "output")
+    for name in ("roots", "median ms", "q1", "q3", "max", "wall ms", "GTEPS", "MB", "checked"):
+        found.add_column(name, justify="right")
+    for row in rows:
+        times = (row[name] for name in ("median_ms", "q1_ms", "q3_ms", "max_ms", "wall_median_ms"))
+        found.add_row(
+            *(row[name] for name in ("graph", "backend", "mode", "output")),
+            str(row["roots"]),
+            *(f"{ms:,.3f}" for ms in times),
+            f"{row['gteps']:.3g}",
+            "-" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}",
+            "[green]yes" if row["checked"] else "[red]NO",
+        )
+    return found

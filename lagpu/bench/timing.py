@@ -1,0 +1,91 @@
+"""Time of one search: on the device and on the wall.
+
+The time on the wall ends when the device has ended. The time on the device, where there is a GPU,
+is that between two events: one before the first and one behind the last operation of the search.
+The search is queued behind a kernel that only waits, so the time that Python takes to launch is not
+in it, as far as the search does not itself wait for the device; an eager loop does, at each level.
+Elsewhere both are the time on the wall.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from lagpu.backends.base import Backend
+
+__all__ = ["REPEATS", "Clock", "Sample"]
+
+Result = TypeVar("Result")
+
+REPEATS = 5  # the median of so many runs is kept
+_ENOUGH_MS = 1000.0  # a slower search is repeated no more
+_WAIT_CYCLES = 2_000_000  # about a millisecond, longer than Python takes to launch a search
+_WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {}
+}"""
+
+
+class Sample(NamedTuple):
+    """Median times of one search, in milliseconds."""
+
+    device_ms: float
+    wall_ms: float
+
+
+class Clock:
+    """Measures searches on one backend.
+
+    Parameters
+    ----------
+    backend : Backend, optional
+        Where they run; None for another library, whose calls have ended when they return.
+    """
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        self._device: Any = getattr(backend, "device", None)
+        xp = getattr(self._device, "xp", np)
+        self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
+
+    def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
+        """Run a search several times; return its times and the last result."""
+        wall, result = self._repeat(self._wall, search)
+        if self._wait is None:
+            return Sample(wall, wall), result
+        device, result = self._repeat(self._queued, search)
+        return Sample(device, wall), result
+
+    def _repeat(
+        self,
+        once: Callable[[Callable[[], Result]], tuple[float, Result]],
+        search: Callable[[], Result],
+    ) -> tuple[float, Result]:
+        times: list[float] = []
+        while len(times) < REPEATS and sum(times) < _ENOUGH_MS:
+            ms, result = once(search)
+            times.append(ms)
+        return statistics.median(times), result
+
+    def _wall(self, search: Callable[[], Result]) -> tuple[float, Result]:
+        self._synchronize()
+        begin = time.perf_counter()
+        result = search()
+        self._synchronize()
+        return (time.perf_counter() - begin) * 1e3, result
+
+    def _queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
+        self._synchronize()
+        assert self._wait is not None
+        self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))
+        with self._device.timer() as timer:
+            result = search()
+        return timer.elapsed_ms, result
+
+    def _synchronize(self) -> None:
+        if self._device is not None:
+            self._device.synchronize()

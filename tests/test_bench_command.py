@@ -1,0 +1,179 @@
+"""`lagpu bench`: its report, its statistics, its refusals; and graphs made on a device."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from lagpu import Matrix, backends
+from lagpu.bench import report, suite
+from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
+from lagpu.cli import main
+from lagpu.errors import InvalidValue, NotSupported
+from lagpu.generators import device
+
+FIELDS = {
+    "graph", "backend", "mode", "output", "roots", "median_ms", "max_ms", "wall_median_ms",
+    "q1_ms", "q3_ms", "gteps", "bytes", "checked", "vertices", "edges",
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*args: object) -> tuple[int, str, str]:
+        code = main([str(arg) for arg in args])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_rows_have_the_promised_fields(run, tmp_path):
+    file = tmp_path / "b.json"
+    args = ("-b", "cpu", "-b", "sim", "--roots", 2, "--mode", "both", "--peers", "scipy,networkx")
+    outputs = ("--output", "levels", "--output", "parents", "--output", "paths")
+    code, out, _ = run("bench", "kron6e4", *args, *outputs, "--json", file)
+    assert code == 0
+    found = json.loads(file.read_text())
+    assert set(found) == {"machine", "commit", "date", "versions", "rows"}
+    assert "networkx" in found["versions"]
+    assert all(set(row) == FIELDS for row in found["rows"])
+    kinds = [(row["backend"], row["mode"]) for row in found["rows"] if row["output"] == "parents"]
+    assert kinds == [("cpu", "eager"), ("sim", "fused"), ("sim", "eager"), ("scipy", "peer")]
+    assert len(found["rows"]) == 11
+    for row in found["rows"]:
+        assert row["checked"] is True
+        assert row["vertices"] == 64
+        assert 0 < row["q1_ms"] <= row["median_ms"] <= row["q3_ms"] <= row["max_ms"]
+        assert row["gteps"] > 0
+    assert out.count("kron6e4") == 11
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_statistics_are_those_by_hand():
+    found = report.statistics_of([1.0, 2.0, 3.0, 4.0], [9.0, 5.0, 7.0, 5.0], [10**6] * 4)
+    assert (found["q1_ms"], found["median_ms"], found["q3_ms"]) == (1.75, 2.5, 3.25)
+    assert (found["max_ms"], found["wall_median_ms"]) == (4.0, 6.0)
+    # 1, 1/2, 1/3, 1/4 GTEPS: their harmonic mean is 4 / (1 + 2 + 3 + 4)
+    assert found["gteps"] == pytest.approx(0.4)
+
+
+def test_edges_count_once():
+    # a triangle with a self-loop, and a pair
+    rows, cols = [0, 1, 1, 2, 2, 0, 0, 3, 4], [1, 0, 2, 1, 0, 2, 0, 4, 3]
+    host = HostGraph.of(Matrix.from_coo(rows, cols, nrows=6, ncols=6, backend="cpu"))
+    assert host.edges_from(np.array([0, 1, 2])) == 4
+    assert host.edges_from(np.array([3, 4])) == 1
+    assert sorted(host.roots(99, 0)) == [0, 1, 2, 3, 4]
+
+
+def test_a_wrong_answer_is_refused(run, monkeypatch, tmp_path):
+    right = suite._ALGORITHMS["levels"]
+
+    def wrong(A, root):
+        levels = right(A, root)
+        levels[int(levels.to_coo()[0][-1])] = 7
+        return levels
+
+    monkeypatch.setitem(suite._ALGORITHMS, "levels", wrong)
+    file = tmp_path / "b.json"
+    args = ("bench", "path:9", "-b", "cpu", "--roots", 2, "--json", file)
+    code, out, err = run(*args)
+    assert code == 1
+    assert "NO" in out
+    assert err.startswith("lagpu: bench: path:9, cpu (eager), levels: check_levels")
+    assert [row["checked"] for row in json.loads(file.read_text())["rows"]] == [False]
+
+
+def test_backends_that_disagree_are_refused():
+    agreement = suite.Agreement()
+    first = (np.array([0, 2]), np.array([0, 1]))
+    assert agreement.compare(0, "levels", "a", *first) == ""
+    assert agreement.compare(0, "levels", "b", first[0][::-1], first[1][::-1]) == ""
+    assert agreement.compare(0, "levels", "c", first[0], first[1] + 1) == (
+        "levels from vertex 0 differ between a and c"
+    )
+    assert "reached" in agreement.compare(0, "parents", "d", first[0] + 1, first[1])
+
+
+@pytest.mark.parametrize(
+    ("args", "listed"),
+    [
+        (["kron99x"], SUITE),
+        (["path:3", "--peers", "gunrock"], ("scipy", "networkit")),
+        (["path:3", "-b", "tpu"], ("cpu", "sim")),
+        (["path:3", "-b", "sim", "--kernel", "fast"], ("push_edge", "pull_warp")),
+        (["path:3", "-b", "sim", "--policy", "fast"], ("turbobfs",)),
+        (["path:3", "--output", "girth"], ("levels", "parents", "paths")),
+        (["path:3", "--roots", "0"], ("roots",)),
+        (["path:3", "-b", "cpu", "--mode", "fused"], ("--mode eager",)),
+        (["path:3", "-b", "cpu", "--kernel", "push_edge"], ("cpu",)),
+        (["path:1", "-b", "cpu"], ("no vertex",)),
+        (["path:3", "-b", "cpu", "--json", "/nowhere/at/all.json"], ("/nowhere/at",)),
+    ],
+)
+def test_wrong_input_names_what_is_right(run, args, listed):
+    code, out, err = run("bench", *args)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    for name in listed:
+        assert name in err
+
+
+def test_a_chosen_kernel_runs_eagerly(run, tmp_path):
+    file = tmp_path / "b.json"
+    args = ("-b", "sim", "--roots", 1, "--kernel", "push_edge", "--json", file)
+    assert run("bench", "path:5", *args)[0] == 0
+    assert [row["mode"] for row in json.loads(file.read_text())["rows"]] == ["eager"]
+
+
+def test_names_lead_to_generators():
+    assert spec_of("kron20e16") == "kron:20:16"
+    assert spec_of("road2048") == "road:2048"
+    assert spec_of("path:3") == "path:3"
+    assert spec_of(__file__) is None
+    assert load("mycielskian5", backends.get("cpu")).nrows == 23
+
+
+def test_graphs_made_on_a_device():
+    for make in (device.kronecker, device.uniform):
+        A = make(6, 4, seed=3, backend="sim")
+        assert A.isequal(make(6, 4, seed=3, backend="sim"))
+        assert not A.isequal(make(6, 4, seed=4, backend="sim"))
+        assert A.is_symmetric
+        assert A.nrows == 64
+        assert A.diag().nvals == 0
+    with pytest.raises(NotSupported):
+        device.kronecker(6, backend="cpu")
+    with pytest.raises(InvalidValue):
+        device.kronecker(-1, backend="sim")
+
+
+def test_the_tuples_have_graph500s_skew():
+    u, v = device.kronecker_tuples(np, 10, 16, seed=1)
+    assert len(u) == len(v) == 16 << 10
+    assert 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < 1024
+    A = device.undirected(u, v, 1024, backend="sim")
+    degree = np.diff(A.to_csc()[0])
+    assert degree.max() > 10 * degree.mean()
+    pairs = {(min(p), max(p)) for p in zip(u.tolist(), v.tolist(), strict=True) if p[0] != p[1]}
+    assert A.nvals == 2 * len(pairs)
+
+
+def test_interrupt_leaves_no_file(tmp_path):
+    file = tmp_path / "b.json"
+    command = ["bench", "kron16e16", "-b", "cpu", "--roots", "5000", "--json", str(file)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lagpu", *command], stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "lagpu: interrupted." in err
+    assert not list(tmp_path.iterdir())
