@@ -162,7 +162,9 @@ class CudaDevice:
     def _compile(self, kernel: Kernel, cooperative: bool) -> Any:
         # RawModule fixes at compile time whether its kernels are launched cooperatively.
         module = self.xp.RawModule(
-            code=kernel.source, options=(*kernel.flags, *self._flags), enable_cooperative_groups=cooperative
+            code=kernel.source,
+            options=(*kernel.flags, *self._flags),
+            enable_cooperative_groups=cooperative,
         )
         try:
             # The function under the RawKernel: launching it is a microsecond quicker.
