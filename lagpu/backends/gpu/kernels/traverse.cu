@@ -732,10 +732,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       }
     }
     block_sync();
-    if (block_thread() == 0 && block_tally[0]) {
-      atomic_add(counter(s, turn + 1, kFound), block_tally[0]);
-      atomic_add(counter(s, turn + 1, kEdges), block_tally[1]);
-      block_tally[0] = block_tally[1] = 0;
+    if (block_thread() == 0) {  // exchanged: a plain load might be made by all threads beforehand
+      const u64 block_found = atomic_exch(&block_tally[0], u64(0));
+      const u64 block_edges = atomic_exch(&block_tally[1], u64(0));
+      if (block_found) {
+        atomic_add(counter(s, turn + 1, kFound), block_found);
+        atomic_add(counter(s, turn + 1, kEdges), block_edges);
+      }
     }
     grid_sync(barrier);
     ++turn;
