@@ -57,8 +57,12 @@ def loop(
         times = integer(times, "loop: times")
         if times < 0:
             raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
-    if until_empty is not None and _may_record(until_empty):
-        return _iterate_as_one(until_empty, times, site_of(sys._getframe(1)))
+    for vector in (until_empty, until_unchanged):
+        if vector is not None and hasattr(vector.backend, "last_loop"):
+            why = _why_eager() or ("" if until_empty is not None else "it is until_unchanged")
+            if not why and vector.backend.recorder is None and until_empty is not None:
+                return _iterate_as_one(until_empty, times, site_of(sys._getframe(1)))
+            vector.backend.last_loop = f"eager: {why or 'it stands in a recorded body'}"
     return _iterate(until_empty, until_unchanged, times)
 
 
@@ -75,15 +79,11 @@ def eager() -> Iterator[None]:
 _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 
-def _may_record(vector: Vector) -> bool:
-    """Whether the backend runs loops, and nobody wants to see each statement."""
-    backend = vector.backend
-    return (
-        hasattr(backend, "last_loop")
-        and backend.recorder is None
-        and trace.active is None
-        and not _eager.get()
-    )
+def _why_eager() -> str:
+    """Return why somebody wants to see each statement run, or nothing."""
+    if trace.active is not None:
+        return "a trace is on"
+    return "inside lagpu.eager()" if _eager.get() else ""
 
 
 def _iterate_as_one(until_empty: Vector, times: int | None, site: Site) -> Iterator[int]:

@@ -279,8 +279,8 @@ class MatrixStore:
         Whether the matrix equals its transpose, once known.
     rows : MatrixStore or None
         The transpose, made when a product asks for it.
-    workspace : object or None
-        What fused traversals keep between runs.
+    workspaces : dict
+        What fused traversals keep between runs, by direction: along the edges (True) or against.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class MatrixStore:
         self.iso = iso
         self.symmetric: bool | None = None
         self.rows: MatrixStore | None = None
-        self.workspace: Any = None
+        self.workspaces: dict[bool, Any] = {}
 
     @property
     def number(self) -> Any:

@@ -167,9 +167,10 @@ def run(t: Traversal, times: int | None) -> None:
         return
     A, f, device = t.A, t.f, t.A.device
     successors, predecessors = _forms(A, t.how)
-    if A.workspace is None:
-        A.workspace = Workspace(successors, predecessors)
-    space: Workspace = A.workspace
+    forward = t.how.transpose or successors is predecessors
+    if forward not in A.workspaces:
+        A.workspaces[forward] = Workspace(successors, predecessors)
+    space: Workspace = A.workspaces[forward]
     n = A.shape[0]
     code = _kernel(t, predecessors, space)
     num_sources, source = f.nvals, f.single
