@@ -102,6 +102,7 @@ def _read(code: CodeType, line: int) -> Site:
     if len(found) != 1:
         return Site(0, (), "loop(...) is not the iterable of one for statement")
     try:
+        _require_unread(found[0], tree)
         return _check(found[0])
     except _Impure as impure:
         return Site(0, (), str(impure))
@@ -114,6 +115,29 @@ def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
         if isinstance(constant, CodeType):
             found += _codes(constant, like)
     return [c for c in found if c.co_firstlineno == like.co_firstlineno or c is not code]
+
+
+def _require_unread(loop: ast.For, tree: ast.Module) -> None:
+    """Raise `_Impure` if the counter may be read outside the loop: recording leaves it at 0."""
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any(inner is loop for inner in ast.walk(node))
+    ]
+    if not around:
+        raise _Impure("it stands outside a function, where anything may read its counter")
+    counter = loop.target.id if isinstance(loop.target, ast.Name) else ""
+    inside = {id(node) for node in ast.walk(loop)}
+    for node in ast.walk(around[0]):  # the outermost: a closure may read it too
+        named = node.id if isinstance(node, ast.Name) else ""
+        if named in ("locals", "eval", "exec", "vars"):
+            raise _Impure(f"line {node.lineno} may read the counter {counter}")  # type: ignore[attr-defined]
+        stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if named == counter and id(node) not in inside and not stored:
+            raise _Impure(f"line {node.lineno} reads the counter {counter}")  # type: ignore[attr-defined]
+        if isinstance(node, ast.Global | ast.Nonlocal) and counter in node.names:
+            raise _Impure(f"the counter {counter} is not local")
 
 
 def _check(loop: ast.For) -> Site:

@@ -96,6 +96,13 @@ def listed(A, f, levels, sizes):
         f(~levels.S, replace=True) << semiring.any_pair(f @ A)
 
 
+def read_after(A, f, levels):
+    for depth in loop(until_empty=f):
+        levels(f.S) << depth
+        f(~levels.S, replace=True) << semiring.any_pair(f @ A)
+    return depth
+
+
 def twice(A, f, levels, other):
     for depth in loop(until_empty=f):
         levels(f.S) << depth
@@ -309,3 +316,11 @@ def test_last_loop_tells_of_the_last_loop(case):
         levels << right
     assert A.backend.last_loop == "eager: it is until_unchanged"
     assert f.nvals == 1
+
+
+def test_the_counter_is_right_behind_the_loop(case):
+    A, f, levels, right = case
+    last = read_after(A, f, levels)
+    assert levels.isequal(right)
+    assert last == right.reduce("max").new().value
+    assert reason(A).startswith("eager")
