@@ -4,6 +4,7 @@ from lagpu import algorithms, errors
 from lagpu.algebra import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
+from lagpu.explain import explain
 from lagpu.loop import eager, loop
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
@@ -27,6 +28,7 @@ __all__ = [
     "binary",
     "eager",
     "errors",
+    "explain",
     "indexunary",
     "loop",
     "monoid",

@@ -12,7 +12,13 @@ from lagpu.backends.base import Backend, Data, Descriptor
 from lagpu.collection import Collection
 from lagpu.compressed import check_compressed, extent, transpose_compressed
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, NotSupported
+from lagpu.errors import (
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    InvalidValue,
+    NotSupported,
+)
 from lagpu.expr import Call, Updater, mixed_backends
 from lagpu.indexing import IndexExpr, MatrixIndex
 from lagpu.operands import (
@@ -246,6 +252,29 @@ class Matrix(Collection):
     def is_symmetric(self) -> bool:
         """Whether ``A' == A``: an undirected graph."""
         return self.nrows == self.ncols and self.backend.matrix_is_symmetric(self.data)
+
+    @property
+    def orientation(self) -> str:
+        """Which forms are kept: ``"auto"``, or ``"csc"`` for the columns alone.
+
+        The gpu backend makes the rows of a directed matrix when a loop profits from them and they
+        fit; ``A.orientation = "csc"`` forbids it, and drops rows that are there. A symmetric
+        matrix needs no second form.
+
+        Raises
+        ------
+        InvalidValue
+            If it is set to something else.
+        NotSupported
+            If it is set on cpu, where SuiteSparse decides.
+        """
+        return "auto" if self.backend.matrix_turnable(self.data, None) else "csc"
+
+    @orientation.setter
+    def orientation(self, wanted: str) -> None:
+        if wanted not in ("auto", "csc"):
+            raise InvalidValue(f"orientation: there is no {wanted!r}. Use auto or csc.")
+        self.backend.matrix_turnable(self.data, wanted == "auto")
 
     def __repr__(self) -> str:
         return (

@@ -17,6 +17,7 @@ import pytest
 import lagpu
 from lagpu import check, io
 from lagpu.algorithms import bfs_levels
+from lagpu.backends.gpu.plan import KERNELS, POLICIES
 from lagpu.cli import main
 from lagpu.cli import search as search_module
 
@@ -134,11 +135,19 @@ def test_a_wrong_result_is_refused_and_not_saved(run, tmp_path, monkeypatch):
     assert "FAILED" in run(*args)[1]
 
 
-@pytest.mark.parametrize("kernel", ["push_edge", "pull_scalar", "pull_warp"])
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_can_be_chosen(run, kernel):
     args = ["bfs", "grid:5x7", "-s", 3, "-b", "sim", "--kernel", kernel, "--check", "--json"]
     found = json.loads(run(*args)[1])
     assert {level["kernel"] for level in found["levels"]} == {kernel}
+    assert found["checked"] is True
+    assert found["reached"] == 35
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_can_be_chosen(run, policy):
+    args = ["bfs", "grid:5x7", "-s", 3, "-b", "sim", "--policy", policy, "--check", "--json"]
+    found = json.loads(run(*args)[1])
     assert found["checked"] is True
     assert found["reached"] == 35
 

@@ -28,7 +28,7 @@ LAYERS = (
     ("backends",),
     ("operands",),
     ("expr",),
-    ("indexing", "compressed", "transposed", "collection"),
+    ("indexing", "compressed", "transposed", "collection", "explain"),
     ("vector",),
     ("matrix", "scalar"),
     ("loopsite",),

@@ -23,9 +23,10 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, semiring
+from lagpu.backends.gpu import plan
 from lagpu.errors import NotSupported
 
-KERNELS = (None, "push_edge", "pull_scalar", "pull_warp")
+KERNELS = (None, *plan.KERNELS, "push_virtual:3")
 FLOATS = tuple(t for t in TYPES if t.is_float)
 
 

@@ -134,3 +134,27 @@ def test_address_sanitizer_finds_accesses_out_of_bounds():
     assert done.returncode != 0
     assert done.stdout == "inside\n"
     assert "heap-buffer-overflow" in done.stderr
+
+
+def test_shared_memory_of_one_kernel_does_not_overlap_because_of_another():
+    """Both use block_reduce, which has its place in shared memory; one has an array before it."""
+    head = '#include "collectives.cuh"\n'
+    plain = head + (
+        'extern "C" __global__ void plain(u64* out) '
+        "{ out[block_thread()] = block_reduce(u64(1), u64(0), LgPlus()); }"
+    )
+    mixed = head + (
+        'extern "C" __global__ void mixed(u64* out) {\n'
+        "  LG_SHARED(u64, own, 4);\n"
+        "  if (block_thread() < 4) own[block_thread()] = 7;\n"
+        "  block_sync();\n"
+        "  const u64 sum = block_reduce(u64(1), u64(0), LgPlus());\n"
+        "  out[block_thread()] = sum + own[block_thread() % 4];\n"
+        "}"
+    )
+    device = SimDevice()
+    out = np.zeros(256, np.uint64)
+    device.launch(from_source(plain, "plain"), 256, out)
+    assert (out == 256).all()
+    device.launch(from_source(mixed, "mixed"), 256, out)
+    assert (out == 263).all()

@@ -189,6 +189,9 @@ class Backend(Protocol):
     def measure(self, method: str, w: Data, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
         """Run one operation that writes a vector, and say what it did."""
 
+    def explain(self, A: Data, u: Data, how: Product) -> list[str]:
+        """Return lines that say how a product would run, and why."""
+
     # ------------------------------------------------------------------ objects: vectors
     def vector(self, dtype: DType, size: int) -> Data:
         """Return an empty vector."""
@@ -281,6 +284,15 @@ class Backend(Protocol):
 
     def matrix_is_symmetric(self, A: Data) -> bool:
         """Whether ``A' == A``, entries and values; a backend remembers the answer."""
+
+    def matrix_turnable(self, A: Data, allowed: bool | None) -> bool:
+        """Return whether a second form of a directed matrix may be made; set it unless None.
+
+        Raises
+        ------
+        NotSupported
+            If the backend has no say in it.
+        """
 
     def matrix_reduce(self, A: Data, monoid: Monoid) -> Any:
         """Return the sum of all entries as a Python scalar, or None if there are none."""

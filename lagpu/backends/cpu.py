@@ -255,6 +255,10 @@ class CpuBackend:
         met = A.degrees[by_row].ewise_mult(u.gb, gb.binary.first["INT64"]).new()
         return int(met.reduce("plus").new().value or 0)
 
+    def explain(self, A: Any, u: Any, how: Product) -> list[str]:
+        """See `Backend`."""
+        return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+
     # ------------------------------------------------------------------ objects: vectors
     def vector(self, dtype: DType, size: int) -> Box:
         """See `Backend`."""
@@ -414,6 +418,12 @@ class CpuBackend:
         if A.symmetric is None:
             A.symmetric = bool(A.gb.isequal(A.gb.T.new()))
         return A.symmetric
+
+    def matrix_turnable(self, A: Any, allowed: bool | None) -> bool:
+        """See `Backend`."""
+        if allowed is not None:
+            raise NotSupported("orientation: SuiteSparse:GraphBLAS keeps the forms it likes.")
+        return True
 
     def matrix_reduce(self, A: Box, monoid: Monoid) -> Any:
         """See `Backend`."""

@@ -61,7 +61,12 @@ class GpuBackend(Objects):
             self._edges = None
         if not is_product or self.plan is None:
             return Measured(timer.elapsed_ms)
-        return Measured(timer.elapsed_ms, *self.plan, int(self.device.read(counted)))
+        return Measured(timer.elapsed_ms, *self.plan[:3], int(self.device.read(counted)))
+
+    def explain(self, A: MatrixStore, u: VectorStore, how: Product) -> list[str]:
+        """See `Backend`."""
+        plan = choose(A, u, how)
+        return [f"{plan.direction}, {plan.kernel}: {plan.reason}", products.memory_of(A)]
 
     def run_loop(
         self, statements: list[Statement], until_empty: VectorStore, times: int | None
@@ -91,7 +96,7 @@ class GpuBackend(Objects):
             w.adopt(t)
         else:
             elementwise.write(w, desc, t)
-            w.pulled = t.pulled
+            w.trail = t.trail
 
     def ewise_add(
         self, w: VectorStore, desc: Descriptor, u: VectorStore, v: VectorStore, op: BinaryOp

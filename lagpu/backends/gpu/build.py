@@ -12,7 +12,7 @@ from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue
 from lagpu.operators import BinaryOp
 
-__all__ = ["from_coo", "is_equal", "is_symmetric", "take", "transpose"]
+__all__ = ["by_rows", "from_coo", "is_equal", "is_symmetric", "take", "transpose"]
 
 Array = Any
 
@@ -120,3 +120,12 @@ def is_symmetric(A: MatrixStore) -> bool:
     if A.symmetric is None:
         A.symmetric = A.shape[0] == A.shape[1] and is_equal(A, A.rows or transpose(A))
     return A.symmetric
+
+
+def by_rows(A: MatrixStore) -> MatrixStore:
+    """Return ``A'``, made at the first call and kept; `A` itself if it is symmetric."""
+    if is_symmetric(A):
+        return A
+    if A.rows is None:
+        A.rows = transpose(A)
+    return A.rows

@@ -47,8 +47,8 @@ class CudaDevice:
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[tuple[Kernel, bool], Any] = {}
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
-        self._pinned = self.xp.cuda.alloc_pinned_memory(8)
-        self._reading = threading.Lock()  # there is one pinned word
+        self._pinned = self.xp.cuda.alloc_pinned_memory(16)
+        self._reading = threading.Lock()  # there is one pinned place
 
     def launch(
         self,
@@ -112,6 +112,15 @@ class CudaDevice:
             stream.synchronize()
             value: bool | int | float = np.frombuffer(self._pinned, array.dtype, 1)[0].item()
         return value
+
+    def read_pair(self, array: Any) -> tuple[int, int]:
+        """Return the first two u64 of `array`, as `read` does."""
+        stream = self.xp.cuda.get_current_stream()
+        with self._reading:
+            array.data.copy_to_host_async(self._pinned.ptr, 16, stream)
+            stream.synchronize()
+            first, second = np.frombuffer(self._pinned, np.uint64, 2).tolist()
+        return first, second
 
     def synchronize(self) -> None:
         """Wait for the current stream."""

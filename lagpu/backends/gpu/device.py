@@ -98,6 +98,9 @@ class Device(Protocol):
     def read(self, array: Array) -> bool | int | float:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
 
+    def read_pair(self, array: Array) -> tuple[int, int]:
+        """Return the first two u64 of `array`; waits for the work before it."""
+
     def synchronize(self) -> None:
         """Wait for the work of the current stream."""
 

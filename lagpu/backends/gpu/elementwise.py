@@ -93,7 +93,7 @@ def map_entries(
         mask, complement, desc.replace, region, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.pulled = False
+    w.trail = w.leaving = None
 
 
 def own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
@@ -132,7 +132,7 @@ def select_entries(
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.pulled = False
+    w.trail = w.leaving = None
 
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
@@ -147,7 +147,7 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
         w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.pulled = False
+    w.trail = w.leaving = None
 
 
 def combine(
@@ -189,7 +189,7 @@ def combine(
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.pulled = False
+    w.trail = w.leaving = None
 
 
 def scatter(like: VectorStore, indices: Any, u: VectorStore) -> VectorStore:

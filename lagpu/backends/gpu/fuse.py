@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Product, Statement
+from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.functors import reads
 from lagpu.backends.gpu.products import IDEMPOTENT
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, cast_array
@@ -31,6 +32,8 @@ def traversal_of(statements: list[Statement], f: VectorStore, times: int | None)
         return "the product does not map the frontier to itself"
     if A.shape[0] != A.shape[1]:
         return "the matrix is not square"
+    if not (A.turnable or is_symmetric(A)):
+        return "a traversal needs rows, and the matrix' orientation is csc"
     if how.kernel is not None or how.policy is not None:
         return "the author chose the kernel"
     if mask.accum is not None or not mask.replace or mask.mask is None:

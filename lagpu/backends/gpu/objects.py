@@ -263,6 +263,15 @@ class Objects:
         """See `Backend`."""
         return build.is_symmetric(A)
 
+    def matrix_turnable(self, A: MatrixStore, allowed: bool | None) -> bool:
+        """See `Backend`."""
+        if allowed is not None:
+            A.turnable = allowed
+            if not allowed:
+                A.rows = None
+                A.spaces.clear()
+        return A.turnable
+
     def matrix_reduce(self, A: MatrixStore, monoid: Monoid) -> Any:
         """See `Backend`."""
         if not A.nvals:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from lagpu.backends.base import Product
 from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
-from lagpu.errors import InvalidValue
+from lagpu.errors import InvalidValue, NotSupported
 
-__all__ = ["KERNELS", "POLICIES", "Plan", "choose"]
+__all__ = ["KERNELS", "POLICIES", "Plan", "choose", "explored"]
 
-KERNELS = ("push_edge", "pull_scalar", "pull_warp")
-POLICIES = ("auto", "turbobfs")
+KERNELS = (
+    "push_edge",
+    "push_queue",
+    "push_active",
+    "push_virtual",
+    "pull_scalar",
+    "pull_warp",
+    "pull_bitmap",
+)
 
 #: Frontier density at which ``turbobfs`` turns to pulling (Artiles and Saeed 2021, section III C).
 TURBOBFS_DENSITY = 0.10
 #: Mean column length from which a warp a column is faster than a thread (docs/design/planner.md).
 WARP_LENGTH = 16.0
+#: alpha and beta of Beamer, Asanovic and Patterson 2012, section 5.1, as each paper has them.
+BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
+#: ``auto``: alpha for short searches and for long ones, which have short columns; beta
+#: (docs/design/planner.md).
+AUTO_ALPHA, AUTO_LONG_ALPHA, AUTO_BETA, SHORT_LENGTH = 30.0, 14.0, 24.0, 8.0
+#: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bisson and Bernaschi, section 3.2,
+#: leave it to the user to find).
+BFS2D_RATIO = 0.05
+#: Entries a group of ``push_virtual``, where the author gives none.
+GROUP = 32
 
 
 class Plan(NamedTuple):
@@ -31,11 +50,43 @@ class Plan(NamedTuple):
         One of `KERNELS`.
     reason : str
         Why, in numbers.
+    group : int
+        Entries a group, for ``push_virtual``.
     """
 
     direction: str
     kernel: str
     reason: str
+    group: int = GROUP
+
+
+class Numbers(NamedTuple):
+    """What a policy decides by.
+
+    Attributes
+    ----------
+    size, nvals : int
+        Size and entries of the vector that is multiplied: all vertices, and those of the frontier.
+    leaving : int
+        Matrix entries in the columns of these: the frontier's edges.
+    exact : bool
+        Whether `leaving` was counted; else it is `nvals` mean columns.
+    unexplored, unvisited : int
+        Matrix entries, and vertices, that neither this nor an earlier frontier has.
+    length : float
+        Mean entries a result.
+    pulled : bool
+        Whether the product before this one pulled.
+    """
+
+    size: int
+    nvals: int
+    leaving: int
+    exact: bool
+    unexplored: int
+    unvisited: int
+    length: float
+    pulled: bool
 
 
 def choose(A: MatrixStore, u: VectorStore, how: Product) -> Plan:
@@ -45,27 +96,151 @@ def choose(A: MatrixStore, u: VectorStore, how: Product) -> Plan:
     ------
     InvalidValue
         For an unknown kernel or policy; the message lists the valid ones.
+    NotSupported
+        If the kernel needs rows that the matrix is told not to keep.
     """
     if how.kernel is not None:
-        if how.kernel not in KERNELS:
-            raise InvalidValue(f"kernel: there is no {how.kernel!r}. Use {_list(KERNELS)}.")
-        return Plan(how.kernel.split("_")[0], how.kernel, "asked for")
-    if how.policy is not None and how.policy not in POLICIES:
-        raise InvalidValue(f"policy: there is no {how.policy!r}. Use {_list(POLICIES)}.")
-    return _turbobfs(A, u, how)
+        return _asked_for(A, how)
+    policy = POLICIES.get(how.policy or "auto")
+    if policy is None:
+        raise InvalidValue(f"policy: there is no {how.policy!r}. Use {_list(tuple(POLICIES))}.")
+    return _with_forms(A, u, how, policy(_numbers(A, u, how)))
 
 
-def _turbobfs(A: MatrixStore, u: VectorStore, how: Product) -> Plan:
+def _asked_for(A: MatrixStore, how: Product) -> Plan:
+    """Return the plan that the author names, as ``push_queue`` or ``push_virtual:64``."""
+    name, _, size = str(how.kernel).partition(":")
+    group = GROUP
+    if size and name == "push_virtual":
+        if not re.fullmatch("[0-9]{1,4}", size) or not 1 <= int(size) <= 1024:
+            raise InvalidValue(f"kernel: {how.kernel!r} has no group of 1 to 1024 entries.")
+        group = int(size)
+    elif size or name not in KERNELS:
+        raise InvalidValue(
+            f"kernel: there is no {how.kernel!r}. Use {_list(KERNELS)}; "
+            "push_virtual:64 takes groups of 64 entries."
+        )
+    plan = Plan(name.split("_")[0], name, "asked for", group)
+    if name != "push_edge" and not (_is_there(A, how, plan.direction) or _may_turn(A)):
+        raise NotSupported(
+            f"{name}: needs the other form of a directed matrix, and its orientation is csc. "
+            "Use push_edge, or set orientation to auto."
+        )
+    return plan
+
+
+def _numbers(A: MatrixStore, u: VectorStore, how: Product) -> Numbers:
+    visited, before = explored(A, u)
+    nvals = u.nvals
+    size = max(u.size, 1)
+    leaving = u.leaving if _is_next(A, u) else None
+    exact = leaving is not None or nvals in (0, u.size)
+    if leaving is None:
+        leaving = A.nvals * nvals // size
+    results = A.shape[1 if how.transpose else 0]
+    return Numbers(
+        u.size,
+        nvals,
+        leaving,
+        exact,
+        max(A.nvals - before - leaving, 0),
+        max(u.size - visited - nvals, 0),
+        A.nvals / max(results, 1),
+        u.pulled,
+    )
+
+
+def explored(A: MatrixStore, u: VectorStore) -> tuple[int, int]:
+    """Return how many vertices and edges the frontiers before `u` had."""
+    return (u.trail.visited, u.trail.explored) if u.trail and _is_next(A, u) else (0, 0)
+
+
+def _is_next(A: MatrixStore, u: VectorStore) -> bool:
+    """Whether `u` was made by a product with this matrix."""
+    return u.trail is not None and u.trail.matrix() is A
+
+
+def _turbobfs(x: Numbers) -> Plan:
     """Push while the frontier is sparse; from 10 % on pull, and never push again."""
-    if not (how.transpose or A.rows is not None or is_symmetric(A)):
-        return Plan("push", "push_edge", "A @ u of a directed matrix: columns serve pushes only")
-    density = u.nvals / max(u.size, 1)
-    if not u.pulled and density < TURBOBFS_DENSITY:
+    density = x.nvals / max(x.size, 1)
+    if not x.pulled and density < TURBOBFS_DENSITY:
         return Plan("push", "push_edge", f"density {density:.2%} < {TURBOBFS_DENSITY:.0%}")
-    length = A.nvals / max(A.shape[1 if how.transpose else 0], 1)
-    kernel, sign = ("pull_warp", ">=") if length >= WARP_LENGTH else ("pull_scalar", "<")
-    before = "pulled before" if u.pulled else f"density {density:.2%} >= {TURBOBFS_DENSITY:.0%}"
-    return Plan("pull", kernel, f"{before}; column length {length:.1f} {sign} {WARP_LENGTH:.0f}")
+    kernel, by = _by_length(x)
+    before = "pulled before" if x.pulled else f"density {density:.2%} >= {TURBOBFS_DENSITY:.0%}"
+    return Plan("pull", kernel, f"{before}; {by}")
+
+
+def _by_length(x: Numbers) -> tuple[str, str]:
+    """Return a thread or a warp a column, and why."""
+    kernel, sign = ("pull_warp", ">=") if x.length >= WARP_LENGTH else ("pull_scalar", "<")
+    return kernel, f"column length {x.length:.1f} {sign} {WARP_LENGTH:.0f}"
+
+
+def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
+    """Pull when few edges are left beside the frontier's, push again when few vertices are."""
+    about = "" if x.exact else "about "
+    if x.pulled:
+        again = x.nvals * beta < x.size
+        sign = "<" if again else ">="
+        why = f"pulled before; vertices {x.nvals} {sign} {x.size} / {beta:g}"
+        return Plan(*(("push", "push_queue") if again else ("pull", "pull_bitmap")), why)
+    pull = x.leaving * alpha > x.unexplored
+    sign = ">" if pull else "<="
+    why = f"edges {about}{x.leaving} {sign} unexplored {x.unexplored} / {alpha:g}"
+    return Plan(*(("pull", "pull_bitmap") if pull else ("push", "push_queue")), why)
+
+
+def _bfs2d(x: Numbers) -> Plan:
+    """Push while the frontier is small against what is not visited, whatever came before."""
+    ratio = x.nvals / x.unvisited if x.unvisited else float("inf")
+    if ratio < BFS2D_RATIO:
+        return Plan("push", "push_active", f"frontier / unvisited {ratio:.3g} < {BFS2D_RATIO:g}")
+    kernel, by = _by_length(x)
+    return Plan("pull", kernel, f"frontier / unvisited {ratio:.3g} >= {BFS2D_RATIO:g}; {by}")
+
+
+def _auto(x: Numbers) -> Plan:
+    """As `_by_edges`, with the numbers that were best on an H200."""
+    return _by_edges(x, AUTO_LONG_ALPHA if x.length <= SHORT_LENGTH else AUTO_ALPHA, AUTO_BETA)
+
+
+POLICIES: dict[str, Callable[[Numbers], Plan]] = {
+    "auto": _auto,
+    "turbobfs": _turbobfs,
+    "beamer": lambda x: _by_edges(x, *BEAMER),
+    "hiragushi": lambda x: _by_edges(x, *HIRAGUSHI),
+    "bfs2d": _bfs2d,
+}
+
+
+def _with_forms(A: MatrixStore, u: VectorStore, how: Product, plan: Plan) -> Plan:
+    """Return the plan, or another one if the form of the matrix that it needs is not to be had.
+
+    The second form of a directed matrix is made when a product follows another one, so that it
+    will serve again.
+    """
+    if plan.kernel == "push_edge" or _is_there(A, how, plan.direction):
+        return plan
+    if u.trail is not None and _may_turn(A):
+        return plan._replace(reason=f"{plan.reason}; second form made")
+    why = "its orientation is csc" if not _may_turn(A) else "it is not made for one product"
+    if plan.direction == "push" and not u.nvals * 8 < u.size:
+        kernel, by = _by_length(_numbers(A, u, how))
+        return Plan("pull", kernel, f"{plan.reason}, but the second form is missing: {why}; {by}")
+    other = "push_queue" if _is_there(A, how, "push") else "push_edge"
+    return Plan("push", other, f"{plan.reason}, but the second form is missing: {why}")
+
+
+def _is_there(A: MatrixStore, how: Product, direction: str) -> bool:
+    """Whether the form of the matrix is there that a direction needs."""
+    if A.rows is not None or how.transpose is (direction == "pull"):
+        return True
+    return is_symmetric(A)
+
+
+def _may_turn(A: MatrixStore) -> bool:
+    """Whether the second form of a matrix may be made: it is allowed, and there is room."""
+    return A.turnable and A.device.free_bytes() > A.nbytes + 32 * A.nvals
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -1,23 +1,43 @@
-"""Launching masked products: storage and macros for the kernels of spmv.cu and spmv_edge.cu."""
+"""Launching masked products: storage and macros for the kernels of the spmv files."""
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.backends.base import Product
-from lagpu.backends.gpu.build import is_symmetric, transpose
+from lagpu.backends.gpu.build import by_rows, is_symmetric
+from lagpu.backends.gpu.device import format_bytes
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
-from lagpu.backends.gpu.plan import Plan
-from lagpu.backends.gpu.storage import MatrixStore, VectorStore, cast_array, nwords
+from lagpu.backends.gpu.plan import Plan, explored
+from lagpu.backends.gpu.storage import MatrixStore, Trail, VectorStore, cast_array, nwords
+from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 from lagpu.dtypes import DType
+from lagpu.errors import NotSupported
 
-__all__ = ["IDEMPOTENT", "multiply"]
+__all__ = ["IDEMPOTENT", "memory_of", "multiply"]
 
 # Sums of equal values: with these monoids the value itself.
 IDEMPOTENT = ("any", "min", "max", "lor", "land")
+
+
+class Job(NamedTuple):
+    """One product as its launch needs it; see `multiply`."""
+
+    w: VectorStore
+    A: MatrixStore
+    u: VectorStore
+    how: Product
+    plan: Plan
+    mask: tuple[Any, bool]
+    edges: Any
+    words: Any
+    values: Any
+    dtype: DType
+    iso: bool
 
 
 def multiply(
@@ -44,11 +64,28 @@ def multiply(
         Type wanted for the values; a push with a true sum gives `how.result` instead.
     edges : array or None
         Counter of the matrix entries looked at.
+
+    Raises
+    ------
+    NotSupported
+        If the kernel's lists cannot hold the vector's indices.
     """
+    visited, before = explored(A, u)
+    nvals, leaving = u.nvals, u.leaving
+    launch = _LAUNCH[plan.kernel]
     iso = _iso_result(A, u, how)
-    if plan.direction == "pull":
-        return _pull(w, A, u, how, plan, mask, dtype, edges, iso)
-    return _push(w, A, u, how, mask, edges, iso)
+    if plan.direction == "push":
+        dtype = how.result
+    made = VectorStore(w.device, w.counters, dtype, w.size)
+    words = w.spare_words()
+    values = None if iso is not None else w.spare_values(dtype)
+    counts = launch(Job(w, A, u, how, plan, mask, edges, words, values, dtype, iso is not None))
+    one = None if iso is None else cast_array(np, np.array([iso]), dtype)[0]
+    made.set_bitmap(words, values, one, counts)
+    if leaving is None:
+        leaving = A.nvals * nvals // max(u.size, 1)
+    made.trail = Trail(weakref.ref(A), plan.direction == "pull", visited + nvals, before + leaving)
+    return made
 
 
 def _iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
@@ -65,19 +102,10 @@ def _iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
 
 
 def _kernel(
-    file: str,
-    name: str,
-    A: MatrixStore,
-    u: VectorStore,
-    how: Product,
-    iso: bool,
-    **more: str,
+    file: str, name: str, A: MatrixStore, u: VectorStore, how: Product, iso: bool, **more: str
 ) -> Kernel:
     """Return the kernel for these types; what it does not read does not specialise it."""
-    indices = {
-        "PTR": "i32" if A.col_ptr.dtype == np.int32 else "i64",
-        "IDX": "i32" if A.row_idx.dtype == np.int32 else "i64",
-    }
+    indices = index_types(A)
     if iso:
         return kernel(file, name, **indices, **{k: v for k, v in more.items() if k != "W"})
     add, add_text = monoid_functor(how.semiring.monoid)
@@ -107,73 +135,118 @@ def _inputs(A: MatrixStore, u: VectorStore, iso: bool) -> tuple[tuple[Any, ...],
     return (A.values, A.number), (words, values, number)
 
 
-def by_columns(A: MatrixStore, how: Product) -> MatrixStore:
+def by_outputs(A: MatrixStore, how: Product) -> MatrixStore:
     """Return the form whose columns are the output's entries, made and kept if need be."""
-    if how.transpose or is_symmetric(A):
-        return A
-    if A.rows is None:
-        A.rows = transpose(A)
-    return A.rows
+    return A if how.transpose else by_rows(A)
 
 
-def _pull(
-    w: VectorStore,
-    A: MatrixStore,
-    u: VectorStore,
-    how: Product,
-    plan: Plan,
-    mask: tuple[Any, bool],
-    dtype: DType,
-    edges: Any,
-    iso: Any,
-) -> VectorStore:
-    form = by_columns(A, how)
+def by_inputs(A: MatrixStore, how: Product) -> MatrixStore:
+    """Return the form whose columns are the input's entries, made and kept if need be."""
+    return by_rows(A) if how.transpose else A
+
+
+def _lengths(A: MatrixStore, how: Product, form: MatrixStore) -> Any:
+    """Return where to read the edges that leave an output, if it can be the next input."""
+    if A.shape[0] != A.shape[1]:
+        return None
+    rows = A if not how.transpose or is_symmetric(A) else A.rows
+    if rows is None or rows.col_ptr.dtype != form.col_ptr.dtype:
+        return None
+    return rows.col_ptr
+
+
+def _pull(job: Job) -> Any:
+    """Launch ``pull_scalar``, ``pull_warp`` or ``pull_bitmap``; return the counters."""
+    w, A, u, how, plan, mask, edges, words, values, dtype, iso = job
+    form = by_outputs(A, how)
     n = form.shape[1]
-    a_args, u_args = _inputs(form, u, iso is not None)
-    words = w.spare_words()
-    values = None if iso is not None else w.spare_values(dtype)
-    count = w.counters.take()
-    name, threads = (
-        ("spmv_csc_scalar", nwords(n) * 32)
-        if plan.kernel == "pull_scalar"
-        else ("spmv_csc_warp", nwords(n) * 256)
-    )
-    run = _kernel("spmv.cu", name, form, u, how, iso is not None, W=dtype.ctype)
+    a_args, u_args = _inputs(form, u, iso)
+    name, threads = "spmv_csc_scalar", nwords(n) * 32
+    extra: tuple[Any, ...] = ()
+    if plan.kernel == "pull_warp":
+        name, threads = "spmv_csc_warp", nwords(n) * 256
+    elif plan.kernel == "pull_bitmap":
+        other = A if form is not A else A.rows if not is_symmetric(A) else A
+        space = pull_space(form, other)
+        name, extra = "spmv_csc_bitmap", (space.empty, _hint(form, how, iso, space.hint))
+    counts = w.counters.take(2)
+    run = _kernel("spmv.cu", name, form, u, how, iso, W=dtype.ctype)
     w.device.launch(
-        run, threads, n, form.col_ptr, form.row_idx, *a_args, *u_args, *mask,
-        words, values, count, edges,
+        run, threads, n, form.col_ptr, form.row_idx, *a_args, *u_args, *mask, *extra,
+        _lengths(A, how, form), words, values, counts, edges,
     )  # fmt: skip
-    made = VectorStore(w.device, w.counters, dtype, n)
-    one = None if iso is None else cast_array(np, np.array([iso]), dtype)[0]
-    made.set_bitmap(words, values, one, count)
-    made.pulled = True
-    return made
+    return counts
 
 
-def _push(
-    w: VectorStore,
-    A: MatrixStore,
-    u: VectorStore,
-    how: Product,
-    mask: tuple[Any, bool],
-    edges: Any,
-    iso: Any,
-) -> VectorStore:
-    n = A.shape[1] if how.transpose else A.shape[0]
-    a_args, u_args = _inputs(A, u, iso is not None)
-    words = w.spare_words()
-    values = None if iso is not None else w.spare_values(how.result)
-    count = w.counters.take()
+def _hint(form: MatrixStore, how: Product, iso: bool, hint: Any) -> Any:
+    """Return the hint if one product, whose matrix entry need not be known, is a whole sum."""
+    if iso:
+        return hint
+    reads_matrix = reads(how.semiring.multiply)[1 if how.flip else 0]
+    if how.semiring.monoid.name != "any" or (reads_matrix and form.values is not None):
+        return None
+    return hint
+
+
+def _push_edge(job: Job) -> Any:
+    """Launch ``push_edge``; return the counters."""
+    w, A, u, how, _, mask, edges, words, values, _, iso = job
+    a_args, u_args = _inputs(A, u, iso)
+    counts = w.counters.take(2)
     more = {"TRANSPOSE": str(int(how.transpose))}
     launch = w.device.launch
-    launch(_kernel("spmv_edge.cu", "spmv_edge_reset", A, u, how, iso is not None, **more),
-           n, n, words, values)  # fmt: skip
+    reset = _kernel("spmv_edge.cu", "spmv_edge_reset", A, u, how, iso, **more)
+    launch(reset, w.size, w.size, words, values)
     if A.nvals:
         launch(
-            _kernel("spmv_edge.cu", "spmv_csc_edge", A, u, how, iso is not None, **more),
+            _kernel("spmv_edge.cu", "spmv_csc_edge", A, u, how, iso, **more),
             A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx, *a_args, *u_args,
-            *mask, words, values, count, edges,
+            *mask, _lengths(A, how, A), words, values, counts, edges,
         )  # fmt: skip
-    made = VectorStore(w.device, w.counters, how.result, n)
-    made.set_bitmap(words, values, iso, count)
-    return made
+    return counts
+
+
+def _push_listed(job: Job) -> Any:
+    """Launch ``push_queue``, ``push_active`` or ``push_virtual``; return the counters."""
+    w, A, u, how, plan, mask, edges, words, values, _, iso = job
+    form = by_inputs(A, how)
+    if form.shape[1] >= 2**31:
+        raise NotSupported(f"{plan.kernel}: lists at most 2**31 columns. Use push_edge.")
+    space = push_space(form)
+    a_args, u_args = _inputs(form, u, iso)
+    lists: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
+    more = {}
+    if plan.kernel == "push_active":
+        lists = (space.vertex, space.start, space.shares)
+    elif plan.kernel == "push_virtual":
+        lists = (space.groups(plan.group),)
+        more["GROUP"] = str(plan.group)
+    counts = w.counters.take(3 * LINE)
+    run = _kernel("spmv_push.cu", f"spmv_{plan.kernel}", form, u, how, iso, **more)
+    blocks = w.device.max_cooperative_blocks(run)
+    w.device.launch(
+        run, blocks * 256, form.shape[1], form.shape[0], form.col_ptr, form.row_idx, *a_args,
+        *u_args, *mask, _lengths(A, how, form), *lists, words, values, counts, edges, space.barrier,
+        cooperative=True,
+    )  # fmt: skip
+    return counts
+
+
+def memory_of(A: MatrixStore) -> str:
+    """Return a line on what a matrix holds on the device: forms, and workspaces of kernels."""
+    forms = [A] if A.rows is None else [A, A.rows]
+    spaces = sum(space.nbytes for form in forms for space in form.spaces.values())
+    rows = "" if A.rows is None else f", by rows {format_bytes(A.rows.nbytes)}"
+    return f"by columns {format_bytes(A.nbytes)}{rows}, workspaces {format_bytes(spaces)}"
+
+
+LINE = 16  # as in spmv_push.cu
+_LAUNCH = {
+    "pull_scalar": _pull,
+    "pull_warp": _pull,
+    "pull_bitmap": _pull,
+    "push_edge": _push_edge,
+    "push_queue": _push_listed,
+    "push_active": _push_listed,
+    "push_virtual": _push_listed,
+}

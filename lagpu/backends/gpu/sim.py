@@ -31,7 +31,11 @@ from lagpu.errors import KernelLaunchError
 __all__ = ["SimDevice"]
 
 # What kernels never use would cost compile time.
-_KERNEL_FLAGS = ("-DLAGPU_SIM", "-fno-exceptions", "-fno-rtti", "-nostdlib")
+# Each library has its own places in shared memory: unique symbols would be one for all libraries.
+_KERNEL_FLAGS = (
+    "-DLAGPU_SIM", "-fno-exceptions", "-fno-rtti", "-nostdlib",
+    "-fno-gnu-unique", "-fvisibility-inlines-hidden",
+)  # fmt: skip
 _MESSAGE_BYTES = 512
 _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
 
@@ -126,6 +130,10 @@ class SimDevice:
         """Return the one element of `array` as a Python scalar."""
         value: bool | int | float = array.item()
         return value
+
+    def read_pair(self, array: np.ndarray[Any, Any]) -> tuple[int, int]:
+        """Return the first two elements of `array`."""
+        return int(array[0]), int(array[1])
 
     def synchronize(self) -> None:
         """Do nothing: a launch has ended when it returns."""

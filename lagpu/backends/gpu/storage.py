@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.dtypes import DType
 
-__all__ = ["Counters", "MatrixStore", "VectorStore", "nwords"]
+__all__ = ["Counters", "MatrixStore", "Trail", "VectorStore", "nwords"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -21,18 +22,40 @@ def nwords(n: int) -> int:
 
 
 class Counters:
-    """Zeroed one-element u64 arrays; a thousand are zeroed by one device operation."""
+    """Zeroed u64 arrays; a thousand numbers are zeroed by one device operation."""
+
+    _BLOCK = 1024
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._ready: list[Array] = []
+        self._block: Array = None
+        self._used = self._BLOCK
 
-    def take(self) -> Array:
-        """Return a counter that holds 0."""
-        if not self._ready:
-            block = self._device.xp.zeros(1024, np.uint64)
-            self._ready = [block[i : i + 1] for i in range(1024)]
-        return self._ready.pop()
+    def take(self, count: int = 1) -> Array:
+        """Return `count` counters that hold 0."""
+        if self._used + count > self._BLOCK:
+            self._block, self._used = self._device.xp.zeros(self._BLOCK, np.uint64), 0
+        self._used += count
+        return self._block[self._used - count : self._used]
+
+
+class Trail(NamedTuple):
+    """What a product leaves in its result, so that a planner can plan the next one.
+
+    Attributes
+    ----------
+    matrix : callable
+        A weak reference to the matrix.
+    pulled : bool
+        Whether the product was pulled.
+    visited, explored : int
+        Vertices and edges of the frontiers before this one.
+    """
+
+    matrix: weakref.ref[MatrixStore]
+    pulled: bool
+    visited: int
+    explored: int
 
 
 class VectorStore:
@@ -53,8 +76,10 @@ class VectorStore:
     single : int
         The index of the only entry of a sparse vector whose index list is not on the device yet;
         else -1.
-    pulled : bool
-        Made by a pull: the policy ``turbobfs`` goes on pulling then.
+    trail : Trail or None
+        What the product that made it left for the planner.
+    leaving : int or None
+        Matrix entries in the columns of its entries, known if a product counted them.
     """
 
     __slots__ = (
@@ -66,10 +91,11 @@ class VectorStore:
         "form",
         "indices",
         "iso",
-        "pulled",
+        "leaving",
         "single",
         "size",
         "spare",
+        "trail",
         "values",
         "words",
     )
@@ -79,6 +105,8 @@ class VectorStore:
     indices: Array
     values: Array
     iso: Any
+    trail: Trail | None
+    leaving: int | None
     _nvals: int | None
     _count: Array
 
@@ -96,7 +124,7 @@ class VectorStore:
         self.form, self.indices, self.words = "sparse", indices, None
         self.values, self.iso = values, iso
         self._nvals, self._count = 0 if indices is None else len(indices), None
-        self.pulled = False
+        self.trail = self.leaving = None
         self.single = -1
 
     def set_single(self, i: int, value: Any) -> None:
@@ -115,14 +143,14 @@ class VectorStore:
         self.form, self.indices, self.words = "bitmap", None, words
         self.values, self.iso = values, iso
         self.counted(count)
-        self.pulled = False
+        self.trail = self.leaving = None
 
     def set_full(self, values: Array | None, iso: Any = None) -> None:
         """Become a vector with every entry."""
         self.form, self.indices, self.words = "full", None, None
         self.values, self.iso = values, iso
         self._nvals, self._count = self.size, None
-        self.pulled = False
+        self.trail = self.leaving = None
 
     def counted(self, count: Array | int | None) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted."""
@@ -136,7 +164,8 @@ class VectorStore:
                 self.spare["values"] = self.values
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
-        self._nvals, self._count, self.pulled = other._nvals, other._count, other.pulled
+        self._nvals, self._count = other._nvals, other._count
+        self.trail, self.leaving = other.trail, other.leaving
         self.single = other.single
 
     # ------------------------------------------------------------------------------ properties
@@ -147,8 +176,17 @@ class VectorStore:
             if self._count is None:
                 self._count = self.counters.take()
                 self._run("count_bits", nwords(self.size), self.words, len(self.words), self._count)
-            self._nvals, self._count = int(self.device.read(self._count)), None
+            if len(self._count) == 1:
+                self._nvals = int(self.device.read(self._count))
+            else:  # a product counts both
+                self._nvals, self.leaving = self.device.read_pair(self._count)
+            self._count = None
         return self._nvals
+
+    @property
+    def pulled(self) -> bool:
+        """Whether it was made by a pull."""
+        return self.trail is not None and self.trail.pulled
 
     @property
     def number(self) -> Any:
@@ -260,7 +298,7 @@ class VectorStore:
             made.set_full(values, iso)
         else:
             made.set_bitmap(self.words.copy(), values, iso, self.nvals)
-        made.pulled = self.pulled
+        made.trail, made.leaving = self.trail, self.leaving
         return made
 
 
@@ -279,8 +317,10 @@ class MatrixStore:
         Whether the matrix equals its transpose, once known.
     rows : MatrixStore or None
         The transpose, made when a product asks for it.
-    workspaces : dict
-        What fused traversals keep between runs, by direction: along the edges (True) or against.
+    turnable : bool
+        Whether `rows` may be made.
+    spaces : dict
+        What kernels keep between runs, by their kind.
     """
 
     def __init__(
@@ -303,7 +343,8 @@ class MatrixStore:
         self.iso = iso
         self.symmetric: bool | None = None
         self.rows: MatrixStore | None = None
-        self.workspaces: dict[bool, Any] = {}
+        self.turnable = True
+        self.spaces: dict[str, Any] = {}
 
     @property
     def number(self) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 from lagpu.backends.base import Product
 from lagpu.backends.gpu import build
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
-from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
+from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
+from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 
 __all__ = ["Assignment", "Traversal", "run"]
 
@@ -19,7 +20,6 @@ __all__ = ["Assignment", "Traversal", "run"]
 # They take 14 and 24; alpha 30 brought the slowest of 32 roots of kron20e16 from 0.23 to 0.19 ms at
 # the same median, but delaunay20 from 2.3 to 3.1 ms (H200, 2026-11-21): long searches keep 14.
 ALPHA, LONG_ALPHA, BETA = np.float32(30), np.float32(14), np.float32(24)
-SMALL, CHUNK = 32, 256  # as in traverse.cu
 COUNTERS = 3 * 5 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
@@ -77,36 +77,31 @@ class Workspace:
 
     Attributes
     ----------
-    empty : array of u32
-        Bits of the vertices without predecessors.
-    hint : array of i32 or None
-        A predecessor of high degree for each vertex.
+    empty, hint : array
+        As in `PullSpace`.
     nbytes : int
-        Bytes of the workspace.
+        Bytes of the workspace, without what single products share with it.
     """
 
     def __init__(self, successors: MatrixStore, predecessors: MatrixStore) -> None:
         device, xp = successors.device, successors.device.xp
         n, words = successors.shape[0], nwords(successors.shape[0])
-        lengths = successors.col_ptr[1:] - successors.col_ptr[:-1]
-        large = lengths[lengths > SMALL]
-        chunks = int(((large.astype(np.int64) + CHUNK - 1) // CHUNK).sum()) + 1
-        entry = 8 + successors.col_ptr.dtype.itemsize  # a vertex with the place of its edges
-        self.nbytes = 4 * (4 * words + n) + 2 * entry * n + 16 * chunks
+        push = push_space(successors)
+        pull = pull_space(predecessors, successors)
+        kind = successors.col_ptr.dtype
+        entry = 8 + kind.itemsize  # a vertex with the place of its edges
+        self.nbytes = 12 * words + entry * n + 8 * push.num_chunks
         device.require(self.nbytes, "traversal")
-        macros = _index_types(predecessors)
-        self.empty = xp.empty(words, np.uint32)
-        ptr, idx = predecessors.col_ptr, predecessors.row_idx
-        device.launch(kernel("words.cu", "empty_columns", PTR=macros["PTR"]), n, n, ptr, self.empty)
-        self.hint = xp.empty(n, np.int32)
-        run = kernel("words.cu", "heaviest_rows", **macros)
-        device.launch(run, 32 * n, n, ptr, idx, successors.col_ptr, self.hint)
+        self.empty, self.hint = pull.empty, pull.hint
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        kinds = (np.int32, successors.col_ptr.dtype, np.uint32)
-        self.lists = [xp.empty(n, kind) for kind in kinds for _ in range(2)]
-        self.chunks = [xp.empty(chunks, np.uint64) for _ in range(2)]
+        self.lists = [
+            push.vertex, xp.empty(n, np.int32),
+            push.start, xp.empty(n, kind),
+            push.degree, xp.empty(n, np.uint32),
+        ]  # fmt: skip
+        self.chunks = [push.chunks, xp.empty(push.num_chunks, np.uint64)]
         self.counters = xp.zeros(COUNTERS, np.uint64)
-        self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
+        self.barrier = push.barrier
         self.result = xp.zeros(8, np.uint64)
         self.kernels: dict[Any, Kernel] = {}
         short = successors.nvals <= SHORT_DEGREE * n
@@ -116,20 +111,9 @@ class Workspace:
         self.shared = 2 * entry * int(self.solo)
 
 
-def _index_types(A: MatrixStore) -> dict[str, str]:
-    return {
-        "PTR": "i32" if A.col_ptr.dtype == np.int32 else "i64",
-        "IDX": "i32" if A.row_idx.dtype == np.int32 else "i64",
-    }
-
-
 def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
     """Return (successors, predecessors): the columns of each are a vertex' neighbours."""
-    if build.is_symmetric(A):
-        return A, A
-    if A.rows is None:
-        A.rows = build.transpose(A)
-    return (A.rows, A) if how.transpose else (A, A.rows)
+    return (build.by_rows(A), A) if how.transpose else (A, build.by_rows(A))
 
 
 def _kernel(t: Traversal, A: MatrixStore, space: Workspace) -> Kernel:
@@ -145,7 +129,7 @@ def _kernel(t: Traversal, A: MatrixStore, space: Workspace) -> Kernel:
 def _specialise(
     t: Traversal, A: MatrixStore, assigned: tuple[tuple[int, str], ...], block: int
 ) -> Kernel:
-    macros = _index_types(A)
+    macros = index_types(A)
     prelude = ""
     if not t.iso:
         add, prelude = monoid_functor(t.how.semiring.monoid)
@@ -168,9 +152,10 @@ def run(t: Traversal, times: int | None) -> None:
     A, f, device = t.A, t.f, t.A.device
     successors, predecessors = _forms(A, t.how)
     forward = t.how.transpose or successors is predecessors
-    if forward not in A.workspaces:
-        A.workspaces[forward] = Workspace(successors, predecessors)
-    space: Workspace = A.workspaces[forward]
+    place = "traversal" if forward else "traversal against the edges"
+    if place not in A.spaces:
+        A.spaces[place] = Workspace(successors, predecessors)
+    space: Workspace = A.spaces[place]
     n = A.shape[0]
     code = _kernel(t, predecessors, space)
     num_sources, source = f.nvals, f.single

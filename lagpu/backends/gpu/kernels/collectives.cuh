@@ -40,4 +40,19 @@ LG_DEVICE T block_reduce(T value, T identity, F f) {
   return value;
 }
 
+// Each thread gets the sum of the values of the threads before it in the block, and *total that of
+// all.
+LG_DEVICE u64 block_scan(u64 value, u64* total) {
+  LG_SHARED(u64, partial, LG_WARP);
+  const u64 upto = warp_scan(value, LgPlus());
+  if (lane_id() == LG_WARP - 1) partial[block_warp()] = upto;
+  block_sync();
+  const u64 whole = lane_id() < block_warps() ? partial[lane_id()] : 0;
+  const u64 warps = warp_scan(whole, LgPlus());
+  const u64 before = block_warp() ? warp_shfl(warps, block_warp() - 1) : 0;
+  *total = warp_shfl(warps, block_warps() - 1);
+  block_sync();  // before the next call writes to partial again
+  return before + upto - value;
+}
+
 #endif  // LAGPU_COLLECTIVES_CUH

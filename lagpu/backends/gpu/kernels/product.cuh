@@ -42,24 +42,118 @@
 #define LG_ISO 1
 #endif
 
+// One product's types, by name: code that serves several products in one program takes them all
+// from such a struct.
+struct Chosen {
+  typedef LG_ADD ADD;
+  typedef LG_MUL MUL;
+  typedef LG_U U;
+  typedef LG_A A;
+  typedef LG_T T;
+  typedef LG_Z Z;
+  typedef LG_PTR PTR;
+  typedef LG_IDX IDX;
+  static constexpr bool flip = LG_FLIP, iso = LG_ISO;
+};
+
+// Whether the first product found is as good as the sum of all.
+template <class S>
+constexpr bool takes_first = S::iso || IsSame<typename S::ADD, AnyOf>::value;
+
+// A matrix by columns: column k has the entries ptr[k] .. ptr[k + 1]. Null values: all equal iso.
+template <class S>
+struct Columns {
+  const typename S::PTR* ptr;
+  const typename S::IDX* idx;
+  const typename S::A* values;
+  typename S::A iso;
+};
+
+// The vector that is multiplied, as in entries.cuh.
+template <class S>
+struct Operand {
+  const u32* words;
+  const typename S::U* values;
+  typename S::U iso;
+};
+
+// Which of n results are wanted.
+struct Mask {
+  const u32* words;
+  bool complement;
+  i64 n;
+
+  LG_DEVICE u32 bits(i64 w) const { return mask_bits(words, complement, w, n); }
+  LG_DEVICE bool keeps(i64 i) const { return has_entry(words, i) != complement; }
+};
+
+// Where results go.
+template <class W>
+struct Sums {
+  u32* words;
+  W* values;
+};
+
 // The product at matrix entry `entry`; `inner` is the index summed over, `outer` the output's.
-LG_DEVICE LG_Z multiply(const LG_U* u_values, LG_U u_iso, const LG_A* values, LG_A a_iso, i64 entry,
-                        i64 inner, i64 outer) {
-  constexpr bool reads_u = LG_FLIP ? LG_MUL::reads_x : LG_MUL::reads_y;
-  constexpr bool reads_a = LG_FLIP ? LG_MUL::reads_y : LG_MUL::reads_x;
-  LG_T u = LG_T(0), a = LG_T(0);
-  if constexpr (reads_u) u = entry_value<LG_T>(u_values, u_iso, inner);
-  if constexpr (reads_a) a = entry_value<LG_T>(values, a_iso, entry);
-  if constexpr (LG_FLIP) return LG_MUL::call<LG_Z, LG_T>(u, a, 0, inner, outer);
-  if constexpr (!LG_FLIP) return LG_MUL::call<LG_Z, LG_T>(a, u, outer, inner, 0);
+template <class S>
+LG_DEVICE typename S::Z multiply(const typename S::U* u_values, typename S::U u_iso,
+                                 const typename S::A* values, typename S::A a_iso, i64 entry,
+                                 i64 inner, i64 outer) {
+  typedef typename S::T T;
+  typedef typename S::Z Z;
+  typedef typename S::MUL Mul;
+  constexpr bool reads_u = S::flip ? Mul::reads_x : Mul::reads_y;
+  constexpr bool reads_a = S::flip ? Mul::reads_y : Mul::reads_x;
+  T u = T(0), a = T(0);
+  if constexpr (reads_u) u = entry_value<T>(u_values, u_iso, inner);
+  if constexpr (reads_a) a = entry_value<T>(values, a_iso, entry);
+  if constexpr (S::flip) return Mul::template call<Z, T>(u, a, 0, inner, outer);
+  if constexpr (!S::flip) return Mul::template call<Z, T>(a, u, outer, inner, 0);
 }
 
-// *nvals += entries of the output, *edges += matrix entries looked at (unless it is null).
-LG_DEVICE void add_counts(u64 found, u64 looked_at, u64* nvals, u64* edges) {
-  found = block_reduce(found, u64(0), LgPlus());
-  if (block_thread() == 0 && found) atomic_add(nvals, found);
+template <class S>
+LG_DEVICE typename S::Z multiply(const Columns<S>& a, const Operand<S>& u, i64 entry, i64 inner,
+                                 i64 outer) {
+  return multiply<S>(u.values, u.iso, a.values, a.iso, entry, inner, outer);
+}
+
+// The last of offsets lo .. hi, rising, that is not past `entry`: the column that holds it.
+template <class PTR>
+LG_DEVICE i64 last_not_after(const PTR* offsets, i64 entry, i64 lo, i64 hi) {
+  while (lo < hi) {
+    const i64 middle = lo + (hi - lo + 1) / 2;
+    if (i64(offsets[middle]) <= entry) {
+      lo = middle;
+    } else {
+      hi = middle - 1;
+    }
+  }
+  return lo;
+}
+
+// What a thread counted: entries of the output, entries of the matrix looked at, and the edges that
+// leave the vertices found (which a planner asks for next).
+struct Tallied {
+  u64 found, looked_at, leaving;
+};
+
+// `lengths`, if not null, points to columns whose lengths are counted.
+template <class PTR>
+LG_DEVICE void count_found(const PTR* lengths, i64 j, Tallied* tally) {
+  ++tally->found;
+  if (lengths) tally->leaving += u64(load_ro(&lengths[j + 1]) - load_ro(&lengths[j]));
+}
+
+// counts[0] += entries found, counts[1] += edges leaving, *edges += entries looked at unless null.
+LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* edges) {
+  const u64 found = block_reduce(tally.found, u64(0), LgPlus());
+  const u64 leaving = block_reduce(tally.leaving, u64(0), LgPlus());
+  if (block_thread() == 0 && found) {
+    atomic_add(&counts[0], found);
+    if (leaving) atomic_add(&counts[1], leaving);
+  }
   if (edges) {
-    looked_at = block_reduce(looked_at, u64(0), LgPlus());
+    const u64 looked_at = block_reduce(tally.looked_at, u64(0), LgPlus());
     if (block_thread() == 0 && looked_at) atomic_add(edges, looked_at);
   }
 }

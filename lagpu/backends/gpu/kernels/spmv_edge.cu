@@ -13,41 +13,26 @@
 #define LG_TRANSPOSE 1
 #endif
 
-// The column of an entry, known to lie in lo..hi: the last whose first entry is not past it.
-LG_DEVICE i64 column_of(const LG_PTR* col_ptr, i64 entry, i64 lo, i64 hi) {
-  while (lo < hi) {
-    const i64 middle = lo + (hi - lo + 1) / 2;
-    if (i64(col_ptr[middle]) <= entry) {
-      lo = middle;
-    } else {
-      hi = middle - 1;
-    }
-  }
-  return lo;
-}
-
-extern "C" __global__ void spmv_csc_edge(i64 nrows, i64 ncols, i64 nvals_a,
-                                         const LG_PTR* __restrict__ col_ptr,
-                                         const LG_IDX* __restrict__ row_idx,
-                                         const LG_A* __restrict__ values, LG_A a_iso,
-                                         const u32* __restrict__ u_words,
-                                         const LG_U* __restrict__ u_values, LG_U u_iso,
-                                         const u32* __restrict__ m_words, bool complement,
-                                         u32* w_words, LG_Z* w_values, u64* nvals, u64* edges) {
+extern "C" __global__ void spmv_csc_edge(
+    i64 nrows, i64 ncols, i64 nvals_a, const LG_PTR* __restrict__ col_ptr,
+    const LG_IDX* __restrict__ row_idx, const LG_A* __restrict__ values, LG_A a_iso,
+    const u32* __restrict__ u_words, const LG_U* __restrict__ u_values, LG_U u_iso,
+    const u32* __restrict__ m_words, bool complement, const LG_PTR* __restrict__ lengths,
+    u32* w_words, LG_Z* w_values, u64* counts, u64* edges) {
   const i64 chunk = 1024;
   const i64 size = LG_TRANSPOSE ? ncols : nrows;
-  u64 total = 0, looked_at = 0;
+  Tallied tally{};
   for (i64 first = global_warp() * chunk; first < nvals_a; first += global_warps() * chunk) {
     const i64 last = first + chunk < nvals_a ? first + chunk : nvals_a;
     // Lane 0 finds the chunk's first column, lane 1 its last.
     const i64 bound =
-        lane_id() < 2 ? column_of(col_ptr, lane_id() ? last - 1 : first, 0, ncols - 1) : 0;
+        lane_id() < 2 ? last_not_after(col_ptr, lane_id() ? last - 1 : first, 0, ncols - 1) : 0;
     const i64 lo = warp_shfl(bound, 0), hi = warp_shfl(bound, 1);
     for (i64 p = first + lane_id(); p < last; p += 32) {
-      ++looked_at;
+      ++tally.looked_at;
       const i64 i = row_idx[p];
       if (LG_TRANSPOSE && !has_entry(u_words, i)) continue;
-      const i64 j = column_of(col_ptr, p, lo, hi);
+      const i64 j = last_not_after(col_ptr, p, lo, hi);
       if (!LG_TRANSPOSE && !has_entry(u_words, j)) continue;
       const i64 inner = LG_TRANSPOSE ? i : j, outer = LG_TRANSPOSE ? j : i;
       const u32 bit = 1u << (outer % 32);
@@ -58,12 +43,12 @@ extern "C" __global__ void spmv_csc_edge(i64 nrows, i64 ncols, i64 nvals_a,
         // With `any` the first entry found stands; every other sum goes on.
         if (!seen || !IsSame<LG_ADD, AnyOf>::value)
           atomic_accumulate<LG_ADD, LG_Z>(
-              &w_values[outer], multiply(u_values, u_iso, values, a_iso, p, inner, outer));
+              &w_values[outer], multiply<Chosen>(u_values, u_iso, values, a_iso, p, inner, outer));
       }
-      if (!seen && !(atomic_or(word, bit) & bit)) ++total;
+      if (!seen && !(atomic_or(word, bit) & bit)) count_found(lengths, outer, &tally);
     }
   }
-  add_counts(total, looked_at, nvals, edges);
+  add_counts(tally, counts, edges);
 }
 
 // Clear presence words and set values (unless null) to the identity, before spmv_csc_edge.

@@ -20,7 +20,7 @@
 // Work: every edge of the component at most once in push; in pull until the first hit of a vertex.
 // Sources: direction by Beamer, Asanovic and Patterson, SC 2012; degree classes by Merrill, Garland
 // and Grimshaw, PPoPP 2012; bitmap pull as in Hiragushi and Takahashi, ICA3PP 2013.
-#include "product.cuh"
+#include "push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
 #define LG_SUM 0
 #endif
@@ -52,8 +52,6 @@
 #define LG_X2_T i32
 #endif
 
-const u32 kSmall = 32;     // a vertex of higher degree is expanded in chunks
-const u32 kChunk = 256;    // edges a chunk, a warp takes one
 const u32 kCalm = 2;       // turns with a small frontier before one block goes on alone
 const u32 kLook = 8;       // predecessors that a lane looks at alone
 const u32 kMany = 2048;    // predecessors from which the whole block looks
@@ -65,15 +63,10 @@ const u32 kLine = 16;      // u64 a cache line: counters do not share one
 // kLevel is the depth that a block searching alone has reached.
 enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
 
-// Vertices with the place of their edges, so that who takes one need not ask for it.
-struct List {
-  i32* vertex;
-  LG_PTR* start;
-  u32* degree;
-};
+typedef List<LG_PTR> Vertices;
 
 // One of two lists, pointer by pointer: choosing between their addresses would put them in memory.
-LG_DEVICE List pick(bool second, const List& a, const List& b) {
+LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {
   return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree};
 }
 
@@ -92,9 +85,9 @@ struct Search {
   LG_X2_T* x2;
   u32 shift;  // 1: found in level d, assigned d + 1
   u32* visited;
-  u32 *words_a, *words_b;    // presence words
-  List small_a, small_b;     // vertices of degree <= kSmall
-  u64 *chunks_a, *chunks_b;  // (chunk number << 32) | vertex
+  u32 *words_a, *words_b;     // presence words
+  Vertices small_a, small_b;  // vertices of degree <= kSmall
+  u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex
   u64* counters;
   u32 solo;  // largest frontier that one block searches alone
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
@@ -103,8 +96,8 @@ struct Search {
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
   LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
-  LG_DEVICE List small() const { return pick(lists_turned, small_a, small_b); }
-  LG_DEVICE List next_small() const { return pick(lists_turned, small_b, small_a); }
+  LG_DEVICE Vertices small() const { return pick(lists_turned, small_a, small_b); }
+  LG_DEVICE Vertices next_small() const { return pick(lists_turned, small_b, small_a); }
   LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
   LG_DEVICE u64* next_chunks() const { return lists_turned ? chunks_a : chunks_b; }
 };
@@ -128,41 +121,15 @@ LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
 }
 
 LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner, i32 outer) {
-  return multiply(LG_KEEP ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry, inner, outer);
+  return multiply<Chosen>(LG_KEEP ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry, inner,
+                          outer);
 }
 
-// Lanes with `won` put their vertex, whose edges are start .. stop, into lists and counters of
-// `turn`.
-LG_DEVICE void enqueue(const Search& s, u32 turn, const List& small, u64* chunks, bool won, i32 v,
-                       LG_PTR start, LG_PTR stop) {
-  const u32 lane = lane_id();
-  const u64 degree = u64(stop - start);
-  const bool is_small = won && degree <= kSmall;
-  const u32 smalls = warp_ballot(is_small);
-  if (smalls) {
-    u64 at = 0;
-    if (lane == 0) at = atomic_add(counter(s, turn, kNumSmall), bit_popc(smalls));
-    at = warp_shfl(at, 0) + bit_popc(smalls & lanes_below());
-    if (is_small) {
-      small.vertex[at] = v;
-      small.start[at] = start;
-      small.degree[at] = u32(degree);
-    }
-  }
-  u32 larges = warp_ballot(won && !is_small);
-  if (!larges) return;
-  const u32 mine = won && !is_small ? u32((degree + kChunk - 1) / kChunk) : 0;
-  const u32 upto = warp_scan(mine, LgPlus());
-  u64 base = 0;
-  if (lane == 31) base = atomic_add(counter(s, turn, kNumChunks), upto);
-  base = warp_shfl(base, 31);
-  for (; larges; larges &= larges - 1) {  // the warp writes each vertex' chunks together
-    const u32 from = bit_ffs(larges) - 1;
-    const i32 vertex = warp_shfl(v, from);
-    const u32 count = warp_shfl(mine, from), end = warp_shfl(upto, from);
-    for (u32 c = lane; c < count; c += 32)
-      chunks[base + end - count + c] = u64(c) << 32 | u32(vertex);
-  }
+// Put the lanes' vertices into lists and counters of `turn`.
+LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* chunks, bool won,
+                       i32 v, LG_PTR start, LG_PTR stop) {
+  enqueue(small, chunks, counter(s, turn, kNumSmall), counter(s, turn, kNumChunks), won, v, start,
+          stop);
 }
 
 struct Tally {
@@ -207,49 +174,14 @@ LG_DEVICE void follow(const Search& s, u32 turn, u32 depth, bool early, bool val
   enqueue(s, turn + 1, s.next_small(), s.next_chunks(), won, j, start, stop);
 }
 
-// Push the frontier's lists: a warp takes a chunk, or up to 32 small vertices whose edges its
-// lanes share. Work goes round the blocks first, so that a small frontier has many processors.
+// Push the frontier's lists.
 LG_DEVICE void push(const Search& s, u32 turn, u32 depth, u64 num_small, u64 num_chunks,
                     Tally* tally) {
-  const u64 warp = u64(block_warp()) * grid_blocks() + block_index();
   const u64 warps = u64(global_warps());
   const bool early = num_small + num_chunks * 8 <= warps * 8;
-  for (u64 q = warp; q < num_chunks; q += warps) {
-    const u64 chunk = load_cg(&s.chunks()[q]);
-    const i32 i = i32(u32(chunk));
-    const i64 begin = i64(s.out_ptr[i]) + i64(chunk >> 32) * kChunk;
-    const i64 stop = i64(s.out_ptr[i + 1]);
-    const i64 end = begin + kChunk < stop ? begin + kChunk : stop;
-    for (i64 p = begin; p < end; p += 32)
-      follow(s, turn, depth, early, p + lane_id() < end, p + lane_id(), i, tally);
-  }
-  u32 group = 32;  // vertices a warp: fewer where that keeps more warps busy
-  while (group > 4 && num_small <= warps * (group / 2)) group /= 2;
-  for (u64 q = warp * group; q < num_small; q += warps * group) {
-    i32 i = 0;
-    i64 start = 0;
-    u32 degree = 0;
-    if (lane_id() < group && q + lane_id() < num_small) {
-      i = load_cg(&s.small().vertex[q + lane_id()]);
-      start = load_cg(&s.small().start[q + lane_id()]);
-      degree = load_cg(&s.small().degree[q + lane_id()]);
-    }
-    const u32 upto = warp_scan(degree, LgPlus());
-    const u32 before = upto - degree, total = warp_shfl(upto, 31);
-    for (u32 e0 = 0; e0 < total; e0 += 32) {
-      const u32 e = e0 + lane_id();
-      u32 owner = 0;  // the last lane whose edges begin at or before e
-      for (u32 step = 16; step; step /= 2) {
-        const u32 begins = warp_shfl(before, owner + step);
-        if (begins <= e) owner += step;
-      }
-      const i64 owner_start = warp_shfl(start, owner);
-      const u32 owner_before = warp_shfl(before, owner);
-      const i32 owner_vertex = warp_shfl(i, owner);
-      follow(s, turn, depth, early, e < total, owner_start + (e - owner_before), owner_vertex,
-             tally);
-    }
-  }
+  follow_lists(
+      s.out_ptr, s.small(), s.chunks(), num_small, num_chunks,
+      [&](bool valid, i64 p, i32 i) { follow(s, turn, depth, early, valid, p, i, tally); });
 }
 
 // Look at predecessors p .. end of vertex j, kBatch at a time so that their loads overlap, and at
@@ -628,8 +560,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            visited,
            words_a,
            words_b,
-           List{vertex_a, start_a, degree_a},
-           List{vertex_b, start_b, degree_b},
+           Vertices{vertex_a, start_a, degree_a},
+           Vertices{vertex_b, start_b, degree_b},
            chunks_a,
            chunks_b,
            counters,

@@ -1,0 +1,176 @@
+"""The planner: what it decides by, what it says, and every strategy on graphs that hurt."""
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import BOOL, INT64, Matrix, Vector, algorithms, binary, semiring
+from lagpu.backends.gpu.plan import KERNELS, POLICIES
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
+
+SIZES = (1, 2, 31, 32, 33, 1023, 1025)
+
+
+@pytest.fixture
+def place(backend):
+    if backend.name == "cpu":
+        pytest.skip("cpu has no planner of ours")
+    return backend
+
+
+def hub_graph(n, backend, symmetric):
+    """Random edges, a hub with an edge to every third vertex, self-loops, isolated vertices."""
+    rng = np.random.default_rng(n)
+    rows, cols = rng.integers(0, n, 2 * n), rng.integers(0, max(1, 3 * n // 4), 2 * n)
+    thirds = np.arange(0, n, 3)
+    rows = np.r_[rows, np.full(len(thirds), n // 2), np.arange(0, n, 7)]
+    cols = np.r_[cols, thirds, np.arange(0, n, 7)]
+    if symmetric:
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    values = rng.integers(1, 9, len(rows))
+    return Matrix.from_coo(
+        rows, cols, values, INT64, nrows=n, ncols=n, dup_op=binary.first, backend=backend
+    )
+
+
+def vectors(n, backend):
+    """A sparse vector with values, and masks: none, some, all."""
+    rng = np.random.default_rng(7)
+    where = np.unique(np.r_[rng.integers(0, n, n // 4 + 1), n // 2])
+    u = Vector.from_coo(where, where % 5 + 1, INT64, size=n, backend=backend)
+    some = Vector.from_coo(np.arange(0, n, 2), True, size=n, backend=backend)
+    full = Vector.from_dense(np.ones(n, bool), backend=backend)
+    return u, (None, some.S, ~some.S, full.S, ~full.S)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("kernel", [*KERNELS, "push_virtual:5"])
+def test_every_strategy_computes_the_same_product(place, kernel, n, symmetric):
+    A = hub_graph(n, place, symmetric)
+    B = A.to("cpu")
+    u, masks = vectors(n, place)
+    v, masks_there = vectors(n, "cpu")
+    for op in (semiring.min_plus, semiring.plus_times, semiring.lor_land):
+        for mask, mask_there in zip(masks, masks_there, strict=True):
+            got = op(u @ A, kernel=kernel).new(mask=mask)
+            assert got.to("cpu").isequal(op(v @ B).new(mask=mask_there)), (op, mask)
+        got = op(A @ u, kernel=kernel).new()
+        assert got.to("cpu").isequal(op(B @ v).new()), op
+
+
+def search(A, source, **choice):
+    """Levels, with the reason of each product."""
+    levels, q = Vector(INT64, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+    q[source] = True
+    with lagpu.trace() as t:
+        for depth in lagpu.loop(until_empty=q):
+            levels(q.S) << depth
+            q(~levels.S, replace=True) << semiring.any_pair(q @ A, **choice)
+    return levels, [row for row in t.rows if row.method == "mxv"]
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_finds_the_levels(place, policy, symmetric):
+    A = hub_graph(1025, place, symmetric)
+    levels, products = search(A, 5, policy=policy)
+    assert levels.to("cpu").isequal(algorithms.bfs_levels(A.to("cpu"), 5))
+    assert all(any(c.isdigit() for c in p.reason) for p in products), products
+
+
+def test_beamer_counts_the_edges_of_the_frontier(place):
+    """A path into a star: the hub's edges are more than what is left, until all is found."""
+    n = 1000
+    rows = np.r_[0, 1, np.full(n - 3, 2)]
+    cols = np.r_[1, 2, np.arange(3, n)]
+    A = Matrix.from_coo(
+        np.r_[rows, cols], np.r_[cols, rows], nrows=n, ncols=n, backend=place, name="A"
+    )
+    _, products = search(A, 0, policy="beamer")
+    assert [p.direction for p in products] == ["push", "push", "pull", "pull"]
+    total = 2 * (n - 1)
+    assert products[1].reason == f"edges 2 <= unexplored {total - 1 - 2} / 14"
+    assert products[2].reason == f"edges {n - 2} > unexplored {total - 1 - 2 - (n - 2)} / 14"
+    assert "vertices" in products[3].reason
+
+
+def test_turbobfs_never_pushes_again(place):
+    A = hub_graph(1023, place, True)
+    _, products = search(A, 5, policy="turbobfs")
+    directions = [p.direction for p in products]
+    assert directions == sorted(directions, reverse=True)
+    assert {"push_edge"} == {p.kernel for p in products if p.direction == "push"}
+
+
+def test_a_directed_matrix_gets_its_rows_once_and_only_for_a_loop(place):
+    A = hub_graph(1025, place, False)
+    u = Vector.from_coo([5], True, size=1025, backend=place)
+    semiring.any_pair(u @ A).new()
+    assert A.data.rows is None
+    _, products = search(A, 5, policy="beamer")
+    assert any("second form made" in p.reason for p in products)
+    rows = A.data.rows
+    assert rows is not None
+    search(A, 6, policy="beamer")
+    assert A.data.rows is rows
+
+
+def test_orientation_csc_forbids_rows(place):
+    A = hub_graph(1025, place, False)
+    A.orientation = "csc"
+    assert A.orientation == "csc"
+    levels, products = search(A, 5)
+    assert levels.to("cpu").isequal(algorithms.bfs_levels(A.to("cpu"), 5))
+    assert A.data.rows is None
+    assert any("orientation is csc" in p.reason for p in products)
+    assert algorithms.bfs_levels(A, 5).isequal(levels)  # however the loop runs
+    assert A.data.rows is None
+    u = Vector.from_coo([5], True, size=1025, backend=place)
+    with pytest.raises(NotSupported, match="orientation is csc"):
+        semiring.any_pair(u @ A, kernel="push_queue").new()
+    A.orientation = "auto"
+    assert semiring.any_pair(u @ A, kernel="push_queue").new().nvals > 0
+    with pytest.raises(InvalidValue, match="auto or csc"):
+        A.orientation = "rows"
+
+
+def test_orientation_is_not_ours_to_say_on_cpu():
+    A = Matrix.from_coo([0], [0], backend="cpu")
+    assert A.orientation == "auto"
+    with pytest.raises(NotSupported, match="SuiteSparse"):
+        A.orientation = "csc"
+
+
+def test_explain_says_what_would_run_and_runs_nothing(place):
+    A = hub_graph(33, place, True)
+    u = Vector.from_coo([0], True, size=33, backend=place, name="u")
+    call = semiring.any_pair(u @ A, policy="turbobfs")
+    lines = lagpu.explain(call).splitlines()
+    assert lines[0] == f"u any_pair A on {place.name}"
+    assert lines[1] == "push, push_edge: density 3.03% < 10%"
+    assert lines[2].startswith("by columns ")
+    assert call.new().nvals == int(np.diff(A.to_csc()[0])[0])
+    with pytest.raises(DomainMismatch, match="no semiring"):
+        lagpu.explain(u @ A)
+    with pytest.raises(DomainMismatch, match="no product"):
+        lagpu.explain(u.apply(lagpu.unary.identity))
+    with pytest.raises(DomainMismatch, match="no deferred call"):
+        lagpu.explain(u)
+
+
+@pytest.mark.parametrize(
+    ("choice", "fact"),
+    [
+        ({"kernel": "push_virtual:0"}, "1 to 1024"),
+        ({"kernel": "push_virtual:x"}, "1 to 1024"),
+        ({"kernel": "push_queue:4"}, "pull_bitmap"),
+        ({"kernel": "fast"}, "push_active"),
+        ({"policy": "fast"}, "hiragushi"),
+    ],
+)
+def test_unknown_choices_list_the_names(place, choice, fact):
+    A = hub_graph(2, place, True)
+    u = Vector.from_coo([0], True, size=2, backend=place)
+    with pytest.raises(InvalidValue, match=fact):
+        semiring.any_pair(u @ A, **choice).new()
