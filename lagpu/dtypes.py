@@ -60,14 +60,14 @@ class DType:
         """Whether the type is BOOL."""
         return self.numpy.kind == "b"
 
-    @property
+    @functools.cached_property
     def smallest(self) -> Any:
         """The least value of the type as a NumPy scalar (``-inf`` for floats)."""
         if self.is_bool:
             return np.False_
         return self.numpy.type(-np.inf if self.is_float else np.iinfo(self.numpy).min)
 
-    @property
+    @functools.cached_property
     def largest(self) -> Any:
         """The greatest value of the type as a NumPy scalar (``inf`` for floats)."""
         if self.is_bool:

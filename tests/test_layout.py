@@ -21,7 +21,7 @@ LAYERS = (
     ("algebra",),
     ("backends.base",),
     ("backends.cpu", "backends.gpu.kernels", "backends.gpu.gxx", "backends.gpu.functors"),
-    ("backends.gpu.device",),
+    ("backends.gpu.device", "backends.gpu.casts"),
     ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.storage"),
     ("backends.gpu",),  # everything else of it: free among themselves, but without a cycle
     ("backends.gpu.backend",),

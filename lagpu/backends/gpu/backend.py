@@ -12,11 +12,12 @@ import numpy as np
 from lagpu.algebra import binary
 from lagpu.backends.base import Applied, Descriptor, Measured, Product, Statement
 from lagpu.backends.gpu import build, elementwise, products, traversal
+from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
 from lagpu.backends.gpu.objects import Objects, settled
 from lagpu.backends.gpu.plan import Plan, choose
-from lagpu.backends.gpu.storage import MatrixStore, VectorStore, cast_array
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
 __all__ = ["GpuBackend"]
@@ -92,7 +93,7 @@ class GpuBackend(Objects):
         t = products.multiply(w, A, u, how, plan, mask, dtype, self._edges)
         if fresh and (t.dtype is w.dtype or t.values is None):
             if t.iso is not None:
-                t.iso = cast_array(np, np.array([t.iso]), w.dtype)[0]
+                t.iso = cast_number(t.iso, w.dtype)
             w.adopt(t)
         else:
             elementwise.write(w, desc, t)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.casts import cast_array
 from lagpu.backends.gpu.device import Device
-from lagpu.backends.gpu.storage import MatrixStore, cast_array
+from lagpu.backends.gpu.storage import MatrixStore
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue
 from lagpu.operators import BinaryOp

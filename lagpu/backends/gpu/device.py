@@ -9,17 +9,44 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lagpu.backends.gpu.kernels import Kernel, Param
 from lagpu.errors import KernelLaunchError, OutOfMemory
 
-__all__ = ["Device", "Timer", "bind", "check_block", "check_free", "check_shared", "format_bytes"]
+__all__ = [
+    "Device",
+    "Signal",
+    "Timer",
+    "bind",
+    "check_block",
+    "check_free",
+    "check_shared",
+    "format_bytes",
+]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
+
+
+class Signal(NamedTuple):
+    """A place in memory that host and device see: two numbers, and who wrote them.
+
+    Attributes
+    ----------
+    place : array of u64, (4,)
+        For the kernel.
+    host : numpy.ndarray of u64, (4,)
+        The same memory.
+    serial : numpy.uint64
+        What the kernel writes behind the numbers.
+    """
+
+    place: Array
+    host: np.ndarray[Any, Any]
+    serial: np.uint64
 
 
 class Timer(Protocol):
@@ -98,8 +125,15 @@ class Device(Protocol):
     def read(self, array: Array) -> bool | int | float:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
 
-    def read_pair(self, array: Array) -> tuple[int, int]:
-        """Return the first two u64 of `array`; waits for the work before it."""
+    def signal(self) -> Signal:
+        """Return a place where a kernel can tell the host two numbers, and that it has."""
+
+    def heed(self, signal: Signal, counts: Array) -> tuple[int, int]:
+        """Return the two numbers told by a kernel that was launched with `signal`.
+
+        Quicker than copying them, which is done if nothing is heard for some milliseconds; for
+        that, `counts` has them too.
+        """
 
     def synchronize(self) -> None:
         """Wait for the work of the current stream."""

@@ -9,9 +9,10 @@ import numpy as np
 
 from lagpu.backends.base import Product, Statement
 from lagpu.backends.gpu.build import is_symmetric
+from lagpu.backends.gpu.casts import cast_array
 from lagpu.backends.gpu.functors import reads
 from lagpu.backends.gpu.products import IDEMPOTENT
-from lagpu.backends.gpu.storage import MatrixStore, VectorStore, cast_array
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.traversal import DEPTH, MOST, VALUE, Assignment, Traversal
 from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp

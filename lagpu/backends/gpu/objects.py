@@ -10,14 +10,9 @@ import numpy as np
 
 from lagpu.backends.base import Applied, Recorder
 from lagpu.backends.gpu import build, elementwise
+from lagpu.backends.gpu.casts import cast_array, index_type
 from lagpu.backends.gpu.device import Device
-from lagpu.backends.gpu.storage import (
-    Counters,
-    MatrixStore,
-    VectorStore,
-    cast_array,
-    index_type,
-)
+from lagpu.backends.gpu.storage import Counters, MatrixStore, VectorStore
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 

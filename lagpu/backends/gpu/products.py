@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import Any, NamedTuple
 
@@ -9,14 +10,16 @@ import numpy as np
 
 from lagpu.backends.base import Product
 from lagpu.backends.gpu.build import by_rows, is_symmetric
-from lagpu.backends.gpu.device import format_bytes
+from lagpu.backends.gpu.casts import cast_array, cast_number
+from lagpu.backends.gpu.device import Signal, format_bytes
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.plan import Plan, explored
-from lagpu.backends.gpu.storage import MatrixStore, Trail, VectorStore, cast_array, nwords
+from lagpu.backends.gpu.storage import MatrixStore, Trail, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
+from lagpu.operators import BinaryOp
 
 __all__ = ["IDEMPOTENT", "memory_of", "multiply"]
 
@@ -79,9 +82,11 @@ def multiply(
     made = VectorStore(w.device, w.counters, dtype, w.size)
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
-    counts = launch(Job(w, A, u, how, plan, mask, edges, words, values, dtype, iso is not None))
-    one = None if iso is None else cast_array(np, np.array([iso]), dtype)[0]
-    made.set_bitmap(words, values, one, counts)
+    counts, signal = launch(
+        Job(w, A, u, how, plan, mask, edges, words, values, dtype, iso is not None)
+    )
+    made.set_bitmap(words, values, None if iso is None else cast_number(iso, dtype), None)
+    made.counted(counts, signal)
     if leaving is None:
         leaving = A.nvals * nvals // max(u.size, 1)
     made.trail = Trail(weakref.ref(A), plan.direction == "pull", visited + nvals, before + leaving)
@@ -97,11 +102,32 @@ def _iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
     reads_left, reads_right = reads(multiply)
     if (reads_left and left.values is not None) or (reads_right and right.values is not None):
         return None
-    x, y = (cast_array(np, np.array([side.number]), how.domain) for side in (left, right))
-    return cast_array(np, np.asarray(multiply.numpy(x, y)), how.result)[0]
+    if not (reads_left or reads_right):
+        return _one_product(multiply, None, None, how.domain, how.result)
+    x, y = left.number, right.number
+    return _one_product.__wrapped__(multiply, x, y, how.domain, how.result)
+
+
+@functools.lru_cache(maxsize=256)
+def _one_product(op: BinaryOp, x: Any, y: Any, domain: DType, result: DType) -> Any:
+    """Return ``x (x) y``; None stands for an operand that is not looked at."""
+    pair = (np.zeros(1, domain.numpy) if z is None else np.array([z]) for z in (x, y))
+    left, right = (cast_array(np, z, domain) for z in pair)
+    return cast_array(np, np.asarray(op.numpy(left, right)), result)[0]
 
 
 def _kernel(
+    file: str, name: str, A: MatrixStore, u: VectorStore, how: Product, iso: bool, **more: str
+) -> Kernel:
+    """Return the kernel for these types, from those that ran on this form before."""
+    key = (name, how.semiring, how.domain, how.flip, u.dtype, iso, *more.values())
+    found: Kernel | None = A.kernels.get(key)
+    if found is None:
+        found = A.kernels[key] = _specialised(file, name, A, u, how, iso, **more)
+    return found
+
+
+def _specialised(
     file: str, name: str, A: MatrixStore, u: VectorStore, how: Product, iso: bool, **more: str
 ) -> Kernel:
     """Return the kernel for these types; what it does not read does not specialise it."""
@@ -155,8 +181,8 @@ def _lengths(A: MatrixStore, how: Product, form: MatrixStore) -> Any:
     return rows.col_ptr
 
 
-def _pull(job: Job) -> Any:
-    """Launch ``pull_scalar``, ``pull_warp`` or ``pull_bitmap``; return the counters."""
+def _pull(job: Job) -> tuple[Any, Signal]:
+    """Launch ``pull_scalar``, ``pull_warp`` or ``pull_bitmap``; return counters and signal."""
     w, A, u, how, plan, mask, edges, words, values, dtype, iso = job
     form = by_outputs(A, how)
     n = form.shape[1]
@@ -169,13 +195,13 @@ def _pull(job: Job) -> Any:
         other = A if form is not A else A.rows if not is_symmetric(A) else A
         space = pull_space(form, other)
         name, extra = "spmv_csc_bitmap", (space.empty, _hint(form, how, iso, space.hint))
-    counts = w.counters.take(2)
+    counts, signal = w.counters.take(3), w.device.signal()
     run = _kernel("spmv.cu", name, form, u, how, iso, W=dtype.ctype)
     w.device.launch(
         run, threads, n, form.col_ptr, form.row_idx, *a_args, *u_args, *mask, *extra,
-        _lengths(A, how, form), words, values, counts, edges,
+        _lengths(A, how, form), words, values, counts, signal.place, signal.serial, edges,
     )  # fmt: skip
-    return counts
+    return counts, signal
 
 
 def _hint(form: MatrixStore, how: Product, iso: bool, hint: Any) -> Any:
@@ -188,26 +214,25 @@ def _hint(form: MatrixStore, how: Product, iso: bool, hint: Any) -> Any:
     return hint
 
 
-def _push_edge(job: Job) -> Any:
-    """Launch ``push_edge``; return the counters."""
+def _push_edge(job: Job) -> tuple[Any, Signal]:
+    """Launch ``push_edge``; return counters and signal."""
     w, A, u, how, _, mask, edges, words, values, _, iso = job
     a_args, u_args = _inputs(A, u, iso)
-    counts = w.counters.take(2)
+    counts, signal = w.counters.take(3), w.device.signal()
     more = {"TRANSPOSE": str(int(how.transpose))}
     launch = w.device.launch
     reset = _kernel("spmv_edge.cu", "spmv_edge_reset", A, u, how, iso, **more)
     launch(reset, w.size, w.size, words, values)
-    if A.nvals:
-        launch(
-            _kernel("spmv_edge.cu", "spmv_csc_edge", A, u, how, iso, **more),
-            A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx, *a_args, *u_args,
-            *mask, _lengths(A, how, A), words, values, counts, edges,
-        )  # fmt: skip
-    return counts
+    launch(
+        _kernel("spmv_edge.cu", "spmv_csc_edge", A, u, how, iso, **more),
+        A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx, *a_args, *u_args,
+        *mask, _lengths(A, how, A), words, values, counts, signal.place, signal.serial, edges,
+    )  # fmt: skip
+    return counts, signal
 
 
-def _push_listed(job: Job) -> Any:
-    """Launch ``push_queue``, ``push_active`` or ``push_virtual``; return the counters."""
+def _push_listed(job: Job) -> tuple[Any, Signal]:
+    """Launch ``push_queue``, ``push_active`` or ``push_virtual``."""
     w, A, u, how, plan, mask, edges, words, values, _, iso = job
     form = by_inputs(A, how)
     if form.shape[1] >= 2**31:
@@ -221,15 +246,15 @@ def _push_listed(job: Job) -> Any:
     elif plan.kernel == "push_virtual":
         lists = (space.groups(plan.group),)
         more["GROUP"] = str(plan.group)
-    counts = w.counters.take(3 * LINE)
+    counts, signal = w.counters.take(3 * LINE), w.device.signal()
     run = _kernel("spmv_push.cu", f"spmv_{plan.kernel}", form, u, how, iso, **more)
     blocks = w.device.max_cooperative_blocks(run)
     w.device.launch(
         run, blocks * 256, form.shape[1], form.shape[0], form.col_ptr, form.row_idx, *a_args,
-        *u_args, *mask, _lengths(A, how, form), *lists, words, values, counts, edges, space.barrier,
-        cooperative=True,
+        *u_args, *mask, _lengths(A, how, form), *lists, words, values, counts, signal.place,
+        signal.serial, edges, space.barrier, cooperative=True,
     )  # fmt: skip
-    return counts
+    return counts, signal
 
 
 def memory_of(A: MatrixStore) -> str:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.casts import cast_array, cast_number, index_type
+from lagpu.backends.gpu.device import Device, Signal
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.dtypes import DType
 
@@ -85,6 +86,7 @@ class VectorStore:
     __slots__ = (
         "_count",
         "_nvals",
+        "_signal",
         "counters",
         "device",
         "dtype",
@@ -109,6 +111,7 @@ class VectorStore:
     leaving: int | None
     _nvals: int | None
     _count: Array
+    _signal: Signal | None
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device = device
@@ -124,6 +127,7 @@ class VectorStore:
         self.form, self.indices, self.words = "sparse", indices, None
         self.values, self.iso = values, iso
         self._nvals, self._count = 0 if indices is None else len(indices), None
+        self._signal = None
         self.trail = self.leaving = None
         self.single = -1
 
@@ -150,10 +154,15 @@ class VectorStore:
         self.form, self.indices, self.words = "full", None, None
         self.values, self.iso = values, iso
         self._nvals, self._count = self.size, None
+        self._signal = None
         self.trail = self.leaving = None
 
-    def counted(self, count: Array | int | None) -> None:
-        """Note the number of entries: known, on the device, or (None) to be counted."""
+    def counted(self, count: Array | int | None, signal: Signal | None = None) -> None:
+        """Note the number of entries: known, on the device, or (None) to be counted.
+
+        With a signal, `count` has two numbers: the second is `leaving`.
+        """
+        self._signal = signal
         self._nvals, self._count = (count, None) if isinstance(count, int) else (None, count)
 
     def adopt(self, other: VectorStore) -> None:
@@ -164,7 +173,7 @@ class VectorStore:
                 self.spare["values"] = self.values
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
-        self._nvals, self._count = other._nvals, other._count
+        self._nvals, self._count, self._signal = other._nvals, other._count, other._signal
         self.trail, self.leaving = other.trail, other.leaving
         self.single = other.single
 
@@ -176,11 +185,11 @@ class VectorStore:
             if self._count is None:
                 self._count = self.counters.take()
                 self._run("count_bits", nwords(self.size), self.words, len(self.words), self._count)
-            if len(self._count) == 1:
+            if self._signal is None:
                 self._nvals = int(self.device.read(self._count))
-            else:  # a product counts both
-                self._nvals, self.leaving = self.device.read_pair(self._count)
-            self._count = None
+            else:
+                self._nvals, self.leaving = self.device.heed(self._signal, self._count)
+            self._count = self._signal = None
         return self._nvals
 
     @property
@@ -290,7 +299,7 @@ class VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
         values = None if self.values is None else cast_array(self.device.xp, self.values, dtype)
-        iso = None if self.iso is None else cast_array(np, np.array([self.iso]), dtype)[0]
+        iso = None if self.iso is None else cast_number(self.iso, dtype)
         if self.form == "sparse":
             self._upload()
             made.set_sparse(self.indices.copy(), values, iso)
@@ -319,6 +328,8 @@ class MatrixStore:
         The transpose, made when a product asks for it.
     turnable : bool
         Whether `rows` may be made.
+    kernels : dict
+        Kernels that ran on this form, by what they were specialised for.
     spaces : dict
         What kernels keep between runs, by their kind.
     """
@@ -344,6 +355,7 @@ class MatrixStore:
         self.symmetric: bool | None = None
         self.rows: MatrixStore | None = None
         self.turnable = True
+        self.kernels: dict[Any, Any] = {}
         self.spaces: dict[str, Any] = {}
 
     @property
@@ -368,22 +380,3 @@ class MatrixStore:
         xp = self.device.xp
         entries = xp.arange(self.nvals, dtype=self.col_ptr.dtype)
         return (xp.searchsorted(self.col_ptr, entries, side="right") - 1).astype(np.int64)
-
-
-def index_type(largest: int) -> type[np.signedinteger[Any]]:
-    """Return INT32 if it holds 0 .. `largest`, else INT64."""
-    return np.int32 if largest < 2**31 else np.int64
-
-
-def cast_array(xp: Any, array: Array, dtype: DType) -> Array:
-    """Return a copy cast as GraphBLAS casts: saturating, NaN to 0, to BOOL what is not 0."""
-    kind = dtype.numpy
-    if array.dtype.kind != "f" or kind.kind == "f":
-        with np.errstate(over="ignore"):  # a large double is an infinite float
-            return array.astype(kind)
-    if kind.kind == "b":
-        return array != 0
-    info = np.iinfo(kind)
-    low, high = array <= info.min, array >= info.max
-    safe = xp.where(low | high | xp.isnan(array), 0, array)
-    return xp.where(low, info.min, xp.where(high, info.max, safe.astype(kind))).astype(kind)

@@ -9,7 +9,7 @@
 //   block      LG_SHARED LG_DYNAMIC_SHARED block_sync block_any block_all block_count
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
 //   memory     load_ro load_cg load_volatile store_volatile prefetch
-//              thread_fence block_fence
+//              thread_fence block_fence system_fence
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
 //   bits       bit_popc bit_ffs bit_clz lanes_below
 //
@@ -90,6 +90,7 @@ LG_DEVICE u32 block_count(bool pred) { return u32(__syncthreads_count(pred)); }
 
 LG_DEVICE void thread_fence() { __threadfence(); }
 LG_DEVICE void block_fence() { __threadfence_block(); }
+LG_DEVICE void system_fence() { __threadfence_system(); }
 
 // Only for data that nobody writes while the kernel runs: the read-only path is not coherent.
 template <class T>

@@ -145,17 +145,24 @@ LG_DEVICE void count_found(const PTR* lengths, i64 j, Tallied* tally) {
 }
 
 // counts[0] += entries found, counts[1] += edges leaving, *edges += entries looked at unless null.
-LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* edges) {
-  const u64 found = block_reduce(tally.found, u64(0), LgPlus());
-  const u64 leaving = block_reduce(tally.leaving, u64(0), LgPlus());
-  if (block_thread() == 0 && found) {
-    atomic_add(&counts[0], found);
-    if (leaving) atomic_add(&counts[1], leaving);
-  }
+// The last block tells the host both numbers, and `serial` behind them; counts[2] counts blocks.
+LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* signal, u64 serial, u64* edges) {
   if (edges) {
     const u64 looked_at = block_reduce(tally.looked_at, u64(0), LgPlus());
     if (block_thread() == 0 && looked_at) atomic_add(edges, looked_at);
   }
+  const u64 found = block_reduce(tally.found, u64(0), LgPlus());
+  const u64 leaving = block_reduce(tally.leaving, u64(0), LgPlus());
+  if (block_thread() != 0) return;
+  if (found) atomic_add(&counts[0], found);
+  if (leaving) atomic_add(&counts[1], leaving);
+  thread_fence();  // before the ticket: who draws the last one sees all sums
+  if (atomic_add(&counts[2], 1) + 1 != grid_blocks()) return;
+  thread_fence();
+  store_volatile(&signal[0], load_volatile(&counts[0]));
+  store_volatile(&signal[1], load_volatile(&counts[1]));
+  system_fence();
+  store_volatile(&signal[2], serial);
 }
 
 #endif  // LAGPU_PRODUCT_CUH

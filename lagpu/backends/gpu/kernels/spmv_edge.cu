@@ -18,7 +18,7 @@ extern "C" __global__ void spmv_csc_edge(
     const LG_IDX* __restrict__ row_idx, const LG_A* __restrict__ values, LG_A a_iso,
     const u32* __restrict__ u_words, const LG_U* __restrict__ u_values, LG_U u_iso,
     const u32* __restrict__ m_words, bool complement, const LG_PTR* __restrict__ lengths,
-    u32* w_words, LG_Z* w_values, u64* counts, u64* edges) {
+    u32* w_words, LG_Z* w_values, u64* counts, u64* signal, u64 serial, u64* edges) {
   const i64 chunk = 1024;
   const i64 size = LG_TRANSPOSE ? ncols : nrows;
   Tallied tally{};
@@ -48,7 +48,7 @@ extern "C" __global__ void spmv_csc_edge(
       if (!seen && !(atomic_or(word, bit) & bit)) count_found(lengths, outer, &tally);
     }
   }
-  add_counts(tally, counts, edges);
+  add_counts(tally, counts, signal, serial, edges);
 }
 
 // Clear presence words and set values (unless null) to the identity, before spmv_csc_edge.

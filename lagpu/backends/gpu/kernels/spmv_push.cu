@@ -23,7 +23,8 @@ extern "C" __global__ void spmv_push_queue(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, i32* vertex, LG_PTR* start, u32* degree, u64* chunks,
-    u32* w_words, LG_Z* w_values, u64* counts, u64* edges, GridBarrier* barrier) {
+    u32* w_words, LG_Z* w_values, u64* counts, u64* signal, u64 serial, u64* edges,
+    GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
@@ -38,7 +39,7 @@ extern "C" __global__ void spmv_push_queue(
                load_volatile(counts + 2 * kLine), [&](bool valid, i64 p, i32 i) {
                  if (valid) add_entry(a, u, mask, w, lengths, p, i, &tally);
                });
-  add_counts(tally, counts, edges);
+  add_counts(tally, counts, signal, serial, edges);
 }
 
 // Active edges: a thread for some entries in a row of all those the columns have together, found
@@ -51,7 +52,7 @@ extern "C" __global__ void spmv_push_active(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, i32* vertex, LG_PTR* offset, u64* shares, u32* w_words,
-    LG_Z* w_values, u64* counts, u64* edges, GridBarrier* barrier) {
+    LG_Z* w_values, u64* counts, u64* signal, u64 serial, u64* edges, GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
@@ -132,7 +133,7 @@ extern "C" __global__ void spmv_push_active(
       add_entry(a, u, mask, w, lengths, p, i, &tally);
     }
   }
-  add_counts(tally, counts, edges);
+  add_counts(tally, counts, signal, serial, edges);
 }
 
 // Virtual vertices: a column of more than LG_GROUP entries counts as several of at most so many,
@@ -143,7 +144,7 @@ extern "C" __global__ void spmv_push_virtual(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, u64* groups, u32* w_words, LG_Z* w_values, u64* counts,
-    u64* edges, GridBarrier* barrier) {
+    u64* signal, u64 serial, u64* edges, GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
@@ -180,5 +181,5 @@ extern "C" __global__ void spmv_push_virtual(
     const i64 end = begin + LG_GROUP < stop ? begin + LG_GROUP : stop;
     for (i64 p = begin; p < end; ++p) add_entry(a, u, mask, w, lengths, p, i, &tally);
   }
-  add_counts(tally, counts, edges);
+  add_counts(tally, counts, signal, serial, edges);
 }

@@ -94,6 +94,7 @@ LG_DEVICE void lg_step() {
 LG_DEVICE void prefetch(const void*) {}
 LG_DEVICE void thread_fence() { lg_step(); }
 LG_DEVICE void block_fence() { lg_step(); }
+LG_DEVICE void system_fence() { lg_step(); }
 
 template <class T>
 LG_DEVICE T load_ro(const T* p) {
