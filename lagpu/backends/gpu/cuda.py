@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +17,20 @@ __all__ = ["CudaDevice"]
 
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
-_NULL = np.uint64(0)
 _PLACES = 256  # signals on the way at once; one more than that is read by copying
+# Arguments lie eight bytes apart; True stands for a pointer.
+_SLOT: dict[Any, str] = {
+    True: "Q",
+    np.dtype(np.bool_): "?7x",
+    np.dtype(np.int32): "i4x",
+    np.dtype(np.uint32): "I4x",
+    np.dtype(np.int64): "q",
+    np.dtype(np.uint64): "Q",
+    np.dtype(np.float32): "f4x",
+    np.dtype(np.float64): "d",
+}
+# What a slot takes from Python without a change; numbers of entries fit.
+_AS_THEY_ARE = {(np.dtype(np.int64), int), (np.dtype(np.bool_), bool)}
 _GLANCES = 20_000  # at a signal, some milliseconds
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
 
@@ -52,6 +65,8 @@ class CudaDevice:
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         self._places = self._shared_places()
         self._signals = 0
+        self._ready: dict[tuple[Kernel, int, bool, int], _Ready] = {}
+        self._launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
 
     def launch(
@@ -64,22 +79,67 @@ class CudaDevice:
         shared: int = 0,
     ) -> None:
         """Run a kernel on the current stream; see `Device.launch`."""
+        ready = self._ready.get((kernel, block, cooperative, shared))
+        if ready is None:
+            ready = self._ready[kernel, block, cooperative, shared] = self._prepare(
+                kernel, block, cooperative, shared
+            )
+        ndarray = self.xp.ndarray
+        slots = kernel.slots
+        values = []
+        # Launches are counted in microseconds, and a traversal has some fifty arguments: what fits
+        # at a glance is let through without a call.
+        for (_, pointer, dtype), arg in zip(slots, args, strict=False):
+            kind = type(arg)
+            if pointer:
+                if arg is None:
+                    values.append(0)
+                elif kind is ndarray and arg.dtype is dtype and arg._c_contiguous:
+                    values.append(arg.data.ptr)
+                else:
+                    break
+            elif kind is dtype.type or (dtype, kind) in _AS_THEY_ARE:
+                values.append(arg)
+            else:
+                break
+        if len(values) < len(slots) or len(args) != len(slots):
+            rest = slice(len(values), None)
+            bound = bind(kernel, args, ndarray)
+            values += [
+                x if not slot[1] else 0 if x is None else x.data.ptr
+                for slot, x in zip(slots[rest], bound[rest], strict=True)
+            ]
+        grid = min(max(1, -(-threads // block)), ready.most)
+        stream = self.xp.cuda.get_current_stream().ptr
+        driver = self.xp.cuda.driver
+        try:
+            with self._launching:  # one buffer a kernel; the driver has read it when it returns
+                ready.pack(ready.buffer, 0, *values)
+                if cooperative:
+                    driver.launchCooperativeKernel(
+                        ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params
+                    )
+                else:
+                    driver.launchKernel(
+                        ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params, 0
+                    )
+        except driver.CUDADriverError as error:
+            raise KernelLaunchError(f"{kernel!r}: {error}.") from error
+
+    def _prepare(self, kernel: Kernel, block: int, cooperative: bool, shared: int) -> _Ready:
+        """Return all of a launch that does not change from one to the next."""
         check_block(kernel, block)
-        bound = bind(kernel, args, self.xp.ndarray)
-        values = tuple([_NULL if value is None else value for value in bound])
         check_shared(kernel, shared, self.dynamic_shared_bytes)
-        function = self._function(kernel, cooperative)
         if cooperative:
             most = self.max_cooperative_blocks(kernel, block, shared)
         else:
             most = _WAVES * self._resident // block
-        grid = min(max(1, -(-threads // block)), most)
-        try:
-            function(
-                (grid,), (block,), values, shared_mem=shared, enable_cooperative_groups=cooperative
-            )
-        except self.xp.cuda.driver.CUDADriverError as error:
-            raise KernelLaunchError(f"{kernel!r}: {error}.") from error
+        layout = struct.Struct("<" + "".join(_SLOT[slot[1] or slot[2]] for slot in kernel.slots))
+        buffer = np.zeros(max(1, len(kernel.slots)), np.uint64)
+        first = buffer.ctypes.data
+        places = np.arange(first, first + 8 * len(buffer), 8, dtype=np.uint64)
+        function = self._function(kernel, cooperative).ptr
+        return _Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data)
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` fit on the GPU at once."""
@@ -207,6 +267,17 @@ class CudaDevice:
             raise KernelCompileError(
                 f"{kernel!r}: does not compile. The log says:\n{error.get_message()}"
             ) from error
+
+
+class _Ready(NamedTuple):
+    """What the launches of one kernel have in common; arguments go into `buffer` by `pack`."""
+
+    function: int
+    most: int
+    pack: Any
+    buffer: Any
+    places: Any  # where each argument lies; kept, as `params` is its address
+    params: int
 
 
 class _EventTimer:
