@@ -324,3 +324,15 @@ def test_the_counter_is_right_behind_the_loop(case):
     assert levels.isequal(right)
     assert last == right.reduce("max").new().value
     assert reason(A).startswith("eager")
+
+
+def test_sources_set_one_by_one_all_count(backend):
+    A = Matrix.from_coo([0, 3], [1, 4], nrows=6, ncols=6, backend=backend)
+    f, levels = Vector(BOOL, 6, like=A), Vector(INT32, 6, like=A)
+    f[0] = True
+    f[3] = True
+    levels_behind(A, f, levels, None)
+    assert levels.to_coo()[0].tolist() == [1, 4]
+    f[3] = True
+    backwards(A, f, levels, None)
+    assert levels.to_coo()[0].tolist() == [1, 3, 4]

@@ -201,6 +201,10 @@ class CudaDevice:
         free, _ = self._device.mem_info
         return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
 
+    def pooled_bytes(self) -> int:
+        """Return what CuPy's pool holds unused."""
+        return int(self.xp.get_default_memory_pool().free_bytes())
+
     def total_bytes(self) -> int:
         """Return the GPU's memory."""
         return int(self._device.mem_info[1])

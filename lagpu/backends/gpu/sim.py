@@ -148,6 +148,10 @@ class SimDevice:
         """Return the host memory that can still be had."""
         return _memory("MemAvailable")
 
+    def pooled_bytes(self) -> int:
+        """Return 0: there is no pool."""
+        return 0
+
     def total_bytes(self) -> int:
         """Return the host memory."""
         return _memory("MemTotal")

@@ -144,14 +144,14 @@ class VectorStore:
         self, words: Array, values: Array | None, iso: Any, count: Array | int | None
     ) -> None:
         """Become these presence bits; `count` is a device counter, a number, or None to count."""
-        self.form, self.indices, self.words = "bitmap", None, words
+        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
         self.values, self.iso = values, iso
         self.counted(count)
         self.trail = self.leaving = None
 
     def set_full(self, values: Array | None, iso: Any = None) -> None:
         """Become a vector with every entry."""
-        self.form, self.indices, self.words = "full", None, None
+        self.form, self.indices, self.words, self.single = "full", None, None, -1
         self.values, self.iso = values, iso
         self._nvals, self._count = self.size, None
         self._signal = None
@@ -229,6 +229,11 @@ class VectorStore:
             words = self.device.xp.empty(nwords(self.size), np.uint32)
             self._run("set_all_bits", nwords(self.size), self.size, words)
             self.set_bitmap(words, self.values, self.iso, self.size)
+            return
+        if self.single >= 0:
+            words = self.spare_words()
+            self._run("single_entry", nwords(self.size), self.size, self.single, words)
+            self.set_bitmap(words, None, self.iso, 1)
             return
         self._upload()
         count, packed = self.nvals, self.values

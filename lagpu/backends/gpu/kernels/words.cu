@@ -45,6 +45,13 @@ extern "C" __global__ void scatter_entries(i64 count, const i64* __restrict__ in
   }
 }
 
+// The presence words of n entries of which only `index` is there. One thread a word, grid stride.
+extern "C" __global__ void single_entry(i64 n, i64 index, u32* __restrict__ words) {
+  const i64 nwords = (n + 31) / 32;
+  for (i64 w = global_thread(); w < nwords; w += global_threads())
+    words[w] = w == index / 32 ? 1u << (index % 32) : 0;
+}
+
 // Bits of the first n entries of words[0..ceil(n / 32)) are set, those past n are not.
 extern "C" __global__ void set_all_bits(i64 n, u32* __restrict__ words) {
   const i64 nwords = (n + 31) / 32;
