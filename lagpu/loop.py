@@ -6,11 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
 from lagpu import trace
-from lagpu.backends.base import Counter, Recorder
+from lagpu.backends.base import Backend, Counter, Data, Recorder
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.loopsite import Site, site_of
+from lagpu.loopsite import Site, backend_of, site_of
 from lagpu.operands import integer
 from lagpu.vector import Vector
 
@@ -57,13 +58,27 @@ def loop(
         times = integer(times, "loop: times")
         if times < 0:
             raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
-    for vector in (until_empty, until_unchanged):
-        if vector is not None and hasattr(vector.backend, "last_loop"):
-            why = _why_eager() or ("" if until_empty is not None else "it is until_unchanged")
-            if not why and vector.backend.recorder is None and until_empty is not None:
-                return _iterate_as_one(until_empty, times, site_of(sys._getframe(1)))
-            vector.backend.last_loop = f"eager: {why or 'it stands in a recorded body'}"
-    return _iterate(until_empty, until_unchanged, times)
+    until = _Until(until_empty, until_unchanged, times)
+    watched = until_unchanged if until_empty is None else until_empty
+    if watched is not None and not hasattr(watched.backend, "last_loop"):
+        return _iterate(until)
+    frame = sys._getframe(1)
+    backend = backend_of(site_of(frame), frame) if watched is None else watched.backend
+    if backend is None or not hasattr(backend, "last_loop"):
+        return _iterate(until)
+    why = _why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
+    if why:
+        backend.last_loop = f"eager: {why}"
+        return _iterate(until)
+    return _iterate_as_one(backend, until, site_of(frame))
+
+
+class _Until(NamedTuple):
+    """When a loop ends."""
+
+    empty: Vector | None
+    unchanged: Vector | None
+    times: int | None
 
 
 @contextmanager
@@ -86,43 +101,47 @@ def _why_eager() -> str:
     return "inside lagpu.eager()" if _eager.get() else ""
 
 
-def _iterate_as_one(until_empty: Vector, times: int | None, site: Site) -> Iterator[int]:
+def _iterate_as_one(backend: Backend, until: _Until, site: Site) -> Iterator[int]:
     """Record the body once and let the backend run the whole loop; else iterate as usual."""
-    backend = until_empty.backend
     if not site.statements:
-        backend.last_loop = f"eager: {site.reason}"  # type: ignore[attr-defined]
-        yield from _iterate(until_empty, None, times)
+        backend.last_loop = f"eager: {site.reason}"
+        yield from _iterate(until)
         return
-    if times == 0 or not until_empty.nvals:
+    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         return
     backend.recorder = recorder = Recorder(backend)
+    before = None
     try:
         yield Counter(0)
         backend.recorder = None
         statements = recorder.statements
         if len(statements) == site.statements and backend.run_loop(
-            statements, until_empty.data, times
+            statements, _data(until.empty), _data(until.unchanged), until.times
         ):
             recorder.statements = []
             return
+        before = until.unchanged.dup() if until.unchanged is not None else None
     finally:  # also when the body raised: what stood before has been done then
         recorder.replay()
-    yield from _iterate(until_empty, None, times, 1)
+    if before is None or not before.isequal(until.unchanged):  # type: ignore[arg-type]
+        yield from _iterate(until, 1)
 
 
-def _iterate(
-    until_empty: Vector | None, until_unchanged: Vector | None, times: int | None, done: int = 0
-) -> Iterator[int]:
+def _data(vector: Vector | None) -> Data | None:
+    return None if vector is None else vector.data
+
+
+def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
     tracing = trace.active
     outer = -1 if tracing is None else tracing.level
     try:
-        while done != times and (until_empty is None or until_empty.nvals):
-            before = until_unchanged.dup() if until_unchanged is not None else None
+        while done != until.times and (until.empty is None or until.empty.nvals):
+            before = until.unchanged.dup() if until.unchanged is not None else None
             if tracing is not None:
                 tracing.level = done
             yield done
             done += 1
-            if before is not None and before.isequal(until_unchanged):  # type: ignore[arg-type]
+            if before is not None and before.isequal(until.unchanged):  # type: ignore[arg-type]
                 return
     finally:
         if tracing is not None:

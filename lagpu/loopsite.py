@@ -22,7 +22,7 @@ from lagpu.operators import Monoid, Operator, Semiring
 from lagpu.transposed import TransposedMatrix
 from lagpu.vector import Vector
 
-__all__ = ["Site", "site_of"]
+__all__ = ["Site", "backend_of", "site_of"]
 
 # What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
 _PURE = frozenset(
@@ -65,21 +65,34 @@ def site_of(frame: FrameType) -> Site:
     return site
 
 
+def backend_of(site: Site, frame: FrameType) -> Any:
+    """Return the one backend of the vectors that a body names, or else of those in sight; or None.
+
+    A loop that runs for a number of times names no vector itself.
+    """
+    named = [_lookup(name, frame) for name in site.names] or list(frame.f_locals.values())
+    backends = {id(x.backend): x.backend for x in named if isinstance(x, Vector)}
+    return next(iter(backends.values())) if len(backends) == 1 else None
+
+
 def _is_known(dotted: str, frame: FrameType) -> bool:
     """Whether a dotted name leads to a lagpu object or a number without running any code."""
+    return isinstance(_lookup(dotted, frame), (*_OBJECTS, *_NUMBERS))
+
+
+def _lookup(dotted: str, frame: FrameType) -> Any:
+    """Return what a dotted name means, None if it is unknown or found by running code."""
     first, *rest = dotted.split(".")
     scope = frame.f_locals if first in frame.f_locals else frame.f_globals
-    if first not in scope:
-        return False
-    value: Any = scope[first]
+    value: Any = scope.get(first)
     for name in rest:
         if isinstance(value, Table):
-            return name in value
+            return getattr(value, name) if name in value else None
         held = getattr(value, "__dict__", {})
         if name not in held or hasattr(type(value), name):  # a property could do anything
-            return False
+            return None
         value = held[name]
-    return isinstance(value, (*_OBJECTS, *_NUMBERS))
+    return value
 
 
 @functools.lru_cache(maxsize=512)
@@ -90,7 +103,7 @@ def _read(code: CodeType, line: int) -> Site:
         compiled = compile(tree, code.co_filename, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return Site(0, (), "its source cannot be read")
-    if not any(c.co_code == code.co_code for c in _codes(compiled, code)):
+    if not any(_says(c) == _says(code) for c in _codes(compiled, code)):
         return Site(0, (), "its source is not what runs, or cannot be read")
     found = [
         node
@@ -106,6 +119,13 @@ def _read(code: CodeType, line: int) -> Site:
         return _check(found[0])
     except _Impure as impure:
         return Site(0, (), str(impure))
+
+
+def _says(code: CodeType) -> tuple[Any, ...]:
+    """Return all that decides what a code object does, but the functions inside it."""
+    constants = tuple(c for c in code.co_consts if not isinstance(c, CodeType))
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return code.co_code, repr(constants), *names
 
 
 def _codes(code: CodeType, like: CodeType) -> list[CodeType]:

@@ -180,10 +180,19 @@ class Backend(Protocol):
     name: str
     recorder: Recorder | None
 
-    def run_loop(self, statements: list[Statement], until_empty: Data, times: int | None) -> bool:
-        """Run recorded statements again and again until a vector is empty, as one program.
+    last_loop: str
 
-        Returns False, with nothing done, if they do not fit one.
+    def run_loop(
+        self,
+        statements: list[Statement],
+        until_empty: Data | None,
+        unchanged: Data | None,
+        times: int | None,
+    ) -> bool:
+        """Run recorded statements again and again as one program.
+
+        Until a vector is empty before an iteration, or one is as it was behind it, or for a number
+        of times. Returns False, with nothing done, if they do not fit a program.
         """
 
     def measure(self, method: str, w: Data, desc: Descriptor, args: tuple[Any, ...]) -> Measured:

@@ -17,6 +17,7 @@ from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
 from lagpu.backends.gpu.objects import Objects, settled
 from lagpu.backends.gpu.plan import Plan, choose
+from lagpu.backends.gpu.program import program_of
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
@@ -70,15 +71,25 @@ class GpuBackend(Objects):
         return [f"{plan.direction}, {plan.kernel}: {plan.reason}", products.memory_of(A)]
 
     def run_loop(
-        self, statements: list[Statement], until_empty: VectorStore, times: int | None
+        self,
+        statements: list[Statement],
+        until_empty: VectorStore | None,
+        unchanged: VectorStore | None,
+        times: int | None,
     ) -> bool:
         """See `Backend`."""
-        found = traversal_of(statements, until_empty, times)
-        if isinstance(found, str):
-            self.last_loop = f"eager: {found}"
+        if until_empty is not None:
+            found = traversal_of(statements, until_empty, times)
+            if not isinstance(found, str):
+                traversal.run(found, times)
+                self.last_loop = "fused: one kernel, a traversal"
+                return True
+        made = program_of(statements, until_empty, unchanged)
+        if isinstance(made, str):
+            self.last_loop = f"eager: {made}"
             return False
-        traversal.run(found, times)
-        self.last_loop = "fused: one kernel"
+        made.run(times)
+        self.last_loop = "fused: one kernel, a program"
         return True
 
     # --------------------------------------------------------- operations: write a vector

@@ -4,8 +4,7 @@
 //   mode 1, ewise_mult:   w<m>[i] = u[i] (x) v[i] on the intersection
 //   mode 2, ewise_union:  w<m>[i] = u[i] (+) v[i] on the union, a default for the missing side
 //
-// Vectors of n entries as in entries.cuh; one warp a presence word, grid stride. Each thread reads
-// and writes its own index alone, so w may be any of the inputs.
+// Vectors of n entries and the way of writing as in entries.cuh.
 #include "entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_OP
@@ -32,34 +31,8 @@ extern "C" __global__ void combine(i64 n, i32 mode, const u32* u_words, const LG
                                    LG_T u_default, LG_T v_default, const u32* m_words,
                                    bool complement, bool replace, u32* w_words, LG_W* w_values,
                                    u64* nvals) {
-  u64 total = 0;
-  const i64 nwords = (n + 31) / 32;
-  for (i64 w = global_warp(); w < nwords; w += global_warps()) {
-    const i64 i = w * 32 + lane_id();
-    const u32 lane = 1u << lane_id();
-    const u32 kept = mask_bits(m_words, complement, w, n);
-    const bool in_u = entry_bits(u_words, w, n) & lane, in_v = entry_bits(v_words, w, n) & lane;
-    const u32 before = w_words[w];
-    bool present = false;
-    if (i < n) {
-      const LG_U u = in_u ? (u_values ? u_values[i] : u_iso) : LG_U(0);
-      const LG_V v = in_v ? (v_values ? v_values[i] : v_iso) : LG_V(0);
-      const bool t = mode == 1 ? in_u && in_v : in_u || in_v;
-      LG_Z z = LG_Z(0);
-      if ((in_u && in_v) || (t && mode == 2)) {
-        z = LG_OP::call<LG_Z, LG_T>(in_u ? cast<LG_T>(u) : u_default,
-                                    in_v ? cast<LG_T>(v) : v_default, i, 0, 0);
-      } else if (t) {
-        z = in_u ? cast<LG_Z>(u) : cast<LG_Z>(v);
-      }
-      present = write_entry(w_values, i, before & lane, t, z, kept & lane, true, replace);
-    }
-    const u32 bits = warp_ballot(present);
-    if (lane_id() == 0) {
-      w_words[w] = bits;
-      total += bit_popc(bits);
-    }
-  }
-  total = block_reduce(total, u64(0), LgPlus());
-  if (block_thread() == 0 && total) atomic_add(nvals, total);
+  const Output<LG_W> w{w_words, w_values, m_words, complement, replace, nullptr};
+  const Combined<LG_OP, LG_T, LG_Z, LG_U, LG_V> f{mode,     u_words, u_values,  u_iso,    v_words,
+                                                  v_values, v_iso,   u_default, v_default};
+  add_total(write_all<ChosenAccum, LG_Z>(n, w, f), nvals);
 }

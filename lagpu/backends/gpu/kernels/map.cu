@@ -3,9 +3,7 @@
 //   map:     w<m>[i] = f(u[i], s)  or  f(s, u[i])      choose:  w<m>[i] = u[i] where f(u[i], s, i,
 //   0) fill:    w<m>[i] = s           apply_values, keep_values: the same for a matrix' entries
 //
-// Vectors of n entries as in entries.cuh; one warp a presence word, grid stride. `region`, if not
-// null, has a bit for each index that is assigned to; the others keep what they have.
-// Each thread reads and writes its own index alone, so w may be u, and the mask w.
+// Vectors of n entries and the way of writing as in entries.cuh.
 #include "entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_OP
@@ -24,67 +22,28 @@
 #define LG_W bool
 #endif
 
-// The loop that all three share: `result` gives (t, z) for an index whose u has an entry.
-template <class Z, class Result>
-LG_DEVICE void write_all(i64 n, const u32* u_words, const u32* m_words, bool complement,
-                         bool replace, const u32* region, u32* w_words, LG_W* w_values, u64* nvals,
-                         Result result) {
-  u64 total = 0;
-  const i64 nwords = (n + 31) / 32;
-  for (i64 w = global_warp(); w < nwords; w += global_warps()) {
-    const i64 i = w * 32 + lane_id();
-    const u32 lane = 1u << lane_id();
-    const u32 kept = mask_bits(m_words, complement, w, n);
-    const u32 there = entry_bits(u_words, w, n);
-    const u32 inside = region ? region[w] : 0xffffffffu;
-    const u32 before = w_words[w];
-    bool present = false;
-    if (i < n) {
-      Z z = Z(0);
-      const bool t = (there & lane) && result(i, &z);
-      present = write_entry(w_values, i, before & lane, t, z, kept & lane, inside & lane, replace);
-    }
-    const u32 bits = warp_ballot(present);
-    if (lane_id() == 0) {
-      w_words[w] = bits;
-      total += bit_popc(bits);
-    }
-  }
-  total = block_reduce(total, u64(0), LgPlus());
-  if (block_thread() == 0 && total) atomic_add(nvals, total);
-}
-
 extern "C" __global__ void map(i64 n, const u32* u_words, const LG_U* u_values, LG_U u_iso,
                                LG_T scalar, bool scalar_left, const u32* m_words, bool complement,
                                bool replace, const u32* region, u32* w_words, LG_W* w_values,
                                u64* nvals) {
-  write_all<LG_Z>(n, u_words, m_words, complement, replace, region, w_words, w_values, nvals,
-                  [=](i64 i, LG_Z* z) {
-                    const LG_T x = entry_value<LG_T>(u_values, u_iso, i);
-                    *z = scalar_left ? LG_OP::call<LG_Z, LG_T>(scalar, x, i, 0, 0)
-                                     : LG_OP::call<LG_Z, LG_T>(x, scalar, i, 0, 0);
-                    return true;
-                  });
+  const Output<LG_W> w{w_words, w_values, m_words, complement, replace, region};
+  const Mapped<LG_OP, LG_T, LG_Z, LG_U> f{u_words, u_values, u_iso, scalar, scalar_left};
+  add_total(write_all<ChosenAccum, LG_Z>(n, w, f), nvals);
 }
 
 extern "C" __global__ void choose(i64 n, const u32* u_words, const LG_U* u_values, LG_U u_iso,
                                   LG_T thunk, const u32* m_words, bool complement, bool replace,
                                   u32* w_words, LG_W* w_values, u64* nvals) {
-  write_all<LG_U>(n, u_words, m_words, complement, replace, nullptr, w_words, w_values, nvals,
-                  [=](i64 i, LG_U* z) {
-                    *z = u_values ? u_values[i] : u_iso;
-                    return LG_OP::call<bool, LG_T>(cast<LG_T>(*z), thunk, i, 0, 0);
-                  });
+  const Output<LG_W> w{w_words, w_values, m_words, complement, replace, nullptr};
+  const Selected<LG_OP, LG_T, LG_U> f{u_words, u_values, u_iso, thunk};
+  add_total(write_all<ChosenAccum, LG_U>(n, w, f), nvals);
 }
 
 extern "C" __global__ void fill(i64 n, LG_W scalar, const u32* m_words, bool complement,
                                 bool replace, const u32* region, u32* w_words, LG_W* w_values,
                                 u64* nvals) {
-  write_all<LG_W>(n, nullptr, m_words, complement, replace, region, w_words, w_values, nvals,
-                  [=](i64, LG_W* z) {
-                    *z = scalar;
-                    return true;
-                  });
+  const Output<LG_W> w{w_words, w_values, m_words, complement, replace, region};
+  add_total(write_all<ChosenAccum, LG_W>(n, w, Filled<LG_W>{scalar}), nvals);
 }
 
 // out[p] = f(values[p], s) for nvals entries at (rows[p], cols[p]); one thread an entry.

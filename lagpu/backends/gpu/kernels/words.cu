@@ -20,17 +20,10 @@ extern "C" __global__ void count_bits(const u32* __restrict__ words, i64 nwords,
   if (block_thread() == 0 && count) atomic_add(total, count);
 }
 
-// out has the bits of `words` (null: all of n) whose value is not zero: a mask by value as one by
-// structure. One warp a word, grid stride.
+// See write_true_bits.
 extern "C" __global__ void true_bits(i64 n, const u32* __restrict__ words,
                                      const LG_U* __restrict__ values, u32* __restrict__ out) {
-  const i64 nwords = (n + 31) / 32;
-  for (i64 w = global_warp(); w < nwords; w += global_warps()) {
-    const i64 i = w * 32 + lane_id();
-    const bool is_true = (entry_bits(words, w, n) >> lane_id() & 1) && cast<bool>(values[i]);
-    const u32 bits = warp_ballot(is_true);
-    if (lane_id() == 0) out[w] = bits;
-  }
+  write_true_bits(n, words, values, out);
 }
 
 // Set the bits of a list of indices in `words`, and values[indices[k]] = packed[k] unless null.

@@ -1,0 +1,368 @@
+"""Write and run one cooperative kernel for the recorded body of any loop.
+
+Where `traversal` is made for searches, this serves what is left: each statement becomes a piece of
+the kernel, in order, with a barrier of the grid where one reads what other threads wrote. The text
+depends on operations, types and masks alone, so loops of one structure share one kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra import unary
+from lagpu.backends.base import Applied, Descriptor, Product, Statement
+from lagpu.backends.gpu.build import by_rows, is_symmetric
+from lagpu.backends.gpu.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.kernels import Kernel, from_source
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
+from lagpu.backends.gpu.workspaces import PushSpace, index_types, push_space
+from lagpu.dtypes import DType, lookup
+
+__all__ = ["Program", "program_of"]
+
+LINE = 16  # u64 a counter, as kFar in program.cuh
+FOREVER = 2**64 - 1
+BLOCK, SIM_BLOCK = 512, 256
+MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
+Array = Any
+
+
+def program_of(
+    statements: list[Statement], until_empty: VectorStore | None, unchanged: VectorStore | None
+) -> Program | str:
+    """Return the program of a loop's body, or why there is none."""
+    for s in statements:
+        why = _misfit(s)
+        if why:
+            return why
+    return Program(statements, until_empty, unchanged)
+
+
+def _misfit(s: Statement) -> str:
+    """Return why a statement cannot be a piece of a program, or nothing."""
+    if s.method in ("assign_scalar", "assign", "extract"):
+        return f"{s.method} has indices" if s.args[1] is not None else ""
+    if s.method == "mxv":
+        A, u, how = s.args
+        if how.kernel is not None or how.policy is not None:
+            return "the author chose the kernel"
+        if max(A.shape) >= 2**31:
+            return "the matrix has more than 2**31 rows or columns"
+        if u.size == 0 or s.w.size == 0:
+            return "the matrix has no rows or no columns"
+        return ""
+    if s.method in ("apply", "select", *MODES):
+        return ""
+    return f"{s.method} is no piece of a program yet"
+
+
+class Program:
+    """The text of a kernel, its arguments, and the vectors it writes.
+
+    Parameters
+    ----------
+    statements : list of Statement
+        The body; each has passed `program_of`.
+    until_empty, unchanged : VectorStore or None
+        The loop's condition.
+    """
+
+    def __init__(
+        self,
+        statements: list[Statement],
+        until_empty: VectorStore | None,
+        unchanged: VectorStore | None,
+    ) -> None:
+        self._statements = statements
+        self._until_empty, self._unchanged = until_empty, unchanged
+        watched = [x for x in (until_empty, unchanged) if x is not None]
+        self.written = list({id(x): x for x in [*(s.w for s in statements), *watched]}.values())
+        self.device = self.written[0].device
+        self._vectors: dict[int, str] = {}
+        self._params: list[str] = []
+        self._args: list[Any] = []
+        self._specs: list[str] = []
+        self._texts: dict[str, None] = {}  # of users' functors, each once
+        self._counters = 2  # entries, changes
+        self._barrier: Array = None
+
+    # ---------------------------------------------------------------------------- running
+    def run(self, times: int | None) -> None:
+        """Run the loop to its end; nothing is waited for."""
+        for x in self.written:
+            x.to_writable()
+        kernel = self._kernel()
+        xp = self.device.xp
+        barrier = self._barrier
+        if barrier is None:
+            barrier = xp.zeros(32, np.uint32)
+        block = SIM_BLOCK if self.device.name == "sim" else BLOCK
+        grid = self.device.max_cooperative_blocks(kernel, block)
+        counters = xp.empty(3 * self._counters * LINE, np.uint64)
+        times = FOREVER if times is None else times
+        self.device.launch(
+            kernel, grid * block, *self._args, np.uint64(times), counters, barrier,
+            block=block, cooperative=True,
+        )  # fmt: skip
+        for x in self.written:
+            x.counted(None)
+            x.trail = x.leaving = None
+
+    def _kernel(self) -> Kernel:
+        """Write the text; `_args` gets what its parameters stand for."""
+        for x in self.written:
+            self._vector(x)
+        pieces = [line for s in self._statements for line in self._statement(s)]
+        before, top, end = self._condition()
+        counters = f"3 * {self._counters} * kFar"
+        text = "\n".join(
+            [
+                '#include "program.cuh"',
+                *self._specs,
+                'extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)',
+                "program(" + ", ".join([*self._params, "u64 times", "u64* counters",
+                                        "GridBarrier* barrier"]) + ") {",
+                "LG_SHARED(PutOff, later, 1);",
+                f"for (i64 k = global_thread(); k < {counters}; k += global_threads()) "
+                "counters[k] = 0;",
+                *before,
+                "grid_sync(barrier);",
+                "u32 turn = 0;",
+                "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
+                f"u64* const now = counters + turn % 3 * {self._counters} * kFar;",
+                f"u64* const next = counters + (turn + 1) % 3 * {self._counters} * kFar;",
+                f"if (block_index() == 0 && block_thread() < {self._counters}) "
+                "next[block_thread() * kFar] = 0;",
+                *top,
+                *pieces,
+                *end,
+                "}",
+                "(void)later;",
+                "}",
+            ]
+        )  # fmt: skip
+        block = SIM_BLOCK if self.device.name == "sim" else BLOCK
+        prelude = "".join(self._texts)
+        return from_source(text, "program", file="program.cu", prelude=prelude, BLOCK=str(block))
+
+    def _condition(self) -> tuple[list[str], list[str], list[str]]:
+        """Return what is done before the loop, at its top and at its end."""
+        if self._until_empty is not None:
+            x = self._vectors[id(self._until_empty)]
+            top = [
+                f"count_entries({self._size(self._until_empty.size)}, {x}_words, now);",
+                "grid_sync(barrier);",
+                "if (load_volatile(now) == 0) break;",
+            ]
+            return [], top, []
+        if self._unchanged is None:
+            return [], [], []
+        y = self._unchanged
+        x, xp = self._vectors[id(y)], self.device.xp
+        words = self._param("u32*", xp.empty(nwords(y.size), np.uint32))
+        values = self._param(f"{y.dtype.ctype}*", xp.empty(y.size, y.dtype.numpy))
+        where = f"{self._size(y.size)}, {x}_words, {x}_values, {words}, {values}"
+        end = [
+            f"remember({where}, now + kFar);",
+            "grid_sync(barrier);",
+            "if (load_volatile(now + kFar) == 0) break;",
+        ]
+        return [f"remember({where}, (u64*)nullptr);"], [], end
+
+    # --------------------------------------------------------------------------- parameters
+    def _param(self, ctype: str, value: Any) -> str:
+        """Add a parameter; return its name."""
+        name = f"p{len(self._params)}"
+        self._params.append(f"{ctype} {name}")
+        self._args.append(value)
+        return name
+
+    def _size(self, size: int) -> str:
+        return self._param("i64", np.int64(size))
+
+    def _vector(self, x: VectorStore) -> str:
+        """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` are behind it."""
+        name = self._vectors.get(id(x))
+        if name is None:
+            name = self._vectors[id(x)] = f"v{len(self._vectors)}"
+            words, values, number = x.readable()
+            const = "" if any(x is y for y in self.written) else "const "
+            for what, ctype, value in (
+                ("words", f"{const}u32*", words),
+                ("values", f"{const}{x.dtype.ctype}*", values),
+                ("iso", x.dtype.ctype, number),
+            ):
+                self._params.append(f"{ctype} {name}_{what}")
+                self._args.append(value)
+        return name
+
+    def _functor(self, pair: tuple[str, str]) -> str:
+        name, text = pair
+        if text:
+            self._texts[text] = None
+        return name
+
+    # --------------------------------------------------------------------------- statements
+    def _statement(self, s: Statement) -> list[str]:
+        """Return the lines of one statement."""
+        if s.method == "mxv":
+            return self._product(s)
+        z, source = self._source(s)
+        return [*self._write(s.w, s.desc, z, source), "warp_sync();"]
+
+    def _source(self, s: Statement) -> tuple[DType, str]:
+        """Return the type of an element-wise statement's results and what makes them."""
+        args, method = s.args, s.method
+        if method == "assign_scalar":
+            kind = s.w.dtype.ctype
+            value = f"cast<{kind}>(i64(depth))" if s.is_counter else self._param(kind, args[0])
+            return s.w.dtype, f"Filled<{kind}>{{{value}}}"
+        if method in ("assign", "extract"):
+            return args[0].dtype, self._mapped(args[0])
+        if method == "apply":
+            u, op, how = args
+            return how.result, self._mapped(u, op, how)
+        u = args[0]
+        x = self._vector(u)
+        if method == "select":
+            _, op, thunk = args
+            kind = lookup(thunk.dtype).ctype
+            name = self._functor(operator_functor(op))
+            what = f"{x}_words, {x}_values, {x}_iso, {self._param(kind, thunk)}"
+            return u.dtype, f"Selected<{name}, {kind}, {u.dtype.ctype}>{{{what}}}"
+        v, op = args[1:3]
+        defaults = args[3] if method == "ewise_union" else None
+        domain, result = op.types(u.dtype, v.dtype)
+        y = self._vector(v)
+        zero = domain.numpy.type(0)
+        missing = ", ".join(self._param(domain.ctype, d) for d in defaults or (zero, zero))
+        types = ", ".join(t.ctype for t in (domain, result, u.dtype, v.dtype))
+        name = self._functor(operator_functor(op))
+        what = ", ".join(f"{z}_{part}" for z in (x, y) for part in ("words", "values", "iso"))
+        return result, f"Combined<{name}, {types}>{{{MODES[method]}, {what}, {missing}}}"
+
+    def _mapped(self, u: VectorStore, op: Any = unary.identity, how: Applied | None = None) -> str:
+        how = how or Applied(u.dtype, u.dtype)
+        x = self._vector(u)
+        name = self._functor(operator_functor(op))
+        scalar = how.right if how.left is None else how.left
+        bound = self._param(
+            how.domain.ctype, how.domain.numpy.type(0) if scalar is None else scalar
+        )
+        types = f"{how.domain.ctype}, {how.result.ctype}, {u.dtype.ctype}"
+        side = "true" if how.left is not None else "false"
+        return f"Mapped<{name}, {types}>{{{x}_words, {x}_values, {x}_iso, {bound}, {side}}}"
+
+    def _write(self, w: VectorStore, desc: Descriptor, z: DType, source: str) -> list[str]:
+        """Return the lines that write what `source` makes into `w`."""
+        lines, mask, complement = self._mask(desc)
+        accum = "Accum<NoAccum, bool, bool>"
+        if desc.accum is not None:
+            domain, result = desc.accum.types(w.dtype, z)
+            name = self._functor(operator_functor(desc.accum))
+            accum = f"Accum<{name}, {domain.ctype}, {result.ctype}>"
+        x, kind = self._vector(w), w.dtype.ctype
+        replace = "true" if desc.replace else "false"
+        out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
+        return [
+            *lines,
+            f"write_all<{accum}, {z.ctype}>({self._size(w.size)}, {out}, {source});",
+        ]
+
+    def _mask(self, desc: Descriptor) -> tuple[list[str], str, str]:
+        """Return (lines that prepare it, presence words, complement) of a mask."""
+        m: VectorStore | None = desc.mask
+        complement = "true" if desc.complement else "false"
+        if m is None:
+            return [], "(const u32*)nullptr", "false"
+        if not any(m is x for x in self.written):
+            m.readable()
+            if not desc.structure and m.values is None:
+                if not m.number and m.nvals:  # all entries are zero, so none is kept
+                    return [], "(const u32*)nullptr", "false" if desc.complement else "true"
+                return [], f"{self._vector(m)}_words", complement
+        x = self._vector(m)
+        if desc.structure:
+            return [], f"{x}_words", complement
+        true = self._param("u32*", self.device.xp.empty(nwords(m.size), np.uint32))
+        size = self._size(m.size)
+        lines = [f"write_true_bits({size}, {x}_words, {x}_values, {true});", "warp_sync();"]
+        return lines, true, complement
+
+    # ----------------------------------------------------------------------------- products
+    def _product(self, s: Statement) -> list[str]:
+        """Return the lines of a product: into a vector of its own, then from there into `w`."""
+        A, u, how = s.args
+        xp = self.device.xp
+        spec, incoming, outgoing = self._spec(A, u, how)
+        x = self._vector(u)
+        lines, mask, complement = self._mask(s.desc)
+        words = self._param("u32*", xp.empty(nwords(s.w.size), np.uint32))
+        values = self._param(f"{how.result.ctype}*", xp.empty(s.w.size, how.result.numpy))
+        size = self._size(s.w.size)
+        place = self._counters
+        self._counters += 3
+        lists = self._lists(outgoing, A)
+        forms = [self._columns(form, A) for form in (incoming, outgoing)]
+        lines += [
+            f"multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
+            f"{self._param('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
+            f"{self._size(u.size)}, {{{mask}, {complement}, {size}}}, {{{words}, {values}}}, "
+            f"{lists}}}, now + {place} * kFar, barrier, later);"
+        ]
+        kind = how.result.ctype
+        zero = f"{kind}(0), {kind}(0), false"
+        result = f"Mapped<Identity, {kind}, {kind}, {kind}>{{{words}, {values}, {zero}}}"
+        return [*lines, *self._write(s.w, s.desc, how.result, result), "warp_sync();"]
+
+    def _spec(
+        self, A: MatrixStore, u: VectorStore, how: Product
+    ) -> tuple[str, MatrixStore | None, MatrixStore | None]:
+        """Add the struct of a product's types; return its name and the forms of the matrix."""
+        both = is_symmetric(A) or A.rows is not None
+        if not both and A.turnable and self.device.free_bytes() > A.nbytes + 32 * A.nvals:
+            both = by_rows(A) is not A
+        incoming = A if how.transpose else by_rows(A) if both else None
+        outgoing = A if not how.transpose else by_rows(A) if both else None
+        types = index_types(A)
+        if both and by_rows(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
+            incoming, outgoing = (A, None) if how.transpose else (None, A)
+        name = f"Product{len(self._specs)}"
+        add = self._functor(monoid_functor(how.semiring.monoid))
+        mul = self._functor(operator_functor(how.semiring.multiply))
+        kinds = {
+            "ADD": add, "MUL": mul, "U": u.dtype.ctype, "A": A.dtype.ctype,
+            "T": how.domain.ctype, "Z": how.result.ctype, **types,
+        }  # fmt: skip
+        body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())
+        flags = f"static constexpr bool flip = {str(how.flip).lower()}, iso = false;"
+        self._specs.append(f"struct {name} {{ {body} {flags} }};")
+        return name, incoming, outgoing
+
+    def _columns(self, form: MatrixStore | None, A: MatrixStore) -> str:
+        """Return the initialiser of a form's ``Columns``."""
+        types = index_types(A)
+        ptr, idx, values = (
+            (None, None, None) if form is None else (form.col_ptr, form.row_idx, form.values)
+        )
+        number = A.dtype.numpy.type(0) if form is None else form.number
+        parts = (
+            self._param(f"const {types['PTR']}*", ptr),
+            self._param(f"const {types['IDX']}*", idx),
+            self._param(f"const {A.dtype.ctype}*", values),
+            self._param(A.dtype.ctype, number),
+        )
+        return "{" + ", ".join(parts) + "}"
+
+    def _lists(self, form: MatrixStore | None, A: MatrixStore) -> str:
+        """Return the initialisers of the lists that a push needs."""
+        space: PushSpace | None = None if form is None else push_space(form)
+        kinds = ("i32*", f"{index_types(A)['PTR']}*", "u32*", "u64*")
+        arrays: tuple[Array, ...] = (None,) * 4
+        if space is not None:
+            arrays = (space.vertex, space.start, space.degree, space.chunks)
+            self._barrier = space.barrier
+        names = [self._param(kind, array) for kind, array in zip(kinds, arrays, strict=True)]
+        return f"{{{', '.join(names[:3])}}}, {names[3]}"

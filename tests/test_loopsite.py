@@ -1,0 +1,201 @@
+"""Which bodies may be recorded is read from the source; what is not proved runs eagerly."""
+
+import functools
+import importlib.util
+import linecache
+
+import pytest
+
+from lagpu import INT64, Matrix, Vector, binary, loop, semiring
+
+HEAD = "import lagpu\nfrom lagpu import binary, loop, semiring\n\n\n"
+
+
+@pytest.fixture
+def place(backend):
+    if backend.name == "cpu":
+        pytest.skip("cpu records nothing")
+    return backend
+
+
+def load(path, source):
+    path.write_text(HEAD + source, "utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    linecache.checkcache(str(path))
+    return module
+
+
+def start(place):
+    A = Matrix.from_coo([0, 1, 2], [1, 2, 0], 2, INT64, nrows=3, ncols=3, backend=place)
+    return A, Vector.from_coo([0], 1, size=3, backend=place)
+
+
+def how(function, place, *more):
+    A, x = start(place)
+    result = function(A, x, *more)
+    return place.last_loop, x.to_coo()[1].tolist(), result
+
+
+BODIES = {
+    "a nested loop": (
+        "for i in loop(times=2):\n    for j in loop(times=2):\n"
+        "        x << semiring.plus_times(x @ A)",
+        "fused",  # the inner one
+        [16],
+    ),
+    "an else clause": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
+        "else:\n    x << x.apply(binary.plus, right=1)",
+        "has an else",
+        [5],
+    ),
+    "a new vector": (
+        "for i in loop(times=2):\n    y = semiring.plus_times(x @ A).new()\n    x << y",
+        "no w << call statement",
+        [4],
+    ),
+    "new inside a statement": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A).new()",
+        "",
+        [4],
+    ),
+    "a branch on a value": (
+        "for i in loop(times=2):\n    if x.nvals:\n        x << semiring.plus_times(x @ A)",
+        "no w << call statement",
+        [4],
+    ),
+    "a branch inside an expression": (
+        "for i in loop(times=2):\n    x << semiring.plus_times((x if i else x) @ A)",
+        "IfExp",
+        [4],
+    ),
+    "a walrus": (
+        "for i in loop(times=2):\n    x << (y := semiring.plus_times(x @ A))",
+        "NamedExpr",
+        [4],
+    ),
+    "an early return": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n    return i",
+        "no w << call statement",
+        [2],
+    ),
+    "a continue": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n    continue",
+        "no w << call statement",
+        [4],
+    ),
+    "a wrapped loop": (
+        "for i, k in enumerate(loop(times=2)):\n    x << semiring.plus_times(x @ A)",
+        "",
+        [4],
+    ),
+    "a comprehension": (
+        "[x.update(semiring.plus_times(x @ A)) for i in loop(times=2)]",
+        "not the iterable of one for",
+        [4],
+    ),
+    "two statements in a line": (
+        "for i in loop(times=2): x << semiring.plus_times(x @ A); x << x.apply(binary.plus, 1)",
+        "fused",
+        [7],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies(place, tmp_path, name):
+    body, why, values = BODIES[name]
+    lines = "\n".join("    " + line for line in body.splitlines())
+    module = load(tmp_path / "body.py", f"def run(A, x):\n{lines}\n")
+    ran, found, _ = how(module.run, place)
+    assert found == values
+    assert ran.startswith("fused" if why == "fused" else "eager")
+    assert why in ran
+
+
+def test_a_stale_source_is_not_believed(place, tmp_path):
+    """The file was changed after it was imported: what it says is not what runs."""
+    body = "def run(A, x):\n    for i in loop(times=2):\n        x << semiring.{}(x @ A)\n"
+    module = load(tmp_path / "stale.py", body.format("plus_times"))
+    (tmp_path / "stale.py").write_text(HEAD + body.format("plus_first"), "utf-8")
+    linecache.checkcache(str(tmp_path / "stale.py"))
+    ran, found, _ = how(module.run, place)
+    assert ran == "eager: its source is not what runs, or cannot be read"
+    assert found == [4]
+
+
+def test_code_without_a_file(place):
+    """As in a read-eval-print loop or exec."""
+    space = {"loop": loop, "semiring": semiring}
+    exec(
+        "def run(A, x):\n    for i in loop(times=2):\n        x << semiring.plus_times(x @ A)\n",
+        space,
+    )
+    ran, found, _ = how(space["run"], place)
+    assert ran.startswith("eager: its source")
+    assert found == [4]
+
+
+def twice(function):
+    @functools.wraps(function)
+    def wrapper(A, x):
+        function(A, x)
+        function(A, x)
+
+    return wrapper
+
+
+@twice
+def decorated(A, x):
+    for _ in loop(times=2):
+        x << semiring.plus_times(x @ A)
+
+
+def test_a_decorated_function_is_fused(place):
+    ran, found, _ = how(decorated, place)
+    assert ran.startswith("fused")
+    assert found == [16]
+
+
+def rebound(A, x, plus):
+    for _ in loop(times=2):
+        x << x.apply(plus, right=1)
+
+
+def test_names_are_looked_up_each_time(place):
+    """The same site, fused first; then a name means something else."""
+    assert how(rebound, place, binary.plus)[:2] == ("fused: one kernel, a program", [3])
+    assert how(rebound, place, binary.times)[:2] == ("fused: one kernel, a program", [1])
+    assert how(rebound, place, "minus")[0] == "eager: plus is neither a lagpu object nor a number"
+
+
+def test_loops_in_a_class_and_a_closure(place, tmp_path):
+    module = load(
+        tmp_path / "inside.py",
+        "class Search:\n"
+        "    def run(self, A, x):\n"
+        "        def inner():\n"
+        "            for i in loop(times=2):\n"
+        "                x << semiring.plus_times(x @ A)\n"
+        "        inner()\n",
+    )
+    ran, found, _ = how(module.Search().run, place)
+    assert ran.startswith("fused")
+    assert found == [4]
+
+
+def test_an_error_while_recording_runs_what_came_before(place, tmp_path):
+    module = load(
+        tmp_path / "raises.py",
+        "def run(A, x, y):\n"
+        "    for i in loop(times=2):\n"
+        "        x << semiring.plus_times(x @ A)\n"
+        "        x << y\n",
+    )
+    A, x = start(place)
+    with pytest.raises(Exception, match="shape"):
+        module.run(A, x, Vector(INT64, 5, backend=place))
+    assert x.to_coo()[1].tolist() == [2]
+    assert place.recorder is None

@@ -1,0 +1,222 @@
+"""Any loop of lagpu statements runs as one program, with the answer of the eager loop."""
+
+import importlib.util
+import tempfile
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from strategies import for_all
+
+import lagpu
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop, semiring, unary
+
+
+def random_graph(n, m, backend, seed=1, directed=True):
+    rng = np.random.default_rng(seed)
+    rows, cols = rng.integers(0, n, m), rng.integers(0, n, m)
+    rows[: m // 4] = n // 2  # a hub
+    if not directed:
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    values = np.arange(len(rows)) % 7 + 1
+    return Matrix.from_coo(
+        rows, cols, values, INT64, nrows=n, ncols=n, dup_op=binary.first, backend=backend
+    )
+
+
+# ---- three loops a user may write; functions of their own, so that pytest leaves their code alone
+
+
+def components(A, label):
+    for _ in loop(until_unchanged=label):
+        label(accum=binary.min) << semiring.min_second(A @ label)
+
+
+def within(A, reached, frontier, k):
+    for depth in loop(times=k):
+        reached(frontier.S) << depth
+        frontier << semiring.any_pair(frontier @ A)
+
+
+def walks(A, x, total, k):
+    for _ in loop(times=k):
+        x << semiring.plus_times(x @ A)
+        total(accum=binary.plus) << x
+
+
+def relax(A, d, changed, new):
+    for _ in loop(until_empty=changed):
+        new << semiring.min_plus(changed @ A)
+        changed << new.ewise_mult(d, binary.lt)
+        changed(changed.V, replace=True) << new
+        changed(~d.S) << new
+        d(accum=binary.min) << new
+
+
+def normalise(A, x, y, k):
+    for _ in loop(times=k):
+        y(~x.V, replace=True) << 7
+        y << x.apply(binary.minus, right=1)
+        x(y.V, accum=binary.plus) << y.apply(unary.abs)
+        x(x.S, replace=True) << x.ewise_union(y, binary.max, left_default=0, right_default=3)
+        y << semiring.max_plus(A @ x)
+
+
+def results(backend, n, fused=True):
+    """What the loops above give, and how they ran."""
+    A, S = random_graph(n, 3 * n, backend), random_graph(n, n, backend, 2, directed=False)
+    found, ran = [], []
+
+    def run(function, *args):
+        if fused:
+            function(*args)
+        else:
+            with lagpu.eager():
+                function(*args)
+        ran.append(getattr(backend, "last_loop", "fused: on cpu, eager"))
+        found.extend(x.to("cpu") for x in args if isinstance(x, Vector))
+
+    label = Vector.from_dense(np.arange(n), backend=backend)
+    run(components, S, label)
+    frontier = Vector.from_coo([n // 2], True, size=n, backend=backend)
+    run(within, A, Vector(INT32, n, like=A), frontier, 3)
+    x = Vector.from_coo([n // 2], 1, size=n, backend=backend)
+    run(walks, A, x, Vector(INT64, n, like=A), 4)
+    source = Vector.from_coo([n // 2], 0, size=n, backend=backend)
+    run(relax, A, source.dup(), source.dup(), Vector(INT64, n, like=A))
+    x = Vector.from_coo(np.arange(0, n, 2), np.arange(0, n, 2) % 3, size=n, backend=backend)
+    run(normalise, A, x, Vector(INT64, n, like=A), 3)
+    return found, ran
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 1023, 1025])
+def test_loops_of_a_user_run_as_one_program(backend, n):
+    found, ran = results(backend, n)
+    assert all(how.startswith("fused") for how in ran), ran
+    expected, _ = results(lagpu.backends.get("cpu"), n)
+    assert all(x.isequal(y) for x, y in zip(found, expected, strict=True))
+    eagerly, ran = results(backend, n, fused=False)
+    assert all(x.isequal(y) for x, y in zip(eagerly, expected, strict=True))
+    assert backend.name == "cpu" or all("lagpu.eager" in how for how in ran)
+
+
+def test_programs_are_shared_by_structure(backend):
+    """Other sizes, constants and graphs ask for no new kernel."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no programs")
+    results(backend, 40)
+    from lagpu.backends.gpu.kernels import from_source
+
+    made = from_source.cache_info().misses
+    results(backend, 77)
+    assert from_source.cache_info().misses == made
+
+
+def test_rows_are_not_made_if_that_is_forbidden(backend):
+    if backend.name == "cpu":
+        pytest.skip("cpu keeps what it likes")
+    A = random_graph(100, 300, backend)
+    expected = Vector.from_coo([50], 1, size=100, backend="cpu")
+    walks(A.to("cpu"), expected, Vector(INT64, 100, backend="cpu"), 3)
+    for operand in (A, A.dup()):
+        operand.orientation = "csc"
+        x = Vector.from_coo([50], 1, size=100, backend=backend)
+        walks(operand, x, Vector(INT64, 100, like=A), 3)
+        assert operand.data.rows is None
+        assert x.to("cpu").isequal(expected)
+        assert backend.last_loop.startswith("fused")
+
+
+# ---- random bodies
+
+NAMES = {"x": INT64, "y": INT64, "z": INT32, "b": BOOL, "f": FP64}
+PRODUCTS = (
+    "plus_times",
+    "min_plus",
+    "max_second",
+    "any_pair",
+    "plus_first",
+    "lor_land",
+    "min_first",
+)
+WHOLE = ("x", "y", "z", "b")  # sums of floats depend on their order
+
+
+@st.composite
+def statements(draw):
+    w = draw(st.sampled_from(list(NAMES)))
+    u, v, m = (draw(st.sampled_from(WHOLE)) for _ in range(3))
+    mask = draw(st.sampled_from(("", f"{m}.S", f"~{m}.S", f"{m}.V", f"~{m}.V")))
+    accum = draw(st.sampled_from(("", "accum=binary.min", "accum=binary.plus", "accum=binary.max")))
+    replace = "replace=True" if mask and draw(st.booleans()) else ""
+    options = ", ".join(x for x in (mask, accum, replace) if x)
+    op = draw(st.sampled_from(PRODUCTS))
+    what = draw(
+        st.sampled_from(
+            (
+                f"semiring.{op}({u} @ A)",
+                f"semiring.{op}(A @ {u})",
+                f"semiring.{op}({u} @ A.T)",
+                f"{u}.ewise_add({v}, binary.min)",
+                f"{u}.ewise_mult({v}, binary.plus)",
+                f"{u}.ewise_union({v}, binary.minus, left_default=1, right_default=2)",
+                f"{u}.apply(unary.ainv)",
+                f"{u}.apply(binary.minus, left=3)",
+                f"{u}.apply(indexunary.rowindex, 2)",
+                f"{u}.select(indexunary.valuegt, 1)",
+                f"{u}.select('rowle', 20)",
+                u,
+                "2",
+                "depth",
+            )
+        )
+    )
+    return f"{w}({options}) << {what}" if options else f"{w} << {what}"
+
+
+@st.composite
+def loops(draw):
+    body = draw(st.lists(statements(), min_size=1, max_size=5))
+    until = draw(st.sampled_from(("", "until_unchanged=x, ", "until_empty=y, ", "until_empty=b, ")))
+    times = draw(st.integers(1, 3))
+    head = f"def run(A, x, y, z, b, f):\n    for depth in loop({until}times={times}):\n"
+    return head + textwrap.indent("\n".join(body), " " * 8) + "\n"
+
+
+def load(source, path):
+    """The function `run` of a source file that stays, as a fuser wants to read it."""
+    path.write_text(
+        "from lagpu import binary, indexunary, loop, semiring, unary\n\n\n" + source, "utf-8"
+    )
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.run
+
+
+@for_all(cpu=3, compiled=25)
+def test_random_bodies_give_the_eager_answer(backend, draw):
+    source = draw(loops(), label="loop")
+    n = draw(st.sampled_from((1, 33, 70)), label="n")
+    seed = draw(st.integers(0, 99), label="seed")
+    run = load(source, Path(tempfile.mkdtemp()) / "body.py")
+
+    def start(place):
+        rng = np.random.default_rng(seed)
+        A = random_graph(n, 2 * n, place, seed, directed=seed % 2 == 0)
+        made = [A]
+        for kind in NAMES.values():
+            where = np.flatnonzero(rng.random(n) < 0.4)
+            values = rng.integers(0, 4, len(where)).astype(kind.numpy)
+            made.append(Vector.from_coo(where, values, kind, size=n, backend=place))
+        return made
+
+    here, there = start(backend), start("cpu")
+    run(*here)
+    run(*there)
+    if backend.name != "cpu":
+        assert backend.last_loop.startswith("fused"), backend.last_loop
+    for name, x, y in zip(NAMES, here[1:], there[1:], strict=True):
+        assert x.to("cpu").isequal(y), (name, x.to_coo(), y.to_coo())
