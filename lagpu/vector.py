@@ -130,12 +130,15 @@ class Vector(Collection):
         name: str | None = None,
     ) -> Vector:
         """Return a vector of a dense array, without entries where it equals `missing_value`."""
-        array = np.asarray(values)
+        xp: Any = np
+        if hasattr(values, "__cuda_array_interface__"):  # stays where it is
+            import cupy as xp
+        array = xp.asarray(values)
         if array.ndim != 1:
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
-        keep = np.arange(array.size)
+        keep = xp.arange(array.size)
         if missing_value is not None:
-            keep = np.flatnonzero(array != missing_value)
+            keep = xp.flatnonzero(array != missing_value)
         return cls.from_coo(
             keep, array[keep], dtype, size=array.size, like=like, backend=backend, name=name
         )
