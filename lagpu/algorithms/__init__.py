@@ -2,5 +2,14 @@
 
 from lagpu.algorithms.bfs import bfs, bfs_levels, bfs_parents
 from lagpu.algorithms.paths import count_shortest_paths
+from lagpu.algorithms.sssp import bellman_ford, delta_stepping, sssp
 
-__all__ = ["bfs", "bfs_levels", "bfs_parents", "count_shortest_paths"]
+__all__ = [
+    "bellman_ford",
+    "bfs",
+    "bfs_levels",
+    "bfs_parents",
+    "count_shortest_paths",
+    "delta_stepping",
+    "sssp",
+]

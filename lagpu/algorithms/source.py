@@ -1,18 +1,39 @@
-"""The vertex an algorithm starts from, checked."""
+"""What algorithms are given, checked: a square matrix, vertices to start from, a set of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from lagpu.algebra import binary
 from lagpu.dtypes import INT32, INT64, DType
-from lagpu.errors import DimensionMismatch, DomainMismatch
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.matrix import Matrix
-from lagpu.operands import single_index
+from lagpu.operands import index_array, single_index
 
-__all__ = ["index_type", "source_vertex"]
+__all__ = ["index_type", "require_square", "source_vertex", "source_vertices", "undirected"]
 
 
-def source_vertex(A: Any, source: Any) -> int:
+def require_square(A: Any) -> None:
+    """Raise unless `A` is a square matrix.
+
+    Raises
+    ------
+    DomainMismatch
+        If `A` is no matrix.
+    DimensionMismatch
+        If `A` is not square.
+    """
+    if not isinstance(A, Matrix):
+        raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. See lagpu.io.")
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(
+            f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
+        )
+
+
+def source_vertex(A: Any, source: Any, what: str = "source") -> int:
     """Return `source` as an int that is a vertex of the square matrix `A`.
 
     Raises
@@ -24,15 +45,43 @@ def source_vertex(A: Any, source: Any) -> int:
     IndexOutOfBound
         If `source` is not in ``0 .. n-1``.
     """
-    if not isinstance(A, Matrix):
-        raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. See lagpu.io.")
-    if A.nrows != A.ncols:
-        raise DimensionMismatch(
-            f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
-        )
-    return single_index(source, A.nrows, "source")
+    require_square(A)
+    return single_index(source, A.nrows, what)
+
+
+def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
+    """Return `sources` as distinct vertices of the square matrix `A`, at least one.
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch, IndexOutOfBound
+        As `source_vertex`.
+    InvalidValue
+        If there is none, or one is given twice.
+    """
+    require_square(A)
+    if isinstance(sources, (set, frozenset, range)):
+        sources = list(sources)
+    chosen = index_array(sources, A.nrows, what)
+    found = list(range(A.nrows)) if chosen is None else chosen.tolist()
+    if not found:
+        raise InvalidValue(f"{what}: there is none. Give one vertex or more.")
+    if len(set(found)) != len(found):
+        twice = next(v for k, v in enumerate(found) if v in found[:k])
+        raise InvalidValue(f"{what}: vertex {twice} is given twice. Give each once.")
+    return found
 
 
 def index_type(A: Matrix) -> DType:
     """Return the smallest signed type that holds every vertex of `A`."""
     return INT32 if A.nrows <= 2**31 else INT64
+
+
+def undirected(A: Matrix) -> Matrix:
+    """Return `A` if it is symmetric, else the pattern of `A` and ``A'`` together."""
+    require_square(A)
+    if A.is_symmetric:
+        return A
+    rows, cols, _ = A.to_coo()
+    both = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+    return Matrix.from_coo(*both, nrows=A.nrows, ncols=A.nrows, dup_op=binary.lor, like=A)
