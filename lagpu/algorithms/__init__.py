@@ -1,6 +1,8 @@
 """Graph algorithms, each a short loop of public lagpu; the same text runs on every backend."""
 
 from lagpu.algorithms.bfs import bfs, bfs_levels, bfs_parents
+from lagpu.algorithms.components import connected_components, strongly_connected_components
+from lagpu.algorithms.joint import bfs_levels_joint, k_hop, neighborhood
 from lagpu.algorithms.paths import count_shortest_paths
 from lagpu.algorithms.sssp import bellman_ford, delta_stepping, sssp
 
@@ -8,8 +10,13 @@ __all__ = [
     "bellman_ford",
     "bfs",
     "bfs_levels",
+    "bfs_levels_joint",
     "bfs_parents",
+    "connected_components",
     "count_shortest_paths",
     "delta_stepping",
+    "k_hop",
+    "neighborhood",
     "sssp",
+    "strongly_connected_components",
 ]

@@ -50,7 +50,7 @@ def source_vertex(A: Any, source: Any, what: str = "source") -> int:
 
 
 def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
-    """Return `sources` as distinct vertices of the square matrix `A`, at least one.
+    """Return one vertex or several as distinct vertices of the square matrix `A`.
 
     Raises
     ------
@@ -60,8 +60,10 @@ def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
         If there is none, or one is given twice.
     """
     require_square(A)
-    if isinstance(sources, (set, frozenset, range)):
+    if isinstance(sources, (set, frozenset)):
         sources = list(sources)
+    elif np.ndim(sources) == 0:
+        sources = [single_index(sources, A.nrows, what)]
     chosen = index_array(sources, A.nrows, what)
     found = list(range(A.nrows)) if chosen is None else chosen.tolist()
     if not found:

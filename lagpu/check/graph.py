@@ -43,7 +43,7 @@ class CheckReport:
 
 
 class Graph:
-    """A graph's pattern in NumPy arrays, and the source of a search in it.
+    """A graph's pattern in NumPy arrays, and the source of a search in it, if there is one.
 
     Attributes
     ----------
@@ -56,18 +56,20 @@ class Graph:
         that leads too far. It never leaves this package.
     """
 
-    def __init__(self, A: Any, source: int) -> None:
+    def __init__(self, A: Any, source: int | None = None) -> None:
         self.columns = _columns(A)
         self.col_ptr: Array = self.columns.indptr.astype(np.int64)
         self.row_idx: Array = self.columns.indices
         self.n = len(self.col_ptr) - 1
+        self.unreached = self.n + 1
+        if source is None:
+            return
         try:
             self.source = operator.index(source)
         except TypeError:
             raise InvalidValue(f"check: source {source!r} is not a whole number.") from None
         if not 0 <= self.source < self.n:
             raise IndexOutOfBound(f"check: source {source} is outside 0 .. {self.n - 1}.")
-        self.unreached = self.n + 1
 
     def dense(self, result: Any, name: str) -> tuple[Array, Array]:
         """Return the values at their vertices, (n,), and whether a vertex has one, (n,)."""

@@ -24,7 +24,12 @@ def cases() -> Iterator[Case]:
     """Yield the cases."""
     for name, prove in _PROOFS.items():
         for graph in GRAPHS:
-            yield Case("algorithms", f"{name} on {graph.name}", _searched(graph, prove))
+            run = _proved(graph, prove, graph.sources())
+            yield Case("algorithms", f"{name} on {graph.name}", run)
+    for name, prove_whole in _WHOLE.items():
+        for graph in GRAPHS:
+            run = _proved(graph, _without_source(prove_whole), [0])
+            yield Case("algorithms", f"{name} on {graph.name}", run)
 
 
 def _levels(A: Matrix, source: int) -> Array:
@@ -63,6 +68,24 @@ def _buckets(A: Matrix, source: int) -> Array:
     return distances.to_dense(-1)
 
 
+def _joint(A: Matrix, source: int) -> Array:
+    levels = algorithms.bfs_levels_joint(A, [source])
+    check.check_levels(A, source, levels)
+    return levels.to_dense(-1)
+
+
+def _connected(A: Matrix) -> Array:
+    labels = algorithms.connected_components(A)
+    check.check_components(A, labels)
+    return labels.to_dense()
+
+
+def _strongly_connected(A: Matrix) -> Array:
+    labels = algorithms.strongly_connected_components(A)
+    check.check_components(A, labels, strong=True)
+    return labels.to_dense()
+
+
 # Each returns what any right answer shares with the oracle's.
 _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels": _levels,
@@ -71,14 +94,23 @@ _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "count_shortest_paths": _paths,
     "bellman_ford": _distances,
     "delta_stepping": _buckets,
+    "bfs_levels_joint": _joint,
+}
+_WHOLE: dict[str, Callable[[Matrix], Array]] = {
+    "connected_components": _connected,
+    "strongly_connected_components": _strongly_connected,
 }
 
 
-def _searched(graph: Graph, prove: Callable[[Matrix, int], Array]) -> Any:
+def _without_source(prove: Callable[[Matrix], Array]) -> Callable[[Matrix, int], Array]:
+    return lambda A, _source: prove(A)
+
+
+def _proved(graph: Graph, prove: Callable[[Matrix, int], Array], sources: list[int]) -> Any:
     def run(place: Backend, oracle: Backend) -> str:
         for dtype in (BOOL, INT64):
             A, B = graph.matrix(dtype, place), graph.matrix(dtype, oracle)
-            for source in graph.sources():
+            for source in sources:
                 right = prove(B, source)
                 if not np.array_equal(prove(A, source), right):
                     raise Difference(f"{dtype}, from {source}: another answer than the oracle's")
@@ -86,6 +118,6 @@ def _searched(graph: Graph, prove: Callable[[Matrix, int], Array]) -> Any:
                     again = prove(A, source)
                 if not np.array_equal(again, right):
                     raise Difference(f"{dtype}, from {source}, eagerly: another answer")
-        return f"{2 * len(graph.sources())} searches proved, as one program and eagerly"
+        return f"{2 * len(sources)} runs proved, as one program and eagerly"
 
     return run
