@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,14 @@ from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.operands import index_array, single_index
 
-__all__ = ["index_type", "require_square", "source_vertex", "source_vertices", "undirected"]
+__all__ = [
+    "index_type",
+    "require_finite",
+    "require_square",
+    "source_vertex",
+    "source_vertices",
+    "undirected",
+]
 
 
 def require_square(A: Any) -> None:
@@ -30,6 +38,20 @@ def require_square(A: Any) -> None:
     if A.nrows != A.ncols:
         raise DimensionMismatch(
             f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
+        )
+
+
+def require_finite(A: Matrix, what: str) -> None:
+    """Raise `InvalidValue` if a value of `A` is NaN or infinite."""
+    if not A.dtype.is_float:
+        return
+    total = A.reduce("plus").new().value
+    if total is None or math.isfinite(total):
+        return
+    finite = A.select("valuegt", -math.inf).new().select("valuelt", math.inf).new()
+    if finite.nvals != A.nvals:  # else the sum is merely too large
+        raise InvalidValue(
+            f"{what}: {A.nvals - finite.nvals} weights are NaN or infinite. Leave such edges out."
         )
 
 

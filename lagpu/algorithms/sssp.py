@@ -14,7 +14,7 @@ import numpy as np
 
 from lagpu.algebra import binary, semiring
 from lagpu.algorithms.cycles import cycle_of
-from lagpu.algorithms.source import source_vertex
+from lagpu.algorithms.source import require_finite, source_vertex
 from lagpu.dtypes import BOOL, FP64, INT64
 from lagpu.errors import CycleFound, DomainMismatch, InvalidValue
 from lagpu.loop import loop
@@ -192,15 +192,8 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
 
 def _lengths(A: Matrix, name: str) -> Matrix:
     """Return `A` with weights that may be added up, or raise `InvalidValue`."""
+    require_finite(A, name)
     if A.dtype.is_float:
-        total = A.reduce("plus").new().value
-        if total is not None and not math.isfinite(total):
-            finite = A.select("valuegt", -math.inf).new().select("valuelt", math.inf).new()
-            if finite.nvals != A.nvals:
-                raise InvalidValue(
-                    f"{name}: {A.nvals - finite.nvals} weights are NaN or infinite. "
-                    "Leave such edges out."
-                )
         return A
     low, high = (A.reduce(op).new().value or 0 for op in ("min", "max"))
     if 2 * A.nrows * max(-low, high) >= 2**63:

@@ -9,18 +9,23 @@ a pair ``(col_ptr, row_idx)``; a result is a `Vector` or a pair ``(indices, valu
 means unreached.
 """
 
+from lagpu.check.betweenness import check_betweenness, check_edge_betweenness
 from lagpu.check.components import check_components
 from lagpu.check.distances import check_distances
 from lagpu.check.graph import CheckReport
 from lagpu.check.levels import check_levels
+from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
 from lagpu.check.paths import check_paths
 
 __all__ = [
     "CheckReport",
+    "check_betweenness",
     "check_components",
     "check_distances",
+    "check_edge_betweenness",
     "check_levels",
+    "check_pagerank",
     "check_parents",
     "check_paths",
 ]

@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 from lagpu.check.graph import CheckReport, Graph, refuse
 from lagpu.errors import CheckFailed
 
-__all__ = ["DISTANCE_RULES", "check_distances"]
+__all__ = ["DISTANCE_RULES", "check_distances", "edges"]
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +58,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     if not present[graph.source] or distance[graph.source] != 0:
         found = distance[graph.source] if present[graph.source] else "none"
         raise CheckFailed(f"{name}: {DISTANCE_RULES[0]}: distance[{source}] is {found}, not 0.")
-    rows, cols, lengths = _edges(A)
+    rows, cols, lengths = edges(A)
     kept = present[rows]
     rows, cols, lengths = rows[kept], cols[kept], lengths[kept]
     missed = np.zeros(graph.n, bool)
@@ -83,7 +83,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     return CheckReport(DISTANCE_RULES, int(present.sum()), int(steps[present].max()), len(rows))
 
 
-def _edges(A: Any) -> tuple[Array, Array, Array]:
+def edges(A: Any) -> tuple[Array, Array, Array]:
     """Return (rows, columns, lengths); whole ones as INT64, so that True counts 1."""
     if hasattr(A, "to_coo"):
         rows, cols, lengths = A.to_coo()

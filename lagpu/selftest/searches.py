@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -86,6 +87,20 @@ def _strongly_connected(A: Matrix) -> Array:
     return labels.to_dense()
 
 
+def _ranks(A: Matrix) -> Array:
+    ranks = algorithms.pagerank(A)
+    check.check_pagerank(A, ranks)
+    return ranks.to_dense() > 0
+
+
+def _betweenness(A: Matrix) -> Array:
+    k, directed = min(3, A.nrows), not A.is_symmetric
+    found = algorithms.betweenness_centrality(A, k, seed=1)
+    sources = random.Random(1).sample(range(A.nrows), k)
+    check.check_betweenness(A, found, directed=directed, sources=sources)
+    return found.to_dense() > 0
+
+
 # Each returns what any right answer shares with the oracle's.
 _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels": _levels,
@@ -99,6 +114,8 @@ _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
 _WHOLE: dict[str, Callable[[Matrix], Array]] = {
     "connected_components": _connected,
     "strongly_connected_components": _strongly_connected,
+    "pagerank": _ranks,
+    "betweenness_centrality": _betweenness,
 }
 
 
