@@ -17,15 +17,25 @@ from lagpu.check.levels import check_levels
 from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
 from lagpu.check.paths import check_paths
+from lagpu.check.remoteness import check_remoteness, check_route
+from lagpu.check.sets import check_core_numbers, check_independent_set, check_topological_levels
+from lagpu.check.sides import check_odd_cycle, check_sides
 
 __all__ = [
     "CheckReport",
     "check_betweenness",
     "check_components",
+    "check_core_numbers",
     "check_distances",
     "check_edge_betweenness",
+    "check_independent_set",
     "check_levels",
+    "check_odd_cycle",
     "check_pagerank",
     "check_parents",
     "check_paths",
+    "check_remoteness",
+    "check_route",
+    "check_sides",
+    "check_topological_levels",
 ]

@@ -130,6 +130,15 @@ class Graph:
         rows = self.row_idx[self.col_ptr[v] : self.col_ptr[v + 1]]
         return int(rows[np.argmax(level[rows] == wanted)])
 
+    def ends(self, *, both: bool = False) -> tuple[Array, Array]:
+        """Return (begin, end) of each edge but self-loops; `both`: both ways, if not symmetric."""
+        cols = np.repeat(np.arange(self.n), np.diff(self.col_ptr))
+        keep = self.row_idx != cols
+        begin, end = self.row_idx[keep], cols[keep]
+        if not both or self._symmetric():
+            return begin, end
+        return np.concatenate([begin, end]), np.concatenate([end, begin])
+
     @cached_property
     def by_rows(self) -> Any:
         """The same pattern by rows: out-neighbours."""

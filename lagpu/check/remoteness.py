@@ -1,0 +1,132 @@
+"""Proof of what is made of distances between pairs: eccentricities, closeness, a path."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from lagpu.check.graph import Graph, refuse
+from lagpu.errors import CheckFailed, IndexOutOfBound
+
+__all__ = ["REMOTENESS_RULES", "ROUTE_RULES", "check_remoteness", "check_route"]
+
+Array = np.ndarray[Any, Any]
+
+REMOTENESS_RULES = ("a value is what its definition makes of the distances",)
+ROUTE_RULES = (
+    "the path begins at the source and ends at the target",
+    "consecutive vertices are joined by an edge",
+    "it has as many edges as the distance says",
+)
+
+
+def check_remoteness(
+    A: Any,
+    values: Any,
+    of: Literal["eccentricity", "closeness", "harmonic"],
+    *,
+    wf_improved: bool = True,
+    rel_tol: float = 1e-9,
+) -> tuple[str, ...]:
+    """Prove eccentricities, closeness or harmonic centralities, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    values : result, (n,)
+        Value of some or all vertices.
+    of : str
+        "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": what
+        `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality`` make of the distances to
+        it.
+    wf_improved : bool
+        As given to ``closeness_centrality``.
+    rel_tol : float
+        How far a value may be from the definition, relatively.
+
+    Returns
+    -------
+    tuple of str
+        The rule that holds: `REMOTENESS_RULES`.
+
+    Raises
+    ------
+    CheckFailed
+        At the first vertex with another value.
+
+    Notes
+    -----
+    Distances are SciPy's, by Dijkstra's algorithm.
+    """
+    graph = Graph(A)
+    value, present = graph.dense(values, of)
+    n, vertices = graph.n, np.flatnonzero(present)
+    distance = _distances(graph, vertices, forward=of == "eccentricity")
+    wanted = np.zeros(n)
+    for v, row in zip(vertices, distance, strict=True):
+        reaching = row[np.isfinite(row) & (row > 0)]
+        if of == "eccentricity":
+            wanted[v] = row.max()
+        elif of == "harmonic":
+            wanted[v] = np.sum(1 / reaching)
+        elif reaching.size:
+            wanted[v] = reaching.size / reaching.sum()
+            wanted[v] *= reaching.size / (n - 1) if wf_improved else 1
+    refuse(
+        present & ~np.isclose(value.astype(float), wanted, rtol=rel_tol, atol=0),
+        f"check_remoteness: {REMOTENESS_RULES[0]}",
+        lambda v: f"{of} {value[v]}, but it is {wanted[v]}",
+    )
+    return REMOTENESS_RULES
+
+
+def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str, ...]:
+    """Prove that vertices are a shortest path, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    source, target : int
+        Its ends.
+    route : list of int
+        Its vertices.
+
+    Returns
+    -------
+    tuple of str
+        The rules that hold: `ROUTE_RULES`.
+
+    Raises
+    ------
+    CheckFailed, IndexOutOfBound
+        At the first rule broken; if it holds what is no vertex.
+    """
+    graph = Graph(A, source)
+    if any(not 0 <= v < graph.n for v in route):
+        raise IndexOutOfBound(f"check_route: {route} is not within 0 .. {graph.n - 1}.")
+    if not route or (route[0], route[-1]) != (source, target):
+        raise CheckFailed(f"check_route: {ROUTE_RULES[0]}: {route}, not {source} to {target}.")
+    rows = graph.by_rows
+    for u, v in itertools.pairwise(route):
+        if not rows[u, v]:
+            raise CheckFailed(f"check_route: {ROUTE_RULES[1]}: not {u} -> {v}.")
+    distance = _distances(graph, np.array([source]), forward=True)[0, target]
+    if len(route) - 1 != distance:
+        raise CheckFailed(
+            f"check_route: {ROUTE_RULES[2]}: {len(route) - 1} edges, but distance {distance:g}."
+        )
+    return ROUTE_RULES
+
+
+def _distances(graph: Graph, vertices: Array, *, forward: bool) -> Array:
+    """Return distances from, or to, some vertices, (len(vertices), n)."""
+    pattern = sp.csr_array(graph.columns if forward else graph.columns.T, dtype=float)
+    search: Any = csgraph.dijkstra
+    found: Array = search(pattern, indices=vertices, unweighted=True)
+    return found
