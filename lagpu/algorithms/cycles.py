@@ -33,4 +33,4 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
     while v != start:
         cycle.append(v)
         v = int(parents[v])
-    return cycle[::-1]
+    return [start, *cycle[:0:-1]]
