@@ -19,7 +19,7 @@ from lagpu.algorithms import (
     pseudo_diameter,
     shortest_path,
 )
-from lagpu.check import check_remoteness, check_route
+from lagpu.check import check_betweenness, check_diameter, check_remoteness, check_route
 from lagpu.errors import (
     CheckFailed,
     DimensionMismatch,
@@ -27,6 +27,7 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
     NoPath,
+    OutOfMemory,
 )
 
 
@@ -43,6 +44,7 @@ def prove(A):
         assert entries(found) == theirs
         check_remoteness(A, found, "eccentricity")
         assert diameter(A) == max(theirs.values()) >= length
+        check_diameter(A, diameter(A))
     else:
         for search in (eccentricity, diameter):
             with pytest.raises(NoPath, match="there is no path from") as caught:
@@ -212,3 +214,24 @@ def test_wrong_routes_are_refused(route, error, message):
     check_route(A, 0, 3, [0, 1, 3])
     with pytest.raises(error, match=message):
         check_route(A, 0, 3, route)
+
+
+def test_a_wrong_diameter_is_refused():
+    A = matrix(4, both_ways([(0, 1), (1, 2), (2, 3)]), "cpu")
+    check_diameter(A, 3)
+    for wrong in (2, 4):
+        with pytest.raises(CheckFailed, match=f"{wrong}, but from 0 to 3 it is 3"):
+            check_diameter(A, wrong)
+    with pytest.raises(CheckFailed, match="from 0 to 2 it is inf"):
+        check_diameter(matrix(3, [(0, 1)], "cpu"), 1)
+
+
+def test_checks_of_all_pairs_need_memory(monkeypatch):
+    monkeypatch.setattr("lagpu.memory.available_bytes", lambda: 100)
+    A = matrix(4, [(0, 1)], "cpu")
+    for check in (
+        lambda: check_diameter(A, 1),
+        lambda: check_betweenness(A, (range(4), [0.0] * 4)),
+    ):
+        with pytest.raises(OutOfMemory, match="check: distances"):
+            check()

@@ -17,7 +17,7 @@ from lagpu.check.levels import check_levels
 from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
 from lagpu.check.paths import check_paths
-from lagpu.check.remoteness import check_remoteness, check_route
+from lagpu.check.remoteness import check_diameter, check_remoteness, check_route
 from lagpu.check.sets import check_core_numbers, check_independent_set, check_topological_levels
 from lagpu.check.sides import check_odd_cycle, check_sides
 
@@ -26,6 +26,7 @@ __all__ = [
     "check_betweenness",
     "check_components",
     "check_core_numbers",
+    "check_diameter",
     "check_distances",
     "check_edge_betweenness",
     "check_independent_set",

@@ -10,6 +10,7 @@ from scipy.sparse import csgraph
 
 from lagpu.check.graph import Graph, refuse
 from lagpu.errors import CheckFailed, DimensionMismatch
+from lagpu.memory import require
 
 __all__ = ["BETWEENNESS_RULES", "check_betweenness", "check_edge_betweenness"]
 
@@ -36,7 +37,7 @@ def check_betweenness(
     Parameters
     ----------
     A : graph, (n, n)
-        See the module; small, since all pairs take ``17 n**2`` bytes and ``n**3`` steps.
+        See the module; small, since all pairs take ``48 n**2`` bytes and ``n**3`` steps.
     centrality : result, (n,)
         Centrality of each vertex.
     normalized, endpoints, directed
@@ -144,6 +145,7 @@ def check_edge_betweenness(
 
 def _all_pairs(graph: Graph) -> tuple[Array, Array]:
     """Return the distances and the numbers of shortest paths between all pairs, both (n, n)."""
+    require(48 * graph.n**2, "check: distances and paths of all pairs")
     pattern = sp.csr_array(graph.columns, dtype=float)
     search: Any = csgraph.shortest_path
     distance: Array = search(pattern, method="D", unweighted=True)

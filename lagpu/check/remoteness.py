@@ -11,12 +11,23 @@ from scipy.sparse import csgraph
 
 from lagpu.check.graph import Graph, refuse
 from lagpu.errors import CheckFailed, IndexOutOfBound
+from lagpu.memory import require
 
-__all__ = ["REMOTENESS_RULES", "ROUTE_RULES", "check_remoteness", "check_route"]
+__all__ = [
+    "DIAMETER_RULES",
+    "REMOTENESS_RULES",
+    "ROUTE_RULES",
+    "check_diameter",
+    "check_remoteness",
+    "check_route",
+]
 
 Array = np.ndarray[Any, Any]
 
+_BLOCK = 2**22  # distances at a time
+
 REMOTENESS_RULES = ("a value is what its definition makes of the distances",)
+DIAMETER_RULES = ("it is the largest of all distances",)
 ROUTE_RULES = (
     "the path begins at the source and ends at the target",
     "consecutive vertices are joined by an edge",
@@ -85,6 +96,47 @@ def check_remoteness(
     return REMOTENESS_RULES
 
 
+def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
+    """Prove that a number is the diameter of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    diameter : int
+        The number.
+
+    Returns
+    -------
+    tuple of str
+        The rule that holds: `DIAMETER_RULES`.
+
+    Raises
+    ------
+    CheckFailed
+        If it is not, with two vertices that show it.
+
+    Notes
+    -----
+    All distances, SciPy's, some rows at a time.
+    """
+    graph = Graph(A)
+    largest, pair = -1.0, (0, 0)
+    step = max(1, _BLOCK // max(graph.n, 1))
+    for start in range(0, graph.n, step):
+        vertices = np.arange(start, min(start + step, graph.n))
+        distance = _distances(graph, vertices, forward=True)
+        if distance.max() > largest:
+            s, t = np.unravel_index(int(distance.argmax()), distance.shape)
+            largest, pair = distance[s, t], (int(vertices[s]), int(t))
+    if largest != diameter:
+        raise CheckFailed(
+            f"check_diameter: {DIAMETER_RULES[0]}: {diameter}, but from {pair[0]} to {pair[1]} it "
+            f"is {largest:g}."
+        )
+    return DIAMETER_RULES
+
+
 def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str, ...]:
     """Prove that vertices are a shortest path, or raise.
 
@@ -126,6 +178,7 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
 
 def _distances(graph: Graph, vertices: Array, *, forward: bool) -> Array:
     """Return distances from, or to, some vertices, (len(vertices), n)."""
+    require(20 * len(vertices) * graph.n, "check: distances")
     pattern = sp.csr_array(graph.columns if forward else graph.columns.T, dtype=float)
     search: Any = csgraph.dijkstra
     found: Array = search(pattern, indices=vertices, unweighted=True)

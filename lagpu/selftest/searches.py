@@ -101,6 +101,44 @@ def _betweenness(A: Matrix) -> Array:
     return found.to_dense() > 0
 
 
+def _sides(A: Matrix) -> Array:
+    sides, cycle = algorithms.bipartite_sides(A)
+    if sides is None:
+        check.check_odd_cycle(A, cycle or [])
+        return np.array([])
+    check.check_sides(A, sides)
+    return sides.to_dense()
+
+
+def _remoteness(A: Matrix, source: int) -> Array:
+    closeness = algorithms.closeness_centrality(A, source)
+    check.check_remoteness(A, closeness, "closeness")
+    harmonic = algorithms.harmonic_centrality(A, source)
+    check.check_remoteness(A, harmonic, "harmonic")
+    length, begin, end = algorithms.pseudo_diameter(A, source)
+    check.check_route(A, begin, end, algorithms.shortest_path(A, begin, end))
+    return np.array([length])
+
+
+def _order(A: Matrix) -> Array:
+    above = A.select("triu", 2).new()  # the path through the hub's leaves would be long
+    levels = algorithms.topological_levels(above)
+    check.check_topological_levels(above, levels)
+    return algorithms.topological_order(above).to_dense()
+
+
+def _cores(A: Matrix) -> Array:
+    cores = algorithms.core_number(A)
+    check.check_core_numbers(A, cores)
+    return cores.to_dense()
+
+
+def _independent(A: Matrix) -> Array:
+    members = algorithms.maximal_independent_set(A, seed=1)
+    check.check_independent_set(A, members)
+    return members.to_dense(False)
+
+
 # Each returns what any right answer shares with the oracle's.
 _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels": _levels,
@@ -110,12 +148,17 @@ _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bellman_ford": _distances,
     "delta_stepping": _buckets,
     "bfs_levels_joint": _joint,
+    "closeness, harmonic, pseudo_diameter, shortest_path": _remoteness,
 }
 _WHOLE: dict[str, Callable[[Matrix], Array]] = {
     "connected_components": _connected,
     "strongly_connected_components": _strongly_connected,
     "pagerank": _ranks,
     "betweenness_centrality": _betweenness,
+    "bipartite_sides": _sides,
+    "topological_levels": _order,
+    "core_number": _cores,
+    "maximal_independent_set": _independent,
 }
 
 
