@@ -104,6 +104,9 @@ def test_bad_input(search):
     ):
         with pytest.raises(error, match="betweenness: k"):
             search(A, k)
+    for seed, error in ((-1, InvalidValue), (0.5, DomainMismatch)):
+        with pytest.raises(error, match="betweenness: seed"):
+            search(A, 2, seed=seed)
     with pytest.raises(DimensionMismatch, match="2 rows != 3 columns"):
         search(Matrix("BOOL", 2, 3, backend="cpu"))
     with pytest.raises(DomainMismatch, match="is not a Matrix"):

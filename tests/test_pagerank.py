@@ -18,6 +18,7 @@ from lagpu.errors import (
     InvalidValue,
     NotConverged,
 )
+from lagpu.io import from_networkx
 
 
 def prove(A, **options):
@@ -64,6 +65,12 @@ def test_vectors_are_weights_too(backend):
     check_pagerank(A, pagerank(A, dangling=v), dangling=v)
 
 
+def test_parallel_edges_add_up(backend):
+    G = nx.MultiDiGraph([(0, 1), (0, 1), (0, 2), (1, 0), (2, 2)])
+    found = pagerank(from_networkx(G, weight="weight", backend=backend))
+    assert entries(found) == pytest.approx(nx.pagerank(G), rel=1e-9)
+
+
 def test_no_vertices(backend):
     assert pagerank(Matrix("FP64", 0, 0, backend=backend)).nvals == 0
 
@@ -88,6 +95,13 @@ def test_too_few_iterations(backend):
         ({"nstart": {0: float("nan")}}, InvalidValue, "nstart needs"),
         ({"nstart": {9: 1}}, IndexOutOfBound, "9"),
         ({"nstart": Vector("FP64", 3, backend="cpu")}, DimensionMismatch, "3 != 4"),
+        ({"nstart": {0.5: 1}}, DomainMismatch, "float64, not integers"),
+        ({"nstart": {0: "a"}}, DomainMismatch, "nstart 'a' is not a number"),
+        ({"nstart": [1, 2, 3, 4]}, DomainMismatch, "neither a Vector nor a dict"),
+        ({"alpha": "a"}, DomainMismatch, "alpha 'a' is not a number"),
+        ({"tol": None}, DomainMismatch, "tol None is not a number"),
+        ({"tol": 0}, InvalidValue, "tol 0 is not above 0"),
+        ({"tol": float("nan")}, InvalidValue, "tol nan"),
         ({"max_iter": 1.5}, DomainMismatch, "max_iter"),
     ],
 )

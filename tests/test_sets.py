@@ -187,8 +187,11 @@ def test_seeds_differ(backend):
     check_independent_set(A, maximal_independent_set(A))
 
 
-def test_bad_nodes():
+def test_bad_nodes_and_seeds():
     A = matrix(4, [(0, 1), (2, 2)], "cpu")
+    for seed, error in ((-1, InvalidValue), (0.5, DomainMismatch), ("a", DomainMismatch)):
+        with pytest.raises(error, match="maximal_independent_set: seed"):
+            maximal_independent_set(A, seed=seed)
     with pytest.raises(InvalidValue, match=r"edges join the nodes \[0, 1\]"):
         maximal_independent_set(A, [0, 1, 3])
     assert 2 in maximal_independent_set(A, 2)

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of
 from hypothesis import strategies as st
+from scipy.sparse import csgraph
 from strategies import for_all
 
 from lagpu import FP32, FP64, INT32, INT64, UINT64, Matrix
@@ -23,11 +24,18 @@ from lagpu.errors import (
 ALL = (sssp, bellman_ford, delta_stepping)
 
 
+def csr(A):
+    rows, cols, lengths = A.to_coo()
+    return sp.csr_array((lengths.astype(float), (rows, cols)), shape=A.shape)
+
+
 def prove(A, source, delta=None):
     expected = nx.single_source_dijkstra_path_length(networkx_of(A), source)
+    scipys = csgraph.bellman_ford(csr(A), indices=source)
     for found in (bellman_ford(A, source), delta_stepping(A, source, delta)):
         assert found.dtype is (FP64 if A.dtype.is_float else INT64)
         assert entries(found) == pytest.approx(expected, rel=1e-12)
+        assert found.to_dense(2**62).clip(max=1e18) == pytest.approx(scipys.clip(max=1e18))
         check_distances(A, source, found)
     return found
 
@@ -69,6 +77,15 @@ def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
     prove(matrix(n, edges, backend), 0)
     prove(matrix(n, both_ways(edges), backend), n - 1)
+
+
+def test_of_parallel_edges_the_shortest_counts(backend):
+    """As in NetworkX, if the matrix is built so."""
+    G = nx.MultiDiGraph()
+    G.add_weighted_edges_from([(0, 1, 5), (0, 1, 2), (1, 2, 1), (1, 2, 4), (2, 2, 3)])
+    u, v, w = (list(x) for x in zip(*G.edges(data="weight"), strict=True))
+    A = Matrix.from_coo(u, v, w, nrows=3, ncols=3, dup_op="min", backend=backend)
+    assert entries(sssp(A, 0)) == nx.single_source_dijkstra_path_length(G, 0)
 
 
 def test_a_longer_way_may_be_shorter(backend):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import require_square
+from lagpu.algorithms.source import random_seed, require_square
 from lagpu.dtypes import FP64
 from lagpu.errors import InvalidValue
 from lagpu.loop import loop
@@ -62,9 +62,9 @@ def betweenness_centrality(
     Raises
     ------
     InvalidValue
-        If `k` is not 1 to n.
+        If `k` is not 1 to n, or `seed` is negative.
     DimensionMismatch, DomainMismatch
-        If `A` is not square, or `k` no integer.
+        If `A` is not square, or `k` or `seed` no integer.
 
     Notes
     -----
@@ -174,7 +174,7 @@ def _sources(A: Matrix, k: int | None, seed: int | None) -> list[int]:
     k = integer(k, "betweenness: k")
     if not 1 <= k <= A.nrows:
         raise InvalidValue(f"betweenness: k {k} is not one of 1 .. {A.nrows} sources.")
-    return random.Random(seed).sample(range(A.nrows), k)
+    return random.Random(random_seed(seed, "betweenness")).sample(range(A.nrows), k)
 
 
 def _frontiers(A: Matrix, source: int) -> list[Vector]:

@@ -145,13 +145,16 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
     """Return the labels of one component of each colour within `rest`."""
     colours = Vector(own.dtype, A.nrows, like=A, name="colours")
     colours(rest.S) << own
-    for _ in loop(until_unchanged=colours):
-        colours(rest.S, accum=binary.min) << semiring.min_first(colours @ A)
-    same = Vector(BOOL, A.nrows, like=A, name="same")
+    frontier = colours.dup(name="frontier")
+    worse, same = (Vector(BOOL, A.nrows, like=A, name=name) for name in ("worse", "same"))
+    for _ in loop(until_empty=frontier):
+        frontier(rest.S, replace=True) << semiring.min_first(frontier @ A)
+        worse << frontier.ewise_mult(colours, binary.ge)
+        frontier(~worse.V, replace=True) << frontier
+        colours(frontier.S) << frontier
     labels = Vector(own.dtype, A.nrows, like=A, name="labels")
-    frontier = Vector(own.dtype, A.nrows, like=A, name="frontier")
     same << own.ewise_mult(colours, binary.eq)
-    frontier(same.V) << own
+    frontier(same.V, replace=True) << own
     for _ in loop(until_empty=frontier):
         labels(frontier.S) << frontier
         # Backward along an edge colours do not fall: the largest decides whether one is the same.

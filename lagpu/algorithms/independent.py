@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import source_vertices, undirected
+from lagpu.algorithms.source import random_seed, source_vertices, undirected
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import InvalidValue
 from lagpu.loop import loop
@@ -42,7 +42,7 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     Raises
     ------
     InvalidValue
-        If an edge joins two of `nodes`, or one is given twice.
+        If an edge joins two of `nodes`, one is given twice, or `seed` is negative.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, or `nodes` holds what is no vertex.
 
@@ -58,7 +58,7 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     [1, 2, 3]
     """
     A = undirected(A).select("offdiag").new(name="A")
-    order = np.random.default_rng(seed).permutation(A.nrows)
+    order = np.random.default_rng(random_seed(seed, "maximal_independent_set")).permutation(A.nrows)
     scores = Vector.from_dense(order, dtype=INT64, like=A, name="scores")
     members = Vector(BOOL, A.nrows, like=A, name="members")
     near = Vector(BOOL, A.nrows, like=A, name="near")

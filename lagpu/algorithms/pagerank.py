@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import require_finite, require_square
+from lagpu.algorithms.source import number, require_finite, require_square
 from lagpu.dtypes import FP64
-from lagpu.errors import DimensionMismatch, InvalidValue, NotConverged
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotConverged
 from lagpu.loop import loop
 from lagpu.matrix import Matrix
 from lagpu.operands import integer
@@ -69,7 +69,7 @@ def pagerank(
     NotConverged
         If `max_iter` iterations are not enough.
     InvalidValue
-        If a weight or `alpha` is out of range or NaN, or weights to jump by have the sum 0.
+        If a weight, `alpha` or `tol` is out of range or NaN, or weights to jump by have the sum 0.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, or an argument does not fit it.
 
@@ -87,8 +87,10 @@ def pagerank(
     require_square(A)
     if weight:
         _require_weights(A)
-    if not 0 <= alpha <= 1:
+    if not 0 <= number(alpha, "pagerank: alpha") <= 1:
         raise InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
+    if not number(tol, "pagerank: tol") > 0:
+        raise InvalidValue(f"pagerank: tol {tol} is not above 0. Give a tolerance.")
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter")
     ones = Vector.from_dense(np.ones(n), like=A, name="ones")
     jump = _distribution(A, personalization, "personalization")
@@ -135,14 +137,16 @@ def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
     given: Any = weights
     if given is None:
         return Vector.from_dense(np.full(n, 1 / max(n, 1)), like=A, name=what)
+    if not isinstance(given, (Vector, Mapping)):
+        raise DomainMismatch(f"pagerank: {what} is neither a Vector nor a dict of weights.")
     if not isinstance(given, Vector):
-        where = np.array(list(given), np.int64 if not given else None)
-        given = Vector.from_coo(where, list(given.values()), FP64, size=n, like=A, name=what)
+        values = [number(x, f"pagerank: {what}") for x in given.values()]
+        given = Vector.from_coo(list(given), values, FP64, size=n, like=A, name=what)
     if given.size != n:
         raise DimensionMismatch(f"pagerank: {what}.size {given.size} != {n} vertices.")
-    values = given.to_coo()[1].astype(float)
-    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
+    found = given.to_coo()[1].astype(float)
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
         raise InvalidValue(f"pagerank: {what} needs finite weights >= 0, one of them above 0.")
     full = Vector.from_dense(np.zeros(n), like=A, name=what)
-    full(given.S) << given.apply("truediv", right=float(values.sum()))
+    full(given.S) << given.apply("truediv", right=float(found.sum()))
     return full

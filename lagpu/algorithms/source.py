@@ -1,4 +1,4 @@
-"""What algorithms are given, checked: a square matrix, vertices to start from, a set of them."""
+"""What algorithms are given, checked: matrices, vertices, numbers, seeds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from lagpu.algebra import binary
 from lagpu.dtypes import INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.matrix import Matrix
-from lagpu.operands import index_array, single_index
+from lagpu.operands import index_array, integer, single_index
 
 __all__ = [
     "index_type",
+    "number",
+    "random_seed",
     "require_finite",
     "require_square",
     "source_vertex",
@@ -93,6 +95,29 @@ def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
     if len(set(found)) != len(found):
         twice = next(v for k, v in enumerate(found) if v in found[:k])
         raise InvalidValue(f"{what}: vertex {twice} is given twice. Give each once.")
+    return found
+
+
+def number(x: Any, what: str) -> float:
+    """Return `x` as a float, or raise `DomainMismatch`; NaN is one."""
+    if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, float, np.integer, np.floating)):
+        raise DomainMismatch(f"{what} {x!r} is not a number.")
+    return float(x)
+
+
+def random_seed(seed: Any, what: str) -> int | None:
+    """Return a seed, or None for another choice each time.
+
+    Raises
+    ------
+    DomainMismatch, InvalidValue
+        If it is not an integer, or negative.
+    """
+    if seed is None:
+        return None
+    found = integer(seed, f"{what}: seed")
+    if found < 0:
+        raise InvalidValue(f"{what}: seed {found} < 0. Give 0 or more.")
     return found
 
 

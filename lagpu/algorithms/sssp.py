@@ -14,9 +14,9 @@ import numpy as np
 
 from lagpu.algebra import binary, semiring
 from lagpu.algorithms.cycles import cycle_of
-from lagpu.algorithms.source import require_finite, source_vertex
+from lagpu.algorithms.source import number, require_finite, source_vertex
 from lagpu.dtypes import BOOL, FP64, INT64
-from lagpu.errors import CycleFound, DomainMismatch, InvalidValue
+from lagpu.errors import CycleFound, InvalidValue
 from lagpu.loop import loop
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
@@ -210,9 +210,7 @@ def _step(A: Matrix, delta: Any) -> Any:
         longest = A.reduce("max").new().value or 1
         delta = longest * A.nrows / max(A.nvals, A.nrows)
         return delta if A.dtype.is_float else max(1, int(delta))
-    if isinstance(delta, bool) or not isinstance(delta, (int, float, np.integer, np.floating)):
-        raise DomainMismatch(f"delta_stepping: delta {delta!r} is not a number.")
-    if not 0 < delta < math.inf:
+    if not 0 < number(delta, "delta_stepping: delta") < math.inf:
         raise InvalidValue(f"delta_stepping: delta {delta} is not above 0. Give a width.")
     return float(delta) if A.dtype.is_float else max(1, int(delta))
 
