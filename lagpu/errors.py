@@ -8,6 +8,9 @@
     ├── IndexOutOfBound     (IndexError)           a vertex or index outside 0 .. n-1
     ├── InvalidValue        (ValueError)           an argument that no type or shape rule covers
     ├── EmptyObject         (ValueError)           a value asked of a scalar that holds none
+    ├── CycleFound          (ValueError)           a cycle where none may be; it holds the vertices
+    ├── NoPath              (ValueError)           a vertex that another one does not reach
+    ├── NotConverged        (ArithmeticError)      an iteration that ended before its tolerance
     ├── UnknownOperator     (AttributeError)       an operator name that no table holds
     ├── BackendMismatch     (TypeError)            operands that live on different backends
     ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
@@ -28,6 +31,7 @@ __all__ = [
     "BackendMismatch",
     "BackendUnavailable",
     "CheckFailed",
+    "CycleFound",
     "DimensionMismatch",
     "DomainMismatch",
     "EmptyObject",
@@ -38,6 +42,8 @@ __all__ = [
     "KernelCompileError",
     "KernelLaunchError",
     "LagpuError",
+    "NoPath",
+    "NotConverged",
     "NotSupported",
     "OutOfMemory",
     "UnknownOperator",
@@ -67,6 +73,28 @@ class InvalidValue(LagpuError, ValueError):
 
 class EmptyObject(LagpuError, ValueError):
     """A value was asked of a scalar that holds none."""
+
+
+class CycleFound(LagpuError, ValueError):
+    """There is a cycle where none may be: in a DAG, or one of negative length.
+
+    Attributes
+    ----------
+    cycle : list of int
+        Its vertices in the order of its edges; the last one leads to the first.
+    """
+
+    def __init__(self, message: str, cycle: list[int]) -> None:
+        super().__init__(message)
+        self.cycle = cycle
+
+
+class NoPath(LagpuError, ValueError):
+    """A vertex does not reach another one that it has to reach."""
+
+
+class NotConverged(LagpuError, ArithmeticError):
+    """An iteration has done its steps and not reached its tolerance."""
 
 
 class UnknownOperator(LagpuError, AttributeError):

@@ -40,6 +40,21 @@ def test_copies_are_apart():
     assert A.get(0, 0) is True
 
 
+@pytest.mark.parametrize("indices", [slice(None), np.arange(400)[::-1]], ids=["all", "list"])
+def test_a_full_vector_is_accumulated_at_a_sparse_mask(indices):
+    """SuiteSparse 9.4.5 alone crashes at this: sparse output and mask, full input."""
+    u = Vector.from_dense(np.arange(400), backend="cpu")
+    for k in range(1, 40, 3):
+        where = np.arange(400 - k, 400)
+        w = Vector.from_coo([0, *where], 1000, size=400, backend="cpu")
+        mask = Vector.from_coo(where, True, size=400, backend="cpu")
+        w(mask.S, accum="plus")[indices] << u
+        assert w.get(0) == 1000
+        order = np.arange(400)[indices]
+        wanted = 1000 + np.argsort(order)[where]
+        assert w.to_coo()[1][1:].tolist() == wanted.tolist()
+
+
 def test_arrays_given_out_may_be_written():
     v = Vector.from_dense([1, 2], backend="cpu")
     v.to_coo()[1][0] = 9

@@ -1,6 +1,47 @@
 """Graph algorithms, each a short loop of public lagpu; the same text runs on every backend."""
 
+from lagpu.algorithms.betweenness import betweenness_centrality, edge_betweenness_centrality
 from lagpu.algorithms.bfs import bfs, bfs_levels, bfs_parents
+from lagpu.algorithms.bipartite import bipartite_sides
+from lagpu.algorithms.closeness import closeness_centrality, harmonic_centrality
+from lagpu.algorithms.components import connected_components, strongly_connected_components
+from lagpu.algorithms.cores import core_number, k_core
+from lagpu.algorithms.dag import topological_levels, topological_order
+from lagpu.algorithms.diameter import diameter, eccentricity, pseudo_diameter
+from lagpu.algorithms.independent import maximal_independent_set
+from lagpu.algorithms.joint import bfs_levels_joint, k_hop, neighborhood
+from lagpu.algorithms.pagerank import pagerank
 from lagpu.algorithms.paths import count_shortest_paths
+from lagpu.algorithms.route import has_path, shortest_path
+from lagpu.algorithms.sssp import bellman_ford, delta_stepping, sssp
 
-__all__ = ["bfs", "bfs_levels", "bfs_parents", "count_shortest_paths"]
+__all__ = [
+    "bellman_ford",
+    "betweenness_centrality",
+    "bfs",
+    "bfs_levels",
+    "bfs_levels_joint",
+    "bfs_parents",
+    "bipartite_sides",
+    "closeness_centrality",
+    "connected_components",
+    "core_number",
+    "count_shortest_paths",
+    "delta_stepping",
+    "diameter",
+    "eccentricity",
+    "edge_betweenness_centrality",
+    "harmonic_centrality",
+    "has_path",
+    "k_core",
+    "k_hop",
+    "maximal_independent_set",
+    "neighborhood",
+    "pagerank",
+    "pseudo_diameter",
+    "shortest_path",
+    "sssp",
+    "strongly_connected_components",
+    "topological_levels",
+    "topological_order",
+]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Descriptor, Measured, Product, Statement
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import (
@@ -531,6 +532,12 @@ class CpuBackend:
 
     def assign(self, w: Box, desc: Descriptor, u: Box, indices: Array | None) -> None:
         """See `Backend`."""
+        if _crashes_on_full(desc) and self.vector_nvals(u) == u.gb.size:
+            if indices is not None:
+                u, given = self.vector(u.dtype, w.gb.size), u
+                self.assign(u, Descriptor(), given, indices)
+            self.apply(w, desc, u, unary.identity, Applied(u.dtype, u.dtype))
+            return
         mask, accum, d = self._how(w, desc, u.dtype)
         where, count, _owner = _pointer(indices, w.gb.size)
         _check(lib.GrB_Vector_assign(w.handle, mask, accum, u.handle, where, count, d), "assign")
@@ -590,6 +597,11 @@ _C_NAMES = {
     "FP32": "float",
     "FP64": "double",
 }
+
+
+def _crashes_on_full(desc: Descriptor) -> bool:
+    """Whether SuiteSparse 9.4.5 may crash at assigning a full vector: if the mask is sparse."""
+    return desc.mask is not None and desc.accum is not None and not desc.replace
 
 
 def _compares_in_type_of_entries(op: IndexUnaryOp, entries: Box, thunk: Any) -> bool:

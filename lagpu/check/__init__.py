@@ -1,16 +1,42 @@
-"""Proofs of results by plain NumPy: levels, parents, numbers of shortest paths.
+"""Proofs of results by plain NumPy and SciPy: levels, parents, path counts and more.
 
-Each checker tests local rules, one look at every stored entry, and its docstring proves that they
-suffice. So it shares neither code nor idea with the search that it checks.
+Where it can, a checker tests local rules, one look at every stored entry, and its docstring proves
+that they suffice; else it finds the answer in another way. So it shares neither code nor idea with
+the algorithm that it checks.
 
 Row i, column j is the edge i -> j. A graph is a `Matrix` from any backend, a SciPy sparse array, or
 a pair ``(col_ptr, row_idx)``; a result is a `Vector` or a pair ``(indices, values)``. No entry
 means unreached.
 """
 
+from lagpu.check.betweenness import check_betweenness, check_edge_betweenness
+from lagpu.check.components import check_components
+from lagpu.check.distances import check_distances
 from lagpu.check.graph import CheckReport
 from lagpu.check.levels import check_levels
+from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
 from lagpu.check.paths import check_paths
+from lagpu.check.remoteness import check_diameter, check_remoteness, check_route
+from lagpu.check.sets import check_core_numbers, check_independent_set, check_topological_levels
+from lagpu.check.sides import check_odd_cycle, check_sides
 
-__all__ = ["CheckReport", "check_levels", "check_parents", "check_paths"]
+__all__ = [
+    "CheckReport",
+    "check_betweenness",
+    "check_components",
+    "check_core_numbers",
+    "check_diameter",
+    "check_distances",
+    "check_edge_betweenness",
+    "check_independent_set",
+    "check_levels",
+    "check_odd_cycle",
+    "check_pagerank",
+    "check_parents",
+    "check_paths",
+    "check_remoteness",
+    "check_route",
+    "check_sides",
+    "check_topological_levels",
+]

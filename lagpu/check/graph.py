@@ -43,7 +43,7 @@ class CheckReport:
 
 
 class Graph:
-    """A graph's pattern in NumPy arrays, and the source of a search in it.
+    """A graph's pattern in NumPy arrays, and the source of a search in it, if there is one.
 
     Attributes
     ----------
@@ -56,18 +56,20 @@ class Graph:
         that leads too far. It never leaves this package.
     """
 
-    def __init__(self, A: Any, source: int) -> None:
+    def __init__(self, A: Any, source: int | None = None) -> None:
         self.columns = _columns(A)
         self.col_ptr: Array = self.columns.indptr.astype(np.int64)
         self.row_idx: Array = self.columns.indices
         self.n = len(self.col_ptr) - 1
+        self.unreached = self.n + 1
+        if source is None:
+            return
         try:
             self.source = operator.index(source)
         except TypeError:
             raise InvalidValue(f"check: source {source!r} is not a whole number.") from None
         if not 0 <= self.source < self.n:
             raise IndexOutOfBound(f"check: source {source} is outside 0 .. {self.n - 1}.")
-        self.unreached = self.n + 1
 
     def dense(self, result: Any, name: str) -> tuple[Array, Array]:
         """Return the values at their vertices, (n,), and whether a vertex has one, (n,)."""
@@ -127,6 +129,15 @@ class Graph:
         """Return an in-neighbour of `v` at a level."""
         rows = self.row_idx[self.col_ptr[v] : self.col_ptr[v + 1]]
         return int(rows[np.argmax(level[rows] == wanted)])
+
+    def ends(self, *, both: bool = False) -> tuple[Array, Array]:
+        """Return (begin, end) of each edge but self-loops; `both`: both ways, if not symmetric."""
+        cols = np.repeat(np.arange(self.n), np.diff(self.col_ptr))
+        keep = self.row_idx != cols
+        begin, end = self.row_idx[keep], cols[keep]
+        if not both or self._symmetric():
+            return begin, end
+        return np.concatenate([begin, end]), np.concatenate([end, begin])
 
     @cached_property
     def by_rows(self) -> Any:

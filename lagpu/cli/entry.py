@@ -12,10 +12,14 @@ from collections.abc import Sequence
 
 import typer
 
+from lagpu.cli import rankings, structure
 from lagpu.cli.commands import app
 from lagpu.errors import CheckFailed, LagpuError
 
 __all__ = ["main"]
+
+for _more in (rankings.app, structure.app):
+    app.add_typer(_more)
 
 _REFUSED, _WRONG, _INTERRUPTED = 1, 2, 130
 # What typer raises for wrong arguments; it has no public name of its own.

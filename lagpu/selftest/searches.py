@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +25,12 @@ def cases() -> Iterator[Case]:
     """Yield the cases."""
     for name, prove in _PROOFS.items():
         for graph in GRAPHS:
-            yield Case("algorithms", f"{name} on {graph.name}", _searched(graph, prove))
+            run = _proved(graph, prove, graph.sources())
+            yield Case("algorithms", f"{name} on {graph.name}", run)
+    for name, prove_whole in _WHOLE.items():
+        for graph in GRAPHS:
+            run = _proved(graph, _without_source(prove_whole), [0])
+            yield Case("algorithms", f"{name} on {graph.name}", run)
 
 
 def _levels(A: Matrix, source: int) -> Array:
@@ -51,20 +57,120 @@ def _paths(A: Matrix, source: int) -> Array:
     return paths.to_dense(0)
 
 
+def _distances(A: Matrix, source: int) -> Array:
+    distances = algorithms.bellman_ford(A, source)
+    check.check_distances(A, source, distances)
+    return distances.to_dense(-1)
+
+
+def _buckets(A: Matrix, source: int) -> Array:
+    distances = algorithms.delta_stepping(A, source, 2)
+    check.check_distances(A, source, distances)
+    return distances.to_dense(-1)
+
+
+def _joint(A: Matrix, source: int) -> Array:
+    levels = algorithms.bfs_levels_joint(A, [source])
+    check.check_levels(A, source, levels)
+    return levels.to_dense(-1)
+
+
+def _connected(A: Matrix) -> Array:
+    labels = algorithms.connected_components(A)
+    check.check_components(A, labels)
+    return labels.to_dense()
+
+
+def _strongly_connected(A: Matrix) -> Array:
+    labels = algorithms.strongly_connected_components(A)
+    check.check_components(A, labels, strong=True)
+    return labels.to_dense()
+
+
+def _ranks(A: Matrix) -> Array:
+    ranks = algorithms.pagerank(A)
+    check.check_pagerank(A, ranks)
+    return ranks.to_dense() > 0
+
+
+def _betweenness(A: Matrix) -> Array:
+    k, directed = min(3, A.nrows), not A.is_symmetric
+    found = algorithms.betweenness_centrality(A, k, seed=1)
+    sources = random.Random(1).sample(range(A.nrows), k)
+    check.check_betweenness(A, found, directed=directed, sources=sources)
+    return found.to_dense() > 0
+
+
+def _sides(A: Matrix) -> Array:
+    sides, cycle = algorithms.bipartite_sides(A)
+    if sides is None:
+        check.check_odd_cycle(A, cycle or [])
+        return np.array([])
+    check.check_sides(A, sides)
+    return sides.to_dense()
+
+
+def _remoteness(A: Matrix, source: int) -> Array:
+    closeness = algorithms.closeness_centrality(A, source)
+    check.check_remoteness(A, closeness, "closeness")
+    harmonic = algorithms.harmonic_centrality(A, source)
+    check.check_remoteness(A, harmonic, "harmonic")
+    length, begin, end = algorithms.pseudo_diameter(A, source)
+    check.check_route(A, begin, end, algorithms.shortest_path(A, begin, end))
+    return np.array([length])
+
+
+def _order(A: Matrix) -> Array:
+    above = A.select("triu", 2).new()  # the path through the hub's leaves would be long
+    levels = algorithms.topological_levels(above)
+    check.check_topological_levels(above, levels)
+    return algorithms.topological_order(above).to_dense()
+
+
+def _cores(A: Matrix) -> Array:
+    cores = algorithms.core_number(A)
+    check.check_core_numbers(A, cores)
+    return cores.to_dense()
+
+
+def _independent(A: Matrix) -> Array:
+    members = algorithms.maximal_independent_set(A, seed=1)
+    check.check_independent_set(A, members)
+    return members.to_dense(False)
+
+
 # Each returns what any right answer shares with the oracle's.
 _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels": _levels,
     "bfs_parents": _parents,
     "bfs": _both,
     "count_shortest_paths": _paths,
+    "bellman_ford": _distances,
+    "delta_stepping": _buckets,
+    "bfs_levels_joint": _joint,
+    "closeness, harmonic, pseudo_diameter, shortest_path": _remoteness,
+}
+_WHOLE: dict[str, Callable[[Matrix], Array]] = {
+    "connected_components": _connected,
+    "strongly_connected_components": _strongly_connected,
+    "pagerank": _ranks,
+    "betweenness_centrality": _betweenness,
+    "bipartite_sides": _sides,
+    "topological_levels": _order,
+    "core_number": _cores,
+    "maximal_independent_set": _independent,
 }
 
 
-def _searched(graph: Graph, prove: Callable[[Matrix, int], Array]) -> Any:
+def _without_source(prove: Callable[[Matrix], Array]) -> Callable[[Matrix, int], Array]:
+    return lambda A, _source: prove(A)
+
+
+def _proved(graph: Graph, prove: Callable[[Matrix, int], Array], sources: list[int]) -> Any:
     def run(place: Backend, oracle: Backend) -> str:
         for dtype in (BOOL, INT64):
             A, B = graph.matrix(dtype, place), graph.matrix(dtype, oracle)
-            for source in graph.sources():
+            for source in sources:
                 right = prove(B, source)
                 if not np.array_equal(prove(A, source), right):
                     raise Difference(f"{dtype}, from {source}: another answer than the oracle's")
@@ -72,6 +178,6 @@ def _searched(graph: Graph, prove: Callable[[Matrix, int], Array]) -> Any:
                     again = prove(A, source)
                 if not np.array_equal(again, right):
                     raise Difference(f"{dtype}, from {source}, eagerly: another answer")
-        return f"{2 * len(graph.sources())} searches proved, as one program and eagerly"
+        return f"{2 * len(sources)} runs proved, as one program and eagerly"
 
     return run

@@ -1,0 +1,86 @@
+"""The two sides of a bipartite graph, or an odd cycle: no graph has both.
+
+From one vertex of each component the sides alternate, level by level::
+
+    q<!s(v)> = 1 - (q (any.first) A);  v<s(q)> = q
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lagpu.algebra import semiring
+from lagpu.algorithms.bfs import bfs_parents
+from lagpu.algorithms.components import connected_components
+from lagpu.algorithms.source import undirected
+from lagpu.dtypes import INT32
+from lagpu.loop import loop
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["bipartite_sides"]
+
+
+def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
+    """Return the sides of a bipartite graph, or an odd cycle of another one.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value joins i and j, whichever way it points.
+
+    Returns
+    -------
+    sides : Vector, (n,), INT32, or None
+        0 or 1 at each vertex, 0 at the least one of a component; every edge joins a 0 and a 1.
+    odd_cycle : list of int, or None
+        Vertices of a cycle of odd length, if there is one; a self-loop is the shortest.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If `A` is not square.
+
+    Notes
+    -----
+    One breadth-first search of all components together. An edge within a side ends at two vertices
+    of one level, and the way up the tree from both, to where they meet, is odd with the edge.
+    Source: Konig 1916.
+
+    Examples
+    --------
+    >>> from lagpu.generators import cycle
+    >>> sides, odd_cycle = bipartite_sides(cycle(4, backend="cpu"))
+    >>> sides.to_dense().tolist(), odd_cycle
+    ([0, 1, 0, 1], None)
+    >>> bipartite_sides(cycle(3, backend="cpu"))
+    (None, [0, 1, 2])
+    """
+    A = undirected(A)
+    roots = connected_components(A)
+    sides = Vector(INT32, A.nrows, like=A, name="sides")
+    frontier = Vector(INT32, A.nrows, like=A, name="frontier")
+    frontier[np.unique(roots.to_dense())] = 0
+    for _ in loop(until_empty=frontier):
+        sides(frontier.S) << frontier
+        frontier(~sides.S, replace=True) << semiring.any_first(frontier @ A)
+        frontier << frontier.apply("minus", left=1)
+    for side in (0, 1):
+        one = sides.select("valueeq", side).new()
+        within = semiring.any_secondi(one @ A).new(mask=one.S)
+        if within.nvals:
+            v, u = (int(x[0]) for x in within.to_coo())
+            return None, _odd_cycle(A, roots.get(v), u, v)
+    return sides, None
+
+
+def _odd_cycle(A: Matrix, root: int, u: int, v: int) -> list[int]:
+    """Return the cycle through the edge (u, v), whose ends have one level, and the tree above."""
+    parents = bfs_parents(A, root)
+    left, right = [u], [v]
+    while left[-1] != right[-1]:
+        left.append(parents.get(left[-1]))
+        right.append(parents.get(right[-1]))
+    cycle = left + right[-2::-1]
+    start = cycle.index(min(cycle))
+    return cycle[start:] + cycle[:start]

@@ -1,0 +1,109 @@
+"""Core numbers: peel off the vertices of least degree, again and again.
+
+d = d - q (+.pair) A;  q<!s(core)> = d<d <= k>
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lagpu.algebra import binary, semiring
+from lagpu.algorithms.source import require_square
+from lagpu.dtypes import BOOL, INT32, INT64
+from lagpu.errors import InvalidValue
+from lagpu.loop import loop
+from lagpu.matrix import Matrix
+from lagpu.operands import integer
+from lagpu.vector import Vector
+
+__all__ = ["core_number", "k_core"]
+
+
+def core_number(A: Matrix) -> Vector:
+    """Return for each vertex the largest k such that it is in the k-core.
+
+    The k-core is the largest subgraph in which every vertex has degree >= k.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; self-loops do not count. The degree in a graph
+        that is not symmetric is the number of edges in and out.
+
+    Returns
+    -------
+    Vector, (n,), INT32
+        Full.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If `A` is not square.
+
+    Notes
+    -----
+    A product a round of peeling. Source: Seidman 1983; Batagelj and Zaversnik 2003.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 3], nrows=4, ncols=4, backend="cpu")
+    >>> core_number(A).to_dense().tolist()
+    [2, 2, 2, 1]
+    """
+    require_square(A)
+    symmetric = A.apply("one").new().is_symmetric
+    A = A.select("offdiag").new(name="A")
+    core = Vector(INT32, A.nrows, like=A, name="core")
+    degree = Vector.from_dense(np.zeros(A.nrows, np.int64), like=A, name="degree")
+    left = Vector(INT64, A.nrows, like=A, name="left")
+    peeled = degree.dup(name="peeled")
+    degree(accum=binary.plus) << semiring.plus_pair(peeled @ A)
+    if not symmetric:
+        degree(accum=binary.plus) << semiring.plus_pair(A @ peeled)
+    while core.nvals < A.nrows:
+        left(~core.S, replace=True) << degree
+        k = left.reduce("min").new().value
+        peeled << left.select("valuele", k)
+        for _ in loop(until_empty=peeled):
+            core(peeled.S) << k
+            degree(accum=binary.minus) << semiring.plus_pair(peeled @ A)
+            if not symmetric:
+                degree(accum=binary.minus) << semiring.plus_pair(A @ peeled)
+            peeled(~core.S, replace=True) << degree.select("valuele", k)
+    return core
+
+
+def k_core(A: Matrix, k: int | None = None) -> Vector:
+    """Return the vertices of the k-core.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `core_number`.
+    k : int, optional
+        Least degree; by default the largest with a core.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True at the vertices of the core; no entry elsewhere.
+
+    Raises
+    ------
+    InvalidValue, DimensionMismatch, DomainMismatch
+        If `k` is negative or no integer; if `A` is not square.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 3], nrows=4, ncols=4, backend="cpu")
+    >>> k_core(A).to_coo()[0].tolist()
+    [0, 1, 2]
+    """
+    core = core_number(A)
+    if k is None:
+        k = core.reduce("max").new().value or 0
+    elif integer(k, "k_core: k") < 0:
+        raise InvalidValue(f"k_core: k {k} < 0. Give 0 or more.")
+    members = Vector(BOOL, A.nrows, like=A, name="members")
+    members(core.select("valuege", k).new().S) << True
+    return members

@@ -1,0 +1,36 @@
+"""A cycle among parents: what is shown of a graph that was to have none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["cycle_of"]
+
+
+def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
+    """Return the vertices of a cycle along the edges parent -> child, or none.
+
+    Parameters
+    ----------
+    parents : ndarray of int, (n,)
+        Parent of each vertex, -1 where there is none.
+
+    Notes
+    -----
+    Pointer doubling: after k rounds `jump` is 2**k parents up. Who is n parents up is on a cycle.
+    """
+    n = len(parents)
+    jump = np.append(np.where(parents < 0, n, parents), n)
+    for _ in range(n.bit_length()):
+        jump = jump[jump]
+    on_cycle = jump[jump < n]
+    if not on_cycle.size:
+        return []
+    start = int(on_cycle.min())
+    cycle, v = [start], int(parents[start])
+    while v != start:
+        cycle.append(v)
+        v = int(parents[v])
+    return [start, *cycle[:0:-1]]

@@ -1,0 +1,104 @@
+"""Topological levels and order of a directed acyclic graph.
+
+Vertices without an edge in are the first level; without them others are the next::
+
+    d = d - q (+.pair) A;  q<!s(levels)> = d<d = 0>
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lagpu.algebra import binary, semiring
+from lagpu.algorithms.cycles import cycle_of
+from lagpu.algorithms.source import require_square
+from lagpu.dtypes import INT32, INT64
+from lagpu.errors import CycleFound
+from lagpu.loop import loop
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["topological_levels", "topological_order"]
+
+
+def topological_levels(A: Matrix) -> Vector:
+    """Return the number of edges of the longest path that ends at each vertex.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+
+    Returns
+    -------
+    Vector, (n,), INT32
+        Full; an edge leads to a higher level, and level 0 has no edge in.
+
+    Raises
+    ------
+    CycleFound
+        If there is a cycle; the error's ``cycle`` holds its vertices.
+    DimensionMismatch, DomainMismatch
+        If `A` is not square.
+
+    Notes
+    -----
+    A product a level. Source: Kahn 1962; NetworkX' ``topological_generations``.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 1], [1, 2, 2], nrows=3, ncols=3, backend="cpu")
+    >>> topological_levels(A).to_dense().tolist()
+    [0, 1, 2]
+    """
+    require_square(A)
+    levels = Vector(INT32, A.nrows, like=A, name="levels")
+    edges_in = Vector.from_dense(np.zeros(A.nrows, np.int64), like=A, name="edges_in")
+    frontier = Vector(INT64, A.nrows, like=A, name="frontier")
+    edges_in(accum=binary.plus) << semiring.plus_pair(edges_in @ A)
+    frontier << edges_in.select("valueeq", 0)
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        edges_in(accum=binary.minus) << semiring.plus_pair(frontier @ A)
+        frontier(~levels.S, replace=True) << edges_in.select("valueeq", 0)
+    if levels.nvals < A.nrows:
+        cycle = _cycle(A, levels)
+        around = " -> ".join(map(str, [*cycle, cycle[0]]))
+        raise CycleFound(f"topological order: there is a cycle {around}. Remove an edge.", cycle)
+    return levels
+
+
+def topological_order(A: Matrix) -> Vector:
+    """Return the vertices of a directed acyclic graph, every edge leading onward.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+
+    Returns
+    -------
+    Vector, (n,), INT64
+        Entry k is the k-th vertex: by levels, and by number within a level.
+
+    Raises
+    ------
+    CycleFound, DimensionMismatch, DomainMismatch
+        As `topological_levels`.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([2, 2, 1], [1, 0, 0], nrows=3, ncols=3, backend="cpu")
+    >>> topological_order(A).to_dense().tolist()
+    [2, 1, 0]
+    """
+    levels = topological_levels(A)
+    order = np.argsort(levels.to_dense(), kind="stable")
+    return Vector.from_dense(order.astype(np.int64), like=A, name="order")
+
+
+def _cycle(A: Matrix, levels: Vector) -> list[int]:
+    """Return a cycle among the vertices without a level: each of them has an edge from another."""
+    rest = (~levels.S).new()
+    before = semiring.any_secondi(rest @ A).new(mask=rest.S)
+    return cycle_of(before.to_dense(-1))

@@ -1,0 +1,185 @@
+"""Eccentricities and diameters: how far the farthest vertex is.
+
+The exact diameter does without most searches. One from s, of eccentricity e, bounds all others::
+
+    upper = min(upper, d(., s) + e);  lower = max(lower, d(., s), e - d(s, .))
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra import binary
+from lagpu.algorithms.bfs import bfs_levels
+from lagpu.algorithms.source import require_square, source_vertex, source_vertices
+from lagpu.dtypes import INT32
+from lagpu.errors import InvalidValue, NoPath
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["diameter", "eccentricity", "pseudo_diameter"]
+
+
+def eccentricity(A: Matrix, v: Any = None) -> Vector:
+    """Return the distance from vertices to the vertex farthest from each.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+    v : int or list of int, optional
+        Distinct vertices; by default all.
+
+    Returns
+    -------
+    Vector, (n,), INT32
+        An entry for each vertex asked for.
+
+    Raises
+    ------
+    NoPath
+        If one of them does not reach every vertex.
+    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
+        If `v` is empty, gives a vertex twice, or holds what is no vertex; if `A` is not square.
+
+    Notes
+    -----
+    A breadth-first search from each.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> eccentricity(path(4, backend="cpu")).to_dense().tolist()
+    [3, 2, 2, 3]
+    """
+    require_square(A)
+    vertices = list(range(A.nrows)) if v is None else source_vertices(A, v, "eccentricity: v")
+    found = [_reach_all(A, s, "eccentricity")[1] for s in vertices]
+    return Vector.from_coo(vertices, np.array(found, np.int32), size=A.nrows, like=A)
+
+
+def diameter(A: Matrix) -> int:
+    """Return the largest distance between two vertices.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; n > 0.
+
+    Returns
+    -------
+    int
+        The largest eccentricity.
+
+    Raises
+    ------
+    NoPath
+        If some vertex does not reach another one.
+    InvalidValue, DimensionMismatch, DomainMismatch
+        If there is no vertex; if `A` is not square.
+
+    Notes
+    -----
+    Searches from the vertex of the largest upper and of the least lower bound in turn, until no
+    upper bound is above the largest eccentricity found: often a dozen, n at worst. A directed graph
+    takes a search along the edges and one against them each time.
+    Source: Takes and Kosters 2011.
+
+    Examples
+    --------
+    >>> from lagpu.generators import cycle
+    >>> diameter(cycle(7, backend="cpu"))
+    3
+    """
+    back = _reversed(A)
+    if A.nrows == 0:
+        raise InvalidValue("diameter: there is no vertex. Give a graph with one.")
+    lower = Vector.from_dense(np.zeros(A.nrows), dtype=INT32, like=A, name="lower")
+    upper = Vector.from_dense(np.full(A.nrows, A.nrows), dtype=INT32, like=A, name="upper")
+    found = -1
+    for turn in itertools.count():
+        upper << upper.select("valuegt", found)  # the others cannot raise it
+        if not upper.nvals:
+            break
+        lower(upper.S, replace=True) << lower
+        s = _first(upper, "max") if turn % 2 == 0 else _first(lower, "min")
+        forth, e = _reach_all(A, s, "diameter")
+        backward = forth if back is A else _reach_all(back, s, "diameter", against=True)[0]
+        found = max(found, e)
+        upper(upper.S, accum=binary.min) << backward.apply("plus", right=e)
+        lower(lower.S, accum=binary.max) << backward
+        lower(lower.S, accum=binary.max) << forth.apply("minus", left=e)
+    return found
+
+
+def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
+    """Return a large distance, and two vertices that far apart, by a few searches.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+    source : int
+        Where to begin; only what it reaches is seen.
+
+    Returns
+    -------
+    length, begin, end : int
+        The distance from `begin` to `end`: at most the diameter, and in a tree the diameter.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch, IndexOutOfBound
+        If `A` is not square, or `source` is no vertex.
+
+    Notes
+    -----
+    Goes to the farthest vertex, from there against the edges to the farthest, and so on while
+    distances grow. Source: Gibbs, Poole and Stockmeyer 1976; Crescenzi et al. 2012 (directed).
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> pseudo_diameter(path(5, backend="cpu"), 1)
+    (4, 0, 4)
+    """
+    here = source_vertex(A, source)
+    ways = A, _reversed(A)
+    length, ends = -1, (here, here)
+    for turn in itertools.count():
+        levels = bfs_levels(ways[turn % 2], here)
+        depth = levels.reduce("max").new().value
+        if depth <= length:
+            break
+        there = _first(levels, "max")
+        length, ends = depth, (here, there) if turn % 2 == 0 else (there, here)
+        here = there
+    return (length, *ends)
+
+
+def _reversed(A: Matrix) -> Matrix:
+    """Return ``A'``: `A` itself if it is symmetric."""
+    require_square(A)
+    return A if A.is_symmetric else A.T.new()
+
+
+def _reach_all(A: Matrix, s: int, what: str, *, against: bool = False) -> tuple[Vector, int]:
+    """Return the levels from `s`, and the largest, or raise `NoPath`."""
+    levels = bfs_levels(A, s)
+    if levels.nvals < A.nrows:
+        v = int((~levels.S).new().to_coo()[0][0])
+        pair = (v, s) if against else (s, v)
+        raise NoPath(
+            f"{what}: there is no path from {pair[0]} to {pair[1]}. "
+            "Take one (strongly) connected component, or pseudo_diameter."
+        )
+    return levels, levels.reduce("max").new().value
+
+
+def _first(v: Vector, op: str) -> int:
+    """Return the least index of the greatest ("max") or least ("min") value."""
+    best = v.select("valueeq", v.reduce(op).new().value).new()
+    return int(best.to_coo()[0][0])

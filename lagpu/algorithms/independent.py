@@ -1,0 +1,82 @@
+"""Maximal independent set: Luby's algorithm.
+
+A candidate whose score beats those of all its neighbours is in, and its neighbours are out::
+
+    b<s(c)> = c (max.first) A;  members<c > b> = true
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra import binary, semiring
+from lagpu.algorithms.source import random_seed, source_vertices, undirected
+from lagpu.dtypes import BOOL, INT64
+from lagpu.errors import InvalidValue
+from lagpu.loop import loop
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["maximal_independent_set"]
+
+
+def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = None) -> Vector:
+    """Return a set of vertices that no edge joins, and that no vertex can be added to.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value joins i and j, whichever way it points; self-loops do not count.
+    nodes : int or list of int, optional
+        Distinct vertices that are to be in it, not joined by an edge.
+    seed : int, optional
+        Of the scores.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True at the members; no entry elsewhere. The same on every backend for one seed.
+
+    Raises
+    ------
+    InvalidValue
+        If an edge joins two of `nodes`, one is given twice, or `seed` is negative.
+    DimensionMismatch, DomainMismatch, IndexOutOfBound
+        If `A` is not square, or `nodes` holds what is no vertex.
+
+    Notes
+    -----
+    About log(n) rounds of two products. The scores, a random order of the vertices, stay; it need
+    not be drawn anew each round. Source: Luby 1986; Blelloch, Fineman and Shun 2012.
+
+    Examples
+    --------
+    >>> from lagpu.generators import star
+    >>> maximal_independent_set(star(4, backend="cpu"), 2).to_coo()[0].tolist()
+    [1, 2, 3]
+    """
+    A = undirected(A).select("offdiag").new(name="A")
+    order = np.random.default_rng(random_seed(seed, "maximal_independent_set")).permutation(A.nrows)
+    scores = Vector.from_dense(order, dtype=INT64, like=A, name="scores")
+    members = Vector(BOOL, A.nrows, like=A, name="members")
+    near = Vector(BOOL, A.nrows, like=A, name="near")
+    best = Vector(INT64, A.nrows, like=A, name="best")
+    if nodes is not None:
+        members[source_vertices(A, nodes, "maximal_independent_set: nodes")] = True
+        near << semiring.any_pair(members @ A)
+        joined = near.ewise_mult(members, binary.pair).new().to_coo()[0].tolist()
+        if joined:
+            raise InvalidValue(f"maximal_independent_set: edges join the nodes {joined}.")
+        scores(~members.S, replace=True) << scores
+        scores(~near.S, replace=True) << scores
+    for _ in loop(until_empty=scores):
+        best << semiring.max_first(scores @ A)
+        best << scores.ewise_union(best, binary.minus, left_default=0, right_default=-1)
+        best(scores.S, replace=True) << best.select("valuegt", 0)
+        members(best.S) << True
+        near << semiring.any_pair(best @ A)
+        scores(~members.S, replace=True) << scores
+        scores(~near.S, replace=True) << scores
+    return members

@@ -1,0 +1,152 @@
+"""PageRank by power iteration.
+
+A random walker follows an edge with probability alpha, else jumps; d says where from a vertex
+without edges out::
+
+    x = alpha ((x / out) (+.*) A + lost d) + (1 - alpha) p
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra import binary, semiring
+from lagpu.algorithms.source import number, require_finite, require_square
+from lagpu.dtypes import FP64
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotConverged
+from lagpu.loop import loop
+from lagpu.matrix import Matrix
+from lagpu.operands import integer
+from lagpu.vector import Vector
+
+__all__ = ["pagerank"]
+
+Weights = Vector | Mapping[int, float]
+
+
+def pagerank(
+    A: Matrix,
+    alpha: float = 0.85,
+    *,
+    personalization: Weights | None = None,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    nstart: Weights | None = None,
+    weight: bool = True,
+    dangling: Weights | None = None,
+) -> Vector:
+    """Return the PageRank of each vertex.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) >= 0 is the weight of the edge i -> j; True counts 1.
+    alpha : float
+        Probability of following an edge, 0 to 1.
+    personalization : Vector or dict, optional
+        Where a jump ends: weights >= 0, 0 where there is none; by default anywhere alike.
+    max_iter : int
+        Iterations at most.
+    tol : float
+        Stop when the ranks change by less than ``n * tol`` together.
+    nstart : Vector or dict, optional
+        Weights to start from; by default all alike.
+    weight : bool
+        Whether values are weights; else each edge counts 1.
+    dangling : Vector or dict, optional
+        Where the walker goes from a vertex without edges out; by default `personalization`.
+
+    Returns
+    -------
+    Vector, (n,), FP64
+        Ranks, full, of sum 1.
+
+    Raises
+    ------
+    NotConverged
+        If `max_iter` iterations are not enough.
+    InvalidValue
+        If a weight, `alpha` or `tol` is out of range or NaN, or weights to jump by have the sum 0.
+    DimensionMismatch, DomainMismatch, IndexOutOfBound
+        If `A` is not square, or an argument does not fit it.
+
+    Notes
+    -----
+    One product an iteration. Source: Page, Brin, Motwani and Winograd 1999; parameters, stopping
+    and treatment of dangling vertices as in NetworkX.
+
+    Examples
+    --------
+    >>> from lagpu.generators import star
+    >>> pagerank(star(3, backend="cpu")).to_dense().round(3).tolist()
+    [0.486, 0.257, 0.257]
+    """
+    require_square(A)
+    if weight:
+        _require_weights(A)
+    if not 0 <= number(alpha, "pagerank: alpha") <= 1:
+        raise InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
+    if not number(tol, "pagerank: tol") > 0:
+        raise InvalidValue(f"pagerank: tol {tol} is not above 0. Give a tolerance.")
+    n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter")
+    ones = Vector.from_dense(np.ones(n), like=A, name="ones")
+    jump = _distribution(A, personalization, "personalization")
+    lost_to = jump if dangling is None else _distribution(A, dangling, "dangling")
+    ranks = _distribution(A, nstart, "nstart").dup(name="ranks")
+    out, share, flow, left, change, new = (Vector(FP64, n, like=A) for _ in range(6))
+    add_up, follow = (
+        (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
+    )
+    out << add_up(A @ ones)
+    out << out.select("valuegt", 0)
+    for _ in loop(times=max_iter if n else 0):
+        share << ranks.ewise_mult(out, binary.truediv)
+        flow << follow(share @ A)
+        left(~out.S, replace=True) << ranks
+        lost = left.reduce("plus").new().value or 0.0
+        new << jump.apply("times", right=1 - alpha)
+        new(accum=binary.plus) << lost_to.apply("times", right=alpha * lost)
+        new(accum=binary.plus) << flow.apply("times", right=alpha)
+        change << new.ewise_mult(ranks, binary.minus)
+        change << change.apply("abs")
+        ranks << new
+        if change.reduce("plus").new().value < n * tol:
+            return ranks
+    if n:
+        raise NotConverged(
+            f"pagerank: ranks still change after {max_iter} iterations. "
+            "Allow more with max_iter=, or a larger tol=."
+        )
+    return ranks
+
+
+def _require_weights(A: Matrix) -> None:
+    """Raise `InvalidValue` unless all values of `A` are weights."""
+    require_finite(A, "pagerank")
+    least = A.reduce("min").new().value
+    if least is not None and least < 0:
+        raise InvalidValue(f"pagerank: a weight is {least} < 0. Use weight=False to ignore it.")
+
+
+def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
+    """Return weights as probabilities, full; all alike for None."""
+    n = A.nrows
+    given: Any = weights
+    if given is None:
+        return Vector.from_dense(np.full(n, 1 / max(n, 1)), like=A, name=what)
+    if not isinstance(given, (Vector, Mapping)):
+        raise DomainMismatch(f"pagerank: {what} is neither a Vector nor a dict of weights.")
+    if not isinstance(given, Vector):
+        values = [number(x, f"pagerank: {what}") for x in given.values()]
+        given = Vector.from_coo(list(given), values, FP64, size=n, like=A, name=what)
+    if given.size != n:
+        raise DimensionMismatch(f"pagerank: {what}.size {given.size} != {n} vertices.")
+    found = given.to_coo()[1].astype(float)
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
+        raise InvalidValue(f"pagerank: {what} needs finite weights >= 0, one of them above 0.")
+    full = Vector.from_dense(np.zeros(n), like=A, name=what)
+    full(given.S) << given.apply("truediv", right=float(found.sum()))
+    return full

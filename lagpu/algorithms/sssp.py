@@ -1,0 +1,237 @@
+"""Shortest paths over weights: Bellman-Ford and delta-stepping over the tropical semiring.
+
+A frontier q of vertices that came nearer is relaxed along its edges; d keeps what improves::
+
+    q = q (min.+) A;  q<!(q >= d)> = q;  d<s(q)> = q
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra import binary, semiring
+from lagpu.algorithms.cycles import cycle_of
+from lagpu.algorithms.source import number, require_finite, source_vertex
+from lagpu.dtypes import BOOL, FP64, INT64
+from lagpu.errors import CycleFound, InvalidValue
+from lagpu.loop import loop
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["bellman_ford", "delta_stepping", "sssp"]
+
+
+def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
+    """Return each vertex's distance from `source` over the weights of `A`.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j.
+    source : int
+        ``0 <= source < n``.
+    delta : float, optional
+        Step of `delta_stepping`; without it this is `bellman_ford`.
+
+    Returns
+    -------
+    Vector, (n,), INT64, or FP64 if the weights are floats
+        As `bellman_ford` returns it.
+
+    Raises
+    ------
+    CycleFound, InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
+        As `bellman_ford` and `delta_stepping`.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, backend="cpu")
+    >>> sssp(A, 0).to_dense().tolist()
+    [0, 1, 3]
+    """
+    return bellman_ford(A, source) if delta is None else delta_stepping(A, source, delta)
+
+
+def bellman_ford(A: Matrix, source: int) -> Vector:
+    """Return each vertex's distance from `source`; weights may be negative, cycles may not.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j; True counts 1.
+    source : int
+        ``0 <= source < n``.
+
+    Returns
+    -------
+    Vector, (n,), INT64, or FP64 if the weights are floats
+        0 at the source; a vertex that cannot be reached has no entry.
+
+    Raises
+    ------
+    CycleFound
+        If a cycle of negative length can be reached; its ``cycle`` holds the vertices.
+    InvalidValue
+        If a weight is NaN or infinite, or whole lengths may pass 64 bits.
+    DimensionMismatch, DomainMismatch, IndexOutOfBound
+        If `A` is not square, or `source` is no vertex.
+
+    Notes
+    -----
+    At most n products; as many as a shortest path has edges, and one more. Lengths in floating
+    point are rounded, so a cycle of length zero may turn out negative.
+    Source: Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 2], [1, 2, 1], [4, 5, -2], ncols=3, backend="cpu")
+    >>> bellman_ford(A, 0).to_dense().tolist()
+    [0, 3, 5]
+    """
+    source = source_vertex(A, source)
+    A = _lengths(A, "bellman_ford")
+    kind = FP64 if A.dtype.is_float else INT64
+    distances = Vector(kind, A.nrows, like=A, name="distances")
+    nearer = Vector(kind, A.nrows, like=A, name="nearer")
+    worse = Vector(BOOL, A.nrows, like=A, name="worse")
+    distances[source] = 0
+    nearer[source] = 0
+    for _ in loop(until_empty=nearer, times=A.nrows):
+        nearer << semiring.min_plus(nearer @ A)
+        worse << nearer.ewise_mult(distances, binary.ge)
+        nearer(~worse.V, replace=True) << nearer
+        distances(nearer.S) << nearer
+    if nearer.nvals:  # n edges are more than any path has
+        cycle = _negative_cycle(A, distances)
+        around = " -> ".join(map(str, [*cycle, cycle[0]]))
+        raise CycleFound(
+            f"bellman_ford: the cycle {around} has negative length, so there is no shortest path. "
+            "Remove one of its edges.",
+            cycle,
+        )
+    return distances
+
+
+def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector:
+    """Return each vertex's distance from `source`, the nearest vertices first.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) >= 0 is the length of the edge i -> j; True counts 1.
+    source : int
+        ``0 <= source < n``.
+    delta : float, optional
+        Vertices whose distances lie in a range this wide are relaxed together; by default the
+        largest weight over the mean degree.
+
+    Returns
+    -------
+    Vector, (n,), INT64, or FP64 if the weights are floats
+        0 at the source; a vertex that cannot be reached has no entry.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is negative, NaN or infinite, whole lengths may pass 64 bits, or `delta` is not
+        above 0.
+    DimensionMismatch, DomainMismatch, IndexOutOfBound
+        If `A` is not square, `source` is no vertex, or `delta` no number.
+
+    Notes
+    -----
+    Edges of length <= delta are relaxed until a bucket is empty, the longer ones once behind it.
+    Source: Meyer and Sanders 2003; Sridhar et al. 2019.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, backend="cpu")
+    >>> delta_stepping(A, 0, delta=2).to_dense().tolist()
+    [0, 1, 3]
+    """
+    source = source_vertex(A, source)
+    A = _lengths(A, "delta_stepping")
+    least = A.reduce("min").new().value
+    if least is not None and least < 0:
+        raise InvalidValue(f"delta_stepping: a weight is {least} < 0. Use bellman_ford.")
+    delta = _step(A, delta)
+    light, heavy = A.select("valuele", delta).new(), A.select("valuegt", delta).new()
+    kind = FP64 if A.dtype.is_float else INT64
+    distances = Vector(kind, A.nrows, like=A, name="distances")
+    waiting = Vector(kind, A.nrows, like=A, name="waiting")
+    bucket = Vector(kind, A.nrows, like=A, name="bucket")
+    nearer = Vector(kind, A.nrows, like=A, name="nearer")
+    done = Vector(BOOL, A.nrows, like=A, name="done")
+    worse = Vector(BOOL, A.nrows, like=A, name="worse")
+    distances[source] = 0
+    waiting[source] = 0
+    while waiting.nvals:
+        limit = waiting.reduce("min").new().value + delta
+        bucket << waiting.select("valuele", limit)
+        done.clear()
+        for _ in loop(until_empty=bucket):
+            done(bucket.S) << True
+            waiting(~bucket.S, replace=True) << waiting
+            nearer << semiring.min_plus(bucket @ light)
+            worse << nearer.ewise_mult(distances, binary.ge)
+            nearer(~worse.V, replace=True) << nearer
+            distances(nearer.S) << nearer
+            waiting(nearer.S) << nearer
+            bucket << nearer.select("valuele", limit)
+        bucket(done.S, replace=True) << distances
+        nearer << semiring.min_plus(bucket @ heavy)
+        worse << nearer.ewise_mult(distances, binary.ge)
+        nearer(~worse.V, replace=True) << nearer
+        distances(nearer.S) << nearer
+        waiting(nearer.S) << nearer
+    return distances
+
+
+def _lengths(A: Matrix, name: str) -> Matrix:
+    """Return `A` with weights that may be added up, or raise `InvalidValue`."""
+    require_finite(A, name)
+    if A.dtype.is_float:
+        return A
+    low, high = (A.reduce(op).new().value or 0 for op in ("min", "max"))
+    if 2 * A.nrows * max(-low, high) >= 2**63:
+        raise InvalidValue(
+            f"{name}: {A.nrows} weights of up to {max(-low, high)} may pass 64 bits. "
+            "Use A.dup(FP64)."
+        )
+    return A.dup(INT64) if A.dtype.name == "UINT64" else A
+
+
+def _step(A: Matrix, delta: Any) -> Any:
+    """Return the width of a bucket, of the weights' own kind."""
+    if delta is None:
+        longest = A.reduce("max").new().value or 1
+        delta = longest * A.nrows / max(A.nvals, A.nrows)
+        return delta if A.dtype.is_float else max(1, int(delta))
+    if not 0 < number(delta, "delta_stepping: delta") < math.inf:
+        raise InvalidValue(f"delta_stepping: delta {delta} is not above 0. Give a width.")
+    return float(delta) if A.dtype.is_float else max(1, int(delta))
+
+
+def _negative_cycle(A: Matrix, distances: Vector) -> list[int]:
+    """Return a cycle of negative length, once n rounds of relaxing have not been enough.
+
+    Relaxes on, and remembers who made whom nearer. Whoever made itself nearer, by way of others,
+    lies on such a cycle (Cherkassky and Goldberg 1999).
+    """
+    rows, cols, lengths = A.to_coo()
+    reached = np.zeros(A.nrows, bool)
+    reached[distances.to_coo()[0]] = True
+    kept = reached[rows]
+    rows, cols, lengths = rows[kept], cols[kept], lengths[kept]
+    dense, parents = distances.to_dense(0), np.full(A.nrows, -1)
+    while not (cycle := cycle_of(parents)):
+        through = dense[rows] + lengths
+        best = dense.copy()
+        np.minimum.at(best, cols, through)
+        better = (through == best[cols]) & (best[cols] < dense[cols])
+        parents[cols[better]] = rows[better]
+        dense = best
+    return cycle

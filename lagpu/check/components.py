@@ -1,0 +1,75 @@
+"""Proof of components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from lagpu.check.graph import Graph, refuse, whole_below
+
+__all__ = ["COMPONENT_RULES", "check_components"]
+
+COMPONENT_RULES = (
+    "every vertex has a label, and it is a vertex",
+    "a label is the least vertex that has it",
+    "vertices have one label if and only if they are in one component",
+)
+
+
+def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str, ...]:
+    """Prove that labels name the connected components of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    labels : result, (n,)
+        The least vertex of each vertex's component.
+    strong : bool
+        Whether a component is a set of vertices that reach each other, or one joined by edges
+        whichever way they point.
+
+    Returns
+    -------
+    tuple of str
+        The rules that hold: `COMPONENT_RULES`.
+
+    Raises
+    ------
+    CheckFailed
+        At the first rule broken, with the vertex.
+
+    Notes
+    -----
+    SciPy finds the components again, depth first (Pearce 2005): another search than any here.
+    """
+    graph = Graph(A)
+    label, present = graph.dense(labels, "labels")
+    n, name = graph.n, "check_components"
+    refuse(
+        ~present | ~whole_below(label, n),
+        f"{name}: {COMPONENT_RULES[0]}",
+        lambda v: f"label {label[v]}" if present[v] else "no label",
+    )
+    label = label.astype(np.int64)
+    _, first, place = np.unique(label, return_index=True, return_inverse=True)
+    refuse(
+        label != first[place],
+        f"{name}: {COMPONENT_RULES[1]}",
+        lambda v: f"label {label[v]}, which vertex {first[place[v]]} is the first to have",
+    )
+    pattern = sp.csr_array(graph.columns.T)  # of A': it has the same components
+    count, component = csgraph.connected_components(
+        pattern, connection="strong" if strong else "weak"
+    )
+    least = np.full(count, n)
+    np.minimum.at(least, component, np.arange(n))
+    refuse(
+        label != least[component],
+        f"{name}: {COMPONENT_RULES[2]}",
+        lambda v: f"label {label[v]}, but it is in the component of {least[component[v]]}",
+    )
+    return COMPONENT_RULES

@@ -1,0 +1,94 @@
+"""Proof of PageRanks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lagpu.check.distances import edges
+from lagpu.check.graph import Graph, refuse
+from lagpu.errors import CheckFailed
+
+__all__ = ["PAGERANK_RULES", "check_pagerank"]
+
+Array = np.ndarray[Any, Any]
+
+PAGERANK_RULES = (
+    "every vertex has a rank, a number >= 0",
+    "ranks have the sum 1",
+    "a further step changes the ranks by less than n * tol together",
+)
+
+
+def check_pagerank(
+    A: Any,
+    ranks: Any,
+    alpha: float = 0.85,
+    *,
+    personalization: Any = None,
+    tol: float = 1e-6,
+    weight: bool = True,
+    dangling: Any = None,
+) -> tuple[str, ...]:
+    """Prove that ranks are PageRanks up to a tolerance, or raise.
+
+    Parameters
+    ----------
+    A : Matrix or SciPy sparse array, (n, n)
+        Its entries are weights >= 0.
+    ranks : result, (n,)
+        Rank of each vertex.
+    alpha, personalization, tol, weight, dangling
+        As given to `lagpu.algorithms.pagerank`.
+
+    Returns
+    -------
+    tuple of str
+        The rules that hold: `PAGERANK_RULES`.
+
+    Raises
+    ------
+    CheckFailed
+        At the first rule broken.
+
+    Notes
+    -----
+    The rules suffice: a step shrinks distances by alpha, so by Banach's theorem ranks that one step
+    moves by r lie within ``r / (1 - alpha)`` of the true ones, the only ones with sum 1.
+    """
+    graph = Graph(A)
+    rank, present = graph.dense(ranks, "ranks")
+    n, name = graph.n, "check_pagerank"
+    refuse(
+        ~(present & (rank >= 0)),
+        f"{name}: {PAGERANK_RULES[0]}",
+        lambda v: f"rank {rank[v]}" if present[v] else "no rank",
+    )
+    if n and not abs(rank.sum() - 1) < 1e-9:
+        raise CheckFailed(f"{name}: {PAGERANK_RULES[1]}: the sum is {rank.sum()}.")
+    rows, cols, weights = edges(A)
+    weights = weights.astype(float) if weight else np.ones(len(rows))
+    steps = sp.csr_array((weights, (rows, cols)), shape=(n, n))
+    out = np.asarray(steps.sum(axis=1), float).ravel()
+    jump = _probabilities(graph, personalization, np.full(n, 1 / max(n, 1)))
+    lost_to = _probabilities(graph, dangling, jump)
+    stays = out > 0
+    share = np.divide(rank, out, out=np.zeros(n), where=stays)
+    further = alpha * (steps.T @ share + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
+    moved = np.abs(further - rank).sum()
+    if n and not moved < n * tol + 1e-12:
+        raise CheckFailed(f"{name}: {PAGERANK_RULES[2]}: by {moved}, not below {n * tol}.")
+    return PAGERANK_RULES
+
+
+def _probabilities(graph: Graph, weights: Any, default: Array) -> Array:
+    if weights is None:
+        return default
+    if isinstance(weights, Mapping):
+        weights = (np.array(list(weights), int), np.array(list(weights.values()), float))
+    values, _ = graph.dense(weights, "weights")
+    found: Array = values / values.sum()
+    return found

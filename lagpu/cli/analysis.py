@@ -1,0 +1,191 @@
+"""Run an algorithm on a graph, time it, prove it, show what came out, save it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from lagpu import about, algorithms, backends, io
+from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.graphs import Facts, load
+from lagpu.cli.steer import steered
+from lagpu.errors import CheckFailed
+from lagpu.matrix import Matrix
+from lagpu.vector import Vector
+
+__all__ = ["Job", "Place", "analyse", "list_algorithms", "ranking"]
+
+_AGAIN_MS = 1000.0  # what took longer is not repeated to be timed without compilation
+_TOP = 10
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which graph, and where: options that all commands share."""
+
+    graph: str
+    backend: str
+    kernel: str | None
+    policy: str | None
+    directed: bool | None
+    seed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What a command does with its graph.
+
+    Attributes
+    ----------
+    name : str
+        The algorithm.
+    run : callable
+        Makes its result of the matrix.
+    prove : callable
+        Checks (matrix, result), raises `CheckFailed`.
+    tell : callable
+        Makes of a result the facts to print; a list of pairs is a ranking of vertices.
+    vector : callable
+        Gives what is saved of a result.
+    """
+
+    name: str
+    run: Callable[[Matrix], Any]
+    prove: Callable[[Matrix, Any], Any]
+    tell: Callable[[Any], dict[str, Any]]
+    vector: Callable[[Any], Vector | None] = lambda result: result
+
+
+def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: bool) -> None:
+    """Run, prove if asked to, save if asked to, and print.
+
+    Raises
+    ------
+    CheckFailed
+        After printing, and without saving, if the result is refused.
+    LagpuError
+        For wrong input.
+    """
+    where = steered(backends.get(place.backend), place.kernel, place.policy)
+    A = load(place.graph, where, directed=place.directed, seed=place.seed)
+    facts = Facts.of(A)
+    result, ms, warm = _timed(A, job)
+    refusal = _refusal(A, job, result) if check else None
+    found: dict[str, Any] = {
+        "graph": place.graph,
+        "vertices": facts.vertices,
+        "edges": facts.edges,
+        "edges_kind": facts.kind,
+        "algorithm": job.name,
+        **job.tell(result),
+        "ms": ms,
+        "warm": warm,
+        "backend": A.backend.name,
+        "checked": None if not check else refusal is None,
+        "versions": about.versions(),
+    }
+    entries = job.vector(result)
+    if save is not None and refusal is None and entries is not None:
+        io.write_vector(*entries.to_coo(), save)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+    if refusal is not None:
+        raise refusal
+
+
+def _timed(A: Matrix, job: Job) -> tuple[Any, float, bool]:
+    """Return the result, its time, and whether that is of a second run."""
+    with busy(f"{job.name} on {A.backend.name}"):
+        result, ms = _once(A, job)
+        warm = ms <= _AGAIN_MS
+        if warm:
+            result, ms = _once(A, job)
+    return result, ms, warm
+
+
+def _once(A: Matrix, job: Job) -> tuple[Any, float]:
+    start = time.perf_counter()
+    result = job.run(A)
+    if isinstance(result, Vector):
+        result.wait()
+    return result, (time.perf_counter() - start) * 1e3
+
+
+def _refusal(A: Matrix, job: Job, result: Any) -> CheckFailed | None:
+    with busy(f"checking {job.name}"):
+        try:
+            job.prove(A, result)
+        except CheckFailed as error:
+            return error
+    return None
+
+
+def ranking(v: Vector) -> list[list[Any]]:
+    """Return the vertices of the largest values, largest first, as [vertex, value]."""
+    indices, values = v.to_coo()
+    order = np.argsort(-values.astype(float), kind="stable")[:_TOP]
+    return [[int(indices[k]), values[k].item()] for k in order if np.isfinite(values[k])]
+
+
+_APART = ("algorithm", "edges_kind", "warm", "ms", "backend", "checked", "versions")
+
+
+def _print(found: dict[str, Any]) -> None:
+    out = console()
+    verdict = {None: "not asked for (--check)", True: "passed", False: "FAILED"}[found["checked"]]
+    lines = {name: value for name, value in found.items() if name not in _APART}
+    lines["edges"] = f"{found['edges']:,} {found['edges_kind']}"
+    lines["time"] = f"{found['ms']:,.3f} ms for {found['algorithm']} on {found['backend']}, " + (
+        "after a warm-up" if found["warm"] else "the first run"
+    )
+    lines["check"] = verdict
+    width = max(map(len, lines))
+    for name, value in lines.items():
+        if not _is_ranking(value):
+            text = name.replace("_", " ")
+            out.print(f"{text:>{width}}  {_shown(value)}", markup=False, soft_wrap=True)
+    for name, value in lines.items():
+        if _is_ranking(value):
+            table = Table("vertex", name.replace("_", " "))
+            for vertex, number in value:
+                table.add_row(str(vertex), _shown(number))
+            out.print(table)
+
+
+def _is_ranking(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], list)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return str(value)
+
+
+def list_algorithms(*, as_json: bool) -> None:
+    """Print each algorithm's name and what it returns, from its docstring."""
+    lines = {
+        name: (getattr(algorithms, name).__doc__ or "").strip().splitlines()[0]
+        for name in algorithms.__all__
+    }
+    if as_json:
+        print_json(lines)
+        return
+    table = Table("algorithm", "what it does")
+    for name, line in lines.items():
+        table.add_row(name, line)
+    console().print(table)

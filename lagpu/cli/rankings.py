@@ -1,0 +1,182 @@
+"""Commands that give every vertex a number: ``lagpu sssp``, ``pagerank``, ``bc``, ``closeness``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lagpu.cli.options import (
+    AsJson,
+    Backend,
+    Check,
+    Directed,
+    Graph,
+    Kernel,
+    Policy,
+    Save,
+    Seed,
+    SeedOfBoth,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from lagpu.matrix import Matrix
+    from lagpu.vector import Vector
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command()
+def sssp(
+    graph: Graph,
+    source: Source,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Step of delta-stepping; without it Bellman-Ford.", show_default=False),
+    ] = None,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the distances from one vertex over the weights of a graph."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse, ranking
+
+    job = Job(
+        "sssp",
+        lambda A: algorithms.sssp(A, source, delta=delta),
+        lambda A, found: checkers.check_distances(A, source, found),
+        lambda found: {"source": source, "reached": found.nvals, "farthest": ranking(found)},
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def pagerank(
+    graph: Graph,
+    alpha: Annotated[float, typer.Option(help="Probability of following an edge.")] = 0.85,
+    tol: Annotated[float, typer.Option(help="Stop at a change below n * TOL.")] = 1e-6,
+    max_iter: Annotated[int, typer.Option(help="Iterations at most.")] = 100,
+    weight: Annotated[
+        bool, typer.Option("--weight/--no-weight", help="Whether values are weights.")
+    ] = True,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the vertices of a graph by PageRank."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse, ranking
+
+    how: dict[str, Any] = {"alpha": alpha, "tol": tol, "weight": weight}
+    job = Job(
+        "pagerank",
+        lambda A: algorithms.pagerank(A, max_iter=max_iter, **how),
+        lambda A, ranks: checkers.check_pagerank(A, ranks, **how),
+        lambda ranks: {"pagerank": ranking(ranks)},
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def bc(
+    graph: Graph,
+    k: Annotated[
+        int | None,
+        typer.Option("--sources", "-k", help="Estimate from K sources.", show_default=False),
+    ] = None,
+    normalized: Annotated[
+        bool, typer.Option("--normalized/--sums", help="Shares of pairs, or sums over them.")
+    ] = True,
+    endpoints: Annotated[
+        bool, typer.Option("--endpoints", help="Count a path at its ends too.")
+    ] = False,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: SeedOfBoth = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the vertices of a graph by betweenness centrality."""
+    import random
+
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse, ranking
+
+    chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
+
+    def prove(A: Matrix, found: Vector) -> None:
+        sources = None if k is None else random.Random(chosen).sample(range(A.nrows), k)
+        checkers.check_betweenness(
+            A,
+            found,
+            normalized=normalized,
+            endpoints=endpoints,
+            directed=not A.apply("one").new().is_symmetric,
+            sources=sources,
+        )
+
+    job = Job(
+        "betweenness_centrality",
+        lambda A: algorithms.betweenness_centrality(
+            A, k, normalized, endpoints=endpoints, seed=chosen
+        ),
+        prove,
+        lambda found: {"sources": k or found.size, "betweenness": ranking(found)},
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def closeness(
+    graph: Graph,
+    harmonic: Annotated[
+        bool, typer.Option("--harmonic", help="Sum of reciprocal distances instead.")
+    ] = False,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the vertices of a graph by how near they are to the others."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse, ranking
+
+    name = "harmonic" if harmonic else "closeness"
+    job = Job(
+        f"{name}_centrality",
+        algorithms.harmonic_centrality if harmonic else algorithms.closeness_centrality,
+        lambda A, found: checkers.check_remoteness(
+            A, found, "harmonic" if harmonic else "closeness"
+        ),
+        lambda found: {name: ranking(found)},
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)

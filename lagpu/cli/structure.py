@@ -1,0 +1,290 @@
+"""Commands that say how a graph hangs together: ``lagpu components``, ``diameter`` and more."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lagpu.cli.options import (
+    AsJson,
+    Backend,
+    Check,
+    Directed,
+    Graph,
+    Kernel,
+    Policy,
+    Save,
+    Seed,
+    SeedOfBoth,
+    Source,
+)
+from lagpu.errors import CheckFailed
+
+if TYPE_CHECKING:
+    from lagpu.matrix import Matrix
+    from lagpu.vector import Vector
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+class Method(StrEnum):
+    """How connected components are found."""
+
+    FASTSV = "fastsv"
+    BFS = "bfs"
+
+
+@app.command()
+def components(
+    graph: Graph,
+    strong: Annotated[
+        bool, typer.Option("--strong", help="Of vertices that reach each other.")
+    ] = False,
+    method: Annotated[Method, typer.Option(help="How weak ones are found.")] = Method.FASTSV,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the connected components of a graph."""
+    import numpy as np
+
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse
+
+    def run(A: Matrix) -> Vector:
+        if strong:
+            return algorithms.strongly_connected_components(A)
+        return algorithms.connected_components(A, method=method.value)
+
+    def tell(labels: Vector) -> dict[str, Any]:
+        sizes = np.unique(labels.to_dense(), return_counts=True)[1]
+        alone = int(np.count_nonzero(sizes == 1))
+        return {"components": len(sizes), "largest": int(sizes.max()), "of_one_vertex": alone}
+
+    job = Job(
+        "strongly_connected_components" if strong else "connected_components",
+        run,
+        lambda A, labels: checkers.check_components(A, labels, strong=strong),
+        tell,
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def diameter(
+    graph: Graph,
+    pseudo: Annotated[
+        bool, typer.Option("--pseudo", help="A few searches: two vertices far apart.")
+    ] = False,
+    source: Annotated[int, typer.Option("--source", "-s", help="Where --pseudo begins.")] = 0,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the largest distance between two vertices of a graph."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse
+
+    def prove_pseudo(A: Matrix, found: tuple[int, int, int]) -> None:
+        length, begin, end = found
+        route = algorithms.shortest_path(A, begin, end)
+        checkers.check_route(A, begin, end, route)
+        if len(route) - 1 != length:
+            raise CheckFailed(
+                f"pseudo_diameter: {length}, but the path has {len(route) - 1} edges."
+            )
+
+    exact = Job(
+        "diameter",
+        algorithms.diameter,
+        checkers.check_diameter,
+        lambda found: {"diameter": found},
+        lambda _: None,
+    )
+    estimate = Job(
+        "pseudo_diameter",
+        lambda A: algorithms.pseudo_diameter(A, source),
+        prove_pseudo,
+        lambda found: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
+        lambda _: None,
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, estimate if pseudo else exact, check=check, save=None, as_json=as_json)
+
+
+@app.command()
+def path(
+    graph: Graph,
+    source: Source,
+    target: Annotated[int, typer.Option("--target", "-t", help="Vertex to reach.")],
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find a path with fewest edges between two vertices."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse
+
+    job = Job(
+        "shortest_path",
+        lambda A: algorithms.shortest_path(A, source, target),
+        lambda A, found: checkers.check_route(A, source, target, found),
+        lambda found: {"length": len(found) - 1, "path": found},
+        lambda _: None,
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=None, as_json=as_json)
+
+
+@app.command()
+def bipartite(
+    graph: Graph,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the two sides of a bipartite graph, or an odd cycle."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse
+
+    Answer = tuple[Any, Any]
+
+    def prove(A: Matrix, found: Answer) -> None:
+        sides, cycle = found
+        if sides is None:
+            checkers.check_odd_cycle(A, cycle)
+        else:
+            checkers.check_sides(A, sides)
+
+    def tell(found: Answer) -> dict[str, Any]:
+        sides, cycle = found
+        if sides is None:
+            return {"bipartite": False, "odd_cycle": cycle}
+        right = int(sides.to_dense().sum())
+        return {"bipartite": True, "side_0": sides.size - right, "side_1": right}
+
+    job = Job("bipartite_sides", algorithms.bipartite_sides, prove, tell, lambda found: found[0])
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def cores(
+    graph: Graph,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the core number of each vertex of a graph."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse
+
+    def tell(found: Vector) -> dict[str, Any]:
+        numbers = found.to_dense()
+        largest = int(numbers.max())
+        return {"largest_core": largest, "vertices_in_it": int((numbers == largest).sum())}
+
+    job = Job("core_number", algorithms.core_number, checkers.check_core_numbers, tell)
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def order(
+    graph: Graph,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the topological levels of a directed acyclic graph."""
+    import numpy as np
+
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse
+
+    def tell(found: Vector) -> dict[str, Any]:
+        sizes = np.bincount(found.to_dense())
+        return {"levels": len(sizes), "widest_level": int(sizes.max())}
+
+    job = Job(
+        "topological_levels",
+        algorithms.topological_levels,
+        checkers.check_topological_levels,
+        tell,
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def independent(
+    graph: Graph,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: SeedOfBoth = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find a maximal independent set of a graph."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse
+
+    job = Job(
+        "maximal_independent_set",
+        lambda A: algorithms.maximal_independent_set(A, seed=seed),
+        checkers.check_independent_set,
+        lambda found: {"members": found.nvals},
+    )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command("list")
+def list_all(as_json: AsJson = False) -> None:
+    """Name all algorithms of the library, with one line each."""
+    from lagpu.cli.analysis import list_algorithms
+
+    list_algorithms(as_json=as_json)

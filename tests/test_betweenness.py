@@ -1,0 +1,158 @@
+"""Betweenness of vertices and edges against NetworkX and the checker."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, random_edges
+from hypothesis import strategies as st
+from strategies import for_all
+
+from lagpu import FP64, Matrix
+from lagpu.algorithms import betweenness_centrality, edge_betweenness_centrality
+from lagpu.check import check_betweenness, check_edge_betweenness
+from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
+
+
+def prove(A, *, directed, k=None, seed=None, normalized=True, endpoints=False):
+    G = networkx_of(A, directed=directed)
+    options = {"k": k, "seed": seed, "normalized": normalized}
+    found = betweenness_centrality(A, endpoints=endpoints, directed=directed, **options)
+    assert found.dtype is FP64
+    theirs = nx.betweenness_centrality(G, endpoints=endpoints, **options)
+    assert entries(found) == pytest.approx(theirs, rel=1e-9, nan_ok=True)
+    sources = None
+    if k is not None:
+        sources = list(nx.utils.create_py_random_state(seed).sample(range(A.nrows), k))
+    shown = {"normalized": normalized, "directed": directed, "sources": sources}
+    check_betweenness(A, found, endpoints=endpoints, **shown)
+    edges = edge_betweenness_centrality(A, directed=directed, **options)
+    theirs = nx.edge_betweenness_centrality(G, **options)
+    rows, cols, values = edges.to_coo()
+    assert len(rows) == A.nvals
+    for u, v, value in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
+        wanted = theirs[u, v] if (u, v) in theirs else theirs[v, u]
+        assert value == pytest.approx(wanted, rel=1e-9, abs=1e-15)
+    check_edge_betweenness(A, edges, **shown)
+
+
+@for_all(cpu=60, compiled=6)
+def test_random_graphs(backend, draw):
+    directed = draw(st.booleans(), label="directed")
+    A = drawn(draw, backend, directed=directed, max_n=10)
+    prove(
+        A,
+        directed=directed,
+        k=draw(st.none() | st.integers(1, A.nrows), label="k"),
+        seed=draw(st.integers(0, 99), label="seed"),
+        normalized=draw(st.booleans(), label="normalized"),
+        endpoints=draw(st.booleans(), label="endpoints"),
+    )
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_graphs(backend, name):
+    n, edges = AWKWARD[name]
+    if backend.name != "cpu" and n > 12:
+        pytest.skip("every vertex is a source: too many statements for a device that compiles")
+    prove(matrix(n, edges, backend), directed=True)
+    prove(matrix(n, both_ways(edges), backend), directed=False, normalized=False)
+
+
+def test_whether_it_is_directed_is_seen(backend):
+    """Only what is not normalized depends on it; values do not matter."""
+    path = Matrix.from_coo([0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 3, 0], backend=backend)
+    assert betweenness_centrality(path, normalized=False).to_dense().tolist() == [0, 1, 0]
+    both = betweenness_centrality(path, normalized=False, directed=True)
+    assert both.to_dense().tolist() == [0, 2, 0]
+    assert betweenness_centrality(path).isequal(betweenness_centrality(path, directed=True))
+    assert edge_betweenness_centrality(path, normalized=False).get(2, 1) == 2
+
+
+def test_a_larger_sample(backend):
+    A = matrix(300, both_ways(random_edges(300, 900, 4)), backend)
+    theirs = nx.betweenness_centrality(networkx_of(A, directed=False), k=3, seed=7)
+    assert entries(betweenness_centrality(A, 3, seed=7)) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_many_paths(backend):
+    """A chain of 70 diamonds has 2**70 shortest paths from end to end."""
+    edges = [
+        e
+        for v in range(0, 210, 3)
+        for e in ((v, v + 1), (v, v + 2), (v + 1, v + 3), (v + 2, v + 3))
+    ]
+    A = matrix(211, edges, backend)
+    found = betweenness_centrality(A, 1, seed=3, endpoints=True)
+    theirs = nx.betweenness_centrality(networkx_of(A), 1, seed=3, endpoints=True)
+    assert entries(found) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_no_vertices(backend):
+    A = Matrix("BOOL", 0, 0, backend=backend)
+    assert betweenness_centrality(A).nvals == edge_betweenness_centrality(A).nvals == 0
+
+
+@pytest.mark.parametrize("search", [betweenness_centrality, edge_betweenness_centrality])
+def test_bad_input(search):
+    A = matrix(4, [(0, 1)], "cpu")
+    for k, error in (
+        (5, InvalidValue),
+        (0, InvalidValue),
+        (-1, InvalidValue),
+        (1.5, DomainMismatch),
+    ):
+        with pytest.raises(error, match="betweenness: k"):
+            search(A, k)
+    for seed, error in ((-1, InvalidValue), (0.5, DomainMismatch)):
+        with pytest.raises(error, match="betweenness: seed"):
+            search(A, 2, seed=seed)
+    with pytest.raises(DimensionMismatch, match="2 rows != 3 columns"):
+        search(Matrix("BOOL", 2, 3, backend="cpu"))
+    with pytest.raises(DomainMismatch, match="is not a Matrix"):
+        search(np.eye(2))
+
+
+# -------------------------------------------------------------------------- the checkers themselves
+
+# 0 -> 1 -> 3, 0 -> 2 -> 3 -> 4.
+EDGES = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)]
+SUMS = [0, 1, 1, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("v", "value", "message"),
+    [
+        (1, None, "vertex 1: no centrality"),
+        (1, 2.0, "vertex 1: 2.0, but the sum gives 1.0"),
+        (0, 1e-9, "vertex 0: 1e-09, but the sum gives 0.0"),
+        (3, 3.00001, "vertex 3: 3.00001"),
+        (3, np.nan, "vertex 3: nan"),
+    ],
+)
+def test_wrong_centralities_are_refused(v, value, message):
+    A = matrix(5, EDGES, "cpu")
+    check_betweenness(A, (np.arange(5), np.array(SUMS, float)), normalized=False)
+    check_betweenness(A, (np.arange(5), np.array(SUMS) / 12))
+    wrong = dict(enumerate(SUMS)) | {v: value}
+    wrong = {v: x for v, x in wrong.items() if x is not None}
+    with pytest.raises(CheckFailed, match=message):
+        check_betweenness(
+            A, (np.array(list(wrong)), np.array(list(wrong.values()), float)), normalized=False
+        )
+
+
+def test_wrong_edge_centralities_are_refused():
+    A = matrix(5, EDGES, "cpu")
+    right = np.array([2.0, 2.0, 3.0, 3.0, 4.0])
+    rows, cols = np.array(EDGES).T
+    check_edge_betweenness(A, sp.coo_array((right, (rows, cols)), shape=(5, 5)), normalized=False)
+    for k in range(5):
+        wrong = right.copy()
+        wrong[k] += 0.5
+        B = sp.coo_array((wrong, (rows, cols)), shape=(5, 5))
+        with pytest.raises(CheckFailed, match=f"edge {rows[k]} -> {cols[k]}: {wrong[k]}, but"):
+            check_edge_betweenness(A, B, normalized=False)
+    fewer = sp.coo_array((right[1:], (rows[1:], cols[1:])), shape=(5, 5))
+    with pytest.raises(DimensionMismatch, match="edges are not the graph's"):
+        check_edge_betweenness(A, fewer)

@@ -1,0 +1,214 @@
+"""The commands of the further algorithms: what they print, save, prove and refuse."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lagpu import algorithms
+from lagpu.cli import main
+from lagpu.generators import from_spec
+from lagpu.io.vectors import read_vector
+
+WEIGHTED = "# weighted\n0 1 1.5\n1 2 0.25\n0 2 9\n3 0 1\n"
+ACYCLIC = "0 1\n1 2\n0 2\n3 0\n"
+
+#: Command, its arguments after the graph, and what the JSON must say of kron:6.
+COMMANDS = {
+    "sssp": (["-s", 1], {"algorithm": "sssp", "source": 1}),
+    "sssp delta": (["-s", 1, "--delta", 2], {"algorithm": "sssp"}),
+    "components": ([], {"algorithm": "connected_components"}),
+    "components bfs": (["--method", "bfs"], {"algorithm": "connected_components"}),
+    "components strong": (["--strong"], {"algorithm": "strongly_connected_components"}),
+    "pagerank": (["--alpha", 0.5, "--no-weight"], {"algorithm": "pagerank"}),
+    "bc": ([], {"algorithm": "betweenness_centrality", "sources": 64}),
+    "bc some": (["-k", 3, "--sums", "--endpoints"], {"sources": 3}),
+    "closeness": ([], {"algorithm": "closeness_centrality"}),
+    "closeness harmonic": (["--harmonic"], {"algorithm": "harmonic_centrality"}),
+    "diameter pseudo": (["--pseudo", "-s", 1], {"algorithm": "pseudo_diameter"}),
+    "bipartite": ([], {"algorithm": "bipartite_sides", "bipartite": False}),
+    "cores": ([], {"algorithm": "core_number"}),
+    "independent": ([], {"algorithm": "maximal_independent_set"}),
+}
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*args):
+        code = main([str(arg) for arg in args])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Run a command that must end with 2, one line on stderr and nothing on stdout."""
+
+    def call(*args):
+        code, out, err = run(*args)
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        assert err.startswith("lagpu: ")
+        return err
+
+    return call
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_proves_what_it_prints(run, name):
+    more, wanted = COMMANDS[name]
+    args = [name.split()[0], "kron:6", *more, "-b", "cpu", "--check"]
+    code, out, err = run(*args, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["checked"] is True
+    assert (found["vertices"], found["backend"]) == (64, "cpu")
+    assert found["ms"] >= 0
+    assert found | wanted == found
+    code, out, err = run(*args)
+    assert (code, err) == (0, "")
+    assert "passed" in out
+    assert "393 undirected" in out
+
+
+def test_facts(run, tmp_path):
+    weighted, acyclic = tmp_path / "weighted.txt", tmp_path / "acyclic.txt"
+    weighted.write_text(WEIGHTED)
+    acyclic.write_text(ACYCLIC)
+
+    def facts(*args):
+        return json.loads(run(*args, "-b", "cpu", "--check", "--json")[1])
+
+    assert facts("sssp", weighted, "-s", 3)["farthest"] == [[2, 2.75], [1, 2.5], [0, 1.0], [3, 0.0]]
+    found = facts("order", acyclic)
+    assert (found["levels"], found["widest_level"]) == (4, 1)
+    found = facts("components", acyclic, "--strong")
+    assert (found["components"], found["largest"], found["of_one_vertex"]) == (4, 1, 4)
+    found = facts("components", "grid:3x4")
+    assert (found["components"], found["largest"]) == (1, 12)
+    assert facts("diameter", "grid:3x4")["diameter"] == 5
+    found = facts("diameter", "path:5", "--pseudo", "--source", 2)
+    assert (found["pseudo_diameter"], {found["begin"], found["end"]}) == (4, {0, 4})
+    assert facts("path", "path:5", "-s", 4, "-t", 2)["path"] == [4, 3, 2]
+    found = facts("bipartite", "grid:3x4")
+    assert (found["bipartite"], found["side_0"], found["side_1"]) == (True, 6, 6)
+    assert facts("bipartite", "cycle:3")["odd_cycle"] == [0, 1, 2]
+    found = facts("cores", "complete:5")
+    assert (found["largest_core"], found["vertices_in_it"]) == (4, 5)
+    assert facts("independent", "complete:5")["members"] == 1
+    assert facts("bc", "star:5")["betweenness"][0] == [0, 1.0]
+    assert facts("bc", "star:5", "-k", 1)["betweenness"][0][1] is not None  # no NaN in JSON
+
+
+def test_a_ranking_is_a_table(run):
+    out = run("bc", "path:5", "-b", "cpu")[1]
+    table = [line.split("│")[1:-1] for line in out.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row] for row in table[:2]] == [
+        ["2", "0.666667"],
+        ["1", "0.5"],
+    ]
+    assert "not asked for (--check)" in out
+
+
+@pytest.mark.parametrize("suffix", ["npz", "txt", "csv"])
+def test_results_are_saved(run, tmp_path, suffix):
+    file = tmp_path / f"cores.{suffix}"
+    assert run("cores", "kron:6", "-b", "cpu", "--save", file)[0] == 0
+    indices, values = read_vector(file)
+    wanted = algorithms.core_number(from_spec("kron:6", backend="cpu"))
+    assert np.array_equal(indices, wanted.to_coo()[0])
+    assert np.array_equal(values, wanted.to_coo()[1])
+
+
+def test_one_seed_one_answer(run):
+    def found(*more):
+        return json.loads(run("bc", "kron:6", "-k", 4, "-b", "cpu", "--json", *more)[1])
+
+    assert found("--seed", 5)["betweenness"] == found("--seed", 5)["betweenness"]
+    assert found("--seed", 5)["betweenness"] != found("--seed", 6)["betweenness"]
+
+
+def test_a_wrong_result_is_refused_and_not_saved(run, tmp_path, monkeypatch):
+    right = algorithms.core_number
+
+    def wrong(A):
+        found = right(A)
+        found[0] = 9
+        return found
+
+    monkeypatch.setattr(algorithms, "core_number", wrong)
+    saved = tmp_path / "cores.txt"
+    args = ["cores", "path:3", "-b", "cpu", "--check", "--save", saved]
+    code, out, err = run(*args, "--json")
+    assert (code, json.loads(out)["checked"]) == (1, False)
+    assert err.startswith("lagpu: check_core_numbers: ")
+    assert not saved.exists()
+    assert "FAILED" in run(*args)[1]
+
+
+def test_a_wrong_pseudo_diameter_is_refused(run, monkeypatch):
+    monkeypatch.setattr(algorithms, "pseudo_diameter", lambda A, source: (4, 0, 2))
+    code, _, err = run("diameter", "path:3", "--pseudo", "-b", "cpu", "--check")
+    assert (code, err) == (1, "lagpu: pseudo_diameter: 4, but the path has 2 edges.\n")
+
+
+def test_what_is_long_runs_once(run, monkeypatch):
+    monkeypatch.setattr("lagpu.cli.analysis._AGAIN_MS", 0.0)
+    found = json.loads(run("cores", "path:3", "-b", "cpu", "--json")[1])
+    assert found["warm"] is False
+    assert "the first run" in run("cores", "path:3", "-b", "cpu")[1]
+
+
+def test_kernels_can_be_chosen(run):
+    for more in (["--kernel", "pull_scalar"], ["--policy", "turbobfs"]):
+        args = ["components", "grid:3x4", "-b", "sim", *more, "--check", "--json"]
+        assert json.loads(run(*args)[1])["checked"] is True
+
+
+def test_list_names_all_algorithms(run):
+    lines = json.loads(run("list", "--json")[1])
+    assert list(lines) == algorithms.__all__
+    assert all(line.endswith(".") and len(line) > 20 for line in lines.values())
+    out = run("list")[1]
+    assert all(name in out for name in lines)
+
+
+WRONG = {
+    "no source": (["sssp", "path:3"], "Missing option '--source'"),
+    "source too large": (["sssp", "path:3", "-s", 3], "index 3 is outside 0 .. 2"),
+    "delta is a word": (["sssp", "path:3", "-s", 0, "--delta", "x"], "--delta"),
+    "negative delta": (["sssp", "path:3", "-s", 0, "--delta", -1], "delta -1.0 is not above 0"),
+    "unknown method": (["components", "path:3", "--method", "dfs"], "--method"),
+    "alpha": (["pagerank", "path:3", "--alpha", 2], "alpha 2.0 is not a probability"),
+    "iterations": (["pagerank", "path:3", "--max-iter", 1], "after 1 iterations"),
+    "no sources": (["bc", "path:3", "-k", 0], "k 0 is not one of 1 .. 3"),
+    "too many sources": (["bc", "path:3", "-k", 4], "k 4 is not one of 1 .. 3"),
+    "negative seed": (["bc", "path:3", "-k", 1, "--seed", -1], "--seed"),
+    "not connected": (["diameter", "kron:6"], "there is no path from"),
+    "pseudo source": (["diameter", "path:3", "--pseudo", "-s", 9], "index 9"),
+    "no target": (["path", "path:3", "-s", 0], "Missing option '--target'"),
+    "target": (["path", "path:3", "-s", 0, "-t", -1], "target: index -1"),
+    "no path": (["path", "kron:6", "-s", 0, "-t", 63], "there is no path from 0 to 63"),
+    "cycle": (["order", "cycle:3"], "there is a cycle"),
+    "unknown backend": (["cores", "path:3", "-b", "tpu"], "auto, cpu, gpu, sim"),
+    "kernel on cpu": (["cores", "path:3", "-b", "cpu", "--kernel", "x"], "cpu backend"),
+    "unknown kernel": (["cores", "path:3", "-b", "sim", "--kernel", "x"], "push_edge"),
+    "unknown graph": (["bipartite", "nograph:5"], "there is no graph"),
+    "missing file": (["independent", "missing.mtx"], "there is no file missing.mtx"),
+    "unknown option": (["closeness", "path:3", "--blah"], "No such option"),
+    "saved as": (["cores", "path:3", "--save", "cores.bmp"], "cores.bmp"),
+}
+
+
+@pytest.mark.parametrize(("args", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_arguments(refused, args, message):
+    more = [] if "-b" in args else ["-b", "cpu"]
+    assert message in refused(*args, *more)
+
+
+def test_negative_weights(refused, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("0 1 1\n1 2 -3\n2 0 1\n")
+    assert "the cycle" in refused("sssp", file, "-s", 0, "-b", "cpu")
+    assert "a weight is -3" in refused("sssp", file, "-s", 0, "--delta", 1, "-b", "cpu")
+    assert "a weight is -3" in refused("pagerank", file, "-b", "cpu")

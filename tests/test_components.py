@@ -1,0 +1,197 @@
+"""Components against NetworkX and the checker, and searches from several vertices."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, random_edges
+from hypothesis import strategies as st
+from strategies import for_all
+
+from lagpu import INT32, Matrix
+from lagpu.algorithms import (
+    bfs_levels,
+    bfs_levels_joint,
+    connected_components,
+    k_hop,
+    neighborhood,
+    strongly_connected_components,
+)
+from lagpu.check import check_components
+from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import IndexOutOfBound as Outside
+
+
+def least(components):
+    return {v: min(part) for part in components for v in part}
+
+
+def prove(A):
+    G = networkx_of(A)
+    expected = least(nx.weakly_connected_components(G))
+    for method in ("fastsv", "bfs"):
+        labels = connected_components(A, method=method)
+        assert labels.dtype is INT32
+        assert entries(labels) == expected
+        check_components(A, labels)
+    labels = strongly_connected_components(A)
+    assert entries(labels) == least(nx.strongly_connected_components(G))
+    check_components(A, labels, strong=True)
+
+
+@for_all(cpu=100, compiled=10)
+def test_random_graphs(backend, draw):
+    A = drawn(draw, backend, degree=draw(st.sampled_from([1, 3]), label="degree"))
+    prove(A)
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_graphs(backend, name):
+    n, edges = AWKWARD[name]
+    prove(matrix(n, edges, backend))
+    prove(matrix(n, both_ways(edges), backend))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_components(backend, seed):
+    """A path in random order, and what is left of a random graph with few edges."""
+    n = 200
+    order = np.random.default_rng(seed).permutation(n).tolist()
+    prove(matrix(n, list(itertools.pairwise(order)), backend))
+    prove(matrix(n, random_edges(n, n, seed), backend))
+
+
+def test_a_chain_of_strong_components(backend):
+    """Cycles of three, each leading to the next, downward and upward."""
+    around = [(3 * k + i, 3 * k + (i + 1) % 3) for k in range(5) for i in range(3)]
+    for step in (3, -3):
+        links = [(v, v + step) for v in range(0, 15, 3) if 0 <= v + step < 15]
+        labels = strongly_connected_components(matrix(15, around + links, backend))
+        assert labels.to_dense().tolist() == [v - v % 3 for v in range(15)]
+
+
+def test_values_do_not_matter(backend):
+    A = Matrix.from_coo(
+        [0, 1, 3], [1, 0, 2], [0.0, np.nan, -1.0], nrows=4, ncols=4, backend=backend
+    )
+    prove(A)
+
+
+def test_few_iterations():
+    """Hooking and shortcutting: a path of 4096 vertices takes about log n, not n."""
+    import lagpu
+
+    A = matrix(4096, both_ways([(v, v + 1) for v in range(4095)]), "cpu")
+    with lagpu.trace() as traced:
+        connected_components(A)
+    assert max(row.level for row in traced.rows) < 24
+
+
+def test_no_vertices(backend):
+    A = Matrix("BOOL", 0, 0, backend=backend)
+    assert connected_components(A).size == strongly_connected_components(A).size == 0
+    assert connected_components(A, method="bfs").nvals == 0
+
+
+def test_bad_input():
+    with pytest.raises(InvalidValue, match="no method 'dfs': fastsv or bfs"):
+        connected_components(Matrix("BOOL", 2, 2, backend="cpu"), method="dfs")
+    for search in (connected_components, strongly_connected_components):
+        with pytest.raises(DimensionMismatch, match="2 rows != 3 columns"):
+            search(Matrix("BOOL", 2, 3, backend="cpu"))
+        with pytest.raises(DomainMismatch, match="is not a Matrix"):
+            search(np.eye(2))
+
+
+# --------------------------------------------------------------------- from several vertices
+
+
+@for_all(cpu=60, compiled=8)
+def test_joint_searches(backend, draw):
+    A = drawn(draw, backend)
+    vertex = st.integers(0, A.nrows - 1)
+    sources = draw(st.lists(vertex, min_size=1, max_size=4, unique=True), label="sources")
+    G = networkx_of(A)
+    expected = {}
+    for source in sources:
+        for v, d in nx.single_source_shortest_path_length(G, source).items():
+            expected[v] = min(d, expected.get(v, d))
+    assert entries(bfs_levels_joint(A, sources)) == expected
+    k = draw(st.integers(0, 5), label="k")
+    near = neighborhood(A, sources, k)
+    assert entries(near) == {v: d for v, d in expected.items() if d <= k}
+    assert set(entries(k_hop(A, sources, k))) == {v for v, d in expected.items() if d == k}
+    assert set(entries(k_hop(A, sources[0], k))) == nx.descendants_at_distance(G, sources[0], k) | (
+        {sources[0]} if k == 0 else set()
+    )
+
+
+def test_kinds_of_sources(backend):
+    A = matrix(4, [(0, 1), (1, 2), (2, 3)], backend)
+    for sources in (1, [1], (1,), {1}, range(1, 2), np.array([1], np.uint8)):
+        assert bfs_levels_joint(A, sources).isequal(bfs_levels(A, 1))
+    assert entries(k_hop(A, 0, 0)) == {0: True}
+    assert entries(k_hop(A, 0, 100)) == {}
+
+
+@pytest.mark.parametrize("search", [bfs_levels_joint, neighborhood, lambda A, s: k_hop(A, s, 1)])
+@pytest.mark.parametrize(
+    ("sources", "error", "message"),
+    [
+        ([], InvalidValue, "sources: there is none"),
+        ([1, 0, 1], InvalidValue, "vertex 1 is given twice"),
+        ([0, 4], Outside, "index 4 is outside 0 .. 3"),
+        ([-1], Outside, "index -1 is outside"),
+        (4, Outside, "index 4 is outside"),
+        ([0.5], DomainMismatch, "not integers"),
+        ("0", DomainMismatch, "sources"),
+        (None, DomainMismatch, "sources"),
+    ],
+)
+def test_bad_sources(search, sources, error, message):
+    with pytest.raises(error, match=message):
+        search(matrix(4, [(0, 1)], "cpu"), sources)
+
+
+def test_bad_radii():
+    A = matrix(4, [(0, 1)], "cpu")
+    for search in (neighborhood, k_hop):
+        with pytest.raises(InvalidValue, match="k -1 < 0"):
+            search(A, 0, -1)
+        with pytest.raises(DomainMismatch, match=r"k 1\.5 is not an integer"):
+            search(A, 0, 1.5)
+
+
+# -------------------------------------------------------------------------- the checker itself
+
+# 0 -> 1 -> 2 -> 0, 2 -> 3 and 5 -> 4.
+EDGES = [(0, 1), (1, 2), (2, 0), (2, 3), (5, 4)]
+
+
+@pytest.mark.parametrize(
+    ("strong", "labels", "message"),
+    [
+        (False, [0, 0, 0, 0, 4, None], "vertex 5: no label"),
+        (False, [0, 0, 0, 0, 4, 6], "vertex 5: label 6"),
+        (False, [0, 0, 0, 0, 4, 3.5], "vertex 5: label 3.5"),
+        (False, [3, 3, 3, 3, 4, 4], "least vertex that has it: vertex 0: label 3"),
+        (False, [0, 0, 0, 3, 4, 4], "vertex 3: label 3, but it is in the component of 0"),
+        (False, [0, 0, 0, 0, 0, 0], "vertex 4: label 0, but it is in the component of 4"),
+        (True, [0, 0, 0, 0, 4, 5], "vertex 3: label 0, but it is in the component of 3"),
+        (True, [0, 1, 2, 3, 4, 5], "vertex 1: label 1, but it is in the component of 0"),
+    ],
+)
+def test_wrong_labels_are_refused(strong, labels, message):
+    A = matrix(6, EDGES, "cpu")
+    kept = [v for v, label in enumerate(labels) if label is not None]
+    values = np.array([labels[v] for v in kept])
+    with pytest.raises(CheckFailed, match=message):
+        check_components(A, (np.array(kept), values), strong=strong)
+
+
+def test_right_labels_pass():
+    A = matrix(6, EDGES, "cpu")
+    vertices = np.arange(6)
+    assert len(check_components(A, (vertices, np.array([0, 0, 0, 0, 4, 4])))) == 3
+    assert check_components(A, (vertices, np.array([0, 0, 0, 3, 4, 5])), strong=True)

@@ -1,0 +1,138 @@
+"""PageRank against NetworkX and the checker."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of
+from hypothesis import strategies as st
+from strategies import for_all
+
+from lagpu import FP32, FP64, Matrix, Vector
+from lagpu.algorithms import pagerank
+from lagpu.check import check_pagerank
+from lagpu.errors import (
+    CheckFailed,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    InvalidValue,
+    NotConverged,
+)
+from lagpu.io import from_networkx
+
+
+def prove(A, **options):
+    weight = options.pop("weight", True)
+    theirs = nx.pagerank(networkx_of(A), weight="weight" if weight else None, **options)
+    ranks = pagerank(A, weight=weight, **options)
+    assert ranks.dtype is FP64
+    assert entries(ranks) == pytest.approx(theirs, rel=1e-9)
+    not_checked = ("max_iter", "nstart")
+    check_pagerank(
+        A, ranks, weight=weight, **{k: v for k, v in options.items() if k not in not_checked}
+    )
+
+
+@for_all(cpu=100, compiled=8)
+def test_random_graphs(backend, draw):
+    A = drawn(draw, backend, weights=draw(st.sampled_from(["ones", "whole", "float"])))
+    vertex = st.integers(0, A.nrows - 1)
+    weights = st.none() | st.dictionaries(vertex, st.integers(1, 5), min_size=1, max_size=4)
+    prove(
+        A,
+        alpha=draw(st.sampled_from([0.85, 0.5, 0.0]), label="alpha"),
+        personalization=draw(weights, label="personalization"),
+        dangling=draw(weights, label="dangling"),
+        nstart=draw(weights, label="nstart"),
+        weight=draw(st.booleans(), label="weight"),
+        tol=1e-8,
+        max_iter=400,
+    )
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_graphs(backend, name):
+    n, edges = AWKWARD[name]
+    prove(matrix(n, edges, backend))
+    prove(matrix(n, both_ways(edges), backend))
+
+
+def test_vectors_are_weights_too(backend):
+    A = matrix(4, [(0, 1), (1, 2), (2, 0), (2, 3)], backend)
+    where = {1: 2.0, 3: 6.0}
+    v = Vector.from_coo([1, 3], [2, 6], FP32, size=4, backend=backend)
+    assert pagerank(A, personalization=v).isclose(pagerank(A, personalization=where))
+    check_pagerank(A, pagerank(A, dangling=v), dangling=v)
+
+
+def test_parallel_edges_add_up(backend):
+    G = nx.MultiDiGraph([(0, 1), (0, 1), (0, 2), (1, 0), (2, 2)])
+    found = pagerank(from_networkx(G, weight="weight", backend=backend))
+    assert entries(found) == pytest.approx(nx.pagerank(G), rel=1e-9)
+
+
+def test_no_vertices(backend):
+    assert pagerank(Matrix("FP64", 0, 0, backend=backend)).nvals == 0
+
+
+def test_too_few_iterations(backend):
+    A = matrix(4, [(0, 1), (1, 2), (2, 0), (2, 3)], backend)
+    with pytest.raises(NotConverged, match=r"after 2 iterations\. Allow more") as caught:
+        pagerank(A, max_iter=2)
+    assert isinstance(caught.value, ArithmeticError)
+    with pytest.raises(NotConverged, match="after 0"):
+        pagerank(A, max_iter=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"alpha": 1.5}, InvalidValue, "alpha 1.5"),
+        ({"alpha": float("nan")}, InvalidValue, "alpha nan"),
+        ({"personalization": {}}, InvalidValue, "personalization needs"),
+        ({"personalization": {0: 0}}, InvalidValue, "personalization needs"),
+        ({"dangling": {0: -1, 1: 2}}, InvalidValue, "dangling needs"),
+        ({"nstart": {0: float("nan")}}, InvalidValue, "nstart needs"),
+        ({"nstart": {9: 1}}, IndexOutOfBound, "9"),
+        ({"nstart": Vector("FP64", 3, backend="cpu")}, DimensionMismatch, "3 != 4"),
+        ({"nstart": {0.5: 1}}, DomainMismatch, "float64, not integers"),
+        ({"nstart": {0: "a"}}, DomainMismatch, "nstart 'a' is not a number"),
+        ({"nstart": [1, 2, 3, 4]}, DomainMismatch, "neither a Vector nor a dict"),
+        ({"alpha": "a"}, DomainMismatch, "alpha 'a' is not a number"),
+        ({"tol": None}, DomainMismatch, "tol None is not a number"),
+        ({"tol": 0}, InvalidValue, "tol 0 is not above 0"),
+        ({"tol": float("nan")}, InvalidValue, "tol nan"),
+        ({"max_iter": 1.5}, DomainMismatch, "max_iter"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        pagerank(matrix(4, [(0, 1)], "cpu"), **options)
+
+
+def test_bad_weights(backend):
+    for value, message in ((-1.0, "a weight is -1.0 < 0"), (np.nan, "NaN"), (np.inf, "infinite")):
+        A = Matrix.from_coo([0, 1], [1, 0], [1.0, value], backend=backend)
+        with pytest.raises(InvalidValue, match=message):
+            pagerank(A)
+        assert pagerank(A, weight=False).to_dense().tolist() == [0.5, 0.5]
+    with pytest.raises(DimensionMismatch, match="2 rows != 3 columns"):
+        pagerank(Matrix("BOOL", 2, 3, backend=backend))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message"),
+    [
+        ([0.5, 0.5, None], "vertex 2: no rank"),
+        ([0.5, 0.6, -0.1], "vertex 2: rank -0.1"),
+        ([0.5, 0.5, np.nan], "vertex 2: rank nan"),
+        ([0.4, 0.4, 0.4], "the sum is 1.2"),
+        ([0.3, 0.3, 0.4], "a further step"),
+        ([0.3334, 0.3333, 0.3333], "a further step"),
+    ],
+)
+def test_wrong_ranks_are_refused(ranks, message):
+    A = matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu")
+    kept = [v for v, rank in enumerate(ranks) if rank is not None]
+    with pytest.raises(CheckFailed, match=message):
+        check_pagerank(A, (np.array(kept), np.array([ranks[v] for v in kept])))
