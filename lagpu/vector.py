@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ class Vector(Collection):
         """Return a vector of a dense array, without entries where it equals `missing_value`."""
         xp: Any = np
         if hasattr(values, "__cuda_array_interface__"):  # stays where it is
-            import cupy as xp
+            xp = importlib.import_module("cupy")
         array = xp.asarray(values)
         if array.ndim != 1:
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
