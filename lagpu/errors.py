@@ -12,6 +12,7 @@
     ├── BackendMismatch     (TypeError)            operands that live on different backends
     ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
     ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
+    ├── LimitExceeded       (RuntimeError)         more than a limit that the message states
     ├── OutOfMemory         (MemoryError)          need against free bytes, told before allocating
     ├── FileFormatError     (ValueError)           a file that is not what it says it is
     ├── FileMissing         (FileNotFoundError)    no such file
@@ -38,6 +39,7 @@ __all__ = [
     "KernelCompileError",
     "KernelLaunchError",
     "LagpuError",
+    "LimitExceeded",
     "NotSupported",
     "OutOfMemory",
     "UnknownOperator",
@@ -83,6 +85,10 @@ class BackendUnavailable(LagpuError, ImportError):
 
 class NotSupported(LagpuError, NotImplementedError):
     """The backend or strategy lacks the operation; it is never silently replaced."""
+
+
+class LimitExceeded(LagpuError, RuntimeError):
+    """Something is larger than a stated limit."""
 
 
 class OutOfMemory(LagpuError, MemoryError):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from lagpu import trace
+from lagpu import watch
 from lagpu.backends.base import Counter, Recorder
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loopsite import Site, site_of
@@ -81,8 +81,8 @@ _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    if trace.active is not None:
-        return "a trace is on"
+    if watch.active is not None:
+        return watch.active.why_eager
     return "inside lagpu.eager()" if _eager.get() else ""
 
 
@@ -113,17 +113,17 @@ def _iterate_as_one(until_empty: Vector, times: int | None, site: Site) -> Itera
 def _iterate(
     until_empty: Vector | None, until_unchanged: Vector | None, times: int | None, done: int = 0
 ) -> Iterator[int]:
-    tracing = trace.active
-    outer = -1 if tracing is None else tracing.level
+    watcher = watch.active
+    outer = -1 if watcher is None else watcher.level
     try:
         while done != times and (until_empty is None or until_empty.nvals):
             before = until_unchanged.dup() if until_unchanged is not None else None
-            if tracing is not None:
-                tracing.level = done
+            if watcher is not None:
+                watcher.level = done
             yield done
             done += 1
             if before is not None and before.isequal(until_unchanged):  # type: ignore[arg-type]
                 return
     finally:
-        if tracing is not None:
-            tracing.level = outer
+        if watcher is not None:
+            watcher.level = outer
