@@ -303,10 +303,19 @@ def _strip(canvas: _Canvas, state: State, places: list[tuple[float, float]], c: 
         canvas.squares(style, corners, c, c)
     for j, value in entries.items():
         x, y = places[j]
-        word = shown(value)
+        word = _fitting(value)
         size = min(c * 0.5, 1.5 * c / len(word), 16)
         bold = "" if value else ' font-weight="700"'
         canvas.words(x + c / 2, y + c / 2 + size * 0.36, word, size, f'text-anchor="middle"{bold}')
+
+
+def _fitting(value: Any) -> str:
+    """Return a value in at most four characters, if two digits of it are."""
+    word = shown(value)
+    for digits in (3, 2):
+        if isinstance(value, float) and len(word) > 4:
+            word = f"{value:.{digits}g}"
+    return word
 
 
 def _short(name: str) -> str:

@@ -315,6 +315,16 @@ def test_a_drawing_of_a_product_from_the_right(backend):
     assert y > 0
 
 
+def test_numbers_are_short_in_cells(backend):
+    def thirds():
+        v = Vector(FP64, 4, backend=backend)
+        v[0], v[1] = 1 / 3, -2.0
+        v[2] = 1e-9
+
+    svg = steppicture.draw(list(lagpu.step(thirds))[-1])
+    assert re.findall(r">([^<>]*)</text>", svg)[-3:] == ["0.33", "-2", "1e-09"]
+
+
 def test_notebooks_get_a_drawing_or_text(A, backend):
     found = list(lagpu.step(algorithms.bfs_levels, A, 1))
     assert found[2]._repr_html_().count("<svg") == 1
