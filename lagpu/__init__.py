@@ -8,6 +8,7 @@ from lagpu.explain import explain
 from lagpu.loop import eager, loop
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
+from lagpu.step import step
 from lagpu.trace import trace
 from lagpu.vector import Vector
 
@@ -33,6 +34,7 @@ __all__ = [
     "loop",
     "monoid",
     "semiring",
+    "step",
     "trace",
     "unary",
     "use",

@@ -15,6 +15,7 @@
     ├── BackendMismatch     (TypeError)            operands that live on different backends
     ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
     ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
+    ├── LimitExceeded       (RuntimeError)         more than a limit that the message states
     ├── OutOfMemory         (MemoryError)          need against free bytes, told before allocating
     ├── FileFormatError     (ValueError)           a file that is not what it says it is
     ├── FileMissing         (FileNotFoundError)    no such file
@@ -42,6 +43,7 @@ __all__ = [
     "KernelCompileError",
     "KernelLaunchError",
     "LagpuError",
+    "LimitExceeded",
     "NoPath",
     "NotConverged",
     "NotSupported",
@@ -111,6 +113,10 @@ class BackendUnavailable(LagpuError, ImportError):
 
 class NotSupported(LagpuError, NotImplementedError):
     """The backend or strategy lacks the operation; it is never silently replaced."""
+
+
+class LimitExceeded(LagpuError, RuntimeError):
+    """Something is larger than a stated limit."""
 
 
 class OutOfMemory(LagpuError, MemoryError):

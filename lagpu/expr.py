@@ -7,6 +7,7 @@ when it is written, and against its output, mask and accumulator when it is assi
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lagpu.backends.base import Descriptor, Product
@@ -34,9 +35,11 @@ __all__ = [
     "NoTruth",
     "Updater",
     "assign",
+    "constant",
     "is_operand",
     "mixed_backends",
     "product",
+    "spell",
 ]
 
 
@@ -153,13 +156,35 @@ class Call(NoTruth):
             )
 
     def __repr__(self) -> str:
-        return "".join(getattr(part, "name", None) or str(part) for part in self.formula)
+        return spell(self.formula)
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's own."""
         self._used = True
         wanted = self.dtype if dtype is None else lookup(dtype)
         return new_output(self, wanted, mask, name)
+
+
+def spell(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:
+    """Return a formula as text; `names` maps the ``id`` of an object to a better name."""
+    return "".join(_spelled(part, names or {}) for part in formula)
+
+
+def _spelled(part: Any, names: Mapping[int, str]) -> str:
+    stored = getattr(part, "stored", part)  # of a transposed matrix
+    name = names.get(id(stored))
+    if name is not None:
+        return name if stored is part else f"{name}'"
+    return getattr(part, "name", None) or str(part)
+
+
+def constant(number: Any, dtype: DType, method: str = "constant", backend: Any = None) -> Call:
+    """Return the call of a number that nothing has to be computed for."""
+    call = Call.__new__(Call)
+    call._used = True
+    call.method, call.inputs, call.args, call.formula = method, (), (number,), (number,)
+    call.dtype, call.shape, call.backend = dtype, (), backend
+    return call
 
 
 def new_output(call: Call, dtype: DType, mask: Mask | None, name: str | None) -> Any:
@@ -269,12 +294,24 @@ class Updater:
         self.replace = replace
         self.indices = indices
 
+    @property
+    def formula(self) -> tuple[Any, ...]:
+        """The left-hand side as mathematics, for `spell`."""
+        mask = self.mask
+        how: list[tuple[Any, ...]] = []
+        if mask is not None:
+            how.append(("~" * mask.complement, mask.vector, ".S" if mask.structure else ".V"))
+        if self.accum is not None:
+            how.append((f"accum={self.accum!r}",))
+        if self.replace:
+            how.append(("replace",))
+        parts = [part for one in how for part in (", ", *one)]
+        inside = ("(", *parts[1:], ")") if parts else ()
+        where = f"[{self.indices}]" if isinstance(self.indices, int) else "[I]"
+        return (self.out, *inside, *(() if self.indices is None else (where,)))
+
     def __repr__(self) -> str:
-        how = [] if self.mask is None else [repr(self.mask)]
-        how += [] if self.accum is None else [f"accum={self.accum!r}"]
-        how += ["replace"] * self.replace
-        where = "" if self.indices is None else "[I]"
-        return f"{self.out.name}({', '.join(how)}){where}" if how else f"{self.out.name}{where}"
+        return spell(self.formula)
 
     def __getitem__(self, indices: Any) -> Updater:
         """``w(mask)[I]``: write only at the indices `I`."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from lagpu import trace
+from lagpu import watch
 from lagpu.backends.base import Backend, Counter, Data, Recorder
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loopsite import Site, backend_of, site_of
@@ -96,8 +96,8 @@ _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    if trace.active is not None:
-        return "a trace is on"
+    if watch.active is not None:
+        return watch.active.why_eager
     return "inside lagpu.eager()" if _eager.get() else ""
 
 
@@ -132,17 +132,17 @@ def _data(vector: Vector | None) -> Data | None:
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    tracing = trace.active
-    outer = -1 if tracing is None else tracing.level
+    watcher = watch.active
+    outer = -1 if watcher is None else watcher.level
     try:
         while done != until.times and (until.empty is None or until.empty.nvals):
             before = until.unchanged.dup() if until.unchanged is not None else None
-            if tracing is not None:
-                tracing.level = done
+            if watcher is not None:
+                watcher.level = done
             yield done
             done += 1
             if before is not None and before.isequal(until.unchanged):  # type: ignore[arg-type]
                 return
     finally:
-        if tracing is not None:
-            tracing.level = outer
+        if watcher is not None:
+            watcher.level = outer

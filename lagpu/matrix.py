@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import backends
+from lagpu import backends, watch
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data, Descriptor
 from lagpu.collection import Collection
@@ -338,11 +338,17 @@ class Matrix(Collection):
             f"{self.name} << {type(value).__name__}: is not a matrix. Use Matrix.from_coo."
         )
 
-    def _write(self, call: Call, desc: Descriptor, _to: Updater) -> None:
+    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
         if desc.accum is not None:
             raise NotSupported(
                 f"{call.method}: a matrix takes no accumulator yet. Assign without accum=."
             )
+        if watch.active is not None:
+            watch.active.statement(to, call, lambda: self._set(call))
+        else:
+            self._set(call)
+
+    def _set(self, call: Call) -> None:
         data = getattr(self.backend, call.method)(*call.args)
         self.data = data if call.dtype is self.dtype else self.backend.matrix_dup(data, self.dtype)
 

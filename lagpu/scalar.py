@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from lagpu import watch
 from lagpu.backends.base import Descriptor
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, NotSupported
-from lagpu.expr import Call, Updater
+from lagpu.expr import Call, Updater, constant
 from lagpu.indexing import IndexExpr
 from lagpu.operands import scalar_dtype, scalar_value
 
@@ -78,13 +79,15 @@ class Scalar:
         if isinstance(value, IndexExpr):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)
-        constant = Call.__new__(Call)
-        constant.method, constant.inputs, constant.args = "constant", (), (number,)
-        constant.dtype, constant.shape, constant.backend = self.dtype, (), None
-        constant.formula = (number,)
-        return constant
+        return constant(number, self.dtype)
 
-    def _write(self, call: Call, desc: Descriptor, _to: Updater) -> None:
+    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
+        if watch.active is not None and call.backend is not None:
+            watch.active.statement(to, call, lambda: self._set(call, desc))
+        else:
+            self._set(call, desc)
+
+    def _set(self, call: Call, desc: Descriptor) -> None:
         if call.method == "constant":
             new = call.args[0]
         else:

@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import backends, trace
+from lagpu import backends, watch
 from lagpu.backends.base import Backend, Data, Descriptor
 from lagpu.collection import Collection
 from lagpu.compressed import extent
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.expr import Call, Mask, Updater, assign, is_operand, mixed_backends, product
+from lagpu.expr import (
+    Call,
+    Mask,
+    Updater,
+    assign,
+    constant,
+    is_operand,
+    mixed_backends,
+    product,
+)
 from lagpu.indexing import IndexExpr, VectorIndex, assignment
 from lagpu.operands import (
     as_semiring,
@@ -275,7 +284,12 @@ class Vector(Collection):
         ):
             i = single_index(indices, self.size, self.name)
             number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
-            self.backend.vector_set(self.data, i, number)
+            if watch.active is not None:
+                call = constant(number, self.dtype, "set", self.backend)
+                to, data = Updater(self, indices=i), self.data
+                watch.active.statement(to, call, lambda: self.backend.vector_set(data, i, number))
+            else:
+                self.backend.vector_set(self.data, i, number)
         else:
             assign(Updater(self, indices=indices), value)
 
@@ -286,9 +300,10 @@ class Vector(Collection):
         return self.get(index) is not None
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        """Run a checked call; the trace hears of it."""
-        if trace.active is not None:
-            trace.active.run(to, call, desc)
+        """Run a checked call; a watcher hears of it."""
+        if watch.active is not None:
+            run = getattr(self.backend, call.method)
+            watch.active.statement(to, call, lambda: run(self.data, desc, *call.args))
         elif self.backend.recorder is not None:
             self.backend.recorder.add(call, self.data, desc)
         else:

@@ -38,6 +38,7 @@ BUILT_IN = {
     "DimensionMismatch": ValueError,
     "DomainMismatch": TypeError,
     "IndexOutOfBound": IndexError,
+    "LimitExceeded": RuntimeError,
     "InvalidValue": ValueError,
     "EmptyObject": ValueError,
     "CycleFound": ValueError,

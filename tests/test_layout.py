@@ -16,11 +16,17 @@ ROOT = Path(lagpu.__file__).parent
 # Lowest first. A module may import its own layer and those below; the longest prefix counts.
 LAYERS = (
     ("errors",),
-    ("dtypes", "memory", "trace"),
+    ("dtypes", "memory", "watch"),
     ("operators",),
     ("algebra",),
     ("backends.base",),
-    ("backends.cpu", "backends.gpu.kernels", "backends.gpu.gxx", "backends.gpu.functors"),
+    (
+        "backends.cpu",
+        "backends.cpumeter",
+        "backends.gpu.kernels",
+        "backends.gpu.gxx",
+        "backends.gpu.functors",
+    ),
     ("backends.gpu.device", "backends.gpu.casts"),
     ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.storage"),
     ("backends.gpu",),  # everything else of it: free among themselves, but without a cycle
@@ -50,6 +56,7 @@ LATE = {
     ("expr", "scalar"),
     ("expr", "vector"),
     ("vector", "matrix"),  # v.diag() is a matrix
+    ("backends.cpu", "backends.cpumeter"),  # which needs its boxes
     ("backends.gpu", "backends.gpu.cuda"),  # CuPy is loaded for a device alone
     ("backends.gpu", "backends.gpu.sim"),
 }

@@ -69,8 +69,8 @@ def betweenness_centrality(
     Notes
     -----
     Two products a level and source. The frontiers of one source are kept: up to 8 bytes a vertex
-    and level, where a backend stores them dense. The sum over s and t of (paths from s to t through v) / (paths
-    from s to t), in floating point; scaled as in NetworkX 3.6.
+    and level, where a backend stores them dense. The sum over s and t of (paths from s to t
+    through v) / (paths from s to t), in floating point; scaled as in NetworkX 3.6.
     Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6.
 
     Examples

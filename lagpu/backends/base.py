@@ -13,6 +13,7 @@ The output may be one of the inputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "Data",
     "Descriptor",
     "Measured",
+    "Meter",
     "Product",
     "Recorder",
     "Statement",
@@ -107,23 +109,54 @@ class Applied(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What one operation did, for a trace.
+    """What one statement did, for a trace.
 
     Attributes
     ----------
-    ms : float
-        Time of the operation alone.
+    kernel_ms : float
+        Time of its kernels: by events on a GPU, else by the host's clock.
+    host_ms : float
+        Time the host was busy with it, compiling apart.
+    compile_ms : float
+        Time spent compiling kernels.
+    copy_ms, copy_bytes : float, int
+        Copies between host and device.
     direction, kernel, reason : str
         The choice made for a product, and why; empty for other operations.
     edges : int or None
         Matrix entries the product looked at.
+    bytes : int or None
+        Memory the kernels moved, estimated (docs/design/trace.md).
     """
 
-    ms: float
+    kernel_ms: float = 0.0
+    host_ms: float = 0.0
+    compile_ms: float = 0.0
+    copy_ms: float = 0.0
+    copy_bytes: int = 0
     direction: str = ""
     kernel: str = ""
     reason: str = ""
     edges: int | None = None
+    bytes: int | None = None
+
+
+class Meter(Protocol):
+    """Measures statements for a trace, without waiting for the work it measures.
+
+    What is returned is asked for when the trace is read, and waits then.
+    """
+
+    def run(
+        self, work: Callable[[], None], method: str, w: Data | None, args: tuple[Any, ...]
+    ) -> Callable[[], Measured]:
+        """Run one operation by calling `work`; `w` is the vector it writes, if any."""
+
+    def count(self, v: Data) -> Callable[[], int]:
+        """Return what will say how many entries a vector has now."""
+
+    def stop(self) -> Callable[[], Measured]:
+        """Measure no more; what was done outside of statements since the meter began."""
 
 
 class Counter(int):
@@ -195,8 +228,8 @@ class Backend(Protocol):
         of times. Returns False, with nothing done, if they do not fit a program.
         """
 
-    def measure(self, method: str, w: Data, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
-        """Run one operation that writes a vector, and say what it did."""
+    def meter(self) -> Meter:
+        """Return what measures this backend's work, until it is stopped."""
 
     def explain(self, A: Data, u: Data, how: Product) -> list[str]:
         """Return lines that say how a product would run, and why."""

@@ -8,13 +8,12 @@ made, take three times as long as a BFS level on a road network (docs/design/cpu
 from __future__ import annotations
 
 import functools
-import time
 from typing import Any
 
 import numpy as np
 
 from lagpu.algebra import unary
-from lagpu.backends.base import Applied, Descriptor, Measured, Product, Statement
+from lagpu.backends.base import Applied, Descriptor, Meter, Product, Statement
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import (
     BackendMismatch,
@@ -72,6 +71,11 @@ class Box:
         self.symmetric: bool | None = None
         self.full = True
         self.degrees: dict[bool, Any] = {}
+
+    @property
+    def width(self) -> int:
+        """Bytes of a value; a stored one, as GraphBLAS tells nobody which it keeps once."""
+        return int(self.dtype.numpy.itemsize)
 
 
 # ------------------------------------------------------------------------------ C operators
@@ -236,25 +240,11 @@ class CpuBackend:
         """See `Backend`: SuiteSparse runs each statement by itself."""
         return False
 
-    def measure(self, method: str, w: Box, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
-        """Run one operation to its end, and time it."""
-        edges = self._edges(*args) if method == "mxv" else None
-        start = time.perf_counter()
-        getattr(self, method)(w, desc, *args)
-        lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE)
-        ms = (time.perf_counter() - start) * 1e3
-        if method != "mxv":
-            return Measured(ms)
-        return Measured(ms, "", "SuiteSparse", "SuiteSparse chooses inside", edges)
+    def meter(self) -> Meter:
+        """See `Backend`."""
+        from lagpu.backends.cpumeter import CpuMeter
 
-    def _edges(self, A: Box, u: Box, how: Product) -> int:
-        """Count the matrix entries that meet an entry of the vector."""
-        by_row = how.transpose
-        if by_row not in A.degrees:
-            count = A.gb.reduce_rowwise("count") if by_row else A.gb.reduce_columnwise("count")
-            A.degrees[by_row] = count.new()
-        met = A.degrees[by_row].ewise_mult(u.gb, gb.binary.first["INT64"]).new()
-        return int(met.reduce("plus").new().value or 0)
+        return CpuMeter()
 
     def explain(self, A: Any, u: Any, how: Product) -> list[str]:
         """See `Backend`."""

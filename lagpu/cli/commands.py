@@ -103,13 +103,28 @@ def bfs(
         Path | None, typer.Option(help="Write the result: .npz, .txt or .csv.", show_default=False)
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Prove the result.")] = False,
+    trace_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace", help="Write what each statement cost: .html or .json.", show_default=False
+        ),
+    ] = None,
+    step_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--step",
+            help="Write a page to step through the search of a small graph: .html.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Search a graph from one vertex, and show what each level cost."""
     from lagpu.cli.search import Request, search
 
     request = Request(graph, source, backend, output.value, kernel, policy, directed, seed)
-    search(request, check=check, save=save, as_json=as_json)
+    files = {"trace_file": trace_file, "step_file": step_file}
+    search(request, check=check, save=save, as_json=as_json, **files)
 
 
 @app.command()

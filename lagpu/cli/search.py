@@ -16,10 +16,11 @@ from lagpu import check as checkers
 from lagpu.algorithms.source import source_vertex
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
+from lagpu.cli.pages import require_file, require_small, write_steps, write_trace
 from lagpu.cli.steer import steered
 from lagpu.errors import CheckFailed
 from lagpu.matrix import Matrix
-from lagpu.trace import Row, trace
+from lagpu.trace import Row, Trace, trace
 from lagpu.vector import Vector
 
 __all__ = ["Request", "search"]
@@ -53,14 +54,28 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One search: its result, its time, and the products of a second, traced run."""
+    """One search: its result, its time, and two traced runs, of which the first compiles."""
 
     result: Vector
     ms: float
-    products: list[Row]
+    cold: Trace
+    traced: Trace
+
+    @property
+    def products(self) -> list[Row]:
+        """The rows of products."""
+        return [row for row in self.traced.rows if row.method == "mxv"]
 
 
-def search(request: Request, *, check: bool, save: Path | None, as_json: bool) -> None:
+def search(
+    request: Request,
+    *,
+    check: bool,
+    save: Path | None,
+    as_json: bool,
+    trace_file: Path | None = None,
+    step_file: Path | None = None,
+) -> None:
     """Run, prove if asked to, save if asked to, and print.
 
     Raises
@@ -70,15 +85,23 @@ def search(request: Request, *, check: bool, save: Path | None, as_json: bool) -
     LagpuError
         For wrong input, before anything runs.
     """
+    require_file("--trace", trace_file, (".html", ".json"))
+    require_file("--step", step_file, (".html",))
     place = steered(backends.get(request.backend), request.kernel, request.policy)
     A = load(request.graph, place, directed=request.directed, seed=request.seed)
     source_vertex(A, request.source)
+    require_small(step_file, A)
     facts = Facts.of(A)
     run = _measured(A, request)
     refusal = _refusal(A, request, run.result) if check else None
     found = _report(request, facts, run, None if not check else refusal is None)
     if save is not None and refusal is None:
         io.write_vector(*run.result.to_coo(), save)
+    if trace_file is not None:
+        write_trace(run.traced, trace_file, _facts(found, run))
+    if step_file is not None:
+        algorithm = _ALGORITHMS[request.output]
+        write_steps(algorithm, A, request.source, request.graph, step_file)
     if as_json:
         print_json(found)
     else:
@@ -99,10 +122,24 @@ def _measured(A: Matrix, request: Request) -> _Run:
         result = algorithm(A, source)
         result.wait()
         ms = (time.perf_counter() - start) * 1e3
-        for _ in range(2):
-            with trace() as traced:
-                algorithm(A, source)
-    return _Run(result, ms, [row for row in traced.rows if row.method == "mxv"])
+        with trace() as cold:
+            algorithm(A, source)
+        with trace() as traced:
+            algorithm(A, source)
+    return _Run(result, ms, cold, traced)
+
+
+def _facts(found: dict[str, Any], run: _Run) -> dict[str, object]:
+    """Return what stands at the head of a trace."""
+    return {
+        "graph": found["graph"],
+        "vertices": f"{found['vertices']:,}",
+        "edges": f"{found['edges']:,} {found['edges_kind']}",
+        "search": f"{found['output']} from vertex {found['source']}, {found['reached']:,} reached",
+        "backend": f"{found['backend']}, lagpu {found['versions']['lagpu']}",
+        "untraced": f"{run.ms:.3f} ms, after a warm-up",
+        "compiling": f"{run.cold.totals().compile_ms:.1f} ms in the traced run before this one",
+    }
 
 
 def _refusal(A: Matrix, request: Request, result: Vector) -> CheckFailed | None:
@@ -117,7 +154,7 @@ def _refusal(A: Matrix, request: Request, result: Vector) -> CheckFailed | None:
 def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> dict[str, Any]:
     reached = np.zeros(facts.vertices, bool)
     reached[run.result.to_coo()[0]] = True
-    traversed = facts.edges_from(reached)
+    traversed, products = facts.edges_from(reached), run.products
     return {
         "graph": request.graph,
         "vertices": facts.vertices,
@@ -126,13 +163,13 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         "source": request.source,
         "output": request.output,
         "reached": int(reached.sum()),
-        "depth": len(run.products) - 1,  # the last product finds nothing
+        "depth": len(products) - 1,  # the last product finds nothing
         "ms": run.ms,
         "edges_traversed": traversed,
         "mteps": traversed / run.ms / 1e3,
         "backend": run.result.backend.name,
         "checked": checked,
-        "levels": [_level(row) for row in run.products],
+        "levels": [_level(row) for row in products],
         "versions": about.versions(),
     }
 
@@ -145,7 +182,7 @@ def _level(row: Row) -> dict[str, Any]:
         "direction": row.direction or None,
         "kernel": row.kernel or None,
         "reason": row.reason or None,
-        "ms": row.ms,
+        "ms": row.kernel_ms,
     }
 
 

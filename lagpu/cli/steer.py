@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from lagpu.backends.base import Backend, Data, Descriptor, Measured, Product
+from lagpu.backends.base import Backend, Data, Descriptor, Product
 from lagpu.errors import NotSupported
 
 __all__ = ["steered"]
@@ -40,9 +40,3 @@ class _Steered:
 
     def mxv(self, w: Data, desc: Descriptor, A: Data, u: Data, how: Product) -> None:
         self._backend.mxv(w, desc, A, u, how._replace(**self._choice))
-
-    def measure(self, method: str, w: Data, desc: Descriptor, args: tuple[Any, ...]) -> Measured:
-        if method == "mxv":
-            *operands, how = args
-            args = (*operands, how._replace(**self._choice))
-        return self._backend.measure(method, w, desc, args)

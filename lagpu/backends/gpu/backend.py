@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import binary
-from lagpu.backends.base import Applied, Descriptor, Measured, Product, Statement
+from lagpu.backends.base import Applied, Descriptor, Product, Statement
 from lagpu.backends.gpu import build, elementwise, products, traversal
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
+from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import Objects, settled
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.program import program_of
@@ -47,23 +48,11 @@ class GpuBackend(Objects):
         super().__init__(device)
         self.plan: Plan | None = None
         self.last_loop = ""  # how the last loop ran
-        self._edges: Any = None  # a counter while a product is measured
+        self.edges: Any = None  # a counter while a product is measured
 
-    def measure(
-        self, method: str, w: VectorStore, desc: Descriptor, args: tuple[Any, ...]
-    ) -> Measured:
+    def meter(self) -> GpuMeter:
         """See `Backend`."""
-        is_product = method == "mxv"
-        self._edges = self.counters.take() if is_product else None
-        counted = self._edges
-        try:
-            with self.device.timer() as timer:
-                getattr(self, method)(w, desc, *args)
-        finally:
-            self._edges = None
-        if not is_product or self.plan is None:
-            return Measured(timer.elapsed_ms)
-        return Measured(timer.elapsed_ms, *self.plan[:3], int(self.device.read(counted)))
+        return GpuMeter(self)
 
     def explain(self, A: MatrixStore, u: VectorStore, how: Product) -> list[str]:
         """See `Backend`."""
@@ -101,7 +90,7 @@ class GpuBackend(Objects):
         mask = elementwise.mask_words(desc)
         fresh = desc.accum is None and (desc.replace or desc.mask is None)
         dtype = w.dtype if fresh else how.result
-        t = products.multiply(w, A, u, how, plan, mask, dtype, self._edges)
+        t = products.multiply(w, A, u, how, plan, mask, dtype, self.edges)
         if fresh and (t.dtype is w.dtype or t.values is None):
             if t.iso is not None:
                 t.iso = cast_number(t.iso, w.dtype)

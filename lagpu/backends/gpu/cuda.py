@@ -141,6 +141,12 @@ class CudaDevice:
         function = self._function(kernel, cooperative).ptr
         return _Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data)
 
+    def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
+        """Compile a kernel unless it is there already; see `Device.load`."""
+        fresh = (kernel, cooperative) not in self._functions
+        self._function(kernel, cooperative)
+        return fresh
+
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` fit on the GPU at once."""
         known = self._cooperative_blocks.get((kernel, block, shared))

@@ -109,6 +109,9 @@ class Device(Protocol):
             When the kernel does not compile.
         """
 
+    def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
+        """Compile and load a kernel, as its first launch would; return whether it was not there."""
+
     @property
     def dynamic_shared_bytes(self) -> int:
         """Most bytes of shared memory that a launch can ask for."""

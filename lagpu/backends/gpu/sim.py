@@ -113,6 +113,12 @@ class SimDevice:
         if failed:
             raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
 
+    def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
+        """Compile a kernel unless it is there already; see `Device.load`."""
+        known = _load_kernel.cache_info().misses
+        _load_kernel(kernel, self.flags)
+        return _load_kernel.cache_info().misses > known
+
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
         check_block(kernel, block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,14 +184,24 @@ class VectorStore:
         """Number of entries; asked for the first time, the device may have to be waited for."""
         if self._nvals is None:
             if self._count is None:
-                self._count = self.counters.take()
-                self._run("count_bits", nwords(self.size), self.words, len(self.words), self._count)
+                self._start_count()
             if self._signal is None:
                 self._nvals = int(self.device.read(self._count))
             else:
                 self._nvals, self.leaving = self.device.heed(self._signal, self._count)
             self._count = self._signal = None
         return self._nvals
+
+    def count_later(self, read: Callable[[Array], Any]) -> Callable[[], int]:
+        """Return what will `read` how many entries there are now; nothing waits before."""
+        if self._nvals is None and self._count is None:
+            self._start_count()
+        known, count = self._nvals, self._count
+        return lambda: int(read(count[:1])) if known is None else known
+
+    def _start_count(self) -> None:
+        self._count = self.counters.take()
+        self._run("count_bits", nwords(self.size), self.words, len(self.words), self._count)
 
     @property
     def pulled(self) -> bool:

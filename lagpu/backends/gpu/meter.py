@@ -1,0 +1,198 @@
+"""What a device does while a program is traced: kernels, copies, compiling; nothing is waited for.
+
+While a meter is on, the device's methods are shadowed by its own, so that a device that nobody
+watches pays nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from lagpu.backends.base import Measured
+from lagpu.backends.gpu.device import Signal, Timer
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.backends.gpu.plan import Plan
+from lagpu.backends.gpu.storage import VectorStore
+
+if TYPE_CHECKING:
+    from lagpu.backends.gpu.backend import GpuBackend
+
+__all__ = ["TRAFFIC", "GpuMeter"]
+
+# What the bytes of an array are proportional to, where not its whole length is read or written:
+# the edges looked at, the entries of the vector multiplied, or those of the result.
+_EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}
+_PULL = {**_EACH_EDGE, "lengths": ("out", 2.0)}
+_PUSH = {
+    **_PULL,
+    "u_values": ("in", 1.0),
+    **dict.fromkeys(("col_ptr", "vertex", "start", "offset", "degree", "groups"), ("in", 2.0)),
+    "chunks": ("edges", 2 / 256),  # as in push.cuh: one for 256 edges, written and read
+    "shares": ("in", 0.0),
+}
+#: For each kernel of a product, the arrays that it takes only a part of (docs/design/trace.md).
+TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "spmv_csc_scalar": _PULL,
+    "spmv_csc_warp": _PULL,
+    "spmv_csc_bitmap": _PULL,
+    "spmv_csc_edge": {"lengths": ("out", 2.0)},
+    "spmv_edge_reset": {},
+    "spmv_push_queue": _PUSH,
+    "spmv_push_active": _PUSH,
+    "spmv_push_virtual": _PUSH,
+}
+_SIGNAL = 24  # bytes: two numbers and a serial
+_SHADOWED = ("launch", "max_cooperative_blocks", "from_host", "to_host", "read", "heed")
+
+
+class _Work:
+    """What was launched and copied since a moment; times are in events that nobody waits for."""
+
+    def __init__(self) -> None:
+        self.kernels: list[Timer] = []
+        self.copies: list[Timer] = []
+        self.copy_bytes = 0
+        self.compile_ms = 0.0
+        self.bytes = 0
+        self.bytes_each = {"edges": 0.0, "in": 0.0, "out": 0.0}
+
+    def add_traffic(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
+        """Add what a launch moves: each array once, or of some only a part; see `TRAFFIC`."""
+        partly = TRAFFIC.get(kernel.name, {})
+        for param, arg in zip(kernel.params, args, strict=False):
+            if param.pointer and arg is not None:
+                if param.name in partly:
+                    what, times = partly[param.name]
+                    self.bytes_each[what] += times * arg.dtype.itemsize
+                else:
+                    self.bytes += arg.nbytes
+
+    def measured(self, host_ms: float, **counts: int) -> Measured:
+        """Return the sums; waits for the work. `counts` are edges, in and out of a product."""
+        return Measured(
+            kernel_ms=sum((timer.elapsed_ms for timer in self.kernels), 0.0),
+            host_ms=host_ms - self.compile_ms,
+            compile_ms=self.compile_ms,
+            copy_ms=sum((timer.elapsed_ms for timer in self.copies), 0.0),
+            copy_bytes=self.copy_bytes,
+            bytes=self.bytes + round(sum(self.bytes_each[what] * k for what, k in counts.items())),
+        )
+
+    def of_product(
+        self,
+        host_ms: float,
+        plan: Plan | None,
+        edges: int,
+        before: Callable[[], int],
+        after: Callable[[], int],
+    ) -> Measured:
+        """Return the sums with what is known of a product."""
+        found = self.measured(host_ms, edges=edges, **{"in": before(), "out": after()})._replace(
+            edges=edges
+        )
+        if plan is None:
+            return found
+        return found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
+
+
+class GpuMeter:
+    """Measures statements on a device; see `Meter`.
+
+    Parameters
+    ----------
+    backend : GpuBackend
+        Whose statements.
+    """
+
+    def __init__(self, backend: GpuBackend) -> None:
+        self._backend = backend
+        self._device = device = backend.device
+        self._outside = self._now = _Work()
+        self._before = {name: vars(device).get(name) for name in _SHADOWED}
+        self._below = {name: getattr(device, name) for name in _SHADOWED}
+        for name in _SHADOWED:
+            setattr(device, name, getattr(self, f"_{name}"))
+
+    def run(
+        self, work: Callable[[], None], method: str, w: VectorStore | None, args: tuple[Any, ...]
+    ) -> Callable[[], Measured]:
+        """Run one operation; see `Meter`."""
+        backend = self._backend
+        is_product = w is not None and method == "mxv"
+        counted = backend.edges = backend.counters.take() if is_product else None
+        before = self.count(args[1]) if is_product else _nothing
+        self._now = now = _Work()
+        start = time.perf_counter()
+        try:
+            work()
+        finally:
+            host_ms = (time.perf_counter() - start) * 1e3
+            self._now, backend.edges = self._outside, None
+        if w is None or counted is None:
+            return lambda: now.measured(host_ms)
+        plan, read, after = backend.plan, self._below["read"], self.count(w)
+        return lambda: now.of_product(host_ms, plan, int(read(counted)), before, after)
+
+    def count(self, v: VectorStore) -> Callable[[], int]:
+        """See `Meter`: a number on the host, or the counter that a kernel will have filled."""
+        self._now = _Work()  # this kernel is the trace's, not the program's
+        try:
+            return v.count_later(self._below["read"])
+        finally:
+            self._now = self._outside
+
+    def stop(self) -> Callable[[], Measured]:
+        """See `Meter`."""
+        for name, before in self._before.items():
+            if before is None:
+                delattr(self._device, name)
+            else:
+                setattr(self._device, name, before)
+        return lambda: self._outside.measured(self._outside.compile_ms)
+
+    # ------------------------------------------------------------- instead of the device's own
+    def _launch(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> None:
+        now = self._now
+        self._load(kernel, how.get("cooperative", False))
+        with self._device.timer() as timer:
+            self._below["launch"](kernel, threads, *args, **how)
+        now.kernels.append(timer)
+        now.add_traffic(kernel, args)
+
+    def _max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
+        self._load(kernel, True)
+        found: int = self._below["max_cooperative_blocks"](kernel, block, shared)
+        return found
+
+    def _load(self, kernel: Kernel, cooperative: bool) -> None:
+        start = time.perf_counter()
+        if self._device.load(kernel, cooperative):
+            self._now.compile_ms += (time.perf_counter() - start) * 1e3
+
+    def _from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        return self._copied("from_host", array)
+
+    def _to_host(self, array: Any) -> Any:
+        return self._copied("to_host", array)
+
+    def _read(self, array: Any) -> Any:
+        return self._copied("read", array)
+
+    def _heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
+        return cast(tuple[int, int], self._copied("heed", signal, counts))
+
+    def _copied(self, name: str, *args: Any) -> Any:
+        now = self._now
+        with self._device.timer() as timer:
+            made = self._below[name](*args)
+        now.copies.append(timer)
+        now.copy_bytes += _SIGNAL if name == "heed" else getattr(made, "nbytes", args[0].nbytes)
+        return made
+
+
+def _nothing() -> int:
+    return 0

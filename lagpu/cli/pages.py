@@ -1,0 +1,64 @@
+"""The files that ``lagpu bfs --trace`` and ``--step`` write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from lagpu.errors import FileMissing, InvalidValue
+from lagpu.matrix import Matrix
+from lagpu.step import step
+from lagpu.steppage import page, require_size
+from lagpu.trace import Trace
+from lagpu.vector import Vector
+
+__all__ = ["require_file", "require_small", "write_steps", "write_trace"]
+
+
+def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Check, before any work, that a file can be what its suffix says.
+
+    Raises
+    ------
+    InvalidValue
+        For another suffix.
+    FileMissing
+        If its folder is not there.
+    """
+    if file is None:
+        return
+    if file.suffix not in suffixes:
+        wanted = " or ".join(suffixes)
+        raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Name it so.")
+    if not file.parent.is_dir():
+        raise FileMissing(f"{option}: there is no folder {file.parent}. Make it first.")
+
+
+def write_trace(traced: Trace, file: Path, facts: Mapping[str, object]) -> None:
+    """Write a trace as the file's suffix says."""
+    title = f"lagpu bfs {facts['graph']}"
+    made = traced.to_json() if file.suffix == ".json" else traced.to_html(title, facts)
+    _write("--trace", file, made)
+
+
+def require_small(file: Path | None, A: Matrix) -> None:
+    """Check, before any search, that a page has room for a graph."""
+    if file is not None:
+        require_size(A.nrows, "the graph", "--step")
+
+
+def write_steps(
+    algorithm: Callable[[Matrix, int], Vector], A: Matrix, source: int, graph: str, file: Path
+) -> None:
+    """Step through a search and write the page."""
+    steps = step(algorithm, A, source)
+    title = f"{algorithm.__name__} from vertex {source}"
+    facts = {"graph": graph, "on": A.backend.name}
+    _write("--step", file, page(steps, title, facts, what="--step"))
+
+
+def _write(option: str, file: Path, content: str) -> None:
+    try:
+        file.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise InvalidValue(f"{option}: {file}: {error.strerror or error}.") from error

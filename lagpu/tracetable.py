@@ -1,0 +1,124 @@
+"""A trace as a table, for a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.filesize import decimal
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from lagpu.trace import Row, Totals, Trace
+
+__all__ = ["KINDS", "kind", "plain", "rich_table", "sentences"]
+
+_FIRST, _LAST = 40, 10  # rows of a long table
+_RIGHT = {"level", "in", "out", "edges", "bytes", "kernel ms", "host ms"}
+_COLUMNS = (
+    "level", "statement", "in", "out", "kernel", "edges", "kernel ms", "host ms",
+    "bytes", "direction", "where", "why",
+)  # fmt: skip
+#: What statements are told apart by in a chart, with a colour each.
+KINDS = {
+    "push": "#c05a00",
+    "pull": "#14659e",
+    "other products": "#4b7f52",
+    "other statements": "#8a94a0",
+}
+_NARROW = 7  # of them fit a terminal
+
+
+def rich_table(traced: Trace, *, whole: bool = False) -> Table:
+    """Return a table of the rows, the middle of a long one folded, totals in the caption.
+
+    Unless it is to be `whole`, the columns that make it too wide for a terminal are left out.
+    """
+    rows = traced.rows
+    columns = _COLUMNS if whole else _COLUMNS[:_NARROW]
+    table = Table(box=box.SIMPLE, caption="\n".join(sentences(traced.totals())))
+    table.caption_justify = "left"
+    for name in columns:
+        right = name in _RIGHT
+        table.add_column(name, justify="right" if right else "left", no_wrap=right)
+    short = len(rows) <= _FIRST + _LAST + 1
+    for row in rows if short else rows[:_FIRST]:
+        table.add_row(*map(Text, _cells(row)[: len(columns)]))
+    if not short:
+        table.add_row(*map(Text, _folded(rows[_FIRST:-_LAST])[: len(columns)]))
+        for row in rows[-_LAST:]:
+            table.add_row(*map(Text, _cells(row)[: len(columns)]))
+    return table
+
+
+def plain(traced: Trace) -> str:
+    """Return that table as text, as wide as it needs."""
+    table = rich_table(traced, whole=True)
+    out = Console(file=io.StringIO(), width=10_000, color_system=None)
+    wide = Measurement.get(out, out.options, table).maximum
+    longest = max(len(line) for line in sentences(traced.totals()))
+    out.width = max(wide, longest + 2)
+    with out.capture() as captured:
+        out.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+
+
+def sentences(totals: Totals) -> tuple[str, str]:
+    """Return the totals in words: what ran, and what is apart from it."""
+    ran = (
+        f"{totals.statements:,} statements, {totals.edges:,} edges looked at, "
+        f"{decimal(totals.bytes)} moved (estimate): kernels {totals.kernel_ms:.3f} ms, "
+        f"host {totals.host_ms:.3f} ms."
+    )
+    apart = (
+        f"Apart from that: compiling {totals.compile_ms:.1f} ms, "
+        f"copies between host and device {totals.copy_ms:.3f} ms for {decimal(totals.copy_bytes)}."
+    )
+    return ran, apart
+
+
+def kind(row: Row) -> str:
+    """Return which of `KINDS` a statement is."""
+    if row.direction in KINDS:
+        return row.direction
+    return "other products" if row.method == "mxv" else "other statements"
+
+
+def _cells(row: Row) -> Sequence[str]:
+    return (
+        "-" if row.level < 0 else str(row.level),
+        row.formula,
+        f"{row.nvals_in:,}",
+        f"{row.nvals_out:,}",
+        row.kernel or "-",
+        "-" if row.edges is None else f"{row.edges:,}",
+        f"{row.kernel_ms:.3f}",
+        f"{row.host_ms:.3f}",
+        "-" if row.bytes is None else decimal(row.bytes),
+        row.direction or "-",
+        row.where,
+        row.reason,
+    )
+
+
+def _folded(rows: Sequence[Row]) -> Sequence[str]:
+    """Return one row for many, with their sums."""
+    return (
+        "...",
+        f"{len(rows):,} more statements",
+        "",
+        "",
+        "",
+        f"{sum(row.edges or 0 for row in rows):,}",
+        f"{sum(row.kernel_ms for row in rows):.3f}",
+        f"{sum(row.host_ms for row in rows):.3f}",
+        decimal(sum(row.bytes or 0 for row in rows)),
+        "",
+        "",
+        "",
+    )
