@@ -116,12 +116,6 @@ def test_a_vector_shows_each_entry(backend):
     assert texts(ax).count("3") == 2  # the value, and an index
 
 
-def test_values_are_short():
-    values = [True, np.inf, -np.inf, np.nan, 1 / 3, 12345678, -7, np.float32(2.0)]
-    shown = [viz.style.short(x) for x in values]
-    assert shown == ["1", "∞", "-∞", "NaN", "0.333", "1.2e7", "-7", "2"]
-
-
 @pytest.mark.parametrize(
     ("take", "kept"),
     [

@@ -30,7 +30,6 @@ __all__ = [
     "pyplot",
     "refuse_larger",
     "save",
-    "short",
 ]
 
 # Okabe and Ito's palette, and greys; told apart with every common form of colour-blindness.
@@ -75,18 +74,6 @@ def refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> N
     """
     if found > most:
         raise InvalidValue(f"viz.{what}: {found:,} {unit} > {most:,}. {remedy}")
-
-
-def short(value: Any) -> str:
-    """Return a value as a cell shows it: 1 and 0 for BOOL, three digits of a float."""
-    if isinstance(value, bool | np.bool_):
-        return "1" if value else "0"
-    if isinstance(value, float | np.floating):
-        if np.isinf(value):
-            return "∞" if value > 0 else "-∞"
-        return "NaN" if np.isnan(value) else f"{value:.3g}"
-    number = int(value)
-    return str(number) if abs(number) < 100_000 else f"{number:.1e}".replace("e+0", "e")
 
 
 def level_colours(count: int) -> list[Any]:
