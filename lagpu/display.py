@@ -24,7 +24,8 @@ __all__ = [
 ]
 
 FEW = 8  # rows, columns, and entries of a vector
-GAP = 3  # positions without an entry, up to which each is shown
+SHORT = 16  # size up to which every position of a vector is shown
+GAP = 3  # positions without an entry, up to which each is shown beyond that
 
 _LINE = "1px solid rgba(128,128,128,0.45)"
 _CELL = "padding:1px 6px;min-width:1.1em;text-align:center;border:"
@@ -101,7 +102,7 @@ def _line(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
     indices, cells, at = [], [], 0
     ends = [*found[:shown], *([(size, None)] if len(found) <= shown else [])]
     for i, x in ends:
-        if i - at > GAP:
+        if i - at > (GAP if size > SHORT else SHORT):
             indices.append("")
             cells.append(
                 f'<td title="no entry" style="{_CELL}none;color:gray">{i - at:,} without</td>'

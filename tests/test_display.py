@@ -66,6 +66,8 @@ def test_a_vector_in_html(backend):
         ("entry", "7"),
         ("no entry", "9 without"),
     ]
+    short = Vector.from_coo([1], [5], size=16, backend=backend)._repr_html_()
+    assert cells(short).count(("no entry", "·")) == 15
     many = Vector.from_dense(np.arange(20), backend=backend)._repr_html_()
     assert len(cells(many)) == 8
     assert "…" in many

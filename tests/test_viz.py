@@ -132,6 +132,18 @@ def test_masks_show_what_they_keep(take, kept, backend):
     assert {j for _, j in of_kind(cells, "out")} == {0, 1, 2, 3} - kept
 
 
+def test_vectors_and_masks_stand_below_one_another():
+    u = Vector.from_coo([0, 2], [0, 3], size=4, name="u", backend="cpu")
+    v = Vector.from_coo([1], [5], size=4, name="v", backend="cpu")
+    ax = viz.vector(u, v)
+    assert of_kind(kinds(ax, "v"), "entry") == [(0, 1)]
+    frames = {p.get_gid(): p.get_y() for p in ax.patches if "frame" in (p.get_gid() or "")}
+    assert frames["v-frame"] > frames["u-frame"] + 1
+    ax = viz.mask(u.S, ~u.V, v.S)
+    names = [t for t in texts(ax) if not t.isdigit()]
+    assert names == ["u", "u.S", "~u.V", "v", "v.S"]
+
+
 # ----------------------------------------------------------------------------------- products
 
 
@@ -360,6 +372,12 @@ WRONG = {
         lambda o: viz.vector(Vector(BOOL, 1000, backend="cpu")),
         InvalidValue,
         r"viz.vector: 1,000 cells > 40. Draw a part",
+    ),
+    "no vector at all": (lambda o: viz.vector(), InvalidValue, "Give at least one"),
+    "vectors of two sizes": (
+        lambda o: viz.vector(o.q, Vector(BOOL, 5, backend="cpu", name="r")),
+        DimensionMismatch,
+        r"viz.vector: q.size 4 != r.size 5",
     ),
     "a long mask": (
         lambda o: viz.mask(Vector(BOOL, 41, backend="cpu").S),
