@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lagpu import Vector, generators, semiring, trace
+from lagpu import INT32, Vector, explain, generators, loop, semiring, trace
 from lagpu.algorithms import bfs_levels
 
 A = generators.kronecker(12, backend="cpu")  # a few vertices have very many edges
@@ -41,14 +41,33 @@ push_road, pull_road = edges_examined(road, bfs_levels(road, 0))
 print(f"road: push {push_road.sum():,}, pull {pull_road.sum():,}")
 
 B = A.to("sim")
+frontier = Vector.from_coo([SOURCE], [True], size=B.nrows, like=B, name="frontier")
+print(explain(semiring.any_pair(frontier @ B)))
+
 with trace() as traced:
     found = bfs_levels(B, SOURCE)
 
 for row in traced.rows:
     if row.method == "mxv":
-        print(f"level {row.level}: {row.nvals_in:5} -> {row.kernel:10} {row.reason}")
+        print(f"level {row.level}: {row.nvals_in:5} -> {row.kernel:11} {row.reason}")
 
-frontier = Vector.from_coo([SOURCE], [True], size=B.nrows, like=B)
-for kernel in ("push_edge", "pull_scalar", "pull_warp"):
+
+def search(A, source, policy):
+    """Return levels; every product is told by which policy to choose."""
+    levels = Vector(INT32, A.nrows, like=A)
+    frontier = Vector.from_coo([source], [True], size=A.nrows, like=A)
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A, policy=policy)
+    return levels
+
+
+for policy in ("turbobfs", "bfs2d", "beamer", "hiragushi", "auto"):
+    with trace() as traced:
+        assert search(B, SOURCE, policy).isequal(found)
+    looked_at = [row.edges for row in traced.rows if row.method == "mxv"]
+    print(f"{policy:10} {sum(looked_at):8,} entries, by level {looked_at}")
+
+for kernel in ("push_edge", "push_queue", "pull_scalar", "pull_bitmap"):
     w = semiring.any_pair(frontier @ B, kernel=kernel).new()
-    print(f"{kernel:12} {w.nvals} neighbours")
+    print(f"{kernel:11} {w.nvals} neighbours")

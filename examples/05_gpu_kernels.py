@@ -35,10 +35,9 @@ for name, (by_thread, by_warp) in shares.items():
 
 B = graphs["kron:12"].to("sim")
 frontier = Vector.from_coo([1], [True], size=B.nrows, like=B)
-answers = [
-    semiring.any_pair(frontier @ B, kernel=kernel).new()
-    for kernel in ("push_edge", "pull_scalar", "pull_warp")
-]
+kernels = ("push_edge", "push_queue", "push_active", "push_virtual")
+kernels += ("pull_scalar", "pull_warp", "pull_bitmap")
+answers = [semiring.any_pair(frontier @ B, kernel=kernel).new() for kernel in kernels]
 print(all(w.isequal(answers[0]) for w in answers), answers[0].nvals, "neighbours")
 
 print(B)
