@@ -31,6 +31,8 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 
+default_role = "py:obj"  # `x` of a docstring: a link if there is something of this name
+suppress_warnings = ["ref.python"]  # where several have the name, any will do
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
