@@ -264,7 +264,8 @@ def _vertices(ax: Axes, places: Array, level: Array | None, size: float, labels:
         return
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
+    from matplotlib.ticker import MaxNLocator
 
     scale = ScalarMappable(Normalize(-0.5, most + 0.5), ListedColormap(colours))
     figure: Any = ax.get_figure()
-    figure.colorbar(scale, ax=ax, shrink=0.6, label="level")
+    figure.colorbar(scale, ax=ax, shrink=0.6, label="level", ticks=MaxNLocator(8, integer=True))

@@ -114,7 +114,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     refuse_larger("frontiers", len(shown), PANELS, "levels", "Choose some with depths=.")
     if not shown:
         raise InvalidValue("viz.frontiers: no vertex has a level. Give levels of a search.")
-    wide = min(len(shown), 4)
+    wide = min(math.ceil(len(shown) ** 0.5), 4)
     tall = math.ceil(len(shown) / wide)
     figure, places = plt.subplots(
         tall, wide, figsize=(max(3.1 * wide, 6), 3.5 * tall), layout="constrained", squeeze=False
