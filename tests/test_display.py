@@ -302,6 +302,12 @@ def test_every_operator_in_html(table):
         assert "DomainMismatch" not in text
 
 
+def test_tables_list_their_operators():
+    assert repr(unary).startswith("unary: ")
+    assert ", ainv, abs, " in repr(unary)
+    assert f"semiring: {len(semiring)} operators, any_pair, " in repr(semiring)
+
+
 def test_what_operators_say():
     text = semiring.min_plus._repr_html_()
     for words in (

@@ -8,11 +8,11 @@ import io
 import re
 from pathlib import Path
 
-import matplotlib as mpl
 import pytest
 
+mpl = pytest.importorskip("matplotlib")  # of the group test
 mpl.use("Agg")
-import matplotlib.pyplot as plt
+plt = pytest.importorskip("matplotlib.pyplot")
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -15,8 +14,9 @@ from lagpu import BOOL, FP64, INT32, Matrix, Vector, generators, semiring, viz
 from lagpu.algorithms import bfs, bfs_levels
 from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
 
+mpl = pytest.importorskip("matplotlib")  # of the group test
 mpl.use("Agg")
-import matplotlib.pyplot as plt
+plt = pytest.importorskip("matplotlib.pyplot")
 
 ROWS, COLS, VALUES = [0, 0, 1, 2, 2], [1, 2, 2, 0, 2], [5.0, 0.0, 2.5, 1.0, 7.0]
 
