@@ -156,9 +156,16 @@ def bare(ax: Axes, left: float, right: float, top: float, bottom: float) -> floa
     return float(min(12, max(4, 0.4 * cell)))
 
 
-def legend(ax: Axes, kinds: Sequence[Kind], columns: int = 3) -> None:
-    """Explain kinds of cells below the picture."""
+def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
+    """Explain kinds of cells below the picture, in as many columns as there is room for."""
+    if not kinds:  # a matrix without cells
+        return
     from matplotlib.patches import Patch
+
+    figure: Any = ax.get_figure()
+    room = ax.get_window_extent().width / figure.dpi
+    widest = max(0.55 + 0.07 * len(kind.label) for kind in kinds)  # inches, about
+    columns = max(1, min(3, int(1.1 * room / widest)))
 
     patches = [
         Patch(

@@ -110,7 +110,7 @@ def _rows(blocks: list[Block], what: str, ax: Axes | None) -> Axes:
             )
     left = -1.1 - 0.28 * max(len(block.name) for block in blocks)
     bottom = 1.35 * len(blocks) - 0.65
-    ax = axes(ax, max(4.5, 0.42 * (n - left)), 0.42 * (bottom + 1.2) + 0.7)
+    ax = axes(ax, max(5.5, 0.42 * (n - left)), 0.42 * (bottom + 1.2) + 0.9)
     size = bare(ax, left, n - 0.3, -1.2, bottom)
     for k, block in enumerate(blocks):
         block.y = 1.35 * k
