@@ -1,36 +1,60 @@
-"""The same product, other semirings: the algebra says what is asked.
+"""The same loops, other semirings: the algebra says what is asked."""
 
-A road map of five towns, directed, with lengths in kilometres:
+from lagpu import BOOL, FP64, INT64, Matrix, Vector, loop, semiring
 
-    0 --5--> 1 --1--> 2 --2--> 4      0 --9--> 3 --9--> 4      0 --9--> 2
-"""
-
-from lagpu import FP64, INT64, Matrix, Vector, binary, loop, semiring
-from lagpu.algorithms import bfs_levels, bfs_parents, count_shortest_paths
+print(semiring.plus_times)
 
 A = Matrix.from_coo(
-    [0, 1, 2, 0, 3, 0], [1, 2, 4, 3, 4, 2], [5.0, 1.0, 2.0, 9.0, 9.0, 9.0], nrows=5, ncols=5
+    [0, 0, 1, 2, 2, 3, 4, 5, 6],
+    [1, 2, 3, 3, 4, 5, 5, 1, 0],
+    nrows=7,
+    ncols=7,
+    name="A",
 )
 
-# any_pair: is there an edge? any_secondi: from whom? plus_first: how many ways?
-print("roads to drive ", bfs_levels(A, 0).to_dense())
-print("come from      ", bfs_parents(A, 0).to_dense())
-print("shortest routes", count_shortest_paths(A, 0).to_dense().astype(int))
 
-# min_plus: how far? Relax until nothing changes (Bellman and Ford).
-distance = Vector(FP64, 5, like=A)
-distance[0] = 0
-for _ in loop(until_unchanged=distance):
-    distance(accum=binary.min) << semiring.min_plus(distance @ A)
-print("kilometres     ", distance.to_dense())
+def first_arrivals(A, source, value, over, dtype):
+    """Carry a value along the edges; a vertex keeps what arrives first."""
+    found = Vector(dtype, A.nrows, like=A, name=over.name)
+    frontier = Vector(dtype, A.nrows, like=A, name="frontier")
+    frontier[source] = value
+    for _ in loop(until_empty=frontier):
+        found(frontier.S) << frontier
+        frontier(~found.S, replace=True) << over(frontier @ A)
+    return found
 
-# max_min: the widest route, if the numbers are lane widths.
-width = Vector(FP64, 5, like=A)
-width[0] = float("inf")
-for _ in loop(until_unchanged=width):
-    width(accum=binary.max) << semiring.max_min(width @ A)
-print("widest route   ", width.to_dense())
 
-# plus_pair: how many roads end in each town? A full vector takes part in every product.
-everywhere = Vector.from_dense([1] * 5, dtype=INT64, like=A)
-print("roads into     ", semiring.plus_pair(everywhere @ A).new().to_dense(0, INT64))
+reached = first_arrivals(A, 0, True, semiring.any_pair, BOOL)
+levels = first_arrivals(A, 0, 0, semiring.any_plus, INT64)
+parents = first_arrivals(A, 0, 0, semiring.any_secondi, INT64)
+paths = first_arrivals(A, 0, 1, semiring.plus_first, INT64)
+
+roads = Matrix.from_coo(
+    [0, 0, 1, 2, 2, 3, 4, 5, 6],
+    [1, 2, 3, 3, 4, 5, 5, 1, 0],
+    [7.0, 2.0, 1.0, 4.0, 3.0, 1.0, 6.0, 1.0, 5.0],
+    nrows=7,
+    ncols=7,
+    name="roads",
+)
+
+
+def relax(A, source, value, over):
+    """Let values pass along the edges until none of them gets better."""
+    best = Vector(FP64, A.nrows, like=A, name=over.name)
+    best[source] = value
+    for _ in loop(until_unchanged=best):
+        best(accum=over.monoid) << over(best @ A)
+    return best
+
+
+distance = relax(roads, 0, 0, semiring.min_plus)
+width = relax(roads, 0, float("inf"), semiring.max_min)
+print(distance)
+
+everyone = Vector.from_dense([1] * 7, dtype=INT64, like=A)
+roads_in = semiring.plus_pair(everyone @ A).new(name="roads_in")
+nearest = semiring.min_second(everyone @ roads).new(name="nearest")
+
+print("roads into each town:", roads_in.to_dense(0))
+print("the shortest of them:", nearest.to_dense(0))

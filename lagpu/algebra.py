@@ -53,6 +53,9 @@ class Table(Generic[Row]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def __repr__(self) -> str:
+        return f"{self.kind}: {len(self)} operators, {', '.join(self._rows)}"
+
     def __contains__(self, name: str) -> bool:
         return name in self._rows
 

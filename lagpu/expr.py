@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lagpu import display
 from lagpu.backends.base import Descriptor, Product
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import (
@@ -96,6 +97,9 @@ class Mask(NoTruth):
         kind = "S" if self.structure else "V"
         return f"{'~' * self.complement}{self.vector.name}.{kind}"
 
+    def _repr_html_(self) -> str:
+        return display.mask_html(self)
+
     def new(self, *, name: str | None = None) -> Vector:
         """Return the mask as a vector: True at every position it keeps."""
         out = type(self.vector)(BOOL, self.vector.size, like=self.vector, name=name)
@@ -157,6 +161,9 @@ class Call(NoTruth):
 
     def __repr__(self) -> str:
         return spell(self.formula)
+
+    def _repr_html_(self) -> str:
+        return display.call_html(self)
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's own."""

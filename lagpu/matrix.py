@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import backends, watch
+from lagpu import backends, display, watch
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data, Descriptor
 from lagpu.collection import Collection
@@ -277,10 +277,10 @@ class Matrix(Collection):
         self.backend.matrix_turnable(self.data, wanted == "auto")
 
     def __repr__(self) -> str:
-        return (
-            f"Matrix({self.dtype}, {self.nrows} x {self.ncols}, {self.nvals} entries, "
-            f"{self.backend.name})"
-        )
+        return display.matrix_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.matrix_html(self)
 
     # -------------------------------------------------------------------------- contents
     def dup(self, dtype: Any = None, *, name: str | None = None) -> Matrix:

@@ -15,7 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from lagpu.dtypes import BOOL, FP64, INT64, DType, cast, lookup, unify
+from lagpu import display
+from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
 from lagpu.errors import DomainMismatch
 
 __all__ = [
@@ -60,6 +61,17 @@ def index(_dtype: DType) -> DType:
     return INT64
 
 
+def _by_type(describe: Callable[[DType], str]) -> str:
+    """Return what is said of each type, once each; nothing of a type that is refused."""
+    said = []
+    for dtype in ALL:
+        try:
+            said.append(describe(dtype))
+        except DomainMismatch:
+            continue
+    return ", ".join(dict.fromkeys(said))
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """What all kinds of operator share.
@@ -91,6 +103,12 @@ class Operator:
     def __repr__(self) -> str:
         typed = f"[{self.dtype}]" if self.dtype else ""
         return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
+
+    def _repr_html_(self) -> str:
+        facts = {"operands -> result": _by_type(lambda t: "{} -> {}".format(*self.types(t)))}
+        if self.body:
+            facts["C++"] = self.body
+        return display.facts_html(f"{self!r}: {type(self).__name__}", facts)
 
     def __getitem__(self, dtype: Any) -> Self:
         """Return this operator with its domain forced to `dtype`."""
@@ -198,6 +216,18 @@ class Monoid:
         typed = f"[{self.op.dtype}]" if self.op.dtype else ""
         return f"monoid.{self.name}{typed}"
 
+    def _repr_html_(self) -> str:
+        def identity(t: DType) -> str:
+            return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
+
+        ends = "every value" if self.has_any_terminal else "none"
+        if self.terminal is not None:
+            ends = _by_type(lambda t: f"{self.types(t)[1]}: {self.terminal(self.types(t)[1])}")  # type: ignore[misc]
+        return display.facts_html(
+            f"{self!r}: Monoid",
+            {"operator": self.op, "identity": _by_type(identity), "terminal": ends},
+        )
+
     def __getitem__(self, dtype: Any) -> Monoid:
         """Return this monoid with its domain forced to `dtype`."""
         return self._forced(lookup(dtype))
@@ -261,6 +291,17 @@ class Semiring:
     def __repr__(self) -> str:
         typed = f"[{self.dtype}]" if self.dtype else ""
         return f"semiring.{self.name}{typed}"
+
+    def _repr_html_(self) -> str:
+        return display.facts_html(
+            f"{self!r}: Semiring",
+            {
+                "u @ A": "w[j] = (+)_i u[i] (x) A[i, j]",
+                "(+)": self.monoid,
+                "(x)": self.multiply,
+                "operands -> result": _by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
+            },
+        )
 
     def __getitem__(self, dtype: Any) -> Semiring:
         """Return this semiring with its domain forced to `dtype`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu import watch
+from lagpu import display, watch
 from lagpu.backends.base import Descriptor
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, NotSupported
@@ -125,3 +125,7 @@ class Scalar:
 
     def __repr__(self) -> str:
         return f"Scalar({self.dtype}, {self.value})"
+
+    def _repr_html_(self) -> str:
+        value = "empty" if self._value is None else str(self.value)
+        return display.facts_html(f"{self.name}: Scalar({self.dtype})", {"value": value})

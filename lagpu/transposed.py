@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lagpu import display
 from lagpu.backends.base import Backend
 from lagpu.dtypes import DType
 from lagpu.expr import Call, MatMul, NoTruth, product
@@ -90,7 +91,10 @@ class TransposedMatrix(NoTruth):
         return self.stored
 
     def __repr__(self) -> str:
-        return f"Transposed{self.stored!r}"
+        return display.matrix_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.matrix_html(self)
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)

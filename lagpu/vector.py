@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import backends, watch
+from lagpu import backends, display, watch
 from lagpu.backends.base import Backend, Data, Descriptor
 from lagpu.collection import Collection
 from lagpu.compressed import extent
@@ -207,10 +207,10 @@ class Vector(Collection):
         return Mask(self, False)
 
     def __repr__(self) -> str:
-        head = f"Vector({self.dtype}, size {self.size}, {self.nvals} entries, {self.backend.name})"
-        indices, values = self.to_coo()
-        shown = [f"{i}: {x}" for i, x in zip(indices[:8], values[:8].tolist(), strict=True)]
-        return head + " {" + ", ".join(shown + ["..."] * (len(indices) > 8)) + "}"
+        return display.vector_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.vector_html(self)
 
     # -------------------------------------------------------------------------- contents
     def dup(self, dtype: Any = None, *, name: str | None = None) -> Vector:

@@ -527,13 +527,7 @@ def test_scalars_from_calls(world):
 
 
 def test_reprs(world):
-    place = world.backend.name
-    assert repr(world.u) == f"Vector(INT64, size 3, 2 entries, {place}) {{0: 1, 2: 2}}"
-    assert repr(world.A) == f"Matrix(INT64, 3 x 4, 2 entries, {place})"
-    assert repr(world.A.T) == f"TransposedMatrix(INT64, 3 x 4, 2 entries, {place})"
     assert repr(world.u @ world.A.T) == "u @ A'"
     assert repr(world.u[[0, 1]]) == "u[[0, 1]]"
     assert repr(world.A[0, 1]) == "A[(0, 1)]"
-    many = Vector.from_dense(np.arange(20), backend=world.backend)
-    assert repr(many).endswith("7: 7, ...}")
     assert lagpu.__version__

@@ -244,6 +244,12 @@ class Backend(Protocol):
     def vector_to_coo(self, v: Data) -> tuple[Array, Array]:
         """Return (indices, rising; values) as NumPy arrays."""
 
+    def vector_head(self, v: Data, count: int) -> tuple[Array, Array]:
+        """Return (indices, values) of the first `count` entries; little travels, `v` stays."""
+
+    def vector_form(self, v: Data) -> str:
+        """Return the storage form in words, as in ``"bitmap, iso"``."""
+
     def vector_dup(self, v: Data, dtype: DType) -> Data:
         """Return a copy, cast to `dtype`."""
 
@@ -296,6 +302,12 @@ class Backend(Protocol):
 
     def matrix_to_csc(self, A: Data) -> tuple[Array, Array, Array]:
         """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
+
+    def matrix_corner(self, A: Data, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """Return (rows, columns, values) of the entries in the first rows and columns."""
+
+    def matrix_form(self, A: Data) -> str:
+        """Return the storage form in words, as in ``"csc, iso"``."""
 
     def matrix_dup(self, A: Data, dtype: DType) -> Data:
         """Return a copy, cast to `dtype`."""

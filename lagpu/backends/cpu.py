@@ -270,6 +270,15 @@ class CpuBackend:
         indices, values = v.gb.to_coo()
         return indices.astype(np.int64, copy=False), values
 
+    def vector_head(self, v: Box, count: int) -> tuple[Array, Array]:
+        """See `Backend`."""
+        indices, values = v.gb.ss.head(count, sort=True)
+        return indices[:count].astype(np.int64, copy=False), values[:count]
+
+    def vector_form(self, v: Box) -> str:
+        """See `Backend`: SuiteSparse may store an object otherwise after each operation."""
+        return str(v.gb.ss.format) + ", iso" * bool(v.gb.nvals and v.gb.ss.is_iso)
+
     def vector_dup(self, v: Box, dtype: DType) -> Box:
         """See `Backend`."""
         return Box(v.gb.dup(dtype.name), dtype)
@@ -348,6 +357,13 @@ class CpuBackend:
         """See `Backend`."""
         ptr, idx, values = A.gb.to_csc()
         return ptr.astype(np.int64, copy=False), idx.astype(np.int64, copy=False), values
+
+    def matrix_corner(self, A: Box, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        rows, cols, values = A.gb[:nrows, :ncols].new().to_coo()
+        return rows.astype(np.int64, copy=False), cols.astype(np.int64, copy=False), values
+
+    matrix_form = vector_form
 
     def matrix_dup(self, A: Box, dtype: DType) -> Box:
         """See `Backend`."""

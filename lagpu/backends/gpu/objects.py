@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from lagpu.backends.base import Applied, Recorder
-from lagpu.backends.gpu import build, elementwise
+from lagpu.backends.gpu import build, corner, elementwise
 from lagpu.backends.gpu.casts import cast_array, index_type
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.storage import Counters, MatrixStore, VectorStore
@@ -83,6 +83,16 @@ class Objects:
         if values is None:
             return where, np.full(len(where), v.number, v.dtype.numpy)
         return where, self.device.to_host(values)
+
+    @settled
+    def vector_head(self, v: VectorStore, count: int) -> tuple[Array, Array]:
+        """See `Backend`."""
+        return corner.head(v, count)
+
+    @settled
+    def vector_form(self, v: VectorStore) -> str:
+        """See `Backend`."""
+        return corner.vector_form(v)
 
     @settled
     def vector_dup(self, v: VectorStore, dtype: DType) -> VectorStore:
@@ -192,6 +202,14 @@ class Objects:
         if A.values is None:
             return ptr, idx, np.full(A.nvals, A.number, A.dtype.numpy)
         return ptr, idx, self.device.to_host(A.values)
+
+    def matrix_corner(self, A: MatrixStore, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        return corner.corner(A, nrows, ncols)
+
+    def matrix_form(self, A: MatrixStore) -> str:
+        """See `Backend`."""
+        return corner.matrix_form(A)
 
     def matrix_dup(self, A: MatrixStore, dtype: DType) -> MatrixStore:
         """See `Backend`."""

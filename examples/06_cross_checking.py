@@ -7,7 +7,7 @@ SOURCE = 1
 answers = {}
 for name, state in backends.available().items():
     if state != "yes":
-        print(f"{name}: skipped. {state}")
+        print(f"{name}: skipped, it is not available here")
         continue
     A = generators.kronecker(8, backend=name)  # the seed decides, so it is the same graph
     bfs_levels(A, SOURCE)  # kernels are compiled

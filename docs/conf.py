@@ -1,0 +1,51 @@
+"""How Sphinx builds these pages: ``sphinx-build -W docs docs/_build`` with the group ``docs``."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import lagpu
+
+project = "lagpu"
+author = "The lagpu authors"
+copyright = "The lagpu authors"
+version = release = lagpu.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"lagpu {version}"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+pygments_style = "default"
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+
+# Every page runs, each time: a cache would not see that lagpu has changed.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+
+default_role = "py:obj"  # `x` of a docstring: a link if there is something of this name
+suppress_warnings = ["ref.python"]  # where several have the name, any will do
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+
+# Kernels draw SVG whose text is text, and leave nothing in the author's home.
+_home = Path(tempfile.mkdtemp(prefix="lagpu-docs-"))
+atexit.register(shutil.rmtree, _home, ignore_errors=True)
+(_home / "profile_default").mkdir()
+(_home / "profile_default" / "ipython_kernel_config.py").write_text(
+    "c.InlineBackend.figure_formats = {'svg'}\n"
+    "c.InlineBackend.rc = {'svg.fonttype': 'none', 'font.size': 10}\n"
+    "c.HistoryManager.enabled = False\n"
+    "c.Application.log_level = 40\n"
+)
+os.environ["IPYTHONDIR"] = str(_home)
+os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns

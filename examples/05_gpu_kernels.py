@@ -1,0 +1,46 @@
+"""What a kernel of a thread a column and one of a warp a column keep busy, and a fused loop."""
+
+import numpy as np
+
+from lagpu import Matrix, Vector, generators, semiring
+from lagpu.algorithms import bfs_levels
+
+A = Matrix.from_coo(
+    [0, 0, 1, 2, 2, 3, 4, 5, 6], [1, 2, 3, 3, 4, 5, 5, 1, 0], nrows=7, ncols=7, name="A"
+)
+col_ptr, row_idx, _ = A.to_csc()
+print("col_ptr", col_ptr)
+print("row_idx", row_idx)
+
+
+def busy_lanes(A):
+    """Return the share of lanes that work: a thread a column, a warp a column."""
+    length = np.diff(A.to_csc()[0])
+    padded = np.append(length, np.zeros(-len(length) % 32, int)).reshape(-1, 32)
+    thread_a_column = 32 * padded.max(axis=1).sum()  # lanes times steps
+    warp_a_column = 32 * np.ceil(length / 32).sum()
+    return length.sum() / thread_a_column, length.sum() / warp_a_column
+
+
+graphs = {
+    "road:64": generators.road(64),
+    "delaunay:12": generators.delaunay(12),
+    "urand:12": generators.uniform(12),
+    "kron:12": generators.kronecker(12),
+    "mycielskian:12": generators.mycielskian(12),
+}
+shares = {name: busy_lanes(G) for name, G in graphs.items()}
+for name, (by_thread, by_warp) in shares.items():
+    print(f"{name:15} thread a column {by_thread:4.0%}   warp a column {by_warp:4.0%}")
+
+B = graphs["kron:12"].to("sim")
+frontier = Vector.from_coo([1], [True], size=B.nrows, like=B)
+kernels = ("push_edge", "push_queue", "push_active", "push_virtual")
+kernels += ("pull_scalar", "pull_warp", "pull_bitmap")
+answers = [semiring.any_pair(frontier @ B, kernel=kernel).new() for kernel in kernels]
+print(all(w.isequal(answers[0]) for w in answers), answers[0].nvals, "neighbours")
+
+print(B)
+
+bfs_levels(B, 1)
+print(B.backend.last_loop)

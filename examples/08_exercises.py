@@ -1,0 +1,84 @@
+"""The solutions of the exercises."""
+
+import numpy as np
+
+from lagpu import FP64, INT32, INT64, Matrix, Vector, binary, generators, loop, semiring
+from lagpu.algorithms import bfs_levels
+
+A = Matrix.from_coo(
+    [0, 0, 1, 2, 2, 3, 4, 5, 6], [1, 2, 3, 3, 4, 5, 5, 1, 0], nrows=7, ncols=7, name="A"
+)
+town = generators.road(12, seed=5)
+
+# 1. Where do edges lead from?
+to_five = bfs_levels(A.T.new(), 5)
+print(to_five.to_coo()[0])
+
+# 2. Degrees
+ones = Vector.from_dense([1] * 7, dtype=INT64, like=A)
+out_degree = semiring.plus_pair(A @ ones).new()
+in_degree = semiring.plus_pair(ones @ A).new()
+print("out", out_degree.to_dense(0))
+print("in ", in_degree.to_dense(0))
+assert out_degree.isequal(A.reduce_rowwise("plus").new())
+
+# 3. Several sources
+levels = Vector(INT32, town.nrows, like=town)
+frontier = Vector.from_coo([0, 77, 143], True, size=town.nrows, like=town)
+for depth in loop(until_empty=frontier):
+    levels(frontier.S) << depth
+    frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ town)
+print("at most", levels.reduce("max").new().value, "blocks")
+
+# 4. The nearest station itself
+station = Vector(INT64, town.nrows, like=town)
+frontier = Vector.from_coo([0, 77, 143], [0, 77, 143], size=town.nrows, like=town)
+for _ in loop(until_empty=frontier):
+    station(frontier.S) << frontier
+    frontier(~station.S, replace=True) << semiring.min_first(frontier @ town)
+numbers, counts = np.unique(station.to_coo()[1], return_counts=True)
+print(dict(zip(numbers.tolist(), counts.tolist())))
+
+# 5. Within three steps
+near = bfs_levels(A, 0).select("valuege", 2).new().select("valuele", 3).new()
+print(near.to_coo()[0])
+
+# 6. Is it bipartite?
+level = bfs_levels(town, 0).to_dense(-1)
+rows, cols, _ = town.to_coo()
+reached = level[rows] >= 0
+print(not (reached & (level[rows] % 2 == level[cols] % 2)).any())
+
+# 7. The longest way through a plan
+plan = Matrix.from_coo(
+    [0, 0, 1, 2, 3], [1, 2, 3, 3, 4], [2.0, 2.0, 5.0, 1.0, 3.0], nrows=5, ncols=5
+)
+begin = Vector(FP64, 5, like=plan)
+begin[0] = 0
+for _ in loop(until_unchanged=begin):
+    begin(accum=binary.max) << semiring.max_plus(begin @ plan)
+print(begin.to_dense())
+
+# 8. PageRank
+n = town.nrows
+degree = town.reduce_rowwise("plus").new(FP64)
+rank = Vector(FP64, n, like=town)
+rank << 1 / n
+for _ in loop(times=50):
+    share = rank.ewise_mult(degree, binary.truediv).new()
+    moved = semiring.plus_first(share @ town).new()
+    rank << 0.15 / n
+    rank(accum=binary.plus) << moved.apply("times", 0.85)
+print("in all ", round(rank.reduce("plus").new().value, 3))
+print("most at", rank.to_dense().argmax())
+
+# 9. A semiring by hand
+roads = Matrix.from_coo(*A.to_coo()[:2], np.arange(1.0, 10.0), nrows=7, ncols=7)
+q = Vector.from_coo([1, 2], [3.0, 1.0], size=7, like=roads)
+found = {}
+for i, x in zip(*q.to_coo()):
+    for row, col, length in zip(*roads.to_coo()):
+        if row == i:
+            found[int(col)] = min(found.get(int(col), np.inf), x + length)
+by_hand = Vector.from_coo(list(found), list(found.values()), size=7, like=roads)
+print(by_hand.isequal(semiring.min_plus(q @ roads).new()))

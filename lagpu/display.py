@@ -1,0 +1,240 @@
+"""What a terminal and a notebook show of an object: its facts, and a small grid of its entries.
+
+Only a corner is fetched, nothing is computed and no object changes; what cannot be looked at (a
+lost device, a body that is being recorded) is said so. In a grid ``.`` is no entry, ``0`` is one
+that is zero. Objects come by their attributes, so this imports nothing and all can use it.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "call_html",
+    "facts_html",
+    "mask_html",
+    "matrix_html",
+    "matrix_text",
+    "short",
+    "vector_html",
+    "vector_text",
+]
+
+FEW = 8  # rows, columns, and entries of a vector
+SHORT = 16  # size up to which every position of a vector is shown
+GAP = 3  # positions without an entry, up to which each is shown beyond that
+
+_LINE = "1px solid rgba(128,128,128,0.45)"
+_CELL = "padding:1px 6px;min-width:1.1em;text-align:center;border:"
+_INDEX = "color:gray;font-weight:normal;text-align:center;padding:1px 6px;border:none"
+_NONE = f'<td title="no entry" style="{_CELL}{_LINE};color:rgba(128,128,128,0.7)">·</td>'
+
+
+def short(value: Any) -> str:
+    """Return a value as a cell shows it: 1 and 0 for BOOL, three digits of a float."""
+    number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, float):
+        if math.isinf(number):
+            return "∞" if number > 0 else "-∞"
+        return "NaN" if math.isnan(number) else f"{number:.3g}"
+    number = int(number)
+    return str(number) if abs(number) < 100_000 else f"{number:.1e}".replace("e+0", "e")
+
+
+def _looked(x: Any, look: Callable[[], Any]) -> Any:
+    """Return what `look` finds in an object, or why it cannot be looked at, as a text."""
+    if getattr(x.backend, "recorder", None) is not None:
+        return "a loop is being recorded"
+    try:
+        return look()
+    except Exception as error:  # to show an object never fails
+        return f"not readable: {type(error).__name__}"
+
+
+def _facts(x: Any, kind: str, size: str) -> str:
+    """Return ``INT64, size 3, 2 entries, sparse on cpu``; a transpose has no form of its own."""
+    data = getattr(x, "stored", x).data
+    form = _looked(x, lambda: getattr(x.backend, f"{kind}_form")(data) + " on ")
+    count = _looked(x, lambda: x.nvals)
+    if isinstance(count, int):
+        count = f"{count:,} {'entry' if count == 1 else 'entries'}"
+    return f"{x.dtype}, {size}, {count}, {form if form.endswith(' on ') else ''}{x.backend.name}"
+
+
+# ------------------------------------------------------------------------------------ vectors
+
+
+def _head(v: Any) -> Any:
+    """Return the first entries of a vector as (index, value) pairs, or a text."""
+
+    def look() -> list[tuple[int, Any]]:
+        indices, values = v.backend.vector_head(v.data, FEW + 1)
+        return list(zip(indices.tolist(), values.tolist(), strict=True))
+
+    return _looked(v, look)
+
+
+def vector_text(v: Any) -> str:
+    """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu) {0: 1, 2: 2}``."""
+    found = _head(v)
+    if isinstance(found, list):
+        shown = [f"{i}: {x}" for i, x in found[:FEW]] + ["..."] * (len(found) > FEW)
+        found = "{" + ", ".join(shown) + "}"
+    else:
+        found = f"{{{found}}}"
+    return f"Vector({_facts(v, 'vector', f'size {v.size:,}')}) {found}"
+
+
+def vector_html(v: Any) -> str:
+    """Return the facts and the first entries, with what lies between them, as HTML."""
+    title = _title(f"{v.name}: Vector({_facts(v, 'vector', f'size {v.size:,}')})")
+    found = _head(v)
+    if not isinstance(found, list):
+        return f"<div>{title}{html.escape(found)}</div>"
+    return f"<div>{title}{_line(v.size, found)}</div>"
+
+
+def _line(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
+    """Return a row of cells: entries, and the positions between them that have none."""
+    indices, cells, at = [], [], 0
+    ends = [*found[:shown], *([(size, None)] if len(found) <= shown else [])]
+    for i, x in ends:
+        if i - at > (GAP if size > SHORT else SHORT):
+            indices.append("")
+            cells.append(
+                f'<td title="no entry" style="{_CELL}none;color:gray">{i - at:,} without</td>'
+            )
+        else:
+            indices += [str(k) for k in range(at, i)]
+            cells += [_NONE] * (i - at)
+        if i < size:
+            indices.append(f"{i:,}")
+            cells.append(_cell(x))
+        at = i + 1
+    if len(found) > shown:
+        indices.append("")
+        cells.append(f'<td style="{_CELL}none;color:gray">…</td>')
+    head = "".join(f'<th style="{_INDEX}">{i}</th>' for i in indices)
+    return _table([f"<tr>{head}</tr>", f"<tr>{''.join(cells)}</tr>"])
+
+
+# ----------------------------------------------------------------------------------- matrices
+
+
+def _corner(A: Any) -> Any:
+    """Return the upper left entries of a matrix as {(row, column): value}, or a text."""
+    B, turned = getattr(A, "stored", A), getattr(A, "stored", A) is not A
+    nrows, ncols = min(B.shape[0], FEW), min(B.shape[1], FEW)
+
+    def look() -> dict[tuple[int, int], Any]:
+        if not (nrows and ncols):
+            return {}
+        rows, cols, values = B.backend.matrix_corner(B.data, nrows, ncols)
+        where = zip(*((cols, rows) if turned else (rows, cols)), strict=True)
+        return {(int(i), int(j)): x for (i, j), x in zip(where, values, strict=True)}
+
+    return _looked(A, look)
+
+
+def matrix_text(A: Any) -> str:
+    """Return the facts, and below them the upper left corner if it has entries."""
+    size = f"{A.nrows:,} x {A.ncols:,}"
+    head = f"{type(A).__name__}({_facts(A, 'matrix', size)})"
+    found = _corner(A)
+    if not isinstance(found, dict):
+        return f"{head} {{{found}}}"
+    if not found:
+        return head
+    nrows, ncols = min(A.nrows, FEW), min(A.ncols, FEW)
+    more = "  ..." if A.ncols > FEW else ""
+    lines = [[str(i)] + [_text(found.get((i, j))) for j in range(ncols)] for i in range(nrows)]
+    lines.insert(0, ["", *(str(j) for j in range(ncols))])
+    widths = [max(len(line[k]) for line in lines) for k in range(ncols + 1)]
+    table = [
+        "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True)) + more
+        for line in lines
+    ]
+    if A.nrows > FEW:
+        table.append("...".rjust(widths[0] + 3))
+    return "\n".join([head, *table])
+
+
+def _text(value: Any) -> str:
+    return "." if value is None else short(value)
+
+
+def matrix_html(A: Any) -> str:
+    """Return the facts and the upper left corner as HTML."""
+    size = f"{A.nrows:,} x {A.ncols:,}"
+    title = _title(f"{A.name}: {type(A).__name__}({_facts(A, 'matrix', size)})")
+    found = _corner(A)
+    if not isinstance(found, dict):
+        return f"<div>{title}{html.escape(found)}</div>"
+    nrows, ncols = min(A.nrows, FEW), min(A.ncols, FEW)
+    more = f'<td style="{_CELL}none;color:gray">…</td>' * (A.ncols > FEW)
+    head = "".join(f'<th style="{_INDEX}">{j}</th>' for j in range(ncols))
+    lines = [f'<tr><th style="{_INDEX}"></th>{head}</tr>']
+    for i in range(nrows):
+        cells = "".join(_cell(found.get((i, j))) for j in range(ncols))
+        lines.append(f'<tr><th style="{_INDEX}">{i}</th>{cells}{more}</tr>')
+    if A.nrows > FEW:
+        lines.append(f'<tr><th style="{_INDEX}">…</th></tr>')
+    return f"<div>{title}{_table(lines)}</div>"
+
+
+# ------------------------------------------------------------------- masks, calls, operators
+
+
+def mask_html(m: Any) -> str:
+    """Return the rule of a mask and the vector it is made of."""
+    kept = "an entry" if m.structure else "an entry that is not zero"
+    where = f"{m.vector.name} has {'no entry, or a zero' if not m.structure else 'no entry'}"
+    if not m.complement:
+        where = f"{m.vector.name} has {kept}"
+    return f"<div>{_title(f'{m!r}: Mask, lets through where {where}')}{vector_html(m.vector)}</div>"
+
+
+def call_html(call: Any) -> str:
+    """Return what a deferred call will compute; it is not computed for that."""
+    shape = " x ".join(f"{n:,}" for n in call.shape) or "scalar"
+    return facts_html(
+        f"Call: {call!r}",
+        {
+            "result": f"{call.dtype}, {shape}",
+            "operation": call.method,
+            "backend": getattr(call.backend, "name", "host"),
+            "state": "deferred: assign it with w << call, or use call.new()",
+        },
+    )
+
+
+def facts_html(title: str, facts: dict[str, Any]) -> str:
+    """Return a title and a table of names and facts as HTML."""
+    style = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
+    lines = [
+        f'<tr><th style="{style};color:gray">{html.escape(name)}</th>'
+        f'<td style="{style}">{html.escape(str(fact))}</td></tr>'
+        for name, fact in facts.items()
+    ]
+    return f"<div>{_title(title)}{_table(lines)}</div>"
+
+
+def _title(text: str) -> str:
+    return f"<code>{html.escape(text)}</code>"
+
+
+def _table(lines: list[str]) -> str:
+    style = "border-collapse:separate;border-spacing:2px;margin:4px 0;border:none;width:auto"
+    return f'<table style="{style}">{"".join(lines)}</table>'
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return _NONE
+    if value == 0:
+        return f'<td title="an entry that is zero" style="{_CELL}2px dashed #E69F00">0</td>'
+    style = f"{_CELL}1px solid #0072B2;background:rgba(86,180,233,0.25)"
+    return f'<td title="entry" style="{style}">{html.escape(short(value))}</td>'

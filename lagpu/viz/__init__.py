@@ -1,0 +1,26 @@
+"""Pictures of matrices, vectors, masks, products and searches, for lectures and notebooks.
+
+Each function takes lagpu objects of any backend and returns Matplotlib `Axes` (or a `Figure` where
+there are several panels); ``ax=`` draws into axes of your own. They need the extra ``viz``
+(``pip install "lagpu[viz]"``). No entry and an explicit zero never look the same, and colours stay
+apart for the colour-blind (Okabe and Ito 2008).
+"""
+
+from lagpu.viz.graphs import graph
+from lagpu.viz.matrices import matrix
+from lagpu.viz.products import product
+from lagpu.viz.searches import frontier, frontiers, level_histogram
+from lagpu.viz.style import save
+from lagpu.viz.vectors import mask, vector
+
+__all__ = [
+    "frontier",
+    "frontiers",
+    "graph",
+    "level_histogram",
+    "mask",
+    "matrix",
+    "product",
+    "save",
+    "vector",
+]

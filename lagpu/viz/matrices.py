@@ -1,0 +1,158 @@
+"""One matrix: cells with values if it is small, squares if it is not, density if it is large."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lagpu.errors import DomainMismatch
+from lagpu.matrix import Matrix
+from lagpu.transposed import TransposedMatrix
+from lagpu.viz.cells import Block, bare, entry, legend
+from lagpu.viz.style import BLUE, MUTED, ORANGE, axes, pyplot, refuse_larger
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CELLS", "SQUARES", "entries", "matrix", "squares"]
+
+CELLS = 20  # rows and columns up to which values are written
+SQUARES = 120  # up to which each entry is a square of its own
+BINS = 128  # of a density, each way
+ENTRIES = 100_000_000  # that are fetched for a density: 1.6 GB
+
+Array = np.ndarray[Any, Any]
+
+
+def entries(A: Any, what: str, most: int = ENTRIES) -> tuple[Matrix, Array, Array, Array]:
+    """Return a matrix (a transpose is made one) with its triplets, or refuse it by its size."""
+    if isinstance(A, TransposedMatrix):
+        refuse_larger(what, A.nvals, most, "entries", "Draw a part of it, or a smaller graph.")
+        A = A.new(name=A.name)
+    if not isinstance(A, Matrix):
+        raise DomainMismatch(f"viz.{what}: {type(A).__name__} is not a Matrix.")
+    refuse_larger(what, A.nvals, most, "entries", "Draw a part of it, or a smaller graph.")
+    return A, *A.to_coo()
+
+
+def matrix(A: Matrix | TransposedMatrix, *, ax: Axes | None = None) -> Axes:
+    """Draw where a matrix has entries, and their values if it is small.
+
+    Parameters
+    ----------
+    A : Matrix or its transpose, (m, n)
+        On any backend. Up to 20 rows and columns each entry is a cell with its value; up to 120 it
+        is a square, hollow if its value is zero; beyond, the picture is the number of entries in
+        each of at most 128 x 128 parts.
+    ax : Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DomainMismatch
+        If it is not a matrix.
+    InvalidValue
+        If it has more than 100 million entries.
+    BackendUnavailable
+        If Matplotlib is not installed.
+    """
+    pyplot()
+    A, rows, cols, values = entries(A, "matrix")
+    largest = max(A.nrows, A.ncols)
+    if largest <= CELLS:
+        return _cells(A, rows, cols, values, ax)
+    ax = axes(ax, 5, 5)
+    if largest <= SQUARES:
+        squares(ax, A.shape, rows, cols, values)
+    else:
+        _density(ax, A.shape, rows, cols)
+    ax.set_title(f"{A.name}: {A.nrows:,} x {A.ncols:,}, {A.nvals:,} entries", fontsize=11)
+    return ax
+
+
+def _cells(A: Matrix, rows: Array, cols: Array, values: Array, ax: Axes | None) -> Axes:
+    ax = axes(ax, max(4.5, 1.2 + 0.42 * A.ncols), 1.3 + 0.42 * A.nrows)
+    block = Block(A.name, A.nrows, A.ncols)
+    for i, j, x in zip(rows, cols, values, strict=True):
+        block.put(i, j, entry(x), x)
+    size = bare(ax, -1.4, A.ncols - 0.3, -1.4, A.nrows - 0.3)
+    block.draw(ax, size)
+    block.number(ax, size)
+    ax.text(-0.85, -0.85, A.name, ha="center", va="center", fontsize=size)
+    legend(ax, block.kinds)
+    return ax
+
+
+def squares(
+    ax: Axes,
+    shape: tuple[int, int],
+    rows: Array,
+    cols: Array,
+    values: Array,
+    colour: str = BLUE,
+    name: str = "entry",
+) -> None:
+    """Draw each entry as a square, hollow if its value is zero, in axes of rows and columns."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    for is_zero in (False, True):
+        which = np.flatnonzero((values == 0) == is_zero)
+        side = 0.62 if is_zero else 0.84
+        found = PatchCollection(
+            [Rectangle((cols[k] - side / 2, rows[k] - side / 2), side, side) for k in which],
+            facecolor="white" if is_zero else colour,
+            edgecolor=ORANGE if is_zero else "none",
+            linewidth=1.2 if is_zero else 0,
+            zorder=3,
+        )
+        found.set_gid(f"{name}-zero" if is_zero else name)
+        if len(which):
+            ax.add_collection(found)
+    plane(ax, shape)
+
+
+def plane(ax: Axes, shape: tuple[int, int]) -> None:
+    """Set axes up for rows downward and columns to the right, numbered above."""
+    from matplotlib.ticker import MaxNLocator
+
+    nrows, ncols = shape
+    ax.set_xlim(-0.5, max(ncols, 1) - 0.5)
+    ax.set_ylim(max(nrows, 1) - 0.5, -0.5)
+    ax.set_aspect("equal")
+    ax.xaxis.tick_top()
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(6, integer=True))
+    ax.tick_params(labelsize=8, colors=MUTED, length=2)
+    for spine in ax.spines.values():
+        spine.set_color(MUTED)
+
+
+def _density(ax: Axes, shape: tuple[int, int], rows: Array, cols: Array) -> None:
+    """Draw the number of entries in each part; parts without one stay white."""
+    from matplotlib.colors import LogNorm
+
+    nrows, ncols = max(shape[0], 1), max(shape[1], 1)
+    tall, wide = min(nrows, BINS), min(ncols, BINS)
+    part = rows * tall // nrows * wide + cols * wide // ncols
+    counts = np.bincount(part, minlength=tall * wide).reshape(tall, wide)
+    shown = np.ma.masked_equal(counts, 0)
+    image = ax.imshow(
+        shown,
+        cmap="viridis_r",
+        norm=LogNorm(1, max(int(counts.max(initial=0)), 2)),
+        extent=(-0.5, ncols - 0.5, nrows - 0.5, -0.5),
+        interpolation="nearest",
+        aspect="equal",
+    )
+    image.set_gid("density")
+    plane(ax, shape)
+    figure: Any = ax.get_figure()
+    bar = figure.colorbar(image, ax=ax, shrink=0.8, pad=0.03)
+    bar.set_label(f"entries in {-(-nrows // tall):,} x {-(-ncols // wide):,} positions", size=9)
+    bar.ax.tick_params(labelsize=8)

@@ -1,0 +1,191 @@
+"""One product as textbooks draw it: a row of cells times a square of cells is a row of cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.expr import Call, Mask
+from lagpu.vector import Vector
+from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, Block, bare, legend
+from lagpu.viz.matrices import CELLS, entries
+from lagpu.viz.style import INK, MUTED, axes, pyplot, refuse_larger
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["product"]
+
+LAYOUTS = ("equation", "aligned")
+
+Extent = tuple[float, float, float, float]  # left, right, top, bottom
+Sign = tuple[float, float, str, float]  # x, y, text, size in that of a cell's text
+
+
+def product(
+    call: Call, *, mask: Mask | None = None, layout: str = "equation", ax: Axes | None = None
+) -> Axes:
+    """Draw one product of a vector and a small matrix, with its result.
+
+    Strong cells are the entries of the vector and the entries of the matrix that meet one; hatched
+    are the columns (for ``A @ u`` the rows) that the mask does not keep, whatever they hold.
+
+    Parameters
+    ----------
+    call : Call
+        The deferred product, such as ``semiring.any_pair(q @ A)``; at most 20 rows and columns.
+    mask : Mask, optional
+        What the result is written under.
+    layout : str
+        ``"equation"`` draws vector, matrix and result side by side; ``"aligned"`` stands the
+        vector along the rows it meets, and lays the result along the columns it comes from.
+    ax : Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DomainMismatch
+        If `call` is not the product of a vector and a matrix.
+    InvalidValue
+        If the matrix is too large for a picture, or there is no such layout.
+    BackendUnavailable
+        If Matplotlib is not installed.
+
+    Notes
+    -----
+    The product is computed, by the backend of its operands; the picture shows what came out.
+    """
+    if not (isinstance(call, Call) and call.method == "mxv"):
+        raise DomainMismatch(
+            f"viz.product: {call!r} is no product of a vector and a matrix. "
+            "Give it as semiring.any_pair(q @ A)."
+        )
+    if layout not in LAYOUTS:
+        raise InvalidValue(f"viz.product: there is no layout {layout!r}. Use one of {LAYOUTS}.")
+    left, right = call.formula[0], call.formula[2]
+    refuse_larger(
+        "product", max(*left.shape, *right.shape), CELLS, "rows or columns", "Use a small graph."
+    )
+    pyplot()
+    blocks = _Blocks(left, right, call.new(mask=mask, name="w"), mask)
+    put = blocks.equation if layout == "equation" else blocks.aligned
+    extent, signs = put()
+    left_edge, right_edge, top, bottom = extent
+    ax = axes(ax, max(5.5, 0.42 * (right_edge - left_edge)), 0.42 * (bottom - top) + 1.1)
+    size = bare(ax, *extent)
+    for block in blocks.all:
+        block.draw(ax, size)
+    for x, y, text, share in signs:
+        colour = MUTED if text.isdigit() else INK
+        ax.text(x, y, text, ha="center", va="center", fontsize=share * size, color=colour)
+    under = "" if mask is None else f"({mask!r})"
+    name = call.args[2].semiring.name
+    ax.set_title(f"w{under} << {name}({left.name} @ {right.name})", fontsize=11, family="monospace")
+    legend(ax, blocks.kinds)
+    return ax
+
+
+class _Blocks:
+    """The three grids of a product: vector, matrix, result."""
+
+    def __init__(self, left: Any, right: Any, w: Vector, mask: Mask | None) -> None:
+        self.vector_first = isinstance(left, Vector)
+        u, A = (left, right) if self.vector_first else (right, left)
+        upright = not self.vector_first
+        self.u = Block(u.name, u.size, 1) if upright else Block(u.name, 1, u.size)
+        self.w = Block("w", w.size, 1) if upright else Block("w", 1, w.size)
+        self.A = Block(A.name, A.nrows, A.ncols)
+        self.touched = set(u.to_coo()[0].tolist())
+        self.kept = set(range(w.size) if mask is None else mask.new().to_coo()[0].tolist())
+        self._fill_vectors(u, w)
+        self._fill_matrix(A)
+
+    @property
+    def all(self) -> tuple[Block, Block, Block]:
+        """From left to right."""
+        return (self.u, self.A, self.w) if self.vector_first else (self.A, self.u, self.w)
+
+    @property
+    def kinds(self) -> list[Any]:
+        """What the legend explains, in the order of the story."""
+        line = "row" if self.vector_first else "column"
+        found = [kind for block in self.all for kind in block.kinds]
+        order = (USED, TOUCHED, ENTRY, ZERO, OUT, RESULT, NONE)
+        named = TOUCHED._replace(label=f"{line} of an entry of {self.u.name}")
+        return [named if kind is TOUCHED else kind for kind in order if kind in found]
+
+    def _fill_vectors(self, u: Vector, w: Vector) -> None:
+        for i, x in zip(*u.to_coo(), strict=True):
+            self.u.put(*self._cell(i), USED, x)
+        for j in set(range(w.size)) - self.kept:
+            self.w.put(*self._cell(j), OUT)
+        for j, x in zip(*w.to_coo(), strict=True):
+            self.w.put(*self._cell(j), RESULT, x)
+
+    def _cell(self, i: int) -> tuple[int, int]:
+        """Return the cell of a vector's index: in a row, or in a column for ``A @ u``."""
+        return (0, i) if self.vector_first else (i, 0)
+
+    def _fill_matrix(self, A: Any) -> None:
+        _, rows, cols, values = entries(A, "product")
+        found = dict(zip(zip(rows.tolist(), cols.tolist(), strict=True), values, strict=True))
+        for i in range(A.nrows):
+            for j in range(A.ncols):
+                meets, goes = (i, j) if self.vector_first else (j, i)
+                x = found.get((i, j))
+                if goes not in self.kept:
+                    kind = OUT
+                elif meets in self.touched:
+                    kind = TOUCHED if x is None else USED
+                elif x is None:
+                    continue
+                else:
+                    kind = ZERO if x == 0 else ENTRY
+                self.A.put(i, j, kind, x)
+
+    def equation(self) -> tuple[Extent, list[Sign]]:
+        """Place the three side by side; return the extent and the signs between them."""
+        x, signs = 0.0, []
+        tall = max(block.nrows for block in self.all)
+        for block, sign in zip(self.all, ("@", "=", ""), strict=True):
+            block.x, block.y = x, (tall - block.nrows) / 2
+            above = 1.55 if block.ncols > 1 else 0.95
+            signs.append((x + (block.ncols - 1) / 2, block.y - above, block.name, 1.0))
+            signs += _numbers(block)
+            x += block.ncols + 2.2
+            signs.append((x - 1.85, (tall - 1) / 2, sign, 1.4))
+        return (-1.4, x - 2.4, -1.9, tall - 0.3), signs
+
+    def aligned(self) -> tuple[Extent, list[Sign]]:
+        """Turn the vector along the lines that it meets; return the extent and the signs."""
+        u, A, w = _turned(self.u), self.A, self.w
+        self.u = u
+        if self.vector_first:  # left of the rows; the result below the columns
+            u.x, w.y = -2.6, A.nrows + 0.6
+            extent = (-4.0, A.ncols - 0.3, -1.6, A.nrows + 1.3)
+            names = [(u.x, -0.9, u.name, 1.0), (-0.95, w.y, "w", 1.0)]
+        else:  # above the columns; the result right of the rows
+            u.y, w.x = -2.4, A.ncols + 0.6
+            extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
+            names = [(-0.95, u.y, u.name, 1.0), (w.x, -0.9, "w", 1.0)]
+        return extent, [*names, *_numbers(A), (-0.9, -0.9, A.name, 1.0)]
+
+
+def _turned(block: Block) -> Block:
+    """Return a row as a column, a column as a row."""
+    turned = Block(block.name, block.ncols, block.nrows)
+    turned.cells = {(j, i): cell for (i, j), cell in block.cells.items()}
+    return turned
+
+
+def _numbers(block: Block) -> list[Sign]:
+    """Return the indices of the rows and columns of a block, where there are several."""
+    rows = range(block.nrows if block.nrows > 1 else 0)
+    cols = range(block.ncols if block.ncols > 1 else 0)
+    return [(block.x - 0.85, block.y + i, str(i), 0.75) for i in rows] + [
+        (block.x + j, block.y - 0.8, str(j), 0.75) for j in cols
+    ]

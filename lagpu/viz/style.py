@@ -1,0 +1,109 @@
+"""What all pictures share: colours, sizes, axes, and how a picture is saved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "INK",
+    "MUTED",
+    "ORANGE",
+    "PALE",
+    "SKY",
+    "VERMILION",
+    "YELLOW",
+    "axes",
+    "level_colours",
+    "pyplot",
+    "refuse_larger",
+    "save",
+]
+
+# Okabe and Ito's palette, and greys; told apart with every common form of colour-blindness.
+BLUE, SKY, GREEN = "#0072B2", "#56B4E9", "#009E73"
+ORANGE, VERMILION, YELLOW = "#E69F00", "#D55E00", "#F0E442"
+INK, MUTED, GREY, PALE = "#222222", "#666666", "#BBBBBB", "#EEEEEE"
+
+
+def pyplot() -> Any:
+    """Return ``matplotlib.pyplot``.
+
+    Raises
+    ------
+    BackendUnavailable
+        If Matplotlib is not installed.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise BackendUnavailable(
+            f'viz: {error}. Install it with: pip install "lagpu[viz]"'
+        ) from error
+    return plt
+
+
+def axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return `ax`, or new axes in a figure of this size in inches."""
+    if ax is None:
+        _, ax = pyplot().subplots(figsize=(width, height), layout="constrained")
+    if not hasattr(ax, "add_patch"):
+        raise DomainMismatch(f"viz: ax is {type(ax).__name__}, not Axes. Use plt.subplots().")
+    return ax
+
+
+def refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> None:
+    """Refuse what would be no picture any more.
+
+    Raises
+    ------
+    InvalidValue
+        ``viz.graph: 4,096 vertices > 500. remedy``
+    """
+    if found > most:
+        raise InvalidValue(f"viz.{what}: {found:,} {unit} > {most:,}. {remedy}")
+
+
+def level_colours(count: int) -> list[Any]:
+    """Return a colour for each of `count` levels, dark to light, told apart in grey too."""
+    shades = pyplot().get_cmap("viridis")
+    return [shades(x) for x in np.linspace(0.12, 0.97, max(count, 2))[:count]]
+
+
+def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
+    """Write a picture to a file; in an SVG text stays text, and equal pictures are equal files.
+
+    Parameters
+    ----------
+    picture : Axes or Figure
+        What a function of this module returned.
+    path : path
+        The suffix says the format: ``.svg``, ``.pdf``, ``.png``.
+
+    Raises
+    ------
+    InvalidValue
+        If Matplotlib does not know the format.
+    """
+    figure: Any = picture if hasattr(picture, "savefig") else picture.get_figure()
+    suffix = Path(path).suffix.removeprefix(".").lower()
+    known = figure.canvas.get_supported_filetypes()
+    if suffix not in known:
+        raise InvalidValue(f"viz.save: {suffix!r} is no format. Use one of {', '.join(known)}.")
+    from matplotlib import rc_context
+
+    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lagpu"}):
+        figure.savefig(path, bbox_inches="tight", dpi=160, metadata=dated.get(suffix))
