@@ -9,6 +9,7 @@ from typing import Any
 from lagpu import backends as registry
 from lagpu import trace
 from lagpu.backends.base import Backend
+from lagpu.crosscheck.fused import compare_results, require_fusing
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
 from lagpu.errors import InvalidValue
@@ -36,7 +37,8 @@ def crosscheck(
         Its arguments; each `Matrix` and `Vector` among them, also in lists and dicts, is copied to
         every backend.
     backends : sequence of str or Backend
-        The first is the oracle.
+        The first is the oracle. One alone is compared with itself: the results with loops run as
+        one program against those of a run statement by statement.
 
     Returns
     -------
@@ -49,14 +51,16 @@ def crosscheck(
         At the first difference, with the statement, the indices, both values and both plans; its
         `report` says what agreed until then. It is an AssertionError.
     InvalidValue
-        If no backend is given.
+        If no backend is given, or only one that runs loops in one way.
 
     Notes
     -----
     The text runs once, and each of its operations on every backend. What `any` chose must be a
     value that met, which NumPy finds out; sums of floats must agree within `rules.TOLERANCE` of
     what was added; all else must be equal. A backend that may differ goes on with the oracle's
-    value. Each statement costs a copy of its output to the host.
+    value. Of vectors that hold what `any` chose, two runs of one backend are compared by their
+    indices alone; the choices are checked in the eager one. Each statement
+    costs a copy of its output to the host.
 
     Examples
     --------
@@ -73,13 +77,22 @@ def crosscheck(
         raise InvalidValue("crosscheck: there is no backend. Give backends=('cpu', 'sim').")
     report = Report(name, tuple(place.name for place in places))
     lockstep: Any = Lockstep(places, report)
+    if len(places) == 1:
+        require_fusing(places[0])
     with _watched(lockstep), registry.use(lockstep):
         moved = [_moved(x, lockstep) for x in args]
         named = {key: _moved(x, lockstep) for key, x in kwargs.items()}
         report.statements = 0
         report.rows.clear()
         lockstep._rows.clear()
-        report.result = _moved(algorithm(*moved, **named), places[0])
+        result = algorithm(*moved, **named)
+        report.result = _moved(result, places[0])
+    if len(places) == 1:
+        with registry.use(places[0]):
+            moved = [_moved(x, places[0]) for x in args]
+            named = {key: _moved(x, places[0]) for key, x in kwargs.items()}
+            again = algorithm(*moved, **named)
+        compare_results(result, again, lockstep.free_reads, places[0], report)
     return report
 
 

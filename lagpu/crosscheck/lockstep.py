@@ -13,8 +13,9 @@ from typing import Any, cast
 import numpy as np
 
 from lagpu.backends.base import Backend, Descriptor
-from lagpu.crosscheck.report import SHOWN, Difference, Place, Plan, Report, Row
-from lagpu.crosscheck.rules import Agreement, Rule, Written, allowed, equal, rule_of
+from lagpu.crosscheck.compare import Unequal, compare
+from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
+from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of
 from lagpu.crosscheck.terms import Entries, HostMatrix
 from lagpu.crosscheck.twin import MAKING, Twin, part
 from lagpu.crosscheck.where import place_of_author
@@ -55,6 +56,7 @@ class Lockstep:
         self.labels = _distinct([place.name for place in places])
         self.report = report
         self.level = -1  # the loop sets it
+        self.free_reads = False  # whether the program has read what `any` chose
         self._formula = ""
         self._rows: dict[tuple[Place, str], Row] = {}
 
@@ -166,6 +168,7 @@ class Lockstep:
         result = args[1].types(args[0].dtype)[1]
         rule = rule_of(method, args, None, result)
         values = self._each(method, *args)
+        self.free_reads |= args[0].free
         found = [_scalar(x, result) for x in values]
         by = Written(
             method, (self._on_host(args[0]), args[1]), Descriptor(), None, _scalar(None, result)
@@ -177,6 +180,8 @@ class Lockstep:
 
     def _read(self, method: str, args: tuple[Any, ...]) -> Any:
         values = self._each(method, *args)
+        if not method.endswith("nvals"):
+            self.free_reads |= any(x.free for x in args if isinstance(x, Twin))
         for k in range(1, len(values)):
             if not _same(values[0], values[k]):
                 rows = ((None, *(_brief(values[0]), _brief(values[k])), ""),)
@@ -210,7 +215,7 @@ class Lockstep:
                     w.free |= found.is_free
                     chosen += int(np.count_nonzero(~equal(first.values, other.values)))
                 self._follow(w, k, first)
-        if len(self.places) == 1 and rule.is_any:
+        if len(self.places) == 1 and rule.is_any:  # its choices are checked all the same
             found = self._compare(method, first, first, 0, rule, by)
             w.free |= found is not None and found.is_free
         self._agreed(method, rule, chosen)
@@ -225,22 +230,9 @@ class Lockstep:
         by: Written | None,
     ) -> Agreement | None:
         """Raise for a difference; return None if all entries are equal and had to be."""
-        if first.values.dtype != other.values.dtype:
-            row = (None, first.values.dtype.name, other.values.dtype.name, "")
-            raise self._difference(f"type after {what}", k, 1, (row,))
-        if not np.array_equal(first.indices, other.indices):
-            raise self._difference(what, k, *_unlike(first, other, rule))
-        if by is None or not len(first.indices):
-            found = Agreement(~equal(first.values, other.values))
-        else:
-            found = allowed(rule, first.values, other.values, first.indices, by)
-        if found.bad.any():
-            where = np.flatnonzero(found.bad)
-            rows = [
-                _row(first, i, first.values[i], other.values[i], _remark(found, i))
-                for i in where[:SHOWN]
-            ]
-            raise self._difference(what, k, len(where), tuple(rows))
+        found = compare(first, other, rule, by)
+        if isinstance(found, Unequal):
+            raise self._difference(what, k, found.count, found.rows)
         return None if by is None else found
 
     def _follow(self, w: Twin, k: int, first: Entries) -> None:
@@ -308,28 +300,6 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
     return tuple(f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True))
 
 
-def _unlike(x: Entries, y: Entries, rule: Rule) -> tuple[int, tuple[Any, ...]]:
-    """Return how many indices differ, and the first rows, where one side has no entry."""
-    both = Entries(np.union1d(x.indices, y.indices), x.values[:0], x.dtype, x.size, x.nrows)
-    (here, a), (there, b) = x.at(both.indices), y.at(both.indices)
-    bad = here != there
-    if rule == Rule(result=rule.result):
-        bad |= ~equal(a, b) & here
-    where = np.flatnonzero(bad)
-    rows = [
-        _row(both, i, a[i] if here[i] else None, b[i] if there[i] else None) for i in where[:SHOWN]
-    ]
-    return len(where), tuple(rows)
-
-
-def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ...]:
-    """Return one line of a difference in Python numbers; a scalar has no index."""
-    index: Any = int(at.indices[i]) if at.size else None
-    if at.nrows:
-        index = index % at.nrows, index // at.nrows
-    return index, *(None if value is None else value.item() for value in (x, y)), remark
-
-
 def _scalar(value: Any, dtype: DType) -> Entries:
     """Return a number, or none, as a vector of size 0: its one entry has no index to show."""
     where = np.zeros(int(value is not None), np.int64)
@@ -348,15 +318,6 @@ def _brief(x: Any) -> str:
     if isinstance(x, tuple):
         return f"{len(x[0])} entries"
     return str(x)
-
-
-def _remark(found: Agreement, i: Any) -> str:
-    """Say what `any` could have chosen."""
-    if found.terms is None:
-        return ""
-    values = np.unique(found.terms.values[found.terms.at == i])
-    shown = ", ".join(str(x) for x in values[:6].tolist()) + (", ..." if len(values) > 6 else "")
-    return f"any may choose one of {shown}" if len(values) else "nothing met here"
 
 
 def _keys(ptr: Array, idx: Array, nrows: int) -> Array:

@@ -102,17 +102,18 @@ class Difference:
         """The difference in one sentence."""
         when = f"statement {self.number}" if self.number else "at the end"
         turn = f", iteration {self.level}" if self.level >= 0 else ""
+        where = f" ({self.place}{turn})" if self.place.file else ""
         index, x, y, remark = self.rows[0]
-        where = "" if index is None else f"at {index} "
-        values = f"{where}{self.oracle} has {_shown(x)}, {self.other} {_shown(y)}"
+        at = "" if index is None else f"at {index} "
+        values = f"{at}{self.oracle} has {_shown(x)}, {self.other} {_shown(y)}"
         many = f" (first of {self.count})" if self.count > 1 else ""
         note = f"; {remark}" if remark else ""
-        return f"{when} ({self.place}{turn}): {self.what}: {values}{note}{many}."
+        return f"{when}{where}: {self.what}: {values}{note}{many}."
 
     def lines(self) -> Iterator[str]:
         """Yield the whole difference as text."""
         yield self.headline
-        if self.place.text:
+        if self.place.file and self.place.text:
             yield f"  written   {self.place.text}"
         if self.formula:
             yield f"  formula   {self.formula}"
@@ -162,8 +163,8 @@ class Row:
     def __str__(self) -> str:
         times = f"{self.runs:,} x {self.rule}"
         other = f", {self.chosen:,} values chosen otherwise" if self.chosen else ""
-        text = self.place.text or self.formula
-        return f"{self.place}: {text}: {times}{other}"
+        where = f"{self.place}: " if self.place.file else ""
+        return f"{where}{self.place.text or self.formula}: {times}{other}"
 
 
 @dataclass
