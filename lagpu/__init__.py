@@ -3,6 +3,7 @@
 from lagpu import algorithms, errors
 from lagpu.algebra import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
+from lagpu.crosscheck import crosscheck
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
 from lagpu.explain import explain
 from lagpu.loop import eager, loop
@@ -27,6 +28,7 @@ __all__ = [
     "Vector",
     "algorithms",
     "binary",
+    "crosscheck",
     "eager",
     "errors",
     "explain",

@@ -20,6 +20,7 @@
     ├── FileFormatError     (ValueError)           a file that is not what it says it is
     ├── FileMissing         (FileNotFoundError)    no such file
     ├── CheckFailed         (AssertionError)       a result that a validator refuses
+    ├── CrosscheckFailed    (AssertionError)       two backends disagree; the first difference
     ├── KernelCompileError  (RuntimeError)         a kernel the compiler refuses, with its log
     └── KernelLaunchError   (RuntimeError)         arguments that do not fit, or a failed launch
 
@@ -28,10 +29,13 @@
 A message reads ``operation: fact != fact. What to do.``
 """
 
+from typing import Any
+
 __all__ = [
     "BackendMismatch",
     "BackendUnavailable",
     "CheckFailed",
+    "CrosscheckFailed",
     "CycleFound",
     "DimensionMismatch",
     "DomainMismatch",
@@ -133,6 +137,12 @@ class FileMissing(LagpuError, FileNotFoundError):
 
 class CheckFailed(LagpuError, AssertionError):
     """A validator refuses a result."""
+
+
+class CrosscheckFailed(CheckFailed):
+    """Two backends, or two ways to run, disagree; `report` says where first."""
+
+    report: Any = None
 
 
 class KernelCompileError(LagpuError, RuntimeError):

@@ -52,6 +52,7 @@ BUILT_IN = {
     "FileFormatError": ValueError,
     "FileMissing": FileNotFoundError,
     "CheckFailed": AssertionError,
+    "CrosscheckFailed": AssertionError,
     "KernelCompileError": RuntimeError,
     "KernelLaunchError": RuntimeError,
 }

@@ -171,6 +171,50 @@ def check(
 
 
 @app.command()
+def crosscheck(
+    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="bfs.")],
+    graph: Graph,
+    source: Source = 0,
+    backends: Annotated[
+        str,
+        typer.Option(
+            help="The oracle, and those compared with it; one alone: its fused loops with its "
+            "eager ones.",
+        ),
+    ] = "cpu,gpu",
+    output: Annotated[
+        Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
+    ] = Output.LEVELS,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
+    ] = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run an algorithm on several backends, and stop at the first statement that differs."""
+    from lagpu.cli.compare import compare
+
+    compare(
+        algorithm,
+        graph,
+        source,
+        backends,
+        output=output.value,
+        kernel=kernel,
+        policy=policy,
+        directed=directed,
+        seed=seed,
+        as_json=as_json,
+    )
+
+
+@app.command()
 def selftest(
     backend: Backend = "auto",
     json_file: Annotated[

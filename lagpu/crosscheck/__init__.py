@@ -1,0 +1,121 @@
+"""`crosscheck`: one algorithm on several backends, compared statement by statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lagpu import backends as registry
+from lagpu import trace
+from lagpu.backends.base import Backend
+from lagpu.crosscheck.fused import compare_results, require_fusing
+from lagpu.crosscheck.lockstep import Lockstep
+from lagpu.crosscheck.report import Report
+from lagpu.errors import InvalidValue
+from lagpu.matrix import Matrix
+from lagpu.scalar import Scalar
+from lagpu.transposed import TransposedMatrix
+from lagpu.vector import Vector
+
+__all__ = ["crosscheck"]
+
+
+def crosscheck(
+    algorithm: Callable[..., Any],
+    *args: Any,
+    backends: Sequence[str | Backend] = ("cpu", "gpu"),
+    **kwargs: Any,
+) -> Report:
+    """Run an algorithm on several backends and compare the result of every statement.
+
+    Parameters
+    ----------
+    algorithm : callable
+        A function of public lagpu, such as `lagpu.algorithms.bfs_levels`.
+    *args, **kwargs
+        Its arguments; each `Matrix` and `Vector` among them, also in lists and dicts, is copied to
+        every backend.
+    backends : sequence of str or Backend
+        The first is the oracle. One alone is compared with itself: the results with loops run as
+        one program against those of a run statement by statement.
+
+    Returns
+    -------
+    Report
+        How many statements agree, how each was compared, and the result.
+
+    Raises
+    ------
+    CrosscheckFailed
+        At the first difference, with the statement, the indices, both values and both plans; its
+        `report` says what agreed until then. It is an AssertionError.
+    InvalidValue
+        If no backend is given, or only one that runs loops in one way.
+
+    Notes
+    -----
+    The text runs once, and each of its operations on every backend. What `any` chose must be a
+    value that met, which NumPy finds out; sums of floats must agree within `rules.TOLERANCE` of
+    what was added; all else must be equal. A backend that may differ goes on with the oracle's
+    value. Of vectors that hold what `any` chose, two runs of one backend are compared by their
+    indices alone; the choices are checked in the eager one. Each statement
+    costs a copy of its output to the host.
+
+    Examples
+    --------
+    >>> import lagpu
+    >>> A = lagpu.generators.path(4, backend="cpu")
+    >>> lagpu.crosscheck(lagpu.algorithms.bfs_levels, A, 0, backends=("cpu", "sim")).ok
+    True
+    """
+    places = [
+        registry.get(name) for name in ([backends] if isinstance(backends, str) else backends)
+    ]
+    name = getattr(algorithm, "__name__", type(algorithm).__name__)
+    if not places:
+        raise InvalidValue("crosscheck: there is no backend. Give backends=('cpu', 'sim').")
+    report = Report(name, tuple(place.name for place in places))
+    lockstep: Any = Lockstep(places, report)
+    if len(places) == 1:
+        require_fusing(places[0])
+    with _watched(lockstep), registry.use(lockstep):
+        moved = [_moved(x, lockstep) for x in args]
+        named = {key: _moved(x, lockstep) for key, x in kwargs.items()}
+        report.statements = 0
+        report.rows.clear()
+        lockstep._rows.clear()
+        result = algorithm(*moved, **named)
+        report.result = _moved(result, places[0])
+    if len(places) == 1:
+        with registry.use(places[0]):
+            moved = [_moved(x, places[0]) for x in args]
+            named = {key: _moved(x, places[0]) for key, x in kwargs.items()}
+            again = algorithm(*moved, **named)
+        compare_results(result, again, lockstep.free_reads, places[0], report)
+    return report
+
+
+@contextmanager
+def _watched(lockstep: Lockstep) -> Iterator[None]:
+    """Let loops and statements tell of themselves, as to a trace."""
+    outer, trace.active = trace.active, lockstep  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        trace.active = outer
+
+
+def _moved(x: Any, place: Any) -> Any:
+    """Return a copy of what is in `x` on another backend."""
+    if isinstance(x, (Matrix, Vector)):
+        return x.to(place)
+    if isinstance(x, TransposedMatrix):
+        return x.stored.to(place).T
+    if isinstance(x, Scalar):
+        return Scalar(x.dtype, x.value, name=x.name)
+    if isinstance(x, (list, tuple)):
+        return type(x)(_moved(one, place) for one in x)
+    if isinstance(x, dict):
+        return {key: _moved(one, place) for key, one in x.items()}
+    return x

@@ -1,0 +1,332 @@
+"""A backend that is several: each operation runs on all of them, and the results are compared.
+
+So the text of an algorithm runs once, statement by statement, and stops where two results differ.
+The first backend is the oracle: its values decide how the program goes on, and where the others may
+differ they get its values, so that each statement starts from the same operands everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from lagpu.backends.base import Backend, Descriptor
+from lagpu.crosscheck.compare import Unequal, compare
+from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
+from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of
+from lagpu.crosscheck.terms import Entries, HostMatrix
+from lagpu.crosscheck.twin import MAKING, Twin, part
+from lagpu.crosscheck.where import place_of_author
+from lagpu.dtypes import DType
+from lagpu.errors import NotSupported
+
+__all__ = ["Lockstep"]
+
+Array = np.ndarray[Any, Any]
+
+_WRITING = frozenset(
+    (
+        *("mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select", "assign_scalar"),
+        *("assign", "extract", "extract_column", "reduce_vector"),
+    )
+)
+_EDITING = frozenset(("vector_set", "vector_remove", "vector_clear", "vector_resize"))
+_SUMMING = frozenset(("reduce", "matrix_reduce"))
+
+
+class Lockstep:
+    """The backend; see `Backend` for its methods, all of which have one of a few forms.
+
+    Parameters
+    ----------
+    places : sequence of Backend
+        The oracle first.
+    report : Report
+        Counts statements; a difference is raised as its error.
+    """
+
+    recorder = None  # loops run statement by statement
+    why_eager = "it is crosschecked"
+
+    def __init__(self, places: Sequence[Backend], report: Report) -> None:
+        self.name = "+".join(place.name for place in places)
+        self.places = tuple(places)
+        self.labels = _distinct([place.name for place in places])
+        self.report = report
+        self.level = -1  # the loop sets it
+        self.free_reads = False  # whether the program has read what `any` chose
+        self._formula = ""
+        self._rows: dict[tuple[Place, str], Row] = {}
+
+    # ------------------------------------------------------------------ what a watcher hears
+    def run(self, to: Any, call: Any, desc: Descriptor) -> None:
+        """Run a checked statement, and remember its formula for a difference."""
+        self._formula = f"{to!r} << {call!r}"
+        try:
+            getattr(self, call.method)(to.out.data, desc, *call.args)
+        finally:
+            self._formula = ""
+
+    # ------------------------------------------------------------------------- all methods
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name in _WRITING:
+            return lambda w, desc, *args: self._write(name, w, desc, args)
+        if name in MAKING:
+            return lambda *args: self._make(name, args)
+        if name in _EDITING:
+            return lambda v, *args: self._edit(name, v, args)
+        if name in _SUMMING:
+            return lambda *args: self._sum(name, args)
+        if name.startswith("_") or not hasattr(Backend, name) or name == "run_loop":
+            raise AttributeError(name)
+        return lambda *args: self._read(name, args)
+
+    def _each(self, method: str, *args: Any) -> list[Any]:
+        """Run a method everywhere."""
+        found = []
+        for k, label in enumerate(self.labels):
+            try:
+                found.append(self._one(k, method, *args))
+            except Exception as error:
+                error.add_note(f"crosscheck: on {label}, {self._where()}")
+                raise
+        return found
+
+    def _one(self, k: int, method: str, *args: Any) -> Any:
+        return getattr(self.places[k], method)(*(part(x, k) for x in args))
+
+    def _where(self) -> str:
+        place = place_of_author()
+        return f"statement {self.report.statements + 1} ({place}): {self._formula or place.text}"
+
+    def matrix_turnable(self, A: Twin, allowed: bool | None) -> bool:
+        """Ask those backends that have a say in it."""
+        answers = []
+        for k in range(len(self.places)):
+            try:
+                answers.append(self._one(k, "matrix_turnable", A, allowed))
+            except NotSupported as error:
+                refusal = error
+        if not answers:
+            raise refusal
+        return bool(answers[0])
+
+    def vector_wait(self, v: Twin) -> None:
+        """Wait everywhere."""
+        self._each("vector_wait", v)
+
+    def explain(self, A: Twin, u: Twin, how: Any) -> list[str]:
+        """Return each backend's own words."""
+        lines = self._each("explain", A, u, how)
+        return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
+
+    # ------------------------------------------------------------------- forms of a method
+    def _write(self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...]) -> None:
+        rule = rule_of(method, args, desc, w.dtype)
+        by = None
+        if rule != Rule(result=rule.result):  # operands are looked at before one is overwritten
+            by = Written(
+                method,
+                tuple(self._on_host(x) for x in args),
+                desc,
+                None if desc.mask is None else self._entries(desc.mask),
+                self._entries(w),
+            )
+        free = any(x.free for x in args if isinstance(x, Twin))
+        free |= isinstance(desc.mask, Twin) and not desc.structure and desc.mask.free
+        is_kept = desc.accum is not None or (desc.mask is not None and not desc.replace)
+        self._each(method, w, desc, *args)
+        w.free = free or (w.free and is_kept)
+        self._compare_vector(w, method, rule, by)
+
+    def _make(self, method: str, args: tuple[Any, ...]) -> Twin:
+        dtype, shape = MAKING[method](*args)
+        made = Twin(self._each(method, *args), dtype, shape)
+        if method == "vector" or (method == "matrix_from_csc" and not len(args[1])):
+            return made  # an output to be: no statement yet
+        made.free = any(x.free for x in args if isinstance(x, Twin))
+        if len(shape) == 1:
+            self._compare_vector(made, method, Rule(), None)
+        else:
+            rule = Rule()
+            if method == "matrix_apply":
+                rule = rule_of(method, args, None, dtype)
+            elif method == "matrix_from_coo" and args[5] is not None and dtype.is_float:
+                rule = Rule(tolerance=1e-6)
+            self._compare_matrix(made, method, rule)
+        return made
+
+    def _edit(self, method: str, v: Twin, args: tuple[Any, ...]) -> None:
+        self._each(method, v, *args)
+        if method == "vector_resize":
+            v.shape = (args[0],)
+        self._compare_vector(v, method, Rule(), None)
+
+    def _sum(self, method: str, args: tuple[Any, ...]) -> Any:
+        result = args[1].types(args[0].dtype)[1]
+        rule = rule_of(method, args, None, result)
+        values = self._each(method, *args)
+        self.free_reads |= args[0].free
+        found = [_scalar(x, result) for x in values]
+        by = Written(
+            method, (self._on_host(args[0]), args[1]), Descriptor(), None, _scalar(None, result)
+        )
+        for k in range(1, len(found)):
+            self._compare(f"{method} over {args[1].name}", found[0], found[k], k, rule, by)
+        self._agreed(method, rule, 0)
+        return values[0]
+
+    def _read(self, method: str, args: tuple[Any, ...]) -> Any:
+        values = self._each(method, *args)
+        if not method.endswith("nvals"):
+            self.free_reads |= any(x.free for x in args if isinstance(x, Twin))
+        for k in range(1, len(values)):
+            if not _same(values[0], values[k]):
+                rows = ((None, *(_brief(values[0]), _brief(values[k])), ""),)
+                raise self._difference(method, k, 1, rows)
+        return values[0]
+
+    # --------------------------------------------------------------------------- comparison
+    def _on_host(self, x: Any) -> Any:
+        """Return an operand as NumPy sees it."""
+        if not isinstance(x, Twin):
+            return x
+        if len(x.shape) == 1:
+            return self._entries(x)
+        if x.host is None:
+            x.host = HostMatrix(
+                self.places[0].matrix_to_csc(x.parts[0]), x.dtype, cast(tuple[int, int], x.shape)
+            )
+        return x.host
+
+    def _entries(self, v: Twin, k: int = 0) -> Entries:
+        return Entries(*self.places[k].vector_to_coo(v.parts[k]), v.dtype, v.shape[0])
+
+    def _compare_vector(self, w: Twin, method: str, rule: Rule, by: Written | None) -> None:
+        first = self._entries(w)
+        chosen = 0
+        for k in range(1, len(self.places)):
+            other = self._entries(w, k)
+            found = self._compare(method, first, other, k, rule, by)
+            if found is not None:
+                if found.choices is not None:
+                    w.free |= found.is_free
+                    chosen += int(np.count_nonzero(~equal(first.values, other.values)))
+                self._follow(w, k, first)
+        if len(self.places) == 1 and rule.is_any:  # its choices are checked all the same
+            found = self._compare(method, first, first, 0, rule, by)
+            w.free |= found is not None and found.is_free
+        self._agreed(method, rule, chosen)
+
+    def _compare(
+        self,
+        what: str,
+        first: Entries,
+        other: Entries,
+        k: int,
+        rule: Rule,
+        by: Written | None,
+    ) -> Agreement | None:
+        """Raise for a difference; return None if all entries are equal and had to be."""
+        found = compare(first, other, rule, by)
+        if isinstance(found, Unequal):
+            raise self._difference(what, k, found.count, found.rows)
+        return None if by is None else found
+
+    def _follow(self, w: Twin, k: int, first: Entries) -> None:
+        """Give a backend the oracle's values where it may have others."""
+        place, data = self.places[k], w.parts[k]
+        if equal(first.values, place.vector_to_coo(data)[1]).all():
+            return
+        # The planner's memory of how a vector was made is kept: the next plan is what it would be.
+        memory = {x: getattr(data, x) for x in ("trail", "leaving") if hasattr(data, x)}
+        copy = place.vector_from_coo(first.indices, first.values, w.dtype, w.shape[0])
+        place.assign(data, Descriptor(), copy, None)
+        for name, value in memory.items():
+            setattr(data, name, value)
+
+    def _compare_matrix(self, A: Twin, method: str, rule: Rule) -> None:
+        ptr, idx, values = self.places[0].matrix_to_csc(A.parts[0])
+        nrows = A.shape[0]
+        for k in range(1, len(self.places)):
+            ptr_k, idx_k, values_k = self.places[k].matrix_to_csc(A.parts[k])
+            first = Entries(_keys(ptr, idx, nrows), values, A.dtype, nrows * A.shape[1], nrows)
+            other = Entries(_keys(ptr_k, idx_k, nrows), values_k, A.dtype, first.size, nrows)
+            by = Written(method, (), Descriptor(), None, first) if rule.tolerance else None
+            self._compare(method, first, other, k, rule, by)
+            if not equal(values, values_k).all():
+                A.parts[k] = self.places[k].matrix_from_csc(
+                    ptr, idx, values, A.dtype, cast(tuple[int, int], A.shape)
+                )
+        self._agreed(method, rule, 0)
+
+    def _agreed(self, method: str, rule: Rule, chosen: int) -> None:
+        """Count a statement."""
+        place = place_of_author()
+        key = place, method
+        if key not in self._rows:
+            self._rows[key] = Row(place, self._formula or method, str(rule))
+            self.report.rows.append(self._rows[key])
+        self._rows[key].runs += 1
+        self._rows[key].chosen += chosen
+        self.report.statements += 1
+        self.report.iterations = max(self.report.iterations, self.level + 1)
+
+    def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
+        plans: tuple[Plan, ...] = ()
+        if what == "mxv":
+            plans = tuple(_plan(*pair) for pair in zip(self.labels, self.places, strict=True))
+        return self.report.failed(
+            Difference(
+                number=self.report.statements + 1,
+                formula=self._formula,
+                place=place_of_author(),
+                level=self.level,
+                oracle=self.labels[0],
+                other=self.labels[k],
+                what=what,
+                count=count,
+                rows=rows,
+                plans=plans,
+            )
+        )
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Return names that tell backends apart, also if one is given twice."""
+    again = [names[: k + 1].count(name) for k, name in enumerate(names)]
+    return tuple(f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True))
+
+
+def _scalar(value: Any, dtype: DType) -> Entries:
+    """Return a number, or none, as a vector of size 0: its one entry has no index to show."""
+    where = np.zeros(int(value is not None), np.int64)
+    return Entries(where, np.full(len(where), 0 if value is None else value, dtype.numpy), dtype, 0)
+
+
+def _same(x: Any, y: Any) -> bool:
+    if isinstance(x, tuple):
+        return len(x) == len(y) and all(map(_same, x, y))
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind == y.dtype.kind and x.shape == y.shape and bool(equal(x, y).all())
+    return bool(x == y) or (x != x and y != y)
+
+
+def _brief(x: Any) -> str:
+    if isinstance(x, tuple):
+        return f"{len(x[0])} entries"
+    return str(x)
+
+
+def _keys(ptr: Array, idx: Array, nrows: int) -> Array:
+    return np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * nrows + idx
+
+
+def _plan(label: str, place: Backend) -> Plan:
+    """Return what a backend chose for the product it has just run."""
+    plan = getattr(place, "plan", None)
+    if plan is None:
+        return Plan(label, "", "", "chooses its own method and does not tell")
+    return Plan(label, plan.direction, plan.kernel, plan.reason)

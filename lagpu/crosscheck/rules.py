@@ -1,0 +1,210 @@
+"""How two backends' results of one operation are compared, and where they differ.
+
+Everything is compared exactly, but for two cases: what `any` chose must be something it could have
+chosen, and what was rounded in another order must agree within a tolerance.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.base import Descriptor
+from lagpu.crosscheck.terms import Entries, Terms, holds, terms, written
+from lagpu.dtypes import DType
+from lagpu.operators import Monoid, Operator
+
+__all__ = ["TOLERANCE", "Agreement", "Rule", "Written", "allowed", "equal", "rule_of"]
+
+Array = np.ndarray[Any, Any]
+
+#: Relative to the result, or to the sum of the magnitudes that were added: a thousand terms in any
+#: order, and a few units in the last place of a function.
+TOLERANCE = {"FP32": 1e-4, "FP64": 1e-11}
+
+# Functions that no standard rounds to the last bit.
+_INEXACT = ("exp", "log")
+
+
+class Rule(NamedTuple):
+    """How a result is compared.
+
+    Attributes
+    ----------
+    is_any : bool
+        Whether `any` may choose.
+    tolerance : float
+        Relative; 0 for exactly.
+    result : DType or None
+        Type of the operation's result, before it is written.
+    """
+
+    is_any: bool = False
+    tolerance: float = 0.0
+    result: DType | None = None
+
+    def __str__(self) -> str:
+        if self.is_any:
+            return "any of what met"
+        return f"within {self.tolerance:g}" if self.tolerance else "exactly"
+
+
+class Agreement(NamedTuple):
+    """Which entries of two results agree.
+
+    Attributes
+    ----------
+    bad : ndarray of bool, (nvals,)
+        Entries of both that may not differ as they do.
+    choices : ndarray of int, (nvals,) or None
+        How many different values `any` had, if it may choose.
+    terms : Terms or None
+        Those values.
+    """
+
+    bad: Array
+    choices: Array | None = None
+    terms: Terms | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether another value could have been chosen somewhere."""
+        return self.choices is not None and bool((self.choices > 1).any())
+
+
+def rule_of(method: str, args: tuple[Any, ...], desc: Descriptor | None, out: DType) -> Rule:
+    """Return the rule for the result of an operation whose operands know their `dtype`."""
+    adder, function, result = _algebra(method, args, out)
+    accum = None if desc is None else desc.accum
+    if adder is not None:
+        is_any = adder.name == "any"
+    elif function is not None:
+        is_any = function.name == "any"
+    else:
+        is_any = accum is not None and accum.name == "any"
+    kinds = [out, result, *(getattr(x, "dtype", None) for x in args)]
+    floats = {t.name for t in kinds if isinstance(t, DType) and t.is_float}
+    sums = adder is not None and not is_any and not adder.is_exact(result)
+    rounds = sums or _is_inexact(function) or _is_inexact(accum)
+    return Rule(is_any, TOLERANCE[min(floats)] if floats and rounds else 0.0, result)
+
+
+def _algebra(
+    method: str, args: tuple[Any, ...], out: DType
+) -> tuple[Monoid | None, Operator | None, DType]:
+    """Return what adds, what is computed for each term, and the type of the result."""
+    if method == "mxv":
+        how = args[2]
+        return how.semiring.monoid, how.semiring.multiply, how.result
+    if method in ("reduce", "matrix_reduce", "reduce_vector"):
+        return args[1], args[1].op, args[1].types(args[0].dtype)[1]
+    if method.startswith("ewise"):
+        return None, args[2], args[2].types(args[0].dtype, args[1].dtype)[1]
+    if method in ("apply", "matrix_apply"):
+        return None, args[1], args[2].result
+    if method in ("assign", "extract", "select", "extract_column"):
+        return None, None, args[0].dtype
+    return None, None, out
+
+
+def _is_inexact(op: Operator | None) -> bool:
+    """Whether compilers may round an operator differently: a registered one may be contracted."""
+    return op is not None and (op.name in _INEXACT or bool(op.body))
+
+
+def equal(x: Any, y: Any) -> Array:
+    """Whether values are equal, NaN to NaN."""
+    x, y = np.asarray(x), np.asarray(y)
+    same = x == y
+    return np.asarray(same | ((x != x) & (y != y)) if x.dtype.kind == "f" else same)
+
+
+class Written(NamedTuple):
+    """One operation that wrote a vector, on the host.
+
+    Attributes
+    ----------
+    method, args, desc
+        As a backend gets them, vectors as `Entries` and matrices as `HostMatrix`.
+    mask : Entries or None
+        The mask vector.
+    old : Entries
+        The output before.
+    """
+
+    method: str
+    args: tuple[Any, ...]
+    desc: Descriptor
+    mask: Entries | None
+    old: Entries
+
+
+def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agreement:
+    """Return which values, where both results have an entry, may stand.
+
+    Parameters
+    ----------
+    rule : Rule
+        From `rule_of`, which is not exact.
+    x, y : ndarray, (nvals,)
+        The oracle's values and the other's.
+    indices : ndarray of int, (nvals,)
+        Where they stand, rising.
+    by : Written
+        What wrote them.
+    """
+    if rule.is_any:
+        return _among(rule, x, y, indices, by)
+    near = _near(x, y, rule.tolerance)
+    if not near.all() and by.method in ("mxv", "reduce", "matrix_reduce", "reduce_vector"):
+        scale = _magnitude(rule, indices, by)
+        with np.errstate(all="ignore"):
+            near |= np.abs(x.astype(float) - y.astype(float)) <= rule.tolerance * scale
+    return Agreement(~near)
+
+
+def _near(x: Array, y: Array, tolerance: float) -> Array:
+    """Whether values are equal, or differ by less than a tolerance relative to the larger one."""
+    if not tolerance:
+        return equal(x, y)
+    a, b = x.astype(float), y.astype(float)
+    with np.errstate(all="ignore"):
+        close: Array = np.abs(a - b) <= tolerance * np.maximum(np.abs(a), np.abs(b))
+    return close | equal(x, y)
+
+
+def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:
+    """Return the sum of the magnitudes that were added: if they cancel, the error stays."""
+    assert rule.result is not None
+    found = terms(by.method, by.args, indices, rule.result)
+    total = np.bincount(found.at, np.abs(found.values.astype(float)), len(indices))
+    if by.desc.accum is not None:
+        there, x = by.old.at(indices)
+        total += np.where(there, np.abs(x.astype(float)), 0)
+    return np.asarray(total)
+
+
+def _among(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agreement:
+    """Compare where `any` chose with what it had, and elsewhere exactly."""
+    assert rule.result is not None
+    found = terms(by.method, by.args, indices, rule.result)
+    found = written(found, by.old, by.desc.accum, rule.result, indices)
+    free = np.zeros(len(indices), bool)
+    free[found.at] = True
+    free &= holds(by.mask, by.desc, indices)
+    bad = ~free & ~equal(x, y)
+    for values in (x, y):
+        chosen = np.zeros(len(indices), bool)
+        chosen[found.at[_near(found.values, values[found.at], rule.tolerance)]] = True
+        bad |= free & ~chosen
+    return Agreement(bad, np.where(free, _distinct(found, len(indices)), 1), found)
+
+
+def _distinct(found: Terms, count: int) -> Array:
+    """Return how many different values met at each index, (count,)."""
+    order = np.lexsort((found.values, found.at))
+    at, values = found.at[order], found.values[order]
+    new = np.ones(len(at), bool)
+    new[1:] = (at[1:] != at[:-1]) | ~equal(values[1:], values[:-1])
+    return np.bincount(at[new], minlength=count)

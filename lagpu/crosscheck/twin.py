@@ -1,0 +1,63 @@
+"""An object that lives on several backends at once, and what its makers say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lagpu.backends.base import Descriptor
+from lagpu.crosscheck.terms import HostMatrix
+from lagpu.dtypes import DType
+
+__all__ = ["MAKING", "Twin", "part"]
+
+#: Methods that make an object: its type and shape, from their arguments.
+MAKING: dict[str, Callable[..., tuple[DType, tuple[int, ...]]]] = {
+    "vector": lambda dtype, size: (dtype, (size,)),
+    "vector_from_coo": lambda indices, values, dtype, size: (dtype, (size,)),
+    "vector_dup": lambda v, dtype: (dtype, v.shape),
+    "matrix_diag": lambda A, k: (A.dtype, (_diagonal(A.shape, k),)),
+    "matrix_from_coo": lambda rows, cols, values, dtype, shape, dup: (dtype, shape),
+    "matrix_from_csc": lambda ptr, idx, values, dtype, shape: (dtype, shape),
+    "matrix_dup": lambda A, dtype: (dtype, A.shape),
+    "matrix_transpose": lambda A: (A.dtype, A.shape[::-1]),
+    "matrix_apply": lambda A, op, how: (how.result, A.shape),
+    "matrix_select": lambda A, op, thunk: (A.dtype, A.shape),
+    "matrix_from_diag": lambda v, k: (v.dtype, (v.shape[0] + abs(k),) * 2),
+}
+
+
+def _diagonal(shape: tuple[int, int], k: int) -> int:
+    return min(shape[0], shape[1] - k) if k >= 0 else min(shape[0] + k, shape[1])
+
+
+class Twin:
+    """One vector or matrix on each backend.
+
+    Attributes
+    ----------
+    parts : list
+        Its data on each backend, the oracle's first.
+    dtype : DType
+        Type of the values.
+    shape : tuple of int
+        Sizes.
+    free : bool
+        Whether values may depend on what `any` chose.
+    """
+
+    __slots__ = ("dtype", "free", "host", "parts", "shape")
+
+    def __init__(self, parts: list[Any], dtype: DType, shape: tuple[int, ...]) -> None:
+        self.parts, self.dtype, self.shape = parts, dtype, shape
+        self.free = False
+        self.host: HostMatrix | None = None
+
+
+def part(x: Any, k: int) -> Any:
+    """Return an argument as backend `k` takes it."""
+    if isinstance(x, Twin):
+        return x.parts[k]
+    if isinstance(x, Descriptor) and x.mask is not None:
+        return x._replace(mask=x.mask.parts[k])
+    return x

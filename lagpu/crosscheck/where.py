@@ -1,0 +1,47 @@
+"""Where the statement that is running stands, and its text as written."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import sys
+from types import CodeType, FrameType
+
+from lagpu.crosscheck.report import Place
+
+__all__ = ["place_of_author"]
+
+# A statement stands where the notation, or this package, was called from.
+_NOTATION = ("collection", "expr", "indexing", "loop", "matrix", "scalar", "transposed", "vector")
+
+
+def place_of_author() -> Place:
+    """Return where whoever wrote the running statement wrote it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_notation(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    if frame is None:
+        return Place("?", 0, "")
+    return _read(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def _is_notation(module: str) -> bool:
+    package, _, rest = module.partition(".")
+    return package == "lagpu" and rest.split(".")[0] in (*_NOTATION, "crosscheck", "trace", "watch")
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(code: CodeType, instruction: int, line: int) -> Place:
+    """Return the place of an instruction; the compiler noted which text it comes from."""
+    spans = list(code.co_positions())
+    start, stop, left, right = spans[instruction // 2]
+    if start is None or stop is None or left is None or right is None:
+        return Place(code.co_filename, line, linecache.getline(code.co_filename, line).strip())
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(start, stop + 1)]
+    behind = lines[-1][right:].strip()
+    lines[-1] = lines[-1][:right]
+    lines[0] = lines[0][left:]
+    if behind.startswith(b"=") and not behind.startswith(b"=="):  # w[i] = x is noted as w[i]
+        lines.append(behind)
+    text = b" ".join(lines).decode(errors="replace")
+    return Place(code.co_filename, start, " ".join(text.split()))

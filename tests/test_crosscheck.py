@@ -1,0 +1,428 @@
+"""Crosschecks: backends agree, what may differ may, and a planted fault is found where it is."""
+
+import dataclasses
+import functools
+import inspect
+
+import numpy as np
+import pytest
+
+from lagpu import (
+    FP32,
+    FP64,
+    INT64,
+    Matrix,
+    Scalar,
+    Vector,
+    algorithms,
+    backends,
+    binary,
+    crosscheck,
+    generators,
+    loop,
+    semiring,
+)
+from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.sim import SimDevice
+from lagpu.cli.steer import steered
+from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
+
+BOTH = ("cpu", "sim")
+SEARCHES = (
+    algorithms.bfs,
+    algorithms.bfs_levels,
+    algorithms.bfs_parents,
+    algorithms.count_shortest_paths,
+)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return generators.kronecker(7, backend="cpu")
+
+
+# ------------------------------------------------------------------------------- agreement
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda f: f.__name__)
+def test_backends_agree(search, graph):
+    report = crosscheck(search, graph, 1, backends=BOTH)
+    assert report.ok
+    assert report.iterations >= 3
+    assert report.statements == sum(row.runs for row in report.rows)
+    per_turn = sum(row.runs == report.iterations for row in report.rows)
+    assert per_turn == {"bfs": 3}.get(search.__name__, 2)
+    text = repr(report)
+    assert f"{search.__name__} on cpu and sim: {report.statements} statements" in text
+    assert "frontier[source] = " in text
+
+
+def test_the_result_is_the_oracles(graph):
+    report = crosscheck(algorithms.bfs_levels, graph, 1, backends=("sim", "cpu"))
+    assert report.result.backend is backends.get("sim")
+    assert report.result.to("cpu").isequal(algorithms.bfs_levels(graph, 1))
+    assert report.backends == ("sim", "cpu")
+
+
+def test_parents_may_differ_and_the_oracles_go_on(graph):
+    report = crosscheck(algorithms.bfs_parents, graph, 1, backends=BOTH)
+    row = next(row for row in report.rows if "any_secondi" in row.formula)
+    assert row.rule == "any of what met"
+    assert row.chosen > 0, "no freedom in this graph: the test shows nothing"
+    assert report.result.isequal(algorithms.bfs_parents(graph, 1)), "the oracle's own parents"
+
+
+def test_arguments_stay_as_they_are_and_move_wherever_they_stand(graph):
+    def program(A, things, *, v):
+        w, number = things["w"], things["s"]
+        w(accum=binary.plus) << v
+        v << semiring.plus_times(A.T @ w)
+        number << v.reduce("plus")
+        return [w, (v, number)], A.T.new()
+
+    w = Vector.from_coo([1], [2], size=graph.nrows, backend="sim", name="w")
+    v = Vector.from_coo([2], [3], size=graph.nrows, backend="cpu", name="v")
+    s = Scalar(INT64, 7)
+    report = crosscheck(program, graph, {"w": w, "s": s}, v=v, backends=BOTH)
+    assert (w.nvals, v.nvals, s.value) == (1, 1, 7)
+    (w2, (_, s2)), B = report.result
+    assert w2.to_coo()[0].tolist() == [1, 2]
+    assert w2.backend is B.backend is backends.get("cpu")
+    assert s2.value > 0
+    assert [row.rule for row in report.rows] == ["exactly"] * 4
+
+
+def test_more_than_two_backends(graph):
+    report = crosscheck(algorithms.bfs_parents, graph, 1, backends=("cpu", "sim", "cpu"))
+    assert report.ok
+
+
+def test_float_sums_are_compared_with_a_tolerance():
+    rng = np.random.default_rng(5)
+    rows, cols = np.divmod(np.arange(60 * 60), 60)
+
+    def sums(A, u):
+        w = Vector(A.dtype, 60, like=A)
+        for _ in loop(times=2):
+            w << semiring.plus_times(u @ A)
+            u << w
+        return w.reduce("plus").new()
+
+    for dtype in (FP32, FP64):
+        values = rng.normal(size=len(rows)) * 10.0 ** rng.integers(-3, 4, len(rows))
+        A = Matrix.from_coo(rows, cols, values, dtype, nrows=60, ncols=60, backend="cpu")
+        u = Vector.from_dense(rng.normal(size=60), dtype=dtype, backend="cpu")
+        report = crosscheck(sums, A, u, backends=BOTH)
+        rules = [row.rule for row in report.rows]
+        assert rules == [f"within {1e-4 if dtype is FP32 else 1e-11:g}", "exactly", rules[0]]
+
+
+def test_terms_that_cancel():
+    """1e8 + 1 - 1e8 is 0 or 1 in FP32: relative to what was added, both are right."""
+
+    def sums(A, u):
+        w = Vector(FP32, 1, like=A)
+        w << semiring.plus_times(A @ u)
+        return w
+
+    A = Matrix.from_coo([0, 0, 0], [0, 1, 2], [1e8, 1.0, -1e8], FP32, nrows=1, backend="cpu")
+    u = Vector.from_dense([1, 1, 1], dtype=FP32, backend="cpu")
+    assert crosscheck(sums, A, u, backends=("cpu", with_methods(mxv=holding([0], [5e3])))).ok
+    found = difference(sums, A, u, faulty=with_methods(mxv=holding([0], [5e4])))
+    assert found.rows[0][2] == 5e4
+
+
+# --------------------------------------------------------------------------- planted faults
+
+
+class FaultyDevice(SimDevice):
+    """The simulated device, which compiles kernels with one thing changed in their text."""
+
+    def __init__(self, right, wrong, at=None):
+        super().__init__()
+        self.right, self.wrong, self.at = right, wrong, at
+        self.changed = {}
+
+    def launch(self, kernel, *args, **more):
+        if self.right in kernel.source and (self.at is None or self.at in kernel.source):
+            if kernel not in self.changed:
+                before, after = kernel.source.split(self.at, 1) if self.at else ("", kernel.source)
+                text = before + (self.at or "") + after.replace(self.right, self.wrong, 1)
+                self.changed[kernel] = dataclasses.replace(kernel, source=text)
+            kernel = self.changed[kernel]
+        super().launch(kernel, *args, **more)
+
+
+def with_kernels(right, wrong, at=None, kernel=None):
+    """Return a copy of sim whose kernels have `wrong` for `right`, the first one behind `at`."""
+    place = GpuBackend("faulty", FaultyDevice(right, wrong, at))
+    return steered(place, kernel, None), place.device
+
+
+def with_methods(**methods):
+    """Return a copy of sim with other methods: ``method(backend, right, *args)``."""
+    place = GpuBackend("faulty", SimDevice())
+    for name, wrong in methods.items():
+        setattr(place, name, functools.partial(wrong, place, getattr(place, name)))
+    return place
+
+
+def holding(indices, values):
+    """Return a method that writes these entries, whatever it should write."""
+
+    def method(place, right, w, desc, *args):
+        wrong = place.vector_from_coo(np.array(indices), np.array(values), w.dtype, w.size)
+        place.assign(w, desc._replace(mask=None), wrong, None)
+
+    return method
+
+
+def difference(algorithm, *args, faulty):
+    with pytest.raises(CrosscheckFailed) as caught:
+        crosscheck(algorithm, *args, backends=("cpu", faulty))
+    error = caught.value
+    assert isinstance(error, AssertionError)
+    assert not error.report.ok
+    found = error.report.difference
+    assert found.headline in str(error)
+    assert found.headline in repr(error.report)
+    assert (found.oracle, found.other) == ("cpu", "faulty")
+    return found
+
+
+def line_of(function, text):
+    lines, first = inspect.getsourcelines(function)
+    return next(first + k for k, line in enumerate(lines) if text in line)
+
+
+def shortest(A, source):
+    distance = Vector(INT64, A.nrows, like=A, name="distance")
+    distance[source] = 0
+    for _ in loop(until_unchanged=distance):
+        distance(accum=binary.min) << semiring.min_plus(distance @ A)
+    return distance
+
+
+@pytest.fixture(scope="module")
+def weighted():
+    rng = np.random.default_rng(2)
+    i, j = np.triu_indices(40, 1)
+    keep = rng.random(len(i)) < 0.1
+    weights = rng.integers(5, 9, keep.sum())
+    rows, cols = np.r_[i[keep], j[keep]], np.r_[j[keep], i[keep]]
+    return Matrix.from_coo(rows, cols, np.r_[weights, weights], nrows=40, ncols=40, backend="cpu")
+
+
+def test_no_fault_is_found_where_there_is_none(graph, weighted):
+    place, _ = with_kernels("no such text", "", kernel="push_queue")
+    assert crosscheck(shortest, weighted, 0, backends=("cpu", place)).ok
+    assert crosscheck(algorithms.bfs_parents, graph, 1, backends=("cpu", with_methods())).ok
+
+
+def test_a_wrong_identity(weighted):
+    place, device = with_kernels("Limits<Z>::largest()", "Z(3)", "struct Min :", "push_queue")
+    found = difference(shortest, weighted, 0, faulty=place)
+    assert device.changed, "the fault is not in this text any more"
+    assert (found.number, found.level) == (3, 0)  # the set entry, the loop's copy, the product
+    assert found.place.line == line_of(shortest, "min_plus")
+    assert found.place.text == "distance(accum=binary.min) << semiring.min_plus(distance @ A)"
+    assert found.formula == "distance(accum=binary.min) << distance min_plus A"
+    assert all(x >= 5 and y == 3 for _, x, y, _ in found.rows)
+    assert found.count == weighted[0, :].new().nvals
+
+
+def test_a_mask_ignored(graph):
+    right = "return has_entry(words, i) != complement;"
+    place, device = with_kernels(right, "return true;", kernel="push_queue")
+    found = difference(algorithms.bfs_levels, graph, 1, faulty=place)
+    assert device.changed, "the fault is not in this text any more"
+    assert found.place.line == line_of(algorithms.bfs_levels, "any_pair")
+    assert found.place.file == algorithms.bfs_levels.__code__.co_filename
+    levels = algorithms.bfs_levels(graph, 1)
+    assert found.rows
+    for index, here, there, _ in found.rows:
+        assert (here, there) == (None, True)
+        assert levels.get(index) <= found.level, "a vertex found before"
+    assert len(found.rows) == min(found.count, 10)
+    cpu, faulty = found.plans
+    assert (cpu.backend, cpu.kernel) == ("cpu", "")
+    assert (faulty.direction, faulty.kernel, faulty.reason) == ("push", "push_queue", "asked for")
+
+
+def test_an_off_by_one_in_a_kernel(graph):
+    right, wrong = "p + lane_id() < end)", "p + lane_id() < end - 1)"
+    place, device = with_kernels(right, wrong, kernel="pull_warp")
+    found = difference(algorithms.count_shortest_paths, graph, 1, faulty=place)
+    assert device.changed, "the fault is not in this text any more"
+    assert found.place.line == line_of(algorithms.count_shortest_paths, "plus_first")
+    assert found.plans[1].kernel == "pull_warp"
+
+
+def test_an_unmasked_parent(graph):
+    """A parent for the source again, in one of the products."""
+
+    def unmasked(place, right, w, desc, A, u, how):
+        right(w, desc, A, u, how)
+        if place.vector_nvals(w) > 10:
+            place.vector_set(w, 1, np.int32(1))
+
+    found = difference(algorithms.bfs_parents, graph, 1, faulty=with_methods(mxv=unmasked))
+    assert found.place.line == line_of(algorithms.bfs_parents, "any_secondi(")
+    assert found.rows == ((1, None, 1, ""),)
+    assert found.what == "mxv"
+
+
+def test_a_parent_that_is_no_neighbour(graph):
+    def wrong_one(place, right, w, desc, A, u, how):
+        right(w, desc, A, u, how)
+        indices, _ = place.vector_to_coo(w)
+        place.vector_set(w, int(indices[-1]), np.int32(indices[-1]))
+
+    found = difference(algorithms.bfs, graph, 1, faulty=with_methods(mxv=wrong_one))
+    ((index, here, there, remark),) = found.rows
+    assert there == index
+    assert (found.number, found.level) == (4, 0)  # the set entry, levels, parents, the product
+    assert remark == "any may choose one of 1"
+    assert here == 1
+
+
+def test_an_assignment_that_ignores_its_mask(graph):
+    def unmasked(place, right, w, desc, *args):
+        right(w, desc._replace(mask=None), *args)
+
+    found = difference(algorithms.bfs, graph, 1, faulty=with_methods(assign=unmasked))
+    assert found.place.text == "parents(frontier.S) << frontier"
+    assert found.level == 1, "in iteration 0 there is nothing to lose"
+    assert found.rows[0][1:3] == (1, None)
+    assert found.plans == ()
+
+
+def test_a_wrong_sum_a_wrong_count_and_a_wrong_copy(graph):
+    def total(A):
+        w = A.reduce_rowwise("plus").new()
+        return w.reduce("plus").new()
+
+    ones = Matrix.from_csc(*graph.to_csc()[:2], 1, nrows=graph.nrows, backend="cpu")
+    found = difference(total, ones, faulty=with_methods(reduce=lambda _, right, *args: 5))
+    assert found.rows == ((None, ones.nvals, 5, ""),)
+    assert found.what == "reduce over plus"
+    found = difference(
+        algorithms.bfs_levels, graph, 1, faulty=with_methods(vector_nvals=lambda *_: 2)
+    )
+    assert found.what == "vector_nvals"
+    assert found.rows == ((None, "1", "2", ""),)
+    assert "until_empty=frontier" in found.place.text
+    directed = Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3, backend="cpu")
+    found = difference(
+        lambda A: A.T.new(), directed, faulty=with_methods(matrix_transpose=lambda _, right, A: A)
+    )
+    assert found.what == "matrix_transpose"
+    assert [row[0] for row in found.rows] == [(1, 0), (0, 1), (2, 1), (1, 2)]
+
+
+def test_an_error_on_one_backend_says_where(graph):
+    def fails(*_):
+        raise NotSupported("faulty: no products.")
+
+    with pytest.raises(NotSupported, match="no products") as caught:
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu", with_methods(mxv=fails)))
+    (note,) = caught.value.__notes__
+    assert "on faulty, statement 3" in note
+    assert "any_pair" in note
+
+
+def test_what_differs_last_is_reported_first(graph):
+    """Only the first difference counts: the run stops there."""
+    ran = []
+
+    def program(A):
+        w = Vector(INT64, 3, like=A)
+        for k in loop(times=3):
+            ran.append(k)
+            w << k
+        return w
+
+    def wrong(place, right, w, desc, value, indices):
+        right(w, desc, value + (value > 0), indices)
+
+    found = difference(program, graph, faulty=with_methods(assign_scalar=wrong))
+    assert ran == [0, 1]
+    assert found.rows == ((0, 1, 2, ""), (1, 1, 2, ""), (2, 1, 2, ""))
+    assert (found.number, found.level, found.count) == (2, 1, 3)
+
+
+def test_wrong_arguments(graph):
+    with pytest.raises(InvalidValue, match=r"no backend. Give backends="):
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=())
+    with pytest.raises(InvalidValue, match="there is no 'tpu'"):
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu", "tpu"))
+
+
+# ------------------------------------------------------------------------- fused and eager
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda f: f.__name__)
+def test_fused_and_eager_agree(search, graph):
+    report = crosscheck(search, graph, 1, backends="sim")
+    assert report.notes == ["the last loop ran fused: one kernel"]
+    rules = {row.formula: row.rule for row in report.rows if "eager and fused" in row.rule}
+    alone, exactly = "indices alone, as any chose the values", "exactly"
+    wanted = {
+        "bfs": {"result[0]": exactly, "result[1]": alone},
+        "bfs_levels": {"result": exactly},
+        "bfs_parents": {"result": alone},
+        "count_shortest_paths": {"result": "within 1e-11"},
+    }[search.__name__]
+    assert rules == {name: f"eager and fused, {rule}" for name, rule in wanted.items()}
+
+
+def test_a_fused_kernel_that_is_wrong(graph):
+    place = with_methods()
+    right = place.run_loop
+
+    def wrong(statements, until_empty, times):
+        done = right(statements, until_empty, times)
+        place.vector_set(statements[0].w, 7, np.int32(99))
+        return done
+
+    place.run_loop = wrong
+    with pytest.raises(CrosscheckFailed) as caught:
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=(place,))
+    found = caught.value.report.difference
+    level = algorithms.bfs_levels(graph, 1).get(7)
+    assert found.rows == ((7, level, 99, ""),)
+    assert str(caught.value).startswith(
+        "crosscheck of bfs_levels: at the end: result: "
+        f"at 7 faulty eager has {level}, faulty fused 99."
+    )
+    place.run_loop = lambda statements, *more: (
+        right(statements, *more) and place.vector_remove(statements[0].w, 7) is None
+    )
+    with pytest.raises(CrosscheckFailed, match=r"at 7 faulty eager has .*, faulty fused none"):
+        crosscheck(algorithms.bfs_parents, graph, 1, backends=(place,))
+
+
+def test_numbers_that_depend_on_a_choice_are_free(graph):
+    def program(A):
+        parents = algorithms.bfs_parents(A, 1)
+        return parents.reduce("plus").new(), parents.nvals, float(parents.get(5))
+
+    report = crosscheck(program, graph, backends=("sim",))
+    assert [row.rule for row in report.rows[-3:]] == [
+        "eager and fused, indices alone, as any chose the values"
+    ] * 3
+
+
+def test_a_wrong_choice_is_found_on_one_backend(graph):
+    def wrong_one(place, right, w, desc, A, u, how):
+        right(w, desc, A, u, how)
+        indices, _ = place.vector_to_coo(w)
+        place.vector_set(w, int(indices[-1]), np.int32(indices[-1]))
+
+    with pytest.raises(CrosscheckFailed, match="any may choose one of 1"):
+        crosscheck(algorithms.bfs_parents, graph, 1, backends=(with_methods(mxv=wrong_one),))
+
+
+def test_a_backend_with_one_way_to_run_loops(graph):
+    with pytest.raises(InvalidValue, match=r"cpu runs loops in one way only.* Give two"):
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu",))

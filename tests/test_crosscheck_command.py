@@ -1,0 +1,128 @@
+"""``lagpu crosscheck``: what it prints, and its exit codes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lagpu import algorithms, backends
+from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.sim import SimDevice
+from lagpu.cli import compare, main
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*args):
+        code = main([str(arg) for arg in args])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def faulty(monkeypatch):
+    """Register a copy of sim whose assignments ignore their masks."""
+    place = GpuBackend("faulty", SimDevice())
+    right = place.assign_scalar
+    place.assign_scalar = lambda w, desc, *args: right(w, desc._replace(mask=None), *args)
+    monkeypatch.setitem(backends._loaded, "faulty", place)
+
+
+@pytest.mark.parametrize("output", ["levels", "parents", "paths"])
+def test_backends_that_agree(run, output):
+    args = ["crosscheck", "bfs", "kron:7", "-s", 1, "--backends", "cpu,sim", "--output", output]
+    code, out, err = run(*args)
+    assert (code, err) == (0, "")
+    assert "on cpu and sim: 11 statements in 5 iterations agree" in out
+    assert "bfs.py" in out or "paths.py" in out
+
+
+def test_json(run):
+    args = ["crosscheck", "bfs", "path:5", "--backends", "cpu, sim", "--json"]
+    code, out, err = run(*args)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["ok"], found["difference"], found["iterations"]) == (True, None, 5)
+    assert found["backends"] == ["cpu", "sim"]
+    assert [row["runs"] for row in found["rows"]] == [1, 5, 5]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_difference_ends_with_1(run, faulty, as_json):
+    args = ["crosscheck", "bfs", "path:5", "--backends", "cpu,faulty", *["--json"] * as_json]
+    code, out, err = run(*args)
+    assert code == 1
+    assert err.startswith("lagpu: crosscheck of bfs_levels: statement 2 (")
+    assert "at 1 cpu has none, faulty 0" in err
+    assert err.count("\n") == 1
+    if as_json:
+        found = json.loads(out)["difference"]
+        assert (found["number"], found["level"], found["count"]) == (2, 0, 4)
+        assert found["rows"][0] == [1, None, 0, ""]
+    else:
+        assert "written   levels(frontier.S) << depth" in out
+
+
+def test_one_backend_fused_and_eager(run):
+    code, out, err = run("crosscheck", "bfs", "grid:5x6", "--backends", "sim")
+    assert (code, err) == (0, "")
+    assert "result: 1 x eager and fused, exactly" in out
+    assert "fused: one kernel" in out
+
+
+def test_a_wrong_parent_of_a_fused_loop_is_refused(run, monkeypatch):
+    place = GpuBackend("faulty", SimDevice())
+    right = place.run_loop
+
+    def wrong(statements, *more):
+        done = right(statements, *more)
+        place.vector_set(statements[0].w, 29, np.int32(29))
+        return done
+
+    place.run_loop = wrong
+    monkeypatch.setitem(backends._loaded, "faulty", place)
+    args = ["crosscheck", "bfs", "grid:5x6", "--backends", "faulty", "--output", "parents"]
+    code, out, err = run(*args)
+    assert code == 1
+    assert "indices alone" in out
+    assert "check_parents: 1: " in err
+
+
+def test_kernels_and_policies(run):
+    args = ["crosscheck", "bfs", "grid:5x6", "--backends", "cpu,sim", "--kernel", "pull_warp"]
+    assert run(*args)[0] == 0
+    assert run(*args[:-2], "--policy", "beamer")[0] == 0
+
+
+def test_what_both_get_wrong_is_refused(run, monkeypatch):
+    def wrong(A, source):
+        levels = algorithms.bfs_levels(A, source)
+        levels[source] = 1
+        return levels
+
+    _, prove = compare.ALGORITHMS["bfs", "levels"]
+    monkeypatch.setitem(compare.ALGORITHMS, ("bfs", "levels"), (wrong, prove))
+    code, _, err = run("crosscheck", "bfs", "path:5", "--backends", "cpu,sim")
+    assert code == 1
+    assert "check_levels: the source has level 0" in err
+
+
+WRONG = {
+    "algorithm": (["dfs", "path:3"], "there is no algorithm 'dfs'. Use bfs."),
+    "backend": (["bfs", "path:3", "--backends", "cpu,tpu"], "there is no 'tpu'"),
+    "no backend": (["bfs", "path:3", "--backends", ","], "there is none"),
+    "one way": (["bfs", "path:3", "--backends", "cpu"], "Give two backends"),
+    "source": (["bfs", "path:3", "-s", "3", "--backends", "cpu,sim"], "outside 0 .. 2"),
+    "kernel": (["bfs", "path:3", "--backends", "cpu,sim", "--kernel", "x"], "push_edge"),
+    "no kernels": (["bfs", "path:3", "--backends", "cpu,cpu", "--kernel", "x"], "none of cpu, cpu"),
+    "graph": (["bfs", "nograph", "--backends", "cpu,sim"], "there is no file nograph"),
+}
+
+
+@pytest.mark.parametrize(("args", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_arguments(run, args, message):
+    code, out, err = run("crosscheck", *args)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
