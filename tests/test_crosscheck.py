@@ -364,7 +364,7 @@ def test_wrong_arguments(graph):
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda f: f.__name__)
 def test_fused_and_eager_agree(search, graph):
     report = crosscheck(search, graph, 1, backends="sim")
-    assert report.notes == ["the last loop ran fused: one kernel"]
+    assert report.notes == ["the last loop ran fused: one kernel, a traversal"]
     rules = {row.formula: row.rule for row in report.rows if "eager and fused" in row.rule}
     alone, exactly = "indices alone, as any chose the values", "exactly"
     wanted = {
@@ -380,8 +380,8 @@ def test_a_fused_kernel_that_is_wrong(graph):
     place = with_methods()
     right = place.run_loop
 
-    def wrong(statements, until_empty, times):
-        done = right(statements, until_empty, times)
+    def wrong(statements, *until):
+        done = right(statements, *until)
         place.vector_set(statements[0].w, 7, np.int32(99))
         return done
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu import backends as registry
-from lagpu import trace
 from lagpu.backends.base import Backend
 from lagpu.crosscheck.fused import compare_results, require_fusing
 from lagpu.crosscheck.lockstep import Lockstep
@@ -17,6 +15,7 @@ from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
 from lagpu.transposed import TransposedMatrix
 from lagpu.vector import Vector
+from lagpu.watch import watching
 
 __all__ = ["crosscheck"]
 
@@ -79,7 +78,7 @@ def crosscheck(
     lockstep: Any = Lockstep(places, report)
     if len(places) == 1:
         require_fusing(places[0])
-    with _watched(lockstep), registry.use(lockstep):
+    with watching(lockstep), registry.use(lockstep):
         moved = [_moved(x, lockstep) for x in args]
         named = {key: _moved(x, lockstep) for key, x in kwargs.items()}
         report.statements = 0
@@ -94,16 +93,6 @@ def crosscheck(
             again = algorithm(*moved, **named)
         compare_results(result, again, lockstep.free_reads, places[0], report)
     return report
-
-
-@contextmanager
-def _watched(lockstep: Lockstep) -> Iterator[None]:
-    """Let loops and statements tell of themselves, as to a trace."""
-    outer, trace.active = trace.active, lockstep  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        trace.active = outer
 
 
 def _moved(x: Any, place: Any) -> Any:

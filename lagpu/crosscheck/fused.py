@@ -64,7 +64,7 @@ def compare_results(
             raise report.failed(Difference(0, "", where, -1, *ways, name, found.count, found.rows))
         how = "indices alone, as any chose the values" if free else str(rule)
         report.rows.append(Row(where, name, f"eager and fused, {how}", 1))
-    report.notes.append(f"the last loop ran {place.last_loop}")  # type: ignore[attr-defined]
+    report.notes.append(f"the last loop ran {place.last_loop}")
 
 
 def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:

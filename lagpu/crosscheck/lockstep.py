@@ -61,11 +61,11 @@ class Lockstep:
         self._rows: dict[tuple[Place, str], Row] = {}
 
     # ------------------------------------------------------------------ what a watcher hears
-    def run(self, to: Any, call: Any, desc: Descriptor) -> None:
+    def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and remember its formula for a difference."""
         self._formula = f"{to!r} << {call!r}"
         try:
-            getattr(self, call.method)(to.out.data, desc, *call.args)
+            work()
         finally:
             self._formula = ""
 
