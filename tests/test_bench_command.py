@@ -7,19 +7,23 @@ import signal
 import subprocess
 import sys
 import time
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from lagpu import Matrix, backends
-from lagpu.bench import report, suite
+from lagpu import Matrix, algorithms, backends
+from lagpu.backends.gpu.plan import POLICIES
+from lagpu.bench import peers, report, suite
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.cli import main
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.generators import device
+from lagpu.generators import device, grid2d
 
 FIELDS = {
-    "graph", "backend", "mode", "output", "roots", "median_ms", "max_ms", "wall_median_ms",
+    "graph", "backend", "mode", "policy", "output", "roots", "median_ms", "max_ms",
+    "wall_median_ms",
     "q1_ms", "q3_ms", "gteps", "bytes", "checked", "vertices", "edges",
 }  # fmt: skip
 
@@ -177,3 +181,55 @@ def test_interrupt_leaves_no_file(tmp_path):
     assert process.returncode == 130
     assert "lagpu: interrupted." in err
     assert not list(tmp_path.iterdir())
+
+
+def test_all_policies_beside_the_fused_loop(run, tmp_path):
+    file = tmp_path / "bench.json"
+    args = ("-b", "sim", "--roots", 1, "--policy", "all", "--mode", "both", "--json", file)
+    assert run("bench", "path:9", *args)[0] == 0
+    rows = json.loads(file.read_text("utf-8"))["rows"]
+    assert [(row["mode"], row["policy"]) for row in rows] == [
+        ("fused", None),
+        *(("eager", policy) for policy in POLICIES),
+    ]
+    assert all(row["checked"] for row in rows)
+    code, _, err = run("bench", "path:9", "-b", "sim", "--policy", "auto", "--mode", "fused")
+    assert (code, "told how" in err) == (2, True)
+
+
+def test_pylibcugraph_by_its_documented_interface(monkeypatch):
+    """It needs a GPU and gigabytes; a stand-in with its signatures shows that the call is right."""
+    asked = []
+
+    class SGGraph:
+        def __init__(self, handle, properties, src, dst, *, weight_array, store_transposed,
+                     renumber, do_expensive_check):  # fmt: skip
+            assert src.dtype == dst.dtype == np.int32
+            self.ends = src, dst
+
+    def bfs(handle, graph, sources, direction_optimizing, limit, predecessors, expensive):
+        asked.append((sources.tolist(), direction_optimizing, limit))
+        n = 1 + max(int(ends.max()) for ends in graph.ends)
+        S = sp.csr_array((np.ones(len(graph.ends[0])), graph.ends), shape=(n, n))
+        hops = sp.csgraph.shortest_path(S, unweighted=True, indices=sources[0])
+        distances = np.where(np.isinf(hops), np.iinfo(np.int32).max, hops).astype(np.int32)
+        order = np.random.default_rng(0).permutation(n).astype(np.int32)
+        return distances[order], None, order
+
+    cupy = SimpleNamespace(
+        asarray=np.asarray,
+        asnumpy=np.asarray,
+        cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(synchronize=lambda: None)),
+    )
+    plc = ModuleType("pylibcugraph")
+    plc.SGGraph, plc.bfs = SGGraph, bfs
+    plc.ResourceHandle = plc.GraphProperties = lambda **_: None
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "pylibcugraph", plc)
+    graph = HostGraph.of(grid2d(3, 4, backend="cpu"))
+    search = peers.PEERS["pylibcugraph"].prepare(graph)
+    vertices, levels = search.levels(5, search.run(5))
+    expected = algorithms.bfs_levels(grid2d(3, 4, backend="cpu"), 5).to_coo()
+    assert vertices.tolist() == expected[0].tolist()
+    assert levels.tolist() == expected[1].tolist()
+    assert asked == [([5], True, -1)]

@@ -6,6 +6,7 @@ untimed too, to be compared.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from importlib import metadata
@@ -80,7 +81,15 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 def versions(names: Sequence[str]) -> dict[str, str | None]:
     """Return the versions of some peers."""
-    return {name: metadata.version(PEERS[name].package) for name in names}
+    return {name: _version(PEERS[name]) for name in names}
+
+
+def _version(peer: Peer) -> str | None:
+    """Return the version of a peer; some packages are named after the CUDA they are built for."""
+    try:
+        return metadata.version(peer.package)
+    except metadata.PackageNotFoundError:
+        return getattr(importlib.import_module(peer.module), "__version__", None)
 
 
 def _installed(name: str) -> bool:
@@ -193,10 +202,46 @@ def _networkit(graph: HostGraph) -> Search:
     return Search(search, levels)
 
 
+def _pylibcugraph(graph: HostGraph) -> Search:
+    import cupy as cp
+    import pylibcugraph as plc
+
+    symmetric = graph.facts.symmetric
+    row_ptr, cols = _rows(graph)
+    n = graph.facts.vertices
+    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(row_ptr))
+    handle = plc.ResourceHandle()
+    G = plc.SGGraph(
+        handle,
+        plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
+        cp.asarray(rows),
+        cp.asarray(cols.astype(np.int32, copy=False)),
+        weight_array=None,
+        store_transposed=False,
+        renumber=False,
+        do_expensive_check=False,
+    )
+
+    def search(root: int) -> Any:
+        sources = cp.asarray(np.array([root], np.int32))
+        found = plc.bfs(handle, G, sources, symmetric, -1, False, False)
+        cp.cuda.get_current_stream().synchronize()
+        return found
+
+    def levels(_root: int, found: Any) -> Found:
+        distances, vertices = cp.asnumpy(found[0]), cp.asnumpy(found[2])
+        reached = distances < np.iinfo(distances.dtype).max
+        order = np.argsort(vertices[reached])
+        return vertices[reached][order], distances[reached][order].astype(np.int64)
+
+    return Search(search, levels)
+
+
 PEERS = {
     "scipy": Peer("scipy", "scipy", "parents", _scipy),
     "networkx": Peer("networkx", "networkx", "levels", _networkx, most=4e6),
     "python-graphblas": Peer("graphblas", "python-graphblas", "levels", _graphblas),
     "igraph": Peer("igraph", "igraph", "levels", _igraph),
     "networkit": Peer("networkit", "networkit", "levels", _networkit),
+    "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", "levels", _pylibcugraph),
 }

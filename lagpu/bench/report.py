@@ -76,13 +76,14 @@ def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
     """Return the rows as a table; ms is the device's time where there is a device."""
-    found = Table("graph", "backend", "mode", "output")
+    named = ("graph", "backend", "mode", "output")
+    found = Table(*named)
     for name in ("roots", "median ms", "q1", "q3", "max", "wall ms", "GTEPS", "MB", "checked"):
         found.add_column(name, justify="right")
     for row in rows:
         times = (row[name] for name in ("median_ms", "q1_ms", "q3_ms", "max_ms", "wall_median_ms"))
         found.add_row(
-            *(row[name] for name in ("graph", "backend", "mode", "output")),
+            *(row["policy"] or row[x] if x == "mode" else row[x] for x in named),
             str(row["roots"]),
             *(f"{ms:,.3f}" for ms in times),
             f"{row['gteps']:.3g}",

@@ -7,12 +7,13 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu import algorithms, backends, check
 from lagpu.backends.base import Backend
+from lagpu.backends.gpu.plan import POLICIES
 from lagpu.bench import peers, report
 from lagpu.bench.agreement import Agreement
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
@@ -57,8 +58,10 @@ class Plan:
         Searches a row.
     mode : str, optional
         ``fused``, ``eager`` or ``both``; by default fused where the backend runs loops as a whole.
-    kernel, policy : str, optional
+    kernel : str, optional
         Of every product; the loops then run eagerly.
+    policies : sequence of str
+        One after the other, eagerly; ``all`` means all there are.
     seed : int, optional
         Of generated graphs and of the choice of roots.
     """
@@ -69,7 +72,7 @@ class Plan:
     mode: str | None = None
     outputs: Sequence[str] = ("levels",)
     kernel: str | None = None
-    policy: str | None = None
+    policies: Sequence[str] = ()
     seed: int | None = None
     peers: Sequence[str] = ()
 
@@ -98,6 +101,7 @@ class _Bed:
             "graph": self.name,
             "backend": who,
             "mode": mode,
+            "policy": None,
             "output": output,
             "roots": len(self.roots),
             **report.statistics_of(device_ms, wall_ms, edges),
@@ -121,8 +125,9 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     Returns
     -------
     report : dict
-        ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode output
-        roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked vertices edges``.
+        ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
+        policy output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked
+        vertices edges``.
         Times are those of `lagpu.bench.timing`, the median of several runs from each root; `bytes`
         is what arrays on the device hold when a search has ended, graph, workspace and result, and
         None off a device; `checked` is true if the last root's result has been proved and all
@@ -141,57 +146,86 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     if plan.roots is not None and plan.roots < 1:
         raise InvalidValue(f"bench: {plan.roots} roots < 1. Give 1 or more.")
     others = peers.chosen(plan.peers)
-    places = [steered(backends.get(name), plan.kernel, plan.policy) for name in plan.backends]
-    modes = {place.name: _modes(place, plan) for place in places}
-    if plan.kernel is not None or plan.policy is not None:
-        for place in places:  # an unknown name is told before minutes of work
-            algorithms.bfs_levels(path(3, backend=place), 0)
+    runners = [runner for name in plan.backends for runner in _runners(backends.get(name), plan)]
+    if plan.kernel is not None or plan.policies:
+        for runner in runners:  # an unknown name is told before minutes of work
+            algorithms.bfs_levels(path(3, backend=runner.place), 0)
     rows: list[Row] = []
     refusals: list[str] = []
     for name in names:
-        for row, refusal in _graph(name, plan, places, modes, others, tell):
+        for row, refusal in _graph(name, plan, runners, others, tell):
             rows.append(row)
             refusals += [refusal] if refusal else []
+    places = [runner.place for runner in runners]
     return {**report.envelope(places, peers.versions(others)), "rows": rows}, refusals
+
+
+class _Runner(NamedTuple):
+    """A backend, the modes to measure on it, and the policy it was told."""
+
+    place: Backend
+    modes: tuple[str, ...]
+    policy: str | None = None
+
+
+def _runners(place: Backend, plan: Plan) -> list[_Runner]:
+    """Return what is to be measured on a backend: as it is, or as each policy wants it."""
+    policies = tuple(POLICIES) if "all" in plan.policies else tuple(plan.policies)
+    if not policies:
+        told = steered(place, plan.kernel, None)
+        return [_Runner(told, _modes(told, plan))]
+    runners = [_Runner(steered(place, plan.kernel, policy), (), policy) for policy in policies]
+    runners = [runner._replace(modes=_modes(runner.place, plan)) for runner in runners]
+    if plan.mode == "both" and plan.kernel is None:
+        runners.insert(0, _Runner(place, ("fused",)))
+    return runners
 
 
 def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
     """Return the modes to measure on a backend."""
     can_fuse = hasattr(place, "last_loop")
     if plan.mode == "fused" and not can_fuse:
-        why = "runs no loop as a whole" if plan.kernel is plan.policy is None else "was told how"
+        told = plan.kernel is not None or plan.policies
+        why = "was told how" if told else "runs no loop as a whole"
         raise NotSupported(f"bench: the {place.name} backend {why}. Use --mode eager.")
     if plan.mode == "both" and can_fuse:
         return ("fused", "eager")
     return ("fused",) if can_fuse and plan.mode != "eager" else ("eager",)
 
 
+def _on(A: Matrix, place: Backend) -> Matrix:
+    """Return a matrix on a backend; one that was only told how to work shares its data."""
+    if place.name == A.backend.name:
+        return Matrix._of(A.data, A.dtype, A.shape, place, A.name)
+    return A.to(place)
+
+
 def _graph(
     name: str,
     plan: Plan,
-    places: list[Backend],
-    modes: dict[str, tuple[str, ...]],
+    runners: list[_Runner],
     others: list[str],
     tell: Tell,
 ) -> Iterator[tuple[Row, str]]:
     """Yield the rows of one graph, each with what refuses it or an empty text."""
     tell(f"{name}: making or reading it")
     gc.collect()
-    before = _used(places[0])
-    first = load(name, places[0], plan.seed)
+    before = _used(runners[0].place)
+    first = load(name, runners[0].place, plan.seed)
     tell(f"{name}: looking at it")
     host = HostGraph.of(first)
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
     bed = _Bed(name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed))
-    for place in places:
-        if place is not places[0]:
+    for place, modes, policy in runners:
+        if place.name != first.backend.name:
             before = _used(place)
-        A = first if place is places[0] else first.to(place)
-        for mode in modes[place.name]:
+        A = _on(first, place)
+        for mode in modes:
             for output in plan.outputs:
-                tell(f"{name}: {output} on {place.name}, {mode}")
-                yield _measured(bed, A, mode, output, before)
+                tell(f"{name}: {output} on {place.name}, {policy or mode}")
+                row, refusal = _measured(bed, A, mode, output, before)
+                yield row | {"policy": policy}, refusal
     for peer in others:
         if host.facts.entries > peers.PEERS[peer].most:
             tell(f"{name}: too large for {peer}")

@@ -269,8 +269,11 @@ def bench(
         typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
     ] = None,
     policy: Annotated[
-        str | None,
-        typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
+        list[str] | None,
+        typer.Option(
+            help="Choose kernels by this policy, eagerly (gpu, sim); all, or repeatable.",
+            show_default=False,
+        ),
     ] = None,
     seed: Seed = None,
     json_file: Annotated[
@@ -280,7 +283,7 @@ def bench(
         list[str] | None,
         typer.Option(
             help="all that are installed, or names out of scipy, networkx, python-graphblas, "
-            "igraph, networkit; repeatable.",
+            "igraph, networkit, pylibcugraph; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -296,7 +299,7 @@ def bench(
         mode=None if mode is None else mode.value,
         outputs=tuple(dict.fromkeys(one.value for one in output or [Output.LEVELS])),
         kernel=kernel,
-        policy=policy,
+        policies=tuple(dict.fromkeys(policy or ())),
         seed=seed,
         peers=peers or (),
     )

@@ -1,0 +1,75 @@
+"""The GPU at its limits: memory that is full, a search that somebody interrupts."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from lagpu import FP64, Matrix, Vector, algorithms, backends, semiring
+from lagpu.errors import OutOfMemory
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    try:
+        return backends.get("gpu")
+    except Exception as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def filled(gpu):
+    """All but some 30 MB of the GPU's memory taken."""
+    xp = gpu.device.xp
+    pool = xp.get_default_memory_pool()
+    pool.free_all_blocks()
+    held, size = [], 1 << 34
+    while size >= 1 << 24:
+        try:
+            held.append(xp.empty(size, np.uint8))
+        except xp.cuda.memory.OutOfMemoryError:
+            size //= 2
+    yield held
+    held.clear()
+    pool.free_all_blocks()
+
+
+@pytest.mark.gpu
+def test_a_full_memory_is_told_and_stays_usable(gpu, filled):
+    n = 1 << 24
+    with pytest.raises(OutOfMemory, match=r"needs \d.*, .* free on cuda:0"):
+        Vector(FP64, n, backend=gpu)
+    rows = np.arange(n)
+    with pytest.raises(OutOfMemory, match=r"needs \d.*, .* free on cuda:0"):
+        Matrix.from_coo(rows, np.roll(rows, 1), nrows=n, ncols=n, backend=gpu)
+    del filled[-1]
+    gpu.device.xp.get_default_memory_pool().free_all_blocks()
+    A = Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3, backend=gpu)
+    assert algorithms.bfs_levels(A, 0).to_coo()[1].tolist() == [0, 1, 2]
+    assert semiring.plus_pair(A @ A.reduce_rowwise().new()).new().nvals == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mode", ["fused", "eager"])
+def test_an_interrupt_stops_a_long_search(gpu, tmp_path, mode):
+    """A path of millions of vertices is searched level by level."""
+    file = tmp_path / "out.json"
+    args = ("bench", "path:3000000", "-b", "gpu", "--roots", "1", "--mode", mode, "--json", file)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "lagpu", *map(str, args)],
+        env=os.environ | {"PYTHONFAULTHANDLER": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(15)  # it is searching by now: 3 million levels
+    assert run.poll() is None
+    run.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    run.communicate(timeout=30)
+    assert time.monotonic() - begin < 10  # at rest within a second; leave room for a busy machine
+    assert run.returncode != 0
+    assert list(tmp_path.iterdir()) == []
