@@ -29,9 +29,10 @@ TURBOBFS_DENSITY = 0.10
 WARP_LENGTH = 16.0
 #: alpha and beta of Beamer, Asanovic and Patterson 2012, section 5.1, as each paper has them.
 BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
-#: ``auto``: alpha for short searches and for long ones, which have short columns; beta
-#: (docs/design/planner.md).
-AUTO_ALPHA, AUTO_LONG_ALPHA, AUTO_BETA, SHORT_LENGTH = 30.0, 14.0, 24.0, 8.0
+#: ``auto``: alpha by mean column length: up to SHORT_LENGTH searches are long, from DENSE_LENGTH a
+#: miss of a pull is dear; beta (docs/design/planner.md).
+AUTO_ALPHA, AUTO_LONG_ALPHA, AUTO_DENSE_ALPHA, AUTO_BETA = 30.0, 14.0, 4.0, 24.0
+SHORT_LENGTH, DENSE_LENGTH = 8.0, 128.0
 #: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bisson and Bernaschi, section 3.2,
 #: leave it to the user to find).
 BFS2D_RATIO = 0.05
@@ -201,7 +202,12 @@ def _bfs2d(x: Numbers) -> Plan:
 
 def _auto(x: Numbers) -> Plan:
     """As `_by_edges`, with the numbers that were best on an H200."""
-    return _by_edges(x, AUTO_LONG_ALPHA if x.length <= SHORT_LENGTH else AUTO_ALPHA, AUTO_BETA)
+    alpha = AUTO_ALPHA
+    if x.length <= SHORT_LENGTH:
+        alpha = AUTO_LONG_ALPHA
+    elif x.length >= DENSE_LENGTH:
+        alpha = AUTO_DENSE_ALPHA
+    return _by_edges(x, alpha, AUTO_BETA)
 
 
 POLICIES: dict[str, Callable[[Numbers], Plan]] = {

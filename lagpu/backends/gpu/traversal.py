@@ -17,9 +17,11 @@ from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 __all__ = ["Assignment", "Traversal", "run"]
 
 # When to pull and when to push again, as Beamer, Asanovic and Patterson 2012, section 5.1, have it.
-# They take 14 and 24; alpha 30 brought the slowest of 32 roots of kron20e16 from 0.23 to 0.19 ms at
-# the same median, but delaunay20 from 2.3 to 3.1 ms (H200, 2026-11-21): long searches keep 14.
-ALPHA, LONG_ALPHA, BETA = np.float32(30), np.float32(14), np.float32(24)
+# They take 14 and 24. On an H200, 2026-11-21: alpha 30 brought the slowest of 32 roots of kron20e16
+# from 0.23 to 0.19 ms at the same median, but delaunay20 from 2.3 to 3.1 ms, so long searches keep
+# 14; and mycielskian17, where a pull without a hit looks at a thousand predecessors, from 0.21 at
+# alpha 4 to 0.50 ms, again at the same median.
+ALPHA, LONG_ALPHA, DENSE_ALPHA, BETA = (np.float32(x) for x in (30, 14, 4, 24))
 COUNTERS = 3 * 5 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
@@ -29,6 +31,7 @@ SOLO = 512  # frontier that one block searches alone
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
 FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
 SHORT_DEGREE = 8  # mean degree up to which levels are taken to be short
+DENSE_DEGREE = 128  # mean degree from which a miss of a pull is dear
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,8 @@ class Workspace:
         self.kernels: dict[Any, Kernel] = {}
         short = successors.nvals <= SHORT_DEGREE * n
         self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
-        self.alpha = LONG_ALPHA if short else ALPHA
+        dense = successors.nvals >= DENSE_DEGREE * n
+        self.alpha = LONG_ALPHA if short else DENSE_ALPHA if dense else ALPHA
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
 
