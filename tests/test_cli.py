@@ -251,7 +251,10 @@ WRONG_ARGUMENTS = {
     "numbers of a graph": (["info", "grid:5"], "grid:RxC"),
     "negative seed": (["info", "kron:4", "--seed", "-1"], "--seed"),
     "missing file": (["bfs", "missing.mtx", "-s", "0"], "there is no file missing.mtx"),
-    "nothing to check": (["check", "path:3", "-s", "0"], "--levels, --parents or --paths"),
+    "nothing to check": (
+        ["check", "path:3", "-s", "0"],
+        "--levels, --parents, --paths or --distances",
+    ),
     "missing result": (["check", "path:3", "-s", "0", "--levels", "missing"], "there is no file"),
     "huge graph": (["bfs", "kron:40", "-s", "0"], "needs"),
     "huge graph in a file": (["generate", "kron:40", "never.npz"], "GB free"),

@@ -120,6 +120,18 @@ def test_results_are_saved(run, tmp_path, suffix):
     assert np.array_equal(values, wanted.to_coo()[1])
 
 
+@pytest.mark.parametrize("suffix", ["npz", "txt", "csv"])
+def test_saved_distances_can_be_checked(run, tmp_path, suffix):
+    graph, file = tmp_path / "graph.txt", tmp_path / f"distances.{suffix}"
+    graph.write_text(WEIGHTED)
+    assert run("sssp", graph, "-s", 3, "-b", "cpu", "--save", file)[0] == 0
+    code, out, _ = run("check", graph, "-s", 3, "--distances", file)
+    assert (code, out.splitlines()[0]) == (0, "distances: passed")
+    code, out, err = run("check", graph, "-s", 0, "--distances", file)
+    assert (code, out) == (1, "")
+    assert err.startswith("lagpu: check_distances: the source has distance 0")
+
+
 def test_one_seed_one_answer(run):
     def found(*more):
         return json.loads(run("bc", "kron:6", "-k", 4, "-b", "cpu", "--json", *more)[1])

@@ -18,7 +18,7 @@ from lagpu.algorithms import (
     neighborhood,
     strongly_connected_components,
 )
-from lagpu.check import check_components
+from lagpu.check import check_components, check_levels_joint
 from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.errors import IndexOutOfBound as Outside
 
@@ -118,8 +118,10 @@ def test_joint_searches(backend, draw):
         for v, d in nx.single_source_shortest_path_length(G, source).items():
             expected[v] = min(d, expected.get(v, d))
     assert entries(bfs_levels_joint(A, sources)) == expected
+    check_levels_joint(A, sources, bfs_levels_joint(A, sources))
     k = draw(st.integers(0, 5), label="k")
     near = neighborhood(A, sources, k)
+    check_levels_joint(A, sources, near, k=k)
     assert entries(near) == {v: d for v, d in expected.items() if d <= k}
     assert set(entries(k_hop(A, sources, k))) == {v for v, d in expected.items() if d == k}
     assert set(entries(k_hop(A, sources[0], k))) == nx.descendants_at_distance(G, sources[0], k) | (
@@ -163,7 +165,7 @@ def test_bad_radii():
             search(A, 0, 1.5)
 
 
-# -------------------------------------------------------------------------- the checker itself
+# ------------------------------------------------------------------------ the checkers themselves
 
 # 0 -> 1 -> 2 -> 0, 2 -> 3 and 5 -> 4.
 EDGES = [(0, 1), (1, 2), (2, 0), (2, 3), (5, 4)]
@@ -195,3 +197,29 @@ def test_right_labels_pass():
     vertices = np.arange(6)
     assert len(check_components(A, (vertices, np.array([0, 0, 0, 0, 4, 4])))) == 3
     assert check_components(A, (vertices, np.array([0, 0, 0, 3, 4, 5])), strong=True)
+
+
+@pytest.mark.parametrize(
+    ("levels", "k", "message"),
+    [
+        ([0, 1, 2, 0, None], None, "level 0: vertex 3: level 0"),
+        ([1, 1, 2, 3, 0], None, "level 0: vertex 0: level 1"),
+        ([None, 1, 2, 3, 0], None, "level 0: vertex 0: no level"),
+        ([0, 1, None, None, 0], None, "vertex 2: no level, but an edge comes from level 1"),
+        ([0, 1, 3, 4, 0], None, "vertex 2: level 3, but an edge comes from level 1"),
+        ([0, 1, 1, 2, 0], None, "vertex 2: level 1, but none is one level up"),
+        ([0, 1, 2, 3.5, 0], None, "vertex 3: level 3.5"),
+        ([0, 1, 2, 3, 0], 2, "vertex 3: level 3"),
+        ([0, 1, None, None, 0], 2, "vertex 2: no level"),
+    ],
+)
+def test_wrong_joint_levels_are_refused(levels, k, message):
+    A = matrix(5, [(0, 1), (1, 2), (2, 3), (3, 0)], "cpu")
+    right = np.array([0, 1, 2, 3, 0])
+    check_levels_joint(A, [0, 4], (np.arange(5), right))
+    check_levels_joint(A, [0, 4], (np.array([0, 1, 2, 4]), np.array([0, 1, 2, 0])), k=2)
+    kept = [v for v, level in enumerate(levels) if level is not None]
+    with pytest.raises(CheckFailed, match=message):
+        check_levels_joint(A, [0, 4], (np.array(kept), np.array([levels[v] for v in kept])), k=k)
+    with pytest.raises(Outside, match="a source is outside"):
+        check_levels_joint(A, [5], (np.arange(5), right))

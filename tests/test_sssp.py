@@ -158,12 +158,20 @@ def test_delta_stepping_refuses_negative_weights(backend):
         (float("inf"), InvalidValue),
         ("1", DomainMismatch),
         (True, DomainMismatch),
+        (10**400, DomainMismatch),
     ],
 )
 def test_bad_deltas(delta, error):
     A = Matrix.from_coo([0], [1], [1.0], nrows=2, ncols=2, backend="cpu")
     with pytest.raises(error, match="delta"):
         delta_stepping(A, 0, delta)
+
+
+@pytest.mark.parametrize("dtype", ["BOOL", "INT32", "FP64"])
+@pytest.mark.parametrize("delta", [1e-300, 0.5, 2**62, 10**30, 1e300])
+def test_any_width_will_do(backend, delta, dtype):
+    A = Matrix.from_coo([0, 1], [1, 2], 1, dtype, nrows=3, ncols=3, backend=backend)
+    assert delta_stepping(A, 0, delta).to_dense().tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("search", ALL)

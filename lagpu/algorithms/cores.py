@@ -51,24 +51,18 @@ def core_number(A: Matrix) -> Vector:
     [2, 2, 2, 1]
     """
     require_square(A)
-    symmetric = A.apply("one").new().is_symmetric
-    A = A.select("offdiag").new(name="A")
+    edges = _edges_between(A)
     core = Vector(INT32, A.nrows, like=A, name="core")
     degree = Vector.from_dense(np.zeros(A.nrows, np.int64), like=A, name="degree")
-    left = Vector(INT64, A.nrows, like=A, name="left")
-    peeled = degree.dup(name="peeled")
-    degree(accum=binary.plus) << semiring.plus_pair(peeled @ A)
-    if not symmetric:
-        degree(accum=binary.plus) << semiring.plus_pair(A @ peeled)
+    left, peeled = (Vector(INT64, A.nrows, like=A, name=name) for name in ("left", "peeled"))
+    degree(accum=binary.plus) << edges.reduce_rowwise("plus")
     while core.nvals < A.nrows:
         left(~core.S, replace=True) << degree
         k = left.reduce("min").new().value
         peeled << left.select("valuele", k)
         for _ in loop(until_empty=peeled):
             core(peeled.S) << k
-            degree(accum=binary.minus) << semiring.plus_pair(peeled @ A)
-            if not symmetric:
-                degree(accum=binary.minus) << semiring.plus_pair(A @ peeled)
+            degree(accum=binary.minus) << semiring.plus_second(peeled @ edges)
             peeled(~core.S, replace=True) << degree.select("valuele", k)
     return core
 
@@ -107,3 +101,16 @@ def k_core(A: Matrix, k: int | None = None) -> Vector:
     members = Vector(BOOL, A.nrows, like=A, name="members")
     members(core.select("valuege", k).new().S) << True
     return members
+
+
+def _edges_between(A: Matrix) -> Matrix:
+    """Return how many edges join two vertices: 2 for u -> v and v -> u in a directed graph."""
+    edges: Matrix = A.select("offdiag").new().apply("one").new(INT64, name="E")
+    if edges.is_symmetric:
+        return edges
+    rows, cols, ones = edges.to_coo()
+    rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+    both = np.concatenate([ones, ones])
+    return Matrix.from_coo(
+        rows, cols, both, nrows=A.nrows, ncols=A.nrows, dup_op=binary.plus, like=A, name="E"
+    )

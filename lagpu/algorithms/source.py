@@ -102,7 +102,10 @@ def number(x: Any, what: str) -> float:
     """Return `x` as a float, or raise `DomainMismatch`; NaN is one."""
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, float, np.integer, np.floating)):
         raise DomainMismatch(f"{what} {x!r} is not a number.")
-    return float(x)
+    try:
+        return float(x)
+    except OverflowError:
+        raise DomainMismatch(f"{what} does not fit FP64.") from None
 
 
 def random_seed(seed: Any, what: str) -> int | None:

@@ -212,7 +212,7 @@ def _step(A: Matrix, delta: Any) -> Any:
         return delta if A.dtype.is_float else max(1, int(delta))
     if not 0 < number(delta, "delta_stepping: delta") < math.inf:
         raise InvalidValue(f"delta_stepping: delta {delta} is not above 0. Give a width.")
-    return float(delta) if A.dtype.is_float else max(1, int(delta))
+    return float(delta) if A.dtype.is_float else max(1, int(min(delta, 2**62)))
 
 
 def _negative_cycle(A: Matrix, distances: Vector) -> list[int]:

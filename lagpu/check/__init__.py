@@ -13,6 +13,7 @@ from lagpu.check.betweenness import check_betweenness, check_edge_betweenness
 from lagpu.check.components import check_components
 from lagpu.check.distances import check_distances
 from lagpu.check.graph import CheckReport
+from lagpu.check.joint import check_levels_joint
 from lagpu.check.levels import check_levels
 from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
@@ -31,6 +32,7 @@ __all__ = [
     "check_edge_betweenness",
     "check_independent_set",
     "check_levels",
+    "check_levels_joint",
     "check_odd_cycle",
     "check_pagerank",
     "check_parents",

@@ -158,14 +158,15 @@ def check(
     levels: Annotated[Path | None, typer.Option(show_default=False)] = None,
     parents: Annotated[Path | None, typer.Option(show_default=False)] = None,
     paths: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    distances: Annotated[Path | None, typer.Option(show_default=False)] = None,
     directed: Directed = None,
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove results of a search that `lagpu bfs --save`, or any other program, wrote."""
+    """Prove results that `lagpu bfs --save`, `lagpu sssp --save` or any other program wrote."""
     from lagpu.cli.prove import prove
 
-    files = {"levels": levels, "parents": parents, "paths": paths}
+    files = {"levels": levels, "parents": parents, "paths": paths, "distances": distances}
     given = {name: path for name, path in files.items() if path is not None}
     prove(graph, source, given, directed=directed, seed=seed, as_json=as_json)
 

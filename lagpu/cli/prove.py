@@ -34,7 +34,9 @@ def prove(
         At the first rule broken.
     """
     if not files:
-        raise InvalidValue("check: there is nothing to check. Give --levels, --parents or --paths.")
+        raise InvalidValue(
+            "check: there is nothing to check. Give --levels, --parents, --paths or --distances."
+        )
     A = load(graph, "cpu", directed=directed, seed=seed)
     source_vertex(A, source)
     results = {name: read_vector(path) for name, path in files.items()}
@@ -47,6 +49,8 @@ def prove(
             reports["parents"] = checkers.check_parents(A, source, results["parents"], levels)
         if "paths" in results:
             reports["paths"] = checkers.check_paths(A, source, results["paths"], levels)
+        if "distances" in results:
+            reports["distances"] = checkers.check_distances(A, source, results["distances"])
     one = next(iter(reports.values()))
     found: dict[str, Any] = {
         "graph": graph,

@@ -70,8 +70,11 @@ def _buckets(A: Matrix, source: int) -> Array:
 
 
 def _joint(A: Matrix, source: int) -> Array:
-    levels = algorithms.bfs_levels_joint(A, [source])
-    check.check_levels(A, source, levels)
+    sources = sorted({0, source, A.nrows // 3})
+    levels = algorithms.bfs_levels_joint(A, sources)
+    check.check_levels_joint(A, sources, levels)
+    near = algorithms.neighborhood(A, sources, 2)
+    check.check_levels_joint(A, sources, near, k=2)
     return levels.to_dense(-1)
 
 

@@ -1,0 +1,81 @@
+"""Proof of levels of a search from several vertices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.check.graph import Graph, refuse
+from lagpu.errors import IndexOutOfBound
+
+__all__ = ["JOINT_RULES", "check_levels_joint"]
+
+JOINT_RULES = (
+    "levels are whole numbers 0 .. n-1, or .. k",
+    "the sources, and they alone, have level 0",
+    "an edge from level d, below k, ends at a level <= d + 1",
+    "a vertex of level d > 0 has an in-neighbour of level d - 1",
+)
+
+
+def check_levels_joint(
+    A: Any, sources: Any, levels: Any, *, k: int | None = None
+) -> tuple[str, ...]:
+    """Prove that levels are the distances from the nearest of some vertices, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    sources : list of int
+        Vertices ``0 .. n-1``.
+    levels : result, (n,)
+        Level of each reached vertex.
+    k : int, optional
+        The largest level there may be; what is farther away has none.
+
+    Returns
+    -------
+    tuple of str
+        The rules that hold: `JOINT_RULES`.
+
+    Raises
+    ------
+    CheckFailed
+        At the first rule broken, with the vertex.
+    IndexOutOfBound, DimensionMismatch
+        If the sources or the arrays do not fit the graph.
+
+    Notes
+    -----
+    They suffice, as those of `check_levels` do, with "the sources" for "the source".
+    """
+    graph, name = Graph(A), "check_levels_joint"
+    chosen = np.asarray(sources, np.int64)
+    if chosen.size and not 0 <= chosen.min() <= chosen.max() < graph.n:
+        raise IndexOutOfBound(f"{name}: a source is outside 0 .. {graph.n - 1}.")
+    level = graph.levels(levels, name, JOINT_RULES[0])
+    last = graph.n if k is None else k
+    reached = level < graph.unreached
+    refuse(reached & (level > last), f"{name}: {JOINT_RULES[0]}", lambda v: f"level {level[v]}")
+    is_source = np.zeros(graph.n, bool)
+    is_source[chosen] = True
+    found = {graph.unreached: "no level"}
+
+    def shown(v: int) -> str:
+        return found.get(int(level[v]), f"level {level[v]}")
+
+    refuse(is_source != (level == 0), f"{name}: {JOINT_RULES[1]}", shown)
+    nearest = graph.nearest(level)
+    refuse(
+        (nearest < last) & (level > nearest + 1),
+        f"{name}: {JOINT_RULES[2]}",
+        lambda v: f"{shown(v)}, but an edge comes from level {nearest[v]}",
+    )
+    refuse(
+        reached & ~is_source & (level != nearest + 1),
+        f"{name}: {JOINT_RULES[3]}",
+        lambda v: f"{shown(v)}, but none is one level up",
+    )
+    return JOINT_RULES
