@@ -34,7 +34,7 @@ def crosscheck(
         A function of public lagpu, such as `lagpu.algorithms.bfs_levels`.
     *args, **kwargs
         Its arguments; each `Matrix` and `Vector` among them, also in lists and dicts, is copied to
-        every backend.
+        every backend. Who draws random numbers needs a seed.
     backends : sequence of str or Backend
         The first is the oracle. One alone is compared with itself: the results with loops run as
         one program against those of a run statement by statement.

@@ -175,7 +175,8 @@ class Lockstep:
         )
         for k in range(1, len(found)):
             self._compare(f"{method} over {args[1].name}", found[0], found[k], k, rule, by)
-        self._agreed(method, rule, 0)
+        others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
+        self._agreed(method, rule, len(others))
         return values[0]
 
     def _read(self, method: str, args: tuple[Any, ...]) -> Any:
@@ -240,12 +241,11 @@ class Lockstep:
         place, data = self.places[k], w.parts[k]
         if equal(first.values, place.vector_to_coo(data)[1]).all():
             return
-        # The planner's memory of how a vector was made is kept: the next plan is what it would be.
-        memory = {x: getattr(data, x) for x in ("trail", "leaving") if hasattr(data, x)}
         copy = place.vector_from_coo(first.indices, first.values, w.dtype, w.shape[0])
-        place.assign(data, Descriptor(), copy, None)
-        for name, value in memory.items():
-            setattr(data, name, value)
+        for name in ("trail", "leaving"):  # what a planner remembers: the next plan stays the same
+            if hasattr(data, name):
+                setattr(copy, name, getattr(data, name))
+        w.parts[k] = copy
 
     def _compare_matrix(self, A: Twin, method: str, rule: Rule) -> None:
         ptr, idx, values = self.places[0].matrix_to_csc(A.parts[0])
