@@ -93,6 +93,32 @@ def test_arguments_stay_as_they_are_and_move_wherever_they_stand(graph):
     assert [row.rule for row in report.rows] == ["exactly"] * 4
 
 
+def test_statements_are_shown_as_written_and_with_the_authors_names(graph):
+    def program(B):
+        reached = Vector(INT64, B.nrows, like=B)
+        reached[1] = 1
+        reached(
+            accum=binary.max,
+        ) << semiring.max_first(
+            reached @ B,  # a comment
+        )
+        return reached.reduce("max").new()
+
+    rows = crosscheck(program, graph, backends=BOTH).rows
+    assert [row.formula for row in rows] == [
+        "reached[1] << 1",
+        "reached(accum=binary.max) << reached max_first B",
+        "s << max(reached)",
+    ]
+    assert [row.place.text for row in rows][::2] == [
+        "reached[1] = 1",
+        'reached.reduce("max").new()',
+    ]
+    assert rows[1].place.text.startswith("reached( accum=binary.max, ) << semiring.max_first(")
+    _, line = inspect.getsourcelines(program)
+    assert [row.place.line - line for row in rows] == [2, 3, 8]
+
+
 def test_more_than_two_backends(graph):
     report = crosscheck(algorithms.bfs_parents, graph, 1, backends=("cpu", "sim", "cpu"))
     assert report.ok

@@ -18,9 +18,11 @@ from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
 from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of
 from lagpu.crosscheck.terms import Entries, HostMatrix
 from lagpu.crosscheck.twin import MAKING, Twin, part
-from lagpu.crosscheck.where import place_of_author
+from lagpu.crosscheck.where import author, place_of_author
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
+from lagpu.expr import spell
+from lagpu.trace import names_in
 
 __all__ = ["Lockstep"]
 
@@ -63,7 +65,8 @@ class Lockstep:
     # ------------------------------------------------------------------ what a watcher hears
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and remember its formula for a difference."""
-        self._formula = f"{to!r} << {call!r}"
+        names = names_in(author())
+        self._formula = f"{spell(to.formula, names)} << {spell(call.formula, names)}"
         try:
             work()
         finally:
