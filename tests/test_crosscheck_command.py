@@ -38,6 +38,29 @@ def test_backends_that_agree(run, output):
     assert "bfs.py" in out or "paths.py" in out
 
 
+@pytest.mark.parametrize("backends", ["cpu,sim", "sim"])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        *("sssp", "pagerank", "bc", "closeness", "components", "diameter", "bipartite", "cores"),
+        *("independent", "path"),
+    ],
+)
+def test_every_command_has_its_crosscheck(run, algorithm, backends):
+    more = ["--target", 7] if algorithm == "path" else []
+    code, out, err = run("crosscheck", algorithm, "grid:4x5", "--backends", backends, *more)
+    assert (code, err) == (0, "")
+    assert "agree" in out
+
+
+def test_topological_order(run, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("0 1\n1 2\n0 2\n")
+    code, out, err = run("crosscheck", "order", file, "--directed", "--backends", "cpu,sim")
+    assert (code, err) == (0, "")
+    assert "topological_levels on cpu and sim" in out
+
+
 def test_json(run):
     args = ["crosscheck", "bfs", "path:5", "--backends", "cpu, sim", "--json"]
     code, out, err = run(*args)
@@ -101,15 +124,18 @@ def test_what_both_get_wrong_is_refused(run, monkeypatch):
         levels[source] = 1
         return levels
 
-    _, prove = compare.ALGORITHMS["bfs", "levels"]
-    monkeypatch.setitem(compare.ALGORITHMS, ("bfs", "levels"), (wrong, prove))
+    _, prove = compare.BFS["levels"]
+    monkeypatch.setitem(compare.BFS, "levels", (wrong, prove))
     code, _, err = run("crosscheck", "bfs", "path:5", "--backends", "cpu,sim")
     assert code == 1
     assert "check_levels: the source has level 0" in err
 
 
 WRONG = {
-    "algorithm": (["dfs", "path:3"], "there is no algorithm 'dfs'. Use bfs."),
+    "algorithm": (["dfs", "path:3"], "there is no algorithm 'dfs'. Use bfs, sssp"),
+    "output": (["sssp", "path:3", "--output", "paths"], "sssp has one result alone"),
+    "target": (["bfs", "path:3", "-t", "2"], "belongs to path"),
+    "no target": (["path", "path:3"], "needs it"),
     "backend": (["bfs", "path:3", "--backends", "cpu,tpu"], "there is no 'tpu'"),
     "no backend": (["bfs", "path:3", "--backends", ","], "there is none"),
     "one way": (["bfs", "path:3", "--backends", "cpu"], "Give two backends"),

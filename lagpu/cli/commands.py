@@ -173,7 +173,12 @@ def check(
 
 @app.command()
 def crosscheck(
-    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="bfs.")],
+    algorithm: Annotated[
+        str,
+        typer.Argument(
+            metavar="ALGORITHM", help="As the commands are named: bfs, sssp, pagerank, ..."
+        ),
+    ],
     graph: Graph,
     source: Source = 0,
     backends: Annotated[
@@ -184,8 +189,12 @@ def crosscheck(
         ),
     ] = "cpu,gpu",
     output: Annotated[
-        Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
-    ] = Output.LEVELS,
+        Output | None,
+        typer.Option(help="Of bfs: levels, parents, or paths.", show_default=False),
+    ] = None,
+    target: Annotated[
+        int | None, typer.Option("--target", "-t", help="Of path.", show_default=False)
+    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
@@ -199,14 +208,13 @@ def crosscheck(
     as_json: AsJson = False,
 ) -> None:
     """Run an algorithm on several backends, and stop at the first statement that differs."""
-    from lagpu.cli.compare import compare
+    from lagpu.cli.compare import call, compare
 
+    wanted = None if output is None else output.value
     compare(
-        algorithm,
+        call(algorithm, source, target=target, output=wanted, seed=seed),
         graph,
-        source,
         backends,
-        output=output.value,
         kernel=kernel,
         policy=policy,
         directed=directed,

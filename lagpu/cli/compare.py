@@ -4,43 +4,94 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from lagpu import algorithms, backends
 from lagpu import check as checkers
-from lagpu.algorithms.source import source_vertex
 from lagpu.backends.base import Backend
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import load
 from lagpu.cli.steer import steered
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
-from lagpu.matrix import Matrix
 
-__all__ = ["ALGORITHMS", "compare"]
+__all__ = ["BFS", "Call", "call", "compare"]
 
-#: What the command runs, by algorithm and output, and who proves its result.
-ALGORITHMS: dict[tuple[str, str], tuple[Callable[[Matrix, int], Any], Callable[..., Any]]] = {
-    ("bfs", "levels"): (algorithms.bfs_levels, checkers.check_levels),
-    ("bfs", "parents"): (algorithms.bfs_parents, checkers.check_parents),
-    ("bfs", "paths"): (algorithms.count_shortest_paths, checkers.check_paths),
+Proof = Callable[..., Any]
+
+
+class Call(NamedTuple):
+    """An algorithm with what it takes besides the graph, and who proves its result."""
+
+    run: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    named: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+    prove: Proof | None = None
+
+
+#: The outputs of ``bfs``, and their proofs.
+BFS: dict[str, tuple[Callable[..., Any], Proof]] = {
+    "levels": (algorithms.bfs_levels, checkers.check_levels),
+    "parents": (algorithms.bfs_parents, checkers.check_parents),
+    "paths": (algorithms.count_shortest_paths, checkers.check_paths),
 }
+
+# The other commands' algorithms: of a graph alone.
+_WHOLE: dict[str, Callable[..., Any]] = {
+    "pagerank": algorithms.pagerank,
+    "bc": algorithms.betweenness_centrality,
+    "closeness": algorithms.closeness_centrality,
+    "components": algorithms.connected_components,
+    "diameter": algorithms.diameter,
+    "bipartite": algorithms.bipartite_sides,
+    "cores": algorithms.core_number,
+    "order": algorithms.topological_levels,
+}
+_NAMES = ("bfs", "sssp", "path", *_WHOLE, "independent")
+
+
+def call(
+    algorithm: str, source: int, *, target: int | None, output: str | None, seed: int | None
+) -> Call:
+    """Return what a command's name and options mean.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such algorithm, or it lacks an option, or has no use for one.
+    """
+    if algorithm not in _NAMES:
+        raise InvalidValue(
+            f"crosscheck: there is no algorithm {algorithm!r}. Use {', '.join(_NAMES)}."
+        )
+    if output is not None and algorithm != "bfs":
+        raise InvalidValue(f"--output: {algorithm} has one result alone. Leave it out.")
+    if (target is None) is (algorithm == "path"):
+        raise InvalidValue("--target: belongs to path, which needs it.")
+    if algorithm == "bfs":
+        run, prove = BFS[output or "levels"]
+        return Call(run, (source,), prove=prove)
+    if algorithm == "independent":
+        return Call(algorithms.maximal_independent_set, named={"seed": seed or 0})
+    if algorithm == "path":
+        return Call(algorithms.shortest_path, (source, target))
+    if algorithm == "sssp":
+        return Call(algorithms.sssp, (source,))
+    return Call(_WHOLE[algorithm])
 
 
 def compare(
-    algorithm: str,
+    what: Call,
     graph: str,
-    source: int,
     names: str,
     *,
-    output: str,
     kernel: str | None,
     policy: str | None,
     directed: bool | None,
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Crosscheck, print, and prove the oracle's result.
+    """Crosscheck, print, and prove the oracle's result where there is a checker.
 
     Raises
     ------
@@ -49,32 +100,27 @@ def compare(
     CheckFailed
         After printing, if the backends agree on a wrong result.
     LagpuError
-        For wrong input, before anything runs.
+        For wrong input.
     """
-    if not any(known == algorithm for known, _ in ALGORITHMS):
-        known = ", ".join(dict.fromkeys(name for name, _ in ALGORITHMS))
-        raise InvalidValue(f"crosscheck: there is no algorithm {algorithm!r}. Use {known}.")
-    run, prove = ALGORITHMS[algorithm, output]
     places = _places(names, kernel, policy)
     A = load(graph, "cpu", directed=directed, seed=seed)
-    source_vertex(A, source)
     failed = None
     with busy(f"crosschecking on {names}"):
         try:
-            report = crosscheck(run, A, source, backends=places)
+            report = crosscheck(what.run, A, *what.args, backends=places, **what.named)
         except CrosscheckFailed as error:
             failed, report = error, error.report
     if as_json:
-        facts = {"ok": report.ok, "graph": graph, "source": source}
-        print_json(facts | asdict(replace(report, result=None)))
+        print_json({"ok": report.ok, "graph": graph} | asdict(replace(report, result=None)))
     else:
         console().print(repr(report), markup=False, soft_wrap=True)
     if failed is not None:
         raise failed
-    with busy("checking"):
-        prove(A, source, report.result)
-        if len(places) == 1:  # what any chose in a fused loop was not compared
-            prove(A, source, run(A.to(places[0]), source))
+    if what.prove is not None:
+        with busy("checking"):
+            what.prove(A, *what.args, report.result)
+            if len(places) == 1:  # what any chose in a fused loop was not compared
+                what.prove(A, *what.args, what.run(A.to(places[0]), *what.args))
 
 
 def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]:

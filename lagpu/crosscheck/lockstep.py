@@ -18,9 +18,11 @@ from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
 from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of
 from lagpu.crosscheck.terms import Entries, HostMatrix
 from lagpu.crosscheck.twin import MAKING, Twin, part
-from lagpu.crosscheck.where import place_of_author
+from lagpu.crosscheck.where import author, place_of_author
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
+from lagpu.expr import spell
+from lagpu.trace import names_in
 
 __all__ = ["Lockstep"]
 
@@ -63,7 +65,8 @@ class Lockstep:
     # ------------------------------------------------------------------ what a watcher hears
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and remember its formula for a difference."""
-        self._formula = f"{to!r} << {call!r}"
+        names = names_in(author())
+        self._formula = f"{spell(to.formula, names)} << {spell(call.formula, names)}"
         try:
             work()
         finally:
@@ -175,7 +178,8 @@ class Lockstep:
         )
         for k in range(1, len(found)):
             self._compare(f"{method} over {args[1].name}", found[0], found[k], k, rule, by)
-        self._agreed(method, rule, 0)
+        others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
+        self._agreed(method, rule, len(others))
         return values[0]
 
     def _read(self, method: str, args: tuple[Any, ...]) -> Any:
@@ -240,12 +244,11 @@ class Lockstep:
         place, data = self.places[k], w.parts[k]
         if equal(first.values, place.vector_to_coo(data)[1]).all():
             return
-        # The planner's memory of how a vector was made is kept: the next plan is what it would be.
-        memory = {x: getattr(data, x) for x in ("trail", "leaving") if hasattr(data, x)}
         copy = place.vector_from_coo(first.indices, first.values, w.dtype, w.shape[0])
-        place.assign(data, Descriptor(), copy, None)
-        for name, value in memory.items():
-            setattr(data, name, value)
+        for name in ("trail", "leaving"):  # what a planner remembers: the next plan stays the same
+            if hasattr(data, name):
+                setattr(copy, name, getattr(data, name))
+        w.parts[k] = copy
 
     def _compare_matrix(self, A: Twin, method: str, rule: Rule) -> None:
         ptr, idx, values = self.places[0].matrix_to_csc(A.parts[0])

@@ -9,17 +9,23 @@ from types import CodeType, FrameType
 
 from lagpu.crosscheck.report import Place
 
-__all__ = ["place_of_author"]
+__all__ = ["author", "place_of_author"]
 
 # A statement stands where the notation, or this package, was called from.
 _NOTATION = ("collection", "expr", "indexing", "loop", "matrix", "scalar", "transposed", "vector")
 
 
-def place_of_author() -> Place:
-    """Return where whoever wrote the running statement wrote it."""
+def author() -> FrameType | None:
+    """Return the frame of whoever wrote the running statement."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_notation(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
+    return frame
+
+
+def place_of_author() -> Place:
+    """Return where whoever wrote the running statement wrote it."""
+    frame = author()
     if frame is None:
         return Place("?", 0, "")
     return _read(frame.f_code, frame.f_lasti, frame.f_lineno)
