@@ -27,6 +27,7 @@ SAYS = {
     "06_cross_checking.py": ["cpu: 235 vertices reached, levels proved", "all backends agree"],
     "07_your_own.py": [
         "10 components",
+        "fused: one kernel",
         "[1.    0.81  0.45  0.656 0.401 0.357]",
         "holds: the source has level 0",
     ],
