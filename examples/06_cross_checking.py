@@ -8,9 +8,12 @@ from lagpu.errors import CrosscheckFailed
 A = generators.kronecker(8, backend="cpu")
 report = lagpu.crosscheck(bfs_levels, A, 1, backends=("cpu", "sim"))
 print(report)
+for row in report.rows:
+    print(f"{row.runs} x  {row.formula}: {row.rule}")
 
 # What `any` chooses may differ, if it is one of those that met.
-print(lagpu.crosscheck(bfs_parents, A, 1, backends=("cpu", "sim")))
+for row in lagpu.crosscheck(bfs_parents, A, 1, backends=("cpu", "sim")).rows:
+    print(f"{row.runs} x  {row.formula}: {row.rule}, {row.chosen} chosen otherwise")
 
 # An operator whose Python and C++ do not say the same.
 apart = binary.register("apart", lambda x, y: abs(x - y), "x - y")
@@ -24,7 +27,7 @@ def detour(A, u):
     return w
 
 
-roads = Matrix.from_coo([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0], nrows=3, ncols=3, backend="cpu")
+roads = Matrix.from_coo([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0], backend="cpu")
 height = Vector.from_dense([2.0, 1.0, 5.0], backend="cpu", name="height")
 
 try:
