@@ -6,8 +6,8 @@ keeps those that have no level yet.
 
 from pathlib import Path
 
-from lagpu import BOOL, INT32, Matrix, Vector, generators, io, loop, semiring
-from lagpu.algorithms import bfs
+from lagpu import BOOL, INT32, Matrix, Vector, generators, io, loop, semiring, step
+from lagpu.algorithms import bfs, bfs_levels
 
 # Seven vertices, nine edges.
 A = Matrix.from_coo(
@@ -21,8 +21,8 @@ print(A)
 
 frontier = Vector(BOOL, 7, name="frontier")
 frontier[0] = True
-step = semiring.any_pair(frontier @ A).new(name="step")
-print("one step leads to", step.to_coo()[0])
+found = semiring.any_pair(frontier @ A).new(name="found")
+print("one step leads to", found.to_coo()[0])
 
 # Level by level, by hand.
 levels = Vector(INT32, 7, name="levels")
@@ -51,6 +51,11 @@ for depth in loop(until_empty=frontier):
     frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
 
 print(levels.to_dense(-1))
+
+# The same again, watched.
+steps = list(step(bfs_levels, A, 0))
+for s in steps[2:5]:
+    print(s)
 
 # A town: crossings in a grid, some streets missing.
 town = generators.road(10)

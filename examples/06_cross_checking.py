@@ -1,24 +1,53 @@
-"""One text, every backend of this machine: equal answers, each proved, and what was chosen."""
+"""One text, every backend of this machine: compared statement by statement, and proved."""
 
-from lagpu import backends, check, generators, trace
-from lagpu.algorithms import bfs_levels
+import lagpu
+from lagpu import FP64, Matrix, Vector, backends, binary, check, generators, monoid, semiring
+from lagpu.algorithms import bfs_levels, bfs_parents
+from lagpu.errors import CrosscheckFailed
 
-SOURCE = 1
+A = generators.kronecker(8, backend="cpu")
+report = lagpu.crosscheck(bfs_levels, A, 1, backends=("cpu", "sim"))
+print(report)
+for row in report.rows:
+    print(f"{row.runs} x  {row.formula}: {row.rule}")
+
+# What `any` chooses may differ, if it is one of those that met.
+for row in lagpu.crosscheck(bfs_parents, A, 1, backends=("cpu", "sim")).rows:
+    print(f"{row.runs} x  {row.formula}: {row.rule}, {row.chosen} chosen otherwise")
+
+# An operator whose Python and C++ do not say the same.
+apart = binary.register("apart", lambda x, y: abs(x - y), "x - y")
+plus_apart = semiring.register(monoid.plus, apart)
+
+
+def detour(A, u):
+    """Return how far apart the ends of the edges into each vertex are, in sum."""
+    w = Vector(FP64, A.nrows, like=A, name="w")
+    w << plus_apart(u @ A)
+    return w
+
+
+roads = Matrix.from_coo([0, 1, 2], [1, 2, 0], [1.0, 2.0, 3.0], backend="cpu")
+height = Vector.from_dense([2.0, 1.0, 5.0], backend="cpu", name="height")
+
+try:
+    lagpu.crosscheck(detour, roads, height, backends=("cpu", "sim"))
+except CrosscheckFailed as error:
+    print(error)
+
+# The loop as one kernel, and statement by statement.
+print(lagpu.crosscheck(bfs_levels, A, 1, backends=("sim",)))
+
 answers = {}
 for name, state in backends.available().items():
     if state != "yes":
         print(f"{name}: skipped, it is not available here")
         continue
-    A = generators.kronecker(8, backend=name)  # the seed decides, so it is the same graph
-    bfs_levels(A, SOURCE)  # kernels are compiled
-    with trace() as traced:
-        levels = bfs_levels(A, SOURCE)
-    check.check_levels(A, SOURCE, levels)
+    B = A.to(name)
+    levels = bfs_levels(B, 1)
+    check.check_levels(B, 1, levels)
     answers[name] = levels.to_dense(-1).tolist()
     print(f"{name}: {levels.nvals} vertices reached, levels proved")
-    for row in traced.rows:
-        if row.method == "mxv":
-            print(f"  level {row.level}: {row.nvals_in:3} -> {row.kernel}, {row.reason}")
 
 first, *others = answers.values()
 assert all(other == first for other in others)

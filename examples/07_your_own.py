@@ -31,8 +31,10 @@ graph = generators.uniform(6, 1)  # 64 vertices, 64 edges at most, drawn at rand
 labels = components(graph)
 print(len(np.unique(labels.to_dense())), "components")
 
-on_sim = components(graph.to("sim"))
+there = graph.to("sim")
+on_sim = components(there)
 print(on_sim.to("cpu").isequal(labels.to("cpu")))
+print(there.backend.last_loop)
 
 with trace() as traced:
     components(graph.to("sim"))

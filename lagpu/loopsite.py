@@ -100,10 +100,14 @@ def _read(code: CodeType, line: int) -> Site:
     """Read the loop at `line` of `code` from the source, if that is the source that runs."""
     try:
         tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-        compiled = compile(tree, code.co_filename, "exec", dont_inherit=True)
+        whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
+        alone = [  # as notebooks compile them: without the imports that stand beside
+            compile(ast.Module([one], []), code.co_filename, "exec", dont_inherit=True)
+            for one in tree.body
+        ]
     except (SyntaxError, ValueError):
         return Site(0, (), "its source cannot be read")
-    if not any(_says(c) == _says(code) for c in _codes(compiled, code)):
+    if not any(_says(c) == _says(code) for part in (whole, *alone) for c in _codes(part, code)):
         return Site(0, (), "its source is not what runs, or cannot be read")
     found = [
         node

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import lagpu
+
 mpl = pytest.importorskip("matplotlib")  # of the group test
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -68,6 +70,19 @@ def test_an_example_does_what_its_page_does(page):
 def test_every_page_of_the_course_has_an_example_and_the_other_way_round():
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
     assert {page.stem for page in (DOCS / "course").glob("*.md")} == scripts
+
+
+def test_every_algorithm_is_listed():
+    listed = set(re.findall(r"`(\w+)`", (DOCS / "algorithms.md").read_text("utf-8")))
+    assert set(lagpu.algorithms.__all__) <= listed
+
+
+def test_every_public_name_is_in_the_interface():
+    said = (DOCS / "api.md").read_text("utf-8")
+    constants = {"BOOL", "INT32", "INT64", "UINT32", "UINT64", "FP32", "FP64"}
+    tables = {"unary", "binary", "indexunary", "monoid", "semiring"}
+    for public in set(lagpu.__all__) - constants - tables:
+        assert f"lagpu.{public}\n" in said, public
 
 
 def test_prose_has_no_long_dashes():

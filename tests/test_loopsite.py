@@ -1,5 +1,6 @@
 """Which bodies may be recorded is read from the source; what is not proved runs eagerly."""
 
+import ast
 import functools
 import importlib.util
 import linecache
@@ -123,6 +124,22 @@ def test_a_stale_source_is_not_believed(place, tmp_path):
     linecache.checkcache(str(tmp_path / "stale.py"))
     ran, found, _ = how(module.run, place)
     assert ran == "eager: its source is not what runs, or cannot be read"
+    assert found == [4]
+
+
+def test_a_cell_of_a_notebook(place, monkeypatch):
+    """Each statement is compiled alone there, with other byte code where a name is imported."""
+    source = (
+        "from lagpu import loop, semiring\n\n\ndef run(A, x):\n"
+        "    for i in loop(times=2):\n        x << semiring.plus_times(x @ A)\n"
+    )
+    lines = source.splitlines(keepends=True)
+    monkeypatch.setitem(linecache.cache, "cell-7.py", (len(source), None, lines, "cell-7.py"))
+    world = {}
+    for statement in ast.parse(source).body:
+        exec(compile(ast.Module([statement], []), "cell-7.py", "exec"), world)
+    ran, found, _ = how(world["run"], place)
+    assert ran.startswith("fused")
     assert found == [4]
 
 
