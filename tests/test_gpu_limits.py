@@ -9,8 +9,10 @@ import time
 import numpy as np
 import pytest
 
-from lagpu import FP64, Matrix, Vector, algorithms, backends, semiring
+import lagpu
+from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, backends, semiring
 from lagpu.errors import OutOfMemory
+from lagpu.generators import path
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +75,29 @@ def test_an_interrupt_stops_a_long_search(gpu, tmp_path, mode):
     assert time.monotonic() - begin < 10  # at rest within a second; leave room for a busy machine
     assert run.returncode != 0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.gpu
+def test_an_eager_loop_allocates_nothing_after_its_first_levels(gpu):
+    """A long path, so that blocks of counters run out too."""
+    xp = gpu.device.xp
+
+    sizes = []
+
+    class Count(xp.cuda.MemoryHook):
+        name = "count"
+
+        def malloc_preprocess(self, **how):
+            sizes.append(how["size"])
+
+    A = path(2000, backend=gpu)
+    levels, frontier = Vector(INT32, 2000, like=A), Vector(BOOL, 2000, like=A)
+    frontier[0] = True
+    with lagpu.eager(), Count():
+        for depth in lagpu.loop(until_empty=frontier):
+            if depth == 200:
+                sizes.clear()
+            levels(frontier.S) << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+    assert levels.nvals == 2000
+    assert sizes == []

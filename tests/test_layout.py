@@ -28,7 +28,8 @@ LAYERS = (
         "backends.gpu.functors",
     ),
     ("backends.gpu.device", "backends.gpu.casts"),
-    ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.storage"),
+    ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.counters"),
+    ("backends.gpu.storage",),
     ("backends.gpu",),  # everything else of it: free among themselves, but without a cycle
     ("backends.gpu.backend",),
     ("backends",),

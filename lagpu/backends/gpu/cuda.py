@@ -84,31 +84,7 @@ class CudaDevice:
             ready = self._ready[kernel, block, cooperative, shared] = self._prepare(
                 kernel, block, cooperative, shared
             )
-        ndarray = self.xp.ndarray
-        slots = kernel.slots
-        values = []
-        # Launches are counted in microseconds, and a traversal has some fifty arguments: what fits
-        # at a glance is let through without a call.
-        for (_, pointer, dtype), arg in zip(slots, args, strict=False):
-            kind = type(arg)
-            if pointer:
-                if arg is None:
-                    values.append(0)
-                elif kind is ndarray and arg.dtype is dtype and arg._c_contiguous:
-                    values.append(arg.data.ptr)
-                else:
-                    break
-            elif kind is dtype.type or (dtype, kind) in _AS_THEY_ARE:
-                values.append(arg)
-            else:
-                break
-        if len(values) < len(slots) or len(args) != len(slots):
-            rest = slice(len(values), None)
-            bound = bind(kernel, args, ndarray)
-            values += [
-                x if not slot[1] else 0 if x is None else x.data.ptr
-                for slot, x in zip(slots[rest], bound[rest], strict=True)
-            ]
+        values = self._values(kernel, ready, args)
         grid = min(max(1, -(-threads // block)), ready.most)
         stream = self.xp.cuda.get_current_stream().ptr
         driver = self.xp.cuda.driver
@@ -126,6 +102,37 @@ class CudaDevice:
         except driver.CUDADriverError as error:
             raise KernelLaunchError(f"{kernel!r}: {error}.") from error
 
+    def _values(self, kernel: Kernel, ready: _Ready, args: tuple[Any, ...]) -> list[Any]:
+        """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
+
+        Launches are counted in microseconds, and a traversal has some fifty arguments: arguments of
+        types that were checked before are only looked at where types do not say enough.
+        """
+        kinds = tuple(map(type, args))
+        arrays = ready.known.get(kinds)
+        values = list(args)
+        if arrays is not None:
+            for at, dtype in arrays:
+                array = values[at]
+                if array is None:
+                    values[at] = 0
+                elif array.dtype is dtype and array._c_contiguous:
+                    values[at] = array.data.ptr
+                else:
+                    break
+            else:
+                return values
+        bound = bind(kernel, args, self.xp.ndarray)
+        if all(
+            slot[1] or kind is slot[2].type or (slot[2], kind) in _AS_THEY_ARE
+            for slot, kind in zip(kernel.slots, kinds, strict=True)
+        ):
+            ready.known[kinds] = [(k, slot[2]) for k, slot in enumerate(kernel.slots) if slot[1]]
+        return [
+            x if not slot[1] else 0 if x is None else x.data.ptr
+            for slot, x in zip(kernel.slots, bound, strict=True)
+        ]
+
     def _prepare(self, kernel: Kernel, block: int, cooperative: bool, shared: int) -> _Ready:
         """Return all of a launch that does not change from one to the next."""
         check_block(kernel, block)
@@ -139,7 +146,7 @@ class CudaDevice:
         first = buffer.ctypes.data
         places = np.arange(first, first + 8 * len(buffer), 8, dtype=np.uint64)
         function = self._function(kernel, cooperative).ptr
-        return _Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data)
+        return _Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data, {})
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""
@@ -288,6 +295,7 @@ class _Ready(NamedTuple):
     buffer: Any
     places: Any  # where each argument lies; kept, as `params` is its address
     params: int
+    known: dict[Any, list[tuple[int, Any]]]  # by the arguments' types, the arrays among them
 
 
 class _EventTimer:

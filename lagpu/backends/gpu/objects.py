@@ -11,8 +11,9 @@ import numpy as np
 from lagpu.backends.base import Applied, Recorder
 from lagpu.backends.gpu import build, corner, elementwise
 from lagpu.backends.gpu.casts import cast_array, index_type
+from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device
-from lagpu.backends.gpu.storage import Counters, MatrixStore, VectorStore
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.casts import cast_array, cast_number, index_type
+from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device, Signal
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.dtypes import DType
 
-__all__ = ["Counters", "MatrixStore", "Trail", "VectorStore", "nwords"]
+__all__ = ["MatrixStore", "Trail", "VectorStore", "nwords"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -21,24 +22,6 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 def nwords(n: int) -> int:
     """Return the number of 32-bit presence words of `n` entries."""
     return (n + 31) // 32
-
-
-class Counters:
-    """Zeroed u64 arrays; a thousand numbers are zeroed by one device operation."""
-
-    _BLOCK = 1024
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self._block: Array = None
-        self._used = self._BLOCK
-
-    def take(self, count: int = 1) -> Array:
-        """Return `count` counters that hold 0."""
-        if self._used + count > self._BLOCK:
-            self._block, self._used = self._device.xp.zeros(self._BLOCK, np.uint64), 0
-        self._used += count
-        return self._block[self._used - count : self._used]
 
 
 class Trail(NamedTuple):
