@@ -18,9 +18,12 @@ _NOTATION = frozenset(
         "expr",
         "indexing",
         "matrix",
+        "operators",
+        "refusals",
         "scalar",
         "step",
         "trace",
+        "transposed",
         "vector",
         "watch",
     )
