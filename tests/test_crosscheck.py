@@ -19,13 +19,17 @@ from lagpu import (
     backends,
     binary,
     crosscheck,
+    explain,
     generators,
     loop,
     semiring,
+    trace,
 )
+from lagpu.backends.base import Backend
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.sim import SimDevice
 from lagpu.cli.steer import steered
+from lagpu.crosscheck import lockstep, twin
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
 
 BOTH = ("cpu", "sim")
@@ -117,6 +121,39 @@ def test_statements_are_shown_as_written_and_with_the_authors_names(graph):
     assert rows[1].place.text.startswith("reached( accum=binary.max, ) << semiring.max_first(")
     _, line = inspect.getsourcelines(program)
     assert [row.place.line - line for row in rows] == [2, 3, 8]
+
+
+def test_the_backend_has_every_method():
+    """A new method of `Backend` needs a place among the forms that lockstep knows."""
+    by_form = lockstep.WRITING | lockstep.EDITING | lockstep.SUMMING | lockstep.READING
+    known = by_form | twin.MAKING.keys() | vars(lockstep.Lockstep).keys()
+    methods = {name for name in vars(Backend) if not name.startswith("_")}
+    assert methods - known == {"run_loop"}, "loops run statement by statement"
+    assert by_form | twin.MAKING.keys() <= methods
+
+
+def test_what_a_program_shows_does_not_differ(graph):
+    def program(A):
+        v = Vector.from_coo([1], [2], size=A.nrows, like=A)
+        product = semiring.any_first(v @ A)
+        shown = [repr(v), repr(A), explain(product)]
+        A.orientation = "auto"
+        v.wait()
+        return [*shown, A.orientation, 1 in v, A.is_symmetric, A.get(1, 1)]
+
+    shown = crosscheck(program, graph, backends=BOTH).result
+    assert "1 entry" in shown[0]
+    assert "on cpu+sim)" in shown[0]
+    assert "cpu: SuiteSparse" in shown[2]
+    assert "sim: push" in shown[2]
+    assert shown[3:6] == ["auto", True, True]
+    with pytest.raises(NotSupported, match="no trace inside"):
+        crosscheck(traced, graph, backends=BOTH)
+
+
+def traced(A):
+    with trace():
+        algorithms.bfs_levels(A, 1)
 
 
 def test_more_than_two_backends(graph):
