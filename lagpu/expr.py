@@ -22,7 +22,7 @@ from lagpu.errors import (
 )
 from lagpu.operands import binary_operator
 from lagpu.operators import Semiring
-from lagpu.refusals import Deferred, NoArithmetic, NoTruth, spoken
+from lagpu.refusals import Deferred, Later, NoArithmetic, NoTruth, spoken
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -102,6 +102,7 @@ class Call(Deferred):
 
     __slots__ = ("_used", "args", "backend", "dtype", "formula", "inputs", "method", "shape")
     _hint = "Assign it with w << call first, or make an object of it with call.new()."
+    value = Later()
 
     def __init__(
         self,
@@ -193,6 +194,7 @@ class MatMul(Deferred):
     """``u @ A`` or ``A @ u``: a product that still needs its semiring."""
 
     __slots__ = ("left", "right")
+    new, value = Later(), Later()
 
     def __init__(self, left: Any, right: Any) -> None:
         for operand in (left, right):

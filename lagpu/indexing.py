@@ -126,7 +126,9 @@ class MatrixIndex(IndexExpr):
 
 def _require_indices(w: Vector, indices: Any) -> None:
     """Raise DomainMismatch for what looks like a choice of indices elsewhere, and is none here."""
-    name = spoken(w) if isinstance(indices, NoTruth) or indices is Ellipsis else ""
+    if indices is not Ellipsis and not isinstance(indices, NoTruth):
+        return
+    name = spoken(w)
     if indices is Ellipsis:
         raise DomainMismatch(f"{w.name}[...]: is not an index. Write {name}[:], or {name} << x.")
     if isinstance(indices, Mask):
@@ -167,7 +169,8 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         value = value.call()
     if isinstance(value, (MatMul, Mask)):
         value.refuse("is not a result")
-    _require_indices(out, indices)
+    if indices is not None:
+        _require_indices(out, indices)
     if indices is None:
         where = None
     elif _is_one(indices):
@@ -178,7 +181,7 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         if where is None and value.shape:
             return value
         value = value.new()
-    if isinstance(value, (list, tuple)):
+    if type(value) is list or type(value) is tuple:
         kind = type(value).__name__
         raise DomainMismatch(
             f"{out.name} << {kind}: a {kind} is not a number. Write {spoken(out)} << "

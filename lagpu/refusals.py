@@ -13,7 +13,7 @@ import numpy as np
 from lagpu.errors import DomainMismatch, NotComputed
 from lagpu.watch import author
 
-__all__ = ["Deferred", "NoArithmetic", "NoTruth", "for_matrix", "for_vector", "spoken"]
+__all__ = ["Deferred", "Later", "NoArithmetic", "NoTruth", "for_matrix", "for_vector", "spoken"]
 
 # sign -> (operator, whether it meets on the union; None: Python's meaning has no counterpart)
 _BINARY: dict[str, tuple[str, bool]] = {
@@ -183,10 +183,33 @@ class NoTruth(NoArithmetic):
         self._no(">=", other)
 
 
+class Later:
+    """Something that only a result has.
+
+    A ``__getattr__`` would know every name, but slow down each attribute of each call.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, waiting: Deferred, owner: type) -> NoReturn:
+        waiting._excuse()
+        raise NotComputed(
+            f"{type(waiting).__name__}: {waiting!r} is not computed yet and has no {self.name}. "
+            f"{waiting._hint}"
+        )
+
+
 class Deferred(NoTruth):
     """Something that waits for its output: it has no values yet, and says so."""
 
     __slots__ = ()
+
+    nvals, size, nrows, ncols = Later(), Later(), Later(), Later()
+    to_coo, to_dense, to_csc, get = Later(), Later(), Later(), Later()
+    dup, isequal, isclose = Later(), Later(), Later()
+    reduce, apply, select, S, V, T = Later(), Later(), Later(), Later(), Later(), Later()
+    vxm, mxv, ewise_add, ewise_mult = Later(), Later(), Later(), Later()
 
     def _excuse(self) -> None:
         """Take no further offence: an error has been raised, and one is enough."""
@@ -195,15 +218,6 @@ class Deferred(NoTruth):
         """Raise, as every object of the front end does."""
         self._excuse()
         super().refuse(what, instead)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        own = any(name in getattr(kind, "__slots__", ()) for kind in type(self).__mro__)
-        if own or name.startswith("_"):
-            raise AttributeError(name)
-        self._excuse()
-        raise NotComputed(
-            f"{type(self).__name__}: {self!r} is not computed yet and has no {name}. {self._hint}"
-        )
 
 
 def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:

@@ -254,8 +254,6 @@ def test_what_waits_has_no_values(q, A):
         error, text = refusal(wrong)
         assert (error, hint in text) == (NotComputed, True), text
     assert not hasattr(call, "nvals")
-    with pytest.raises(AttributeError, match="_private"):
-        _ = call._private
     for wrong in (lambda: call + 1, lambda: call == call, lambda: list(call), lambda: len(call)):
         assert "Assign it with w << call first" in refusal(wrong)[1]
     call.new()
