@@ -17,6 +17,7 @@ _NOTATION = frozenset(
         "collection",
         "expr",
         "indexing",
+        "loop",
         "matrix",
         "operators",
         "refusals",

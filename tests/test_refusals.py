@@ -14,6 +14,7 @@ from lagpu import (
     Vector,
     backends,
     binary,
+    loop,
     monoid,
     semiring,
     unary,
@@ -257,6 +258,17 @@ def test_what_waits_has_no_values(q, A):
     for wrong in (lambda: call + 1, lambda: call == call, lambda: list(call), lambda: len(call)):
         assert "Assign it with w << call first" in refusal(wrong)[1]
     call.new()
+
+
+def test_a_loop_without_a_name(q):
+    def program(frontier):
+        for _ in loop(frontier):
+            pass
+
+    error, text = refusal(lambda: program(q))
+    assert error is DomainMismatch
+    assert text.endswith("Write loop(until_empty=frontier).")
+    assert "Write loop(times=5)." in refusal(lambda: loop(5))[1]
 
 
 def test_scalars_are_not_added():
