@@ -33,6 +33,7 @@ from lagpu.crosscheck import lockstep, twin
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
 
 BOTH = ("cpu", "sim")
+CPU = {"backend": "cpu"}
 SEARCHES = (
     algorithms.bfs,
     algorithms.bfs_levels,
@@ -621,6 +622,42 @@ def test_what_any_may_choose(objects, case):
     assert found.count == 1
 
 
+@pytest.mark.parametrize("name", [s.name for s in semiring if s.monoid.name == "any"])
+@pytest.mark.parametrize("flip", [False, True])
+def test_no_choice_of_the_oracle_is_refused(name, flip):
+    """Terms, mask and accumulator as NumPy sees them hold whatever GraphBLAS takes of them."""
+    rng = np.random.default_rng(len(name) + flip)
+    ran = 0
+
+    def program(A, u, m, w, how):
+        product = u @ A if flip else A @ u
+        w(**how(m)) << semiring[name](product)
+        return w
+
+    for k in range(24):
+        rows, cols = np.nonzero(rng.random((7, 7)) < 0.4)
+        A = Matrix.from_coo(rows, cols, rng.integers(-3, 4, len(rows)), nrows=7, ncols=7, **CPU)
+        u, m, w = (
+            Vector.from_coo(i, rng.integers(-2, 3, len(i)), size=7, **CPU)
+            for i in (np.flatnonzero(rng.random(7) < p) for p in (0.6, 0.5, 0.4))
+        )
+        if k % 3 == 0:
+            u = u.dup(FP32)
+        mask = (None, lambda m: m.S, lambda m: m.V, lambda m: ~m.S, lambda m: ~m.V)[k % 5]
+
+        def how(m, k=k, mask=mask):
+            return {
+                "mask": None if mask is None else mask(m),
+                "accum": (None, binary.plus, binary.min)[k // 2 % 3],
+                "replace": bool(k % 2),
+            }
+
+        report = crosscheck(program, A, u, m, w, how, backends=("cpu", "cpu"))
+        assert report.rows[-1].rule == "any of what met"
+        ran += report.statements
+    assert ran == 24
+
+
 def test_inexact_functions_and_sums_of_reductions(objects):
     def program(u):
         w = Vector(FP32, u.size, like=u, name="w")
@@ -646,6 +683,26 @@ def test_inexact_functions_and_sums_of_reductions(objects):
         else:
             report = crosscheck(program, u, backends=("cpu", other))
             assert [row.rule for row in report.rows] == ["within 0.0001"] * 3
+
+
+def test_the_least_of_nothing_but_nan_is_free(objects):
+    """`min` passes over NaN, and a kernel that begins with the identity ends with it."""
+
+    def program(o):
+        w = Vector(FP64, 4, like=o.u)
+        w << semiring.min_first(o.u @ o.A)
+        return Objects(w, *o[1:])
+
+    u = Vector.from_dense([np.nan] * 4, like=objects.u)
+    things = objects._replace(u=u)
+    for number in (np.nan, np.inf):
+        other = with_methods(mxv=setting(2, number))
+        report = crosscheck(program, things, backends=("cpu", other))
+        assert isinstance(report.result, Objects)
+        assert report.rows[0].rule == "exactly"
+    for number in (-np.inf, 0.0):
+        found = difference(program, things, faulty=with_methods(mxv=setting(2, number)))
+        assert found.rows[0][2] == number
 
 
 def test_nan_is_like_nan(objects):
