@@ -478,6 +478,23 @@ def test_numbers_that_depend_on_a_choice_are_free(graph):
     ] * 3
 
 
+def test_a_choice_is_forgotten_when_it_is_overwritten(graph):
+    def program(A):
+        source = Vector.from_coo([1], [1], size=A.nrows, like=A)
+        pattern = algorithms.bfs_levels(A, 1)
+        parents = algorithms.bfs_parents(A, 1)
+        part, gone, valued, masked = parents.dup(), parents.dup(), pattern.dup(), pattern.dup()
+        part(source.S) << 7
+        gone << 7
+        valued(parents.V, replace=True) << 7
+        masked(parents.S, replace=True) << 7
+        return part, gone, valued, masked
+
+    report = crosscheck(program, graph, backends=("sim",))
+    alone = ["indices alone" in row.rule for row in report.rows[-4:]]
+    assert alone == [True, False, True, False]
+
+
 def test_a_wrong_choice_is_found_on_one_backend(graph):
     def wrong_one(place, right, w, desc, A, u, how):
         right(w, desc, A, u, how)
