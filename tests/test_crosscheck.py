@@ -484,15 +484,17 @@ def test_a_choice_is_forgotten_when_it_is_overwritten(graph):
         pattern = algorithms.bfs_levels(A, 1)
         parents = algorithms.bfs_parents(A, 1)
         part, gone, valued, masked = parents.dup(), parents.dup(), pattern.dup(), pattern.dup()
+        added = parents.dup()
+        added(accum=binary.plus) << 7
         part(source.S) << 7
         gone << 7
         valued(parents.V, replace=True) << 7
         masked(parents.S, replace=True) << 7
-        return part, gone, valued, masked
+        return added, part, gone, valued, masked
 
     report = crosscheck(program, graph, backends=("sim",))
-    alone = ["indices alone" in row.rule for row in report.rows[-4:]]
-    assert alone == [True, False, True, False]
+    alone = ["indices alone" in row.rule for row in report.rows[-5:]]
+    assert alone == [True, True, False, True, False]
 
 
 def test_a_wrong_choice_is_found_on_one_backend(graph):
