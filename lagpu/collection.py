@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data
 from lagpu.dtypes import DType
-from lagpu.expr import Call, MatMul, NoTruth, Updater, assign
+from lagpu.expr import Call, MatMul, Updater, assign
 from lagpu.operands import applied, selected
 from lagpu.operators import IndexUnaryOp
+from lagpu.refusals import NoTruth
 
 if TYPE_CHECKING:
     from lagpu.expr import Mask
@@ -49,6 +50,9 @@ class Collection(NoTruth):
     # ------------------------------------------------------------------------ operations
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)
+
+    def __rmatmul__(self, other: Any) -> MatMul:
+        return MatMul(other, self)
 
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
         """``w[i] = f(u[i])`` or ``C[i, j] = f(A[i, j])``: every entry by itself.

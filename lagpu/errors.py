@@ -12,6 +12,7 @@
     ├── NoPath              (ValueError)           a vertex that another one does not reach
     ├── NotConverged        (ArithmeticError)      an iteration that ended before its tolerance
     ├── UnknownOperator     (AttributeError)       an operator name that no table holds
+    ├── NotComputed         (AttributeError)       a value asked of a call that waits for its output
     ├── BackendMismatch     (TypeError)            operands that live on different backends
     ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
     ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
@@ -49,6 +50,7 @@ __all__ = [
     "LagpuError",
     "LimitExceeded",
     "NoPath",
+    "NotComputed",
     "NotConverged",
     "NotSupported",
     "OutOfMemory",
@@ -105,6 +107,10 @@ class NotConverged(LagpuError, ArithmeticError):
 
 class UnknownOperator(LagpuError, AttributeError):
     """No table holds an operator of this name."""
+
+
+class NotComputed(LagpuError, AttributeError):
+    """A value was asked of a call that still waits for its output."""
 
 
 class BackendMismatch(LagpuError, TypeError):

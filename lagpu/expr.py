@@ -22,6 +22,7 @@ from lagpu.errors import (
 )
 from lagpu.operands import binary_operator
 from lagpu.operators import Semiring
+from lagpu.refusals import Deferred, Later, NoArithmetic, NoTruth, spoken
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -33,7 +34,6 @@ __all__ = [
     "Call",
     "Mask",
     "MatMul",
-    "NoTruth",
     "Updater",
     "assign",
     "constant",
@@ -41,34 +41,8 @@ __all__ = [
     "mixed_backends",
     "product",
     "spell",
+    "unfit",
 ]
-
-
-class NoTruth:
-    """What every object of the front end refuses, with a hint."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__
-    __array_ufunc__ = None  # NumPy leaves operators to us
-    _hint = "Assign it with << first."
-
-    def refuse(self, what: str) -> NoReturn:
-        """Raise with what this object is not, and what to write instead."""
-        raise DomainMismatch(f"{type(self).__name__}: {what}. {self._hint}")
-
-    def __bool__(self) -> bool:
-        self.refuse("has no truth value")
-
-    def __iter__(self) -> NoReturn:
-        self.refuse("cannot be iterated over")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self.refuse("is not a NumPy array")
-
-    def __add__(self, other: Any) -> NoReturn:
-        self.refuse("has no +, - or *. Write u.ewise_add(v, binary.plus) or ewise_mult")
-
-    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __add__
 
 
 def is_operand(x: Any, ndim: int) -> bool:
@@ -76,14 +50,14 @@ def is_operand(x: Any, ndim: int) -> bool:
     return isinstance(x, NoTruth) and getattr(x, "ndim", None) == ndim
 
 
-class Mask(NoTruth):
+class Mask(Deferred):
     """Where a result may be written: ``m.S`` its entries, ``m.V`` its entries that are not zero.
 
     ``~mask`` keeps the other positions.
     """
 
     __slots__ = ("complement", "structure", "vector")
-    _hint = "Use it as w(mask) << call."
+    _hint = "Use it as w(mask) << call, or make a vector of it with .new()."
 
     def __init__(self, vector: Vector, structure: bool, complement: bool = False) -> None:
         self.vector = vector
@@ -107,7 +81,7 @@ class Mask(NoTruth):
         return out
 
 
-class Call(NoTruth):
+class Call(Deferred):
     """One operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
     Attributes
@@ -127,6 +101,8 @@ class Call(NoTruth):
     """
 
     __slots__ = ("_used", "args", "backend", "dtype", "formula", "inputs", "method", "shape")
+    _hint = "Assign it with w << call first, or make an object of it with call.new()."
+    value = Later()
 
     def __init__(
         self,
@@ -154,13 +130,16 @@ class Call(NoTruth):
     def __del__(self) -> None:
         if not getattr(self, "_used", True):
             warnings.warn(
-                f"{self!r} was never used. Write w << call, or call.new().",
+                f"{self!r} was never used. Write w << call, or call.new(); w = call only names it.",
                 UnusedCall,
                 stacklevel=2,
             )
 
     def __repr__(self) -> str:
         return spell(self.formula)
+
+    def _excuse(self) -> None:
+        self._used = True
 
     def _repr_html_(self) -> str:
         return display.call_html(self)
@@ -211,24 +190,36 @@ def new_output(call: Call, dtype: DType, mask: Mask | None, name: str | None) ->
     return out
 
 
-class MatMul(NoTruth):
+class MatMul(Deferred):
     """``u @ A`` or ``A @ u``: a product that still needs its semiring."""
 
     __slots__ = ("left", "right")
-    _hint = "Write semiring.plus_times(u @ A), or another semiring."
+    new, value = Later(), Later()
 
     def __init__(self, left: Any, right: Any) -> None:
         for operand in (left, right):
             if not (is_operand(operand, 1) or is_operand(operand, 2)):
                 raise DomainMismatch(
-                    f"@: {type(operand).__name__} is neither a Vector nor a Matrix. "
-                    "Make one with from_dense or from_coo."
+                    f"@: {unfit(operand)} is neither a Vector nor a Matrix. "
+                    + (operand._hint if isinstance(operand, Deferred) else "")
+                    + "Make one with from_dense or from_coo." * (not isinstance(operand, Deferred))
                 )
         self.left = left
         self.right = right
 
+    @property
+    def _hint(self) -> str:  # type: ignore[override]
+        return f"Write semiring.plus_times({spoken_product(self)}), or another semiring."
+
     def __repr__(self) -> str:
         return f"{self.left.name} @ {self.right.name}"
+
+    def __matmul__(self, other: Any) -> NoReturn:
+        self.refuse("a second @ needs the first product's result", self._one_each(other))
+
+    def _one_each(self, other: Any) -> str:
+        one = spoken_product(self)
+        return f"Write w << semiring.plus_times({one}), then w @ {spoken(other)}."
 
     def times(self, semiring: Semiring, **options: Any) -> Call:
         """Return the deferred product over `semiring`."""
@@ -243,6 +234,36 @@ class MatMul(NoTruth):
         return call
 
 
+def spoken_product(pair: MatMul) -> str:
+    """Return ``u @ A`` in the author's names."""
+    return f"{spoken(pair.left)} @ {spoken(pair.right)}"
+
+
+def unfit(x: Any) -> str:
+    """Return what `x` is, for an error; a call that is dropped with it will not warn as well."""
+    if isinstance(x, Call):
+        x._used = True
+    return type(x).__name__
+
+
+def _turned(A: Any, u: Any, flip: bool) -> str:
+    """Return the product that fits, for one whose matrix is the wrong way round."""
+    a, v = spoken(A), spoken(u)
+    turned = a.removesuffix(".T") if a.endswith(".T") else f"{a}.T"
+    ways = (f"{v} @ {turned}", f"{a} @ {v}") if flip else (f"{turned} @ {v}", f"{v} @ {a}")
+    return f" Is it {ways[0]} you mean, or {ways[1]}?"
+
+
+def _as_mask(x: Any) -> str:
+    """Return how to make a mask of what was given as one."""
+    if is_operand(x, 1):
+        v = spoken(x)
+        return f"Write {v}.S for where {v} has entries, {v}.V for where they are not zero."
+    return (
+        "Write m.S for the entries of m, m.V for those that are not zero, accum= for an operator."
+    )
+
+
 def product(
     A: Matrix | TransposedMatrix,
     u: Vector,
@@ -254,14 +275,14 @@ def product(
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`."""
     if not (is_operand(A, 2) and is_operand(u, 1)):
         raise DomainMismatch(
-            f"{semiring!r}: takes a Matrix and a Vector, not {type(A).__name__} and "
-            f"{type(u).__name__}. Write {semiring.name}(q @ A)."
+            f"{semiring!r}: takes a Matrix and a Vector, not {unfit(A)} and {unfit(u)}. "
+            f"Write {semiring.name}(q @ A)."
         )
     if u.size != (A.nrows if flip else A.ncols):
         op, side = ("vxm", "nrows") if flip else ("mxv", "ncols")
         raise DimensionMismatch(
             f"{op}: {u.name}.size {u.size} != {A.name}.{side} {getattr(A, side)}."
-            + (f" Is it {A.name}.T you mean?" if u.size == (A.ncols if flip else A.nrows) else "")
+            + (_turned(A, u, flip) if u.size == (A.ncols if flip else A.nrows) else "")
         )
     left, right = (u, A) if flip else (A, u)
     domain, result = semiring.types(left.dtype, right.dtype)
@@ -277,7 +298,7 @@ def product(
     )
 
 
-class Updater:
+class Updater(NoArithmetic):
     """``w(mask, accum=, replace=)``: an output with how to write it, waiting for ``<<``."""
 
     __slots__ = ("accum", "indices", "mask", "out", "replace")
@@ -291,10 +312,7 @@ class Updater:
         indices: Any = None,
     ) -> None:
         if mask is not None and not isinstance(mask, Mask):
-            raise DomainMismatch(
-                f"{out.name}(...): {type(mask).__name__} is not a mask. Write m.S for the entries "
-                "of m, m.V for those that are not zero, accum= for an operator."
-            )
+            raise DomainMismatch(f"{out.name}(...): {unfit(mask)} is not a mask. {_as_mask(mask)}")
         self.out = out
         self.mask = mask
         self.accum = None if accum is None else binary_operator(accum)
@@ -340,6 +358,8 @@ def assign(to: Updater, value: Any) -> None:
     out = to.out
     call = value
     if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
+        if type(value) is Call:
+            value._used = True  # if it does not fit, one error is enough
         call = out._call_for(value, to)
     call._used = True
     if call.shape != out.shape and not (to.indices is not None and call.method == "assign"):
@@ -367,4 +387,8 @@ def assign(to: Updater, value: Any) -> None:
 def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
     """Return the error that names each object's backend."""
     places = ", ".join(f"{o.name} is on {o.backend.name}" for o in objects)
-    return BackendMismatch(f"{what}: {places}. Move one with .to(...); nothing is copied for you.")
+    first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
+    return BackendMismatch(
+        f"{what}: {places}. Move one with .to, as in {spoken(other)}.to({first.backend.name!r}); "
+        "nothing is copied for you."
+    )

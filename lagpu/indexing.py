@@ -8,8 +8,9 @@ import numpy as np
 
 from lagpu.backends.base import Counter
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
-from lagpu.expr import Call, Mask, MatMul, NoTruth, Updater, assign, is_operand
+from lagpu.expr import Call, Mask, MatMul, Updater, assign, is_operand, unfit
 from lagpu.operands import index_array, require_distinct, scalar_value, single_index
+from lagpu.refusals import Deferred, NoTruth, spoken
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "assignment"]
 
 
-class IndexExpr(NoTruth):
+class IndexExpr(Deferred):
     """``w[I]`` or ``A[i, :]``: part of an object, to be read or written."""
 
     __slots__ = ()
@@ -40,6 +41,17 @@ class IndexExpr(NoTruth):
             raise DomainMismatch(f"{self!r}: is a vector, not one entry. Use .new().")
         return call.new().value
 
+    def _instead(self, sign: str, other: Any, reflected: bool) -> str:
+        if sign[-1] == "=" and sign[:-1] in ("+", "-", "*", "&", "|"):
+            return ""
+        pair = f"{spoken(other)} {sign} {self!r}.value" if reflected else f"{self!r}.value {sign} "
+        return f"For one entry, write {pair}{'' if reflected else spoken(other)}."
+
+    def __int__(self) -> int:
+        self.refuse("is no number", f"For one entry, write {self!r}.value.")
+
+    __index__ = __float__ = __int__
+
 
 class VectorIndex(IndexExpr):
     """``w[I]``: read it with ``.new()`` or ``w[i].value``, write it with ``w[I] << x``."""
@@ -57,6 +69,7 @@ class VectorIndex(IndexExpr):
     def call(self) -> Call:
         """Return the deferred extraction: of a scalar for one index, else of a vector."""
         u = self.vector
+        _require_indices(u, self.indices)
         if not isinstance(self.indices, slice) and np.ndim(self.indices) == 0:
             i = single_index(self.indices, u.size, u.name)
             return Call("vector_get", (u,), (u.data, i), u.dtype, (), (u, f"[{i}]"))
@@ -111,6 +124,27 @@ class MatrixIndex(IndexExpr):
         return Call("extract_column", (A,), args, A.dtype, (size,), (A, formula))
 
 
+def _require_indices(w: Vector, indices: Any) -> None:
+    """Raise DomainMismatch for what looks like a choice of indices elsewhere, and is none here."""
+    if indices is not Ellipsis and not isinstance(indices, NoTruth):
+        return
+    name = spoken(w)
+    if indices is Ellipsis:
+        raise DomainMismatch(f"{w.name}[...]: is not an index. Write {name}[:], or {name} << x.")
+    if isinstance(indices, Mask):
+        raise DomainMismatch(
+            f"{w.name}[{indices!r}]: a mask is no index. Write {name}({indices!r}) << x to write "
+            "there."
+        )
+    if is_operand(indices, 1):
+        u = spoken(indices)
+        raise DomainMismatch(
+            f"{w.name}[{u}]: a vector is no index. Write {name}({u}.S) << x to write where {u} has "
+            f"entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for its "
+            "values."
+        )
+
+
 def _is_one(index: Any) -> bool:
     return not isinstance(index, slice) and np.ndim(index) == 0
 
@@ -135,6 +169,8 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         value = value.call()
     if isinstance(value, (MatMul, Mask)):
         value.refuse("is not a result")
+    if indices is not None:
+        _require_indices(out, indices)
     if indices is None:
         where = None
     elif _is_one(indices):
@@ -145,6 +181,12 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         if where is None and value.shape:
             return value
         value = value.new()
+    if type(value) is list or type(value) is tuple:
+        kind = type(value).__name__
+        raise DomainMismatch(
+            f"{out.name} << {kind}: a {kind} is not a number. Write {spoken(out)} << "
+            "Vector.from_dense(x, like=w)."
+        )
     if getattr(value, "ndim", 0) == 0:
         number = scalar_value(value, out.dtype, out.name)
         if where is not None:  # the same value twice is that value once, also with an accumulator
@@ -152,7 +194,10 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         shown = value if type(value) is Counter else number  # a recorder looks for the counter
         return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (shown,))
     if not is_operand(value, 1):
-        raise DomainMismatch(f"{out.name} << {type(value).__name__}: is neither vector nor number.")
+        raise DomainMismatch(
+            f"{out.name} << {unfit(value)}: is neither vector nor number. "
+            "Make a vector with Vector.from_dense or from_coo."
+        )
     if where is not None and value.size != len(where):
         raise DimensionMismatch(f"assign: {value.name}.size {value.size} != {len(where)} indices.")
     require_distinct(where, "assign")

@@ -6,20 +6,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lagpu import watch
 from lagpu.backends.base import Backend, Counter, Data, Recorder
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loopsite import Site, backend_of, site_of
 from lagpu.operands import integer
+from lagpu.refusals import spoken
 from lagpu.vector import Vector
 
 __all__ = ["eager", "loop"]
 
 
 def loop(
-    *,
+    *unnamed: Any,
     until_empty: Vector | None = None,
     until_unchanged: Vector | None = None,
     times: int | None = None,
@@ -45,8 +46,14 @@ def loop(
     InvalidValue
         If there is no condition, or two on vectors, or `times` is negative.
     DomainMismatch
-        If a condition is not on a `Vector`, or `times` is not an integer.
+        If a condition is not on a `Vector`, or `times` is not an integer, or either is not named.
     """
+    if unnamed:
+        name = "until_empty" if isinstance(unnamed[0], Vector) else "times"
+        raise DomainMismatch(
+            f"loop: does not tell what to do with {spoken(unnamed[0])}. "
+            f"Write loop({name}={spoken(unnamed[0])})."
+        )
     if until_empty is not None and until_unchanged is not None:
         raise InvalidValue("loop: give one of until_empty= and until_unchanged=, not both.")
     if until_empty is None and until_unchanged is None and times is None:

@@ -29,6 +29,7 @@ from lagpu.operands import (
     integer_array,
     single_index,
 )
+from lagpu.refusals import for_matrix
 from lagpu.transposed import TransposedMatrix, mxv
 from lagpu.vector import Vector
 
@@ -58,6 +59,10 @@ class Matrix(Collection):
     ndim = 2
     _prefix = "matrix_"
     _hint = "Use A.nvals, A.to_coo(), A.reduce(op) or A.isequal(B)."
+    _truth = "Use {0}.nvals to ask for entries, {0}.isequal(B) to compare."
+    _items = "Use {0}.nrows, {0}.nvals, {0}[i, :].new() for a row, or {0}.to_coo() for all entries."
+    _dense = "Use {0}.to_coo(), or lagpu.io.to_scipy({0}).toarray() if it fits."
+    _instead = for_matrix
 
     def __init__(
         self,

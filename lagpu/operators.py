@@ -162,6 +162,19 @@ class BinaryOp(Operator):
     flips_to: str = ""
     positional: str = ""
 
+    def __call__(self, *operands: Any) -> Any:
+        """Refuse: whether it meets on the union or on the intersection is for the author to say.
+
+        Raises
+        ------
+        DomainMismatch
+            Always.
+        """
+        raise DomainMismatch(
+            f"{self!r}: is not called. Write u.ewise_add(v, binary.{self.name}), on the union, or "
+            f"ewise_mult, on the intersection; u.apply(binary.{self.name}, 3) with a number."
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IndexUnaryOp(Operator):
@@ -215,6 +228,19 @@ class Monoid:
     def __repr__(self) -> str:
         typed = f"[{self.op.dtype}]" if self.op.dtype else ""
         return f"monoid.{self.name}{typed}"
+
+    def __call__(self, *operands: Any) -> Any:
+        """Refuse: a vector is reduced, and two vectors meet in a binary operator.
+
+        Raises
+        ------
+        DomainMismatch
+            Always.
+        """
+        raise DomainMismatch(
+            f"{self!r}: is not called. Write u.reduce(monoid.{self.name}), or "
+            f"u.ewise_add(v, binary.{self.name}) for two vectors."
+        )
 
     def _repr_html_(self) -> str:
         def identity(t: DType) -> str:
@@ -311,7 +337,7 @@ class Semiring:
     def _forced(self, dtype: DType) -> Semiring:
         return dataclasses.replace(self, dtype=dtype)
 
-    def __call__(self, product: Any, **options: Any) -> Any:
+    def __call__(self, product: Any, *more: Any, **options: Any) -> Any:
         """Return the deferred product ``u @ A`` or ``A @ u`` over this semiring.
 
         Parameters
@@ -322,6 +348,11 @@ class Semiring:
             ``kernel=`` or ``policy=``, for a backend that offers a choice.
         """
         times = getattr(product, "times", None)
+        if more:
+            raise DomainMismatch(
+                f"{self!r}: takes one product, not {1 + len(more)} operands. "
+                f"Write {self.name}(q @ A)."
+            )
         if times is None:
             raise DomainMismatch(
                 f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "

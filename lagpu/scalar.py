@@ -11,11 +11,12 @@ from lagpu.errors import EmptyObject, NotSupported
 from lagpu.expr import Call, Updater, constant
 from lagpu.indexing import IndexExpr
 from lagpu.operands import scalar_dtype, scalar_value
+from lagpu.refusals import NoArithmetic, spoken
 
 __all__ = ["Scalar"]
 
 
-class Scalar:
+class Scalar(NoArithmetic):
     """One value of a type, or no value: the sum of no entries is empty, not zero.
 
     Parameters
@@ -100,6 +101,12 @@ class Scalar:
             domain, _ = desc.accum.types(self.dtype, call.dtype)
             new = desc.accum.evaluate(domain, self._value, call.dtype.numpy.type(new))
         self._value = cast(new, self.dtype)
+
+    def _instead(self, sign: str, other: Any, reflected: bool) -> str:
+        me, it = f"{spoken(self)}.value", spoken(other)
+        if len(sign) == 2 and sign[1] == "=":
+            return f"Write {spoken(self)} << {me} {sign[0]} {it}."
+        return f"Write {it} {sign} {me}." if reflected else f"Write {me} {sign} {it}."
 
     def _known(self) -> Any:
         if self._value is None:

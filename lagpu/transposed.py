@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from lagpu import display
 from lagpu.backends.base import Backend
 from lagpu.dtypes import DType
-from lagpu.expr import Call, MatMul, NoTruth, product
+from lagpu.expr import Call, MatMul, product
 from lagpu.operands import as_semiring
 from lagpu.operators import Semiring
+from lagpu.refusals import NoTruth, for_matrix
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -46,6 +47,7 @@ class TransposedMatrix(NoTruth):
     __slots__ = ("stored",)
     ndim = 2
     _hint = "Use A.T.new() to make a matrix of it."
+    _instead = for_matrix
 
     def __init__(self, A: Matrix) -> None:
         self.stored = A
@@ -98,6 +100,9 @@ class TransposedMatrix(NoTruth):
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)
+
+    def __rmatmul__(self, other: Any) -> MatMul:
+        return MatMul(other, self)
 
     mxv = mxv
 

@@ -22,6 +22,7 @@ from lagpu.expr import (
     is_operand,
     mixed_backends,
     product,
+    unfit,
 )
 from lagpu.indexing import IndexExpr, VectorIndex, assignment
 from lagpu.operands import (
@@ -36,6 +37,7 @@ from lagpu.operands import (
     sorted_distinct,
 )
 from lagpu.operators import Semiring
+from lagpu.refusals import for_vector, spoken
 
 __all__ = ["Vector"]
 
@@ -60,6 +62,10 @@ class Vector(Collection):
     __slots__ = ("size",)
     ndim = 1
     _hint = "Use v.nvals, v.to_coo(), v.reduce(op) or v.isequal(u)."
+    _truth = "Use {0}.nvals to ask for entries, {0}.isequal(u) to compare, {0}.get(i) for one."
+    _items = "Use {0}.size, {0}.nvals, or {0}.to_coo() for indices and values; loop() repeats."
+    _dense = "Use {0}.to_dense(fill_value), or {0}.to_coo() for indices and values."
+    _instead = for_vector
 
     def __init__(
         self,
@@ -270,7 +276,7 @@ class Vector(Collection):
 
     def _same_place(self, other: Any, what: str) -> None:
         if not isinstance(other, Vector):
-            raise DomainMismatch(f"{what}: {type(other).__name__} is not a Vector.")
+            raise DomainMismatch(f"{what}: {unfit(other)} is not a Vector.")
         if other.backend is not self.backend:
             raise mixed_backends(what, (self, other))
 
@@ -346,7 +352,7 @@ class Vector(Collection):
         """``w = u (+) v`` on the union; a default stands where one side has no entry."""
         found = binary_operator(op)
         if not is_operand(other, 1):
-            raise DomainMismatch(f"ewise_union: {type(other).__name__} is not a Vector.")
+            raise DomainMismatch(f"ewise_union: {unfit(other)} is not a Vector.")
         domain, _ = found.types(self.dtype, other.dtype)
         defaults = (
             scalar_value(left_default, domain, "ewise_union"),
@@ -357,7 +363,8 @@ class Vector(Collection):
     def _ewise(self, method: str, other: Any, op: Any, sign: str, *more: Any) -> Call:
         found = binary_operator(op)
         if not isinstance(other, Vector):
-            raise DomainMismatch(f"{method}: {type(other).__name__} is not a Vector.")
+            hint = getattr(other, "_hint", f"With a number, write {spoken(self)}.apply(op, x).")
+            raise DomainMismatch(f"{method}: {unfit(other)} is not a Vector. {hint}")
         if other.size != self.size:
             raise DimensionMismatch(
                 f"{method}: {self.name}.size {self.size} != {other.size} of {other.name}."

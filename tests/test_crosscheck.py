@@ -19,16 +19,21 @@ from lagpu import (
     backends,
     binary,
     crosscheck,
+    explain,
     generators,
     loop,
     semiring,
+    trace,
 )
+from lagpu.backends.base import Backend
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.sim import SimDevice
 from lagpu.cli.steer import steered
+from lagpu.crosscheck import lockstep, twin
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
 
 BOTH = ("cpu", "sim")
+CPU = {"backend": "cpu"}
 SEARCHES = (
     algorithms.bfs,
     algorithms.bfs_levels,
@@ -117,6 +122,39 @@ def test_statements_are_shown_as_written_and_with_the_authors_names(graph):
     assert rows[1].place.text.startswith("reached( accum=binary.max, ) << semiring.max_first(")
     _, line = inspect.getsourcelines(program)
     assert [row.place.line - line for row in rows] == [2, 3, 8]
+
+
+def test_the_backend_has_every_method():
+    """A new method of `Backend` needs a place among the forms that lockstep knows."""
+    by_form = lockstep.WRITING | lockstep.EDITING | lockstep.SUMMING | lockstep.READING
+    known = by_form | twin.MAKING.keys() | vars(lockstep.Lockstep).keys()
+    methods = {name for name in vars(Backend) if not name.startswith("_")}
+    assert methods - known == {"run_loop"}, "loops run statement by statement"
+    assert by_form | twin.MAKING.keys() <= methods
+
+
+def test_what_a_program_shows_does_not_differ(graph):
+    def program(A):
+        v = Vector.from_coo([1], [2], size=A.nrows, like=A)
+        product = semiring.any_first(v @ A)
+        shown = [repr(v), repr(A), explain(product)]
+        A.orientation = "auto"
+        v.wait()
+        return [*shown, A.orientation, 1 in v, A.is_symmetric, A.get(1, 1)]
+
+    shown = crosscheck(program, graph, backends=BOTH).result
+    assert "1 entry" in shown[0]
+    assert "on cpu+sim)" in shown[0]
+    assert "cpu: SuiteSparse" in shown[2]
+    assert "sim: push" in shown[2]
+    assert shown[3:6] == ["auto", True, True]
+    with pytest.raises(NotSupported, match="no trace inside"):
+        crosscheck(traced, graph, backends=BOTH)
+
+
+def traced(A):
+    with trace():
+        algorithms.bfs_levels(A, 1)
 
 
 def test_more_than_two_backends(graph):
@@ -440,6 +478,25 @@ def test_numbers_that_depend_on_a_choice_are_free(graph):
     ] * 3
 
 
+def test_a_choice_is_forgotten_when_it_is_overwritten(graph):
+    def program(A):
+        source = Vector.from_coo([1], [1], size=A.nrows, like=A)
+        pattern = algorithms.bfs_levels(A, 1)
+        parents = algorithms.bfs_parents(A, 1)
+        part, gone, valued, masked = parents.dup(), parents.dup(), pattern.dup(), pattern.dup()
+        added = parents.dup()
+        added(accum=binary.plus) << 7
+        part(source.S) << 7
+        gone << 7
+        valued(parents.V, replace=True) << 7
+        masked(parents.S, replace=True) << 7
+        return added, part, gone, valued, masked
+
+    report = crosscheck(program, graph, backends=("sim",))
+    alone = ["indices alone" in row.rule for row in report.rows[-5:]]
+    assert alone == [True, True, False, True, False]
+
+
 def test_a_wrong_choice_is_found_on_one_backend(graph):
     def wrong_one(place, right, w, desc, A, u, how):
         right(w, desc, A, u, how)
@@ -584,6 +641,42 @@ def test_what_any_may_choose(objects, case):
     assert found.count == 1
 
 
+@pytest.mark.parametrize("name", [s.name for s in semiring if s.monoid.name == "any"])
+@pytest.mark.parametrize("flip", [False, True])
+def test_no_choice_of_the_oracle_is_refused(name, flip):
+    """Terms, mask and accumulator as NumPy sees them hold whatever GraphBLAS takes of them."""
+    rng = np.random.default_rng(len(name) + flip)
+    ran = 0
+
+    def program(A, u, m, w, how):
+        product = u @ A if flip else A @ u
+        w(**how(m)) << semiring[name](product)
+        return w
+
+    for k in range(24):
+        rows, cols = np.nonzero(rng.random((7, 7)) < 0.4)
+        A = Matrix.from_coo(rows, cols, rng.integers(-3, 4, len(rows)), nrows=7, ncols=7, **CPU)
+        u, m, w = (
+            Vector.from_coo(i, rng.integers(-2, 3, len(i)), size=7, **CPU)
+            for i in (np.flatnonzero(rng.random(7) < p) for p in (0.6, 0.5, 0.4))
+        )
+        if k % 3 == 0:
+            u = u.dup(FP32)
+        mask = (None, lambda m: m.S, lambda m: m.V, lambda m: ~m.S, lambda m: ~m.V)[k % 5]
+
+        def how(m, k=k, mask=mask):
+            return {
+                "mask": None if mask is None else mask(m),
+                "accum": (None, binary.plus, binary.min)[k // 2 % 3],
+                "replace": bool(k % 2),
+            }
+
+        report = crosscheck(program, A, u, m, w, how, backends=("cpu", "cpu"))
+        assert report.rows[-1].rule == "any of what met"
+        ran += report.statements
+    assert ran == 24
+
+
 def test_inexact_functions_and_sums_of_reductions(objects):
     def program(u):
         w = Vector(FP32, u.size, like=u, name="w")
@@ -609,6 +702,26 @@ def test_inexact_functions_and_sums_of_reductions(objects):
         else:
             report = crosscheck(program, u, backends=("cpu", other))
             assert [row.rule for row in report.rows] == ["within 0.0001"] * 3
+
+
+def test_the_least_of_nothing_but_nan_is_free(objects):
+    """`min` passes over NaN, and a kernel that begins with the identity ends with it."""
+
+    def program(o):
+        w = Vector(FP64, 4, like=o.u)
+        w << semiring.min_first(o.u @ o.A)
+        return Objects(w, *o[1:])
+
+    u = Vector.from_dense([np.nan] * 4, like=objects.u)
+    things = objects._replace(u=u)
+    for number in (np.nan, np.inf):
+        other = with_methods(mxv=setting(2, number))
+        report = crosscheck(program, things, backends=("cpu", other))
+        assert isinstance(report.result, Objects)
+        assert report.rows[0].rule == "exactly"
+    for number in (-np.inf, 0.0):
+        found = difference(program, things, faulty=with_methods(mxv=setting(2, number)))
+        assert found.rows[0][2] == number
 
 
 def test_nan_is_like_nan(objects):

@@ -45,6 +45,7 @@ BUILT_IN = {
     "NoPath": ValueError,
     "NotConverged": ArithmeticError,
     "UnknownOperator": AttributeError,
+    "NotComputed": AttributeError,
     "BackendMismatch": TypeError,
     "BackendUnavailable": ImportError,
     "NotSupported": NotImplementedError,
@@ -120,7 +121,7 @@ CASES = {
     "product meant the transpose": (
         lambda o: semiring.any_pair(o.A @ o.u),
         DimensionMismatch,
-        r"mxv: u.size 3 != A.ncols 4. Is it A.T you mean\?",
+        r"mxv: u.size 3 != A.ncols 4. Is it A.T @ u you mean, or u @ A\?",
     ),
     "output of wrong size": (
         lambda o: put(o.w, o.short.apply("ainv")),
@@ -247,7 +248,7 @@ CASES = {
     "product without semiring": (
         lambda o: put(o.w, o.u @ o.S),
         DomainMismatch,
-        r"Write semiring.plus_times\(u @ A\)",
+        r"Write semiring.plus_times\(u @ S\)",
     ),
     "mask as a result": (lambda o: put(o.w, o.u.S), DomainMismatch, r"w\(mask\) << call"),
     "product with an array": (lambda o: o.u @ np.eye(3), DomainMismatch, r"ndarray is neither"),
@@ -294,7 +295,7 @@ CASES = {
     "vector as mask": (
         lambda o: put(o.w(o.u), 1),
         DomainMismatch,
-        r"Vector is not a mask. Write m.S .* m.V",
+        r"Vector is not a mask. Write u.S for where u has entries, u.V for where they are not zero",
     ),
     "operator as mask": (lambda o: put(o.w(binary.plus), o.u), DomainMismatch, r"accum="),
     "positional accumulator": (
@@ -411,29 +412,11 @@ def test_wrong_input(world, case):
 # ------------------------------------------------------------------------- errors that teach
 
 
-@pytest.mark.parametrize("name", ["u", "A", "bits"])
-def test_objects_have_no_truth_no_iteration_no_arithmetic(world, name):
-    x = getattr(world, name)
-    with pytest.raises(DomainMismatch, match=r"has no truth value. Use .*\.nvals"):
-        bool(x)
-    with pytest.raises(DomainMismatch, match="cannot be iterated over"):
-        list(x)
-    with pytest.raises(DomainMismatch, match="is not a NumPy array"):
-        np.asarray(x)
-    for wrong in (
-        lambda: x + x,
-        lambda: x - 1,
-        lambda: 2 + x,
-        lambda: 2 * x,
-        lambda: np.int64(2) * x,
-    ):
-        with pytest.raises(DomainMismatch, match=r"no \+, - or \*. Write u.ewise_add"):
-            wrong()
-
-
 def test_calls_and_masks_have_no_truth(world):
     call = world.u.apply("ainv")
-    with pytest.raises(DomainMismatch, match=r"Call: has no truth value\. Assign it with <<"):
+    with pytest.raises(
+        DomainMismatch, match=r"Call: has no truth value\. Assign it with w << call"
+    ):
         bool(call)
     call.new()
     with pytest.raises(DomainMismatch, match=r"Mask: has no truth value. Use it as w\(mask\)"):

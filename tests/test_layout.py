@@ -17,6 +17,7 @@ ROOT = Path(lagpu.__file__).parent
 LAYERS = (
     ("errors",),
     ("display", "dtypes", "memory", "watch"),
+    ("refusals",),
     ("operators",),
     ("algebra",),
     ("backends.base",),

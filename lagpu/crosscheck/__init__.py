@@ -104,6 +104,8 @@ def _moved(x: Any, place: Any) -> Any:
         return x.stored.to(place).T
     if isinstance(x, Scalar):
         return Scalar(x.dtype, x.value, name=x.name)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(_moved(one, place) for one in x))
     if isinstance(x, (list, tuple)):
         return type(x)(_moved(one, place) for one in x)
     if isinstance(x, dict):

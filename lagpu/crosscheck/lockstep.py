@@ -8,7 +8,7 @@ differ they get its values, so that each statement starts from the same operands
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -28,14 +28,22 @@ __all__ = ["Lockstep"]
 
 Array = np.ndarray[Any, Any]
 
-_WRITING = frozenset(
+WRITING = frozenset(
     (
         *("mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select", "assign_scalar"),
         *("assign", "extract", "extract_column", "reduce_vector"),
     )
 )
-_EDITING = frozenset(("vector_set", "vector_remove", "vector_clear", "vector_resize"))
-_SUMMING = frozenset(("reduce", "matrix_reduce"))
+EDITING = frozenset(("vector_set", "vector_remove", "vector_clear", "vector_resize"))
+SUMMING = frozenset(("reduce", "matrix_reduce"))
+#: What a program reads of an object, and may act upon.
+READING = frozenset(
+    (
+        *("vector_nvals", "vector_get", "vector_isequal", "vector_to_coo", "vector_head"),
+        *("matrix_nvals", "matrix_get", "matrix_isequal", "matrix_to_csc", "matrix_corner"),
+        "matrix_is_symmetric",
+    )
+)
 
 
 class Lockstep:
@@ -74,17 +82,17 @@ class Lockstep:
 
     # ------------------------------------------------------------------------- all methods
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name in _WRITING:
+        if name in WRITING:
             return lambda w, desc, *args: self._write(name, w, desc, args)
         if name in MAKING:
             return lambda *args: self._make(name, args)
-        if name in _EDITING:
+        if name in EDITING:
             return lambda v, *args: self._edit(name, v, args)
-        if name in _SUMMING:
+        if name in SUMMING:
             return lambda *args: self._sum(name, args)
-        if name.startswith("_") or not hasattr(Backend, name) or name == "run_loop":
-            raise AttributeError(name)
-        return lambda *args: self._read(name, args)
+        if name in READING:
+            return lambda *args: self._read(name, args)
+        raise AttributeError(name)
 
     def _each(self, method: str, *args: Any) -> list[Any]:
         """Run a method everywhere."""
@@ -119,6 +127,20 @@ class Lockstep:
     def vector_wait(self, v: Twin) -> None:
         """Wait everywhere."""
         self._each("vector_wait", v)
+
+    def vector_form(self, v: Twin) -> str:
+        """Return the oracle's form: backends may store as they like."""
+        return str(self._one(0, "vector_form", v))
+
+    def matrix_form(self, A: Twin) -> str:
+        """Return the oracle's form."""
+        return str(self._one(0, "matrix_form", A))
+
+    def meter(self) -> NoReturn:
+        """Refuse: a trace would see this backend, and no kernel."""
+        raise NotSupported(
+            "crosscheck: there is no trace inside it. Trace the algorithm by itself."
+        )
 
     def explain(self, A: Twin, u: Twin, how: Any) -> list[str]:
         """Return each backend's own words."""

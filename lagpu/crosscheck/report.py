@@ -216,6 +216,6 @@ class Report:
     def __repr__(self) -> str:
         where = " and ".join(self.backends)
         head = f"{self.algorithm} on {where}: {self.statements:,} statements in "
-        head += f"{self.iterations:,} iterations agree"
+        head += f"{self.iterations:,} iteration{'s' * (self.iterations != 1)} agree"
         tail = [] if self.difference is None else list(self.difference.lines())
         return "\n".join([head, *(f"  {x}" for x in (*self.rows, *self.notes)), *tail])

@@ -38,11 +38,15 @@ class Rule(NamedTuple):
         Relative; 0 for exactly.
     result : DType or None
         Type of the operation's result, before it is written.
+    identity : NumPy scalar or None
+        What a sum of nothing but NaN may also be: `min` and `max` pass over NaN, and whether they
+        begin with their identity is free.
     """
 
     is_any: bool = False
     tolerance: float = 0.0
     result: DType | None = None
+    identity: Any = None
 
     def __str__(self) -> str:
         if self.is_any:
@@ -87,7 +91,9 @@ def rule_of(method: str, args: tuple[Any, ...], desc: Descriptor | None, out: DT
     floats = {t.name for t in kinds if isinstance(t, DType) and t.is_float}
     sums = adder is not None and not is_any and not adder.is_exact(result)
     rounds = sums or _is_inexact(function) or _is_inexact(accum)
-    return Rule(is_any, TOLERANCE[min(floats)] if floats and rounds else 0.0, result)
+    passes_nan = adder is not None and adder.name in ("min", "max") and result.is_float
+    identity = adder.identity(result) if adder is not None and passes_nan else None
+    return Rule(is_any, TOLERANCE[min(floats)] if floats and rounds else 0.0, result, identity)
 
 
 def _algebra(
@@ -157,7 +163,13 @@ def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agre
     if rule.is_any:
         return _among(rule, x, y, indices, by)
     near = _near(x, y, rule.tolerance)
-    if not near.all() and by.method in ("mxv", "reduce", "matrix_reduce", "reduce_vector"):
+    if rule.identity is not None and x.dtype.kind == "f":
+        near |= (x != x) & (y == rule.identity) | (y != y) & (x == rule.identity)
+    if (
+        rule.tolerance
+        and not near.all()
+        and by.method in ("mxv", "reduce", "matrix_reduce", "reduce_vector")
+    ):
         scale = _magnitude(rule, indices, by)
         with np.errstate(all="ignore"):
             near |= np.abs(x.astype(float) - y.astype(float)) <= rule.tolerance * scale

@@ -1,0 +1,354 @@
+"""What Python would let pass quietly, or refuse without a hint, says what was probably meant."""
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+
+from lagpu import (
+    BOOL,
+    INT64,
+    Matrix,
+    Scalar,
+    Vector,
+    backends,
+    binary,
+    loop,
+    monoid,
+    semiring,
+    unary,
+)
+from lagpu.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    LagpuError,
+    NotComputed,
+    UnusedCall,
+)
+
+
+@pytest.fixture
+def q(backend):
+    return Vector.from_coo([0, 2], [1, 2], size=3, backend=backend, name="vector")
+
+
+@pytest.fixture
+def r(backend):
+    return Vector.from_coo([1], [3], size=3, backend=backend, name="other")
+
+
+@pytest.fixture
+def A(backend):
+    return Matrix.from_coo([0, 1], [1, 2], [1, 2], nrows=3, ncols=4, backend=backend, name="M")
+
+
+def refusal(wrong):
+    with pytest.raises(LagpuError) as caught:
+        wrong()
+    text = str(caught.value)
+    assert text.endswith((".", "?")), text
+    gc.collect()  # a call that was dropped with the error does not warn as well
+    return type(caught.value), text
+
+
+# Wrong line, and the line to write instead, in the names of the author.
+VECTORS = {
+    "q + r": "Write q.ewise_add(r, binary.plus), on the union, or ewise_mult, on the intersection.",
+    "q - r": "Write q.ewise_union(r, binary.minus, 0, 0).",
+    "q * r": "Write q.ewise_mult(r, binary.times), on the intersection, or ewise_add",
+    "q / r": "Write q.ewise_mult(r, binary.truediv)",
+    "q & r": "Write q.ewise_mult(r, binary.land)",
+    "q | r": "Write q.ewise_add(r, binary.lor)",
+    "q ^ r": "Write q.ewise_add(r, binary.lxor)",
+    "q + 1": "Write q.apply(binary.plus, 1).",
+    "1 - q": "Write q.apply(binary.minus, left=1).",
+    "q / 2.5": "Write q.apply(binary.truediv, 2.5).",
+    "2 * q": "Write q.apply(binary.times, left=2).",
+    "np.int64(2) * q": "Write q.apply(binary.times, left=2).",
+    "q ** 2": "There is no such operator: make one with binary.register",
+    "q // 2": "There is no such operator",
+    "q % 2": "There is no such operator",
+    "-q": "Write q.apply(unary.ainv).",
+    "abs(q)": "Write q.apply(unary.abs).",
+    "~q": "As a mask, write ~q.S for where q has no entry",
+    "q * A": "A product is semiring.plus_times(q @ A), or another semiring.",
+    "A * q": "A product is semiring.plus_times(A @ q), or another semiring.",
+    "q == r": "Write q.isequal(r) for one answer, q.ewise_mult(r, binary.eq) for one an entry.",
+    "q != r": "Write not q.isequal(r) for one answer, q.ewise_mult(r, binary.ne) for",
+    "q == 3": "Write q.select('valueeq', 3) to keep such entries, q.apply(binary.eq, 3) for",
+    "q > 3": "Write q.select('valuegt', 3) to keep such entries, q.apply(binary.gt, 3) for",
+    "q <= r": "Write q.ewise_mult(r, binary.le) for an answer an entry.",
+    "3 < q": "Write q.select('valuegt', 3)",
+    "q == None": "Write q is None.",
+    "q != None": "Write q is not None.",
+    "bool(q)": "Use q.nvals to ask for entries, q.isequal(u) to compare",
+    "not q": "Use q.nvals to ask for entries",
+    "q and r": "Use q.nvals to ask for entries",
+    "list(q)": "Use q.size, q.nvals, or q.to_coo() for indices and values",
+    "len(q)": "Use q.size, q.nvals",
+    "np.asarray(q)": "Use q.to_dense(fill_value), or q.to_coo() for indices and values.",
+    "A + A": "Two matrices meet in no operation yet: use lagpu.io.to_scipy",
+    "A * 3": "Write A.apply(binary.times, 3).",
+    "A == A.T": "Write A.isequal(",
+    "A != 3": "Write A.select('valuene', 3) to keep such entries",
+    "A == q": "Matrix: has no ==",
+    "bool(A)": "Use A.nvals to ask for entries, A.isequal(B) to compare.",
+    "len(A)": "Use A.nrows, A.nvals",
+    "list(A)": "A[i, :].new() for a row",
+    "np.asarray(A)": "lagpu.io.to_scipy(A).toarray()",
+    "A.T + A": "Two matrices meet in no operation yet",
+    "~A": "A mask is a vector",
+    "bool(A.T)": "Use A.T.new() to make a matrix of it.",
+}
+
+
+@pytest.mark.parametrize("line", VECTORS)
+def test_python_operators(q, r, A, line):
+    def wrong():
+        names = {"q": q, "r": r, "A": A}
+        exec(f"def author(q, r, A):\n    {line}", {"np": np}, names)
+        names["author"](q, r, A)
+
+    error, text = refusal(wrong)
+    assert error is DomainMismatch
+    assert VECTORS[line] in text
+
+
+INPLACE = {
+    "q += r": "Write q(accum=binary.plus) << r.",
+    "q -= 1": "Write q(accum=binary.minus) << 1.",
+    "q *= r": "Write q(accum=binary.times) << r.",
+    "q |= r": "Write q(accum=binary.lor) << r.",
+    "q &= r": "Write q(accum=binary.land) << r.",
+    "q <<= r": "<<= would bind q to something else. Write << alone.",
+    "q[0] <<= 1": "Write << alone.",
+    "s += 1": "Write s << s.value + 1.",
+    "s <<= 1": "<<= would bind s to something else",
+}
+
+
+@pytest.mark.parametrize("line", INPLACE)
+def test_python_assignments(q, r, line):
+    def wrong():
+        names = {}
+        exec(f"def author(q, r, s):\n    {line}", {}, names)
+        names["author"](q, r, Scalar(INT64, 2))
+
+    error, text = refusal(wrong)
+    assert error is DomainMismatch
+    assert INPLACE[line] in text
+    assert q.nvals == 2, "nothing has changed"
+
+
+def test_the_authors_names_are_those_in_the_function_that_runs(q, r):
+    frontier, levels = q, r
+    assert "Write frontier.ewise_add(levels, binary.plus)" in refusal(lambda: frontier + levels)[1]
+    pair = {"left": q}
+    assert "Write vector.ewise_add(levels" in refusal(lambda: pair["left"] + levels)[1]
+
+
+def test_one_entry_is_no_number(q):
+    for wrong, hint in (
+        (lambda: q[0] == 1, "For one entry, write vector[0].value == 1."),
+        (lambda: q[0] + 1, "For one entry, write vector[0].value + 1."),
+        (lambda: 1 + q[0], "For one entry, write 1 + vector[0].value."),
+        (lambda: q[0] > 3, "write vector[0].value > 3."),
+        (lambda: int(q[0]), "is no number. For one entry, write vector[0].value."),
+        (lambda: float(q[0]), "vector[0].value"),
+        (lambda: range(q[0]), "vector[0].value"),
+        (lambda: bool(q[0]), "w[i].value"),
+    ):
+        error, text = refusal(wrong)
+        assert error is DomainMismatch
+        assert hint in text
+
+
+def test_what_is_no_index(q, r, A):
+    masked = r
+    for wrong, hint in (
+        (lambda: q[...], "is not an index. Write vector[:], or vector << x."),
+        (
+            lambda: q[masked],
+            "a vector is no index. Write vector(other.S) << x to write where other",
+        ),
+        (lambda: q[masked.S], "a mask is no index. Write vector(other.S) << x to write there."),
+    ):
+        error, text = refusal(lambda wrong=wrong: wrong().new())
+        assert (error, hint in text) == (DomainMismatch, True), text
+    for indices in (..., masked, masked.S):
+        with pytest.raises(DomainMismatch, match="index"):
+            q[indices] = 1
+        with pytest.raises(DomainMismatch, match="index"):
+            q[indices] << semiring.any_first(A @ Vector(INT64, 4, like=A))
+    assert q.nvals == 2
+    gc.collect()
+
+
+def test_what_is_no_right_hand_side(q, A):
+    def line(value):
+        q << value
+
+    for value, hint in (
+        (lambda: q @ A, "MatMul: is not a result. Write semiring.plus_times(q @ M), or another"),
+        (lambda: ~q.S, "Mask: is not a result. Use it as w(mask) << call, or make a vector"),
+        (lambda: [1, 2, 3], "a list is not a number. Write q << Vector.from_dense(x, like=w)."),
+        (lambda: np.arange(3), "is neither vector nor number. Make a vector with Vector.from_de"),
+        (lambda: A, "Matrix: is neither vector nor number"),
+    ):
+        error, text = refusal(lambda value=value: line(value()))
+        assert (error, hint in text) == (DomainMismatch, True), text
+
+
+def test_what_is_no_product(q, r, A):
+    def one(x):
+        return semiring.any_pair(x)
+
+    for wrong, hint in (
+        (
+            lambda: semiring.any_pair(q, A),
+            "takes one product, not 2 operands. Write any_pair(q @ A)",
+        ),
+        (lambda: q @ A @ A, "Write w << semiring.plus_times(q @ A), then w @ A."),
+        (lambda: np.ones(3) @ A, "ndarray is neither a Vector nor a Matrix"),
+        (lambda: one(q @ A) @ A, "Call: has no @. Assign it with w << call first"),
+        (lambda: A @ one(q @ A), "Call is neither a Vector nor a Matrix. Assign it with w << call"),
+        (lambda: binary.plus(q, r), "Write u.ewise_add(v, binary.plus), on the union, or ewise_m"),
+        (lambda: monoid.plus(q), "Write u.reduce(monoid.plus), or u.ewise_add(v, binary.plus)"),
+        (
+            lambda: q.ewise_add(3, "plus"),
+            "int is not a Vector. With a number, write q.apply(op, x)",
+        ),
+        (
+            lambda: q.ewise_add(r.apply("abs"), "plus"),
+            "Call is not a Vector. Assign it with w << c",
+        ),
+    ):
+        error, text = refusal(wrong)
+        assert (error, hint in text) == (DomainMismatch, True), text
+
+
+def test_the_product_that_fits_is_named(q, A):
+    long = Vector(BOOL, 4, like=q)
+    for wrong, hint in (
+        (lambda: semiring.any_pair(A @ q), "Is it A.T @ q you mean, or q @ A?"),
+        (lambda: semiring.any_pair(long @ A), "Is it long @ A.T you mean, or A @ long?"),
+        (lambda: q.vxm(A.T, "any_pair"), "Is it q @ A you mean, or A.T @ q?"),
+        (lambda: semiring.any_pair(A.T @ long), "Is it A @ long you mean, or long @ A.T?"),
+    ):
+        error, text = refusal(wrong)
+        assert (error, hint in text) == (DimensionMismatch, True), text
+    text = refusal(lambda: semiring.any_pair(Vector(BOOL, 9, like=q) @ A))[1]
+    assert "you mean" not in text, "neither way fits"
+
+
+def test_what_waits_has_no_values(q, A):
+    call = semiring.any_first(q @ A)
+    for wrong, hint in (
+        (lambda: call.nvals, "Call: vector any_first M is not computed yet and has no nvals. Ass"),
+        (lambda: call.reduce("plus"), "has no reduce. Assign it with w << call first, or make an"),
+        (lambda: (q @ A).new(), "MatMul: vector @ M is not computed yet and has no new. Write sem"),
+        (lambda: q[[0, 1]].nvals, "is not computed yet and has no nvals. Use w[i].value"),
+        (lambda: q.S.nvals, "Mask: vector.S is not computed yet and has no nvals. Use it as w(m"),
+    ):
+        error, text = refusal(wrong)
+        assert (error, hint in text) == (NotComputed, True), text
+    assert not hasattr(call, "nvals")
+    for wrong in (lambda: call + 1, lambda: call == call, lambda: list(call), lambda: len(call)):
+        assert "Assign it with w << call first" in refusal(wrong)[1]
+    call.new()
+
+
+def test_a_loop_without_a_name(q):
+    def program(frontier):
+        for _ in loop(frontier):
+            pass
+
+    error, text = refusal(lambda: program(q))
+    assert error is DomainMismatch
+    assert text.endswith("Write loop(until_empty=frontier).")
+    assert "Write loop(times=5)." in refusal(lambda: loop(5))[1]
+
+
+def test_scalars_are_not_added():
+    s = Scalar(INT64, 2)
+    for wrong, hint in (
+        (lambda: s + 1, "Scalar: has no +. Write s.value + 1."),
+        (lambda: 1 - s, "Write 1 - s.value."),
+        (lambda: s * s, "Write s.value * s."),
+    ):
+        assert hint in refusal(wrong)[1]
+    assert s == 2
+
+
+def test_mixed_backends_name_the_move(q, backend):
+    other = Vector(BOOL, 3, backend="sim" if backend.name == "cpu" else "cpu")
+    error, text = refusal(lambda: q.ewise_add(other, "lor"))
+    assert error is BackendMismatch
+    assert f"as in other.to('{backend.name}'); nothing is copied for you." in text
+
+
+# ------------------------------------------------------------------------------ unused calls
+
+
+def dropped(q, A):
+    semiring.any_pair(q @ A)  # the << is missing
+
+
+def test_a_dropped_call_warns_with_its_line(q, A):
+    with pytest.warns(UnusedCall) as caught:
+        dropped(q, A)
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert warning.lineno == dropped.__code__.co_firstlineno + 1
+    assert str(warning.message) == (
+        "vector any_pair M was never used. Write w << call, or call.new(); w = call only names it."
+    )
+
+
+def test_a_name_instead_of_an_assignment_warns(q, A):
+    def program():
+        w = Vector(BOOL, 4, like=q)
+        w = semiring.any_pair(q @ A)
+        return w is None
+
+    with pytest.warns(UnusedCall, match="w = call only names it"):
+        program()
+
+
+def test_a_call_in_use_does_not_warn(q, r, A):
+    w = Vector(INT64, 4, like=q)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = semiring.any_first(q @ A)  # kept, and used later
+        w << semiring.any_first(q @ A)
+        w(w.S, accum=binary.plus, replace=True) << semiring.any_first(q @ A)
+        w.update(semiring.any_first(q @ A))
+        w[[0, 1, 2]] << q.apply(unary.abs)
+        w[0] = q.reduce("plus")
+        w[1] << q[0]
+        semiring.any_first(q @ A).new(mask=w.S)
+        Scalar(INT64) << q.reduce("max")
+        q.ewise_add(r, "plus").new(dtype=BOOL)
+        w << kept
+        del kept
+        gc.collect()
+
+
+def test_an_error_beside_a_call_is_enough(q, A, backend):
+    w = Vector(INT64, 4, like=q)
+    other = Vector(INT64, 4, backend="sim" if backend.name == "cpu" else "cpu")
+    for wrong in (
+        lambda: q << semiring.any_first(q @ A),  # sizes differ
+        lambda: w[[9]] << semiring.any_first(q @ A),
+        lambda: other << semiring.any_first(q @ A),
+        lambda: w(q.S) << semiring.any_first(q @ A),
+        lambda: w[0] << semiring.any_first(q @ A),
+        lambda: Scalar(INT64) << semiring.any_first(q @ A),
+        lambda: A << semiring.any_first(q @ A),
+        lambda: q.isequal(q.apply("abs")),
+        lambda: w(q.apply("abs")) << 1,
+    ):
+        refusal(wrong)
+    assert backends.get(backend) is backend
