@@ -95,6 +95,16 @@ def test_beamer_counts_the_edges_of_the_frontier(place):
     assert "vertices" in products[3].reason
 
 
+def test_a_product_of_another_type_tells_the_next_one_too(place):
+    """Parents are INT32, what the semiring gives is INT64; the count of edges is not lost."""
+    A = hub_graph(1023, place, True)
+    with lagpu.trace() as t:
+        algorithms.bfs_parents(A, 5)
+    products = [row for row in t.rows if row.method == "mxv"]
+    assert len(products) > 2
+    assert not any("about" in row.reason for row in products[1:]), products
+
+
 def test_turbobfs_never_pushes_again(place):
     A = hub_graph(1023, place, True)
     _, products = search(A, 5, policy="turbobfs")

@@ -42,14 +42,14 @@ def test_products(s, dtype, arch):
     call = u.vxm(A, s) if flip else A.mxv(u, s)
     call._used = True
     how = call.args[2]
-    push = products._kernel(
-        "spmv_edge.cu", "spmv_csc_edge", A.data, u.data, how, False, TRANSPOSE=str(int(flip))
-    )
-    pull = products._kernel(
-        "spmv.cu", "spmv_csc_warp", A.data, u.data, how, False, W=how.result.ctype
-    )
-    for k in (push, pull):
-        assert nvrtc_compile(k, arch)
+    listed = ("spmv_push_queue", "spmv_push_active", "spmv_push_virtual")[len(s.name) % 3]
+    columns = ("spmv_csc_warp", "spmv_csc_bitmap")[len(s.name) % 2]
+    for file, name, more in (
+        ("spmv_edge.cu", "spmv_csc_edge", {"TRANSPOSE": str(int(flip))}),
+        ("spmv_push.cu", listed, {"W": how.result.ctype}),
+        ("spmv.cu", columns, {"W": how.result.ctype}),
+    ):
+        assert nvrtc_compile(products._kernel(file, name, A.data, u.data, how, False, **more), arch)
 
 
 @pytest.mark.parametrize(

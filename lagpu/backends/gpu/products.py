@@ -64,7 +64,7 @@ def multiply(
     mask : (words or None, complement)
         Presence words of the mask.
     dtype : DType
-        Type wanted for the values; a push with a true sum gives `how.result` instead.
+        Type wanted for the values; sums made by atomics have the type `how.result` instead.
     edges : array or None
         Counter of the matrix entries looked at.
 
@@ -77,8 +77,10 @@ def multiply(
     nvals, leaving = u.nvals, u.leaving
     launch = _LAUNCH[plan.kernel]
     iso = _iso_result(A, u, how)
-    if plan.direction == "push":
-        dtype = how.result
+    if plan.kernel == "push_edge" or (
+        plan.direction == "push" and how.semiring.monoid.name != "any"
+    ):
+        dtype = how.result  # made by atomics in the type of the sum
     made = VectorStore(w.device, w.counters, dtype, w.size)
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
@@ -233,14 +235,14 @@ def _push_edge(job: Job) -> tuple[Any, Signal]:
 
 def _push_listed(job: Job) -> tuple[Any, Signal]:
     """Launch ``push_queue``, ``push_active`` or ``push_virtual``."""
-    w, A, u, how, plan, mask, edges, words, values, _, iso = job
+    w, A, u, how, plan, mask, edges, words, values, dtype, iso = job
     form = by_inputs(A, how)
     if form.shape[1] >= 2**31:
         raise NotSupported(f"{plan.kernel}: lists at most 2**31 columns. Use push_edge.")
     space = push_space(form)
     a_args, u_args = _inputs(form, u, iso)
     lists: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
-    more = {}
+    more = {"W": dtype.ctype}
     if plan.kernel == "push_active":
         lists = (space.vertex, space.start, space.shares)
     elif plan.kernel == "push_virtual":

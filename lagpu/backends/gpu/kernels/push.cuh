@@ -100,12 +100,12 @@ LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* c
 }
 
 // w without entries, each of its n values the identity if sums begin there.
-template <class S>
-LG_DEVICE void clear_sums(const Sums<typename S::Z>& w, i64 n) {
+template <class S, class W>
+LG_DEVICE void clear_sums(const Sums<W>& w, i64 n) {
   for (i64 k = global_thread(); k < (n + 31) / 32; k += global_threads()) w.words[k] = 0;
   if constexpr (!takes_first<S>)
     for (i64 k = global_thread(); k < n; k += global_threads())
-      w.values[k] = S::ADD::template identity<typename S::Z>();
+      w.values[k] = S::ADD::template identity<W>();
 }
 
 // Put u's entries, of n columns, into the lists.
@@ -133,10 +133,11 @@ LG_DEVICE void list_columns(const Columns<S>& a, const u32* u_words, i64 n,
   }
 }
 
-// Add the product of entry p of column i to its result.
-template <class S>
+// Add the product of entry p of column i to its result. Sums are made in their own type, so W is
+// another one only where the first product is the sum.
+template <class S, class W>
 LG_DEVICE void add_entry(const Columns<S>& a, const Operand<S>& u, const Mask& mask,
-                         const Sums<typename S::Z>& w, const typename S::PTR* lengths, i64 p, i64 i,
+                         const Sums<W>& w, const typename S::PTR* lengths, i64 p, i64 i,
                          Tallied* tally) {
   ++tally->looked_at;
   const i64 j = load_ro(&a.idx[p]);
@@ -144,8 +145,13 @@ LG_DEVICE void add_entry(const Columns<S>& a, const Operand<S>& u, const Mask& m
   u32* const word = &w.words[j / 32];
   const bool seen = load_cg(word) & bit;
   if ((takes_first<S> && seen) || !mask.keeps(j)) return;
-  if (!S::iso)
-    atomic_accumulate<typename S::ADD, typename S::Z>(&w.values[j], multiply(a, u, p, i, j));
+  if constexpr (S::iso) {
+  } else if constexpr (takes_first<S>) {
+    w.values[j] = cast<W>(multiply(a, u, p, i, j));  // every writer's value will do
+  } else {
+    static_assert(IsSame<W, typename S::Z>::value, "a sum is made in its own type");
+    atomic_accumulate<typename S::ADD, W>(&w.values[j], multiply(a, u, p, i, j));
+  }
   if (!seen && !(atomic_or(word, bit) & bit)) count_found(lengths, j, tally);
 }
 

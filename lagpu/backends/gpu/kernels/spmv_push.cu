@@ -5,9 +5,12 @@
 //
 // A has n_u columns and n_w rows: col_ptr, row_idx and values as in spmv.cu. The same code computes
 // w = A' (+.x) u on the row form, or on the column form of a symmetric A. Writes w_words whole and
-// w_values, in the type LG_Z, where there is an entry.
+// w_values where there is an entry; LG_W is LG_Z unless the first product found is a sum.
 // counts: [0] and [1] as in spmv.cu; [16], [32] lengths of the lists, zeroed by the caller.
 #include "push.cuh"
+#ifndef LG_W
+#define LG_W bool
+#endif
 #ifndef LG_GROUP  // entries a group of push_virtual
 #define LG_GROUP 32
 #endif
@@ -23,13 +26,13 @@ extern "C" __global__ void spmv_push_queue(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, i32* vertex, LG_PTR* start, u32* degree, u64* chunks,
-    u32* w_words, LG_Z* w_values, u64* counts, u64* signal, u64 serial, u64* edges,
+    u32* w_words, LG_W* w_values, u64* counts, u64* signal, u64 serial, u64* edges,
     GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
   const Mask mask{m_words, complement, n_w};
-  const Sums<LG_Z> w{w_words, w_values};
+  const Sums<LG_W> w{w_words, w_values};
   const List<LG_PTR> small{vertex, start, degree};
   clear_sums<S>(w, n_w);
   list_columns(a, u_words, n_u, small, chunks, counts + kLine, counts + 2 * kLine);
@@ -52,12 +55,12 @@ extern "C" __global__ void spmv_push_active(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, i32* vertex, LG_PTR* offset, u64* shares, u32* w_words,
-    LG_Z* w_values, u64* counts, u64* signal, u64 serial, u64* edges, GridBarrier* barrier) {
+    LG_W* w_values, u64* counts, u64* signal, u64 serial, u64* edges, GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
   const Mask mask{m_words, complement, n_w};
-  const Sums<LG_Z> w{w_words, w_values};
+  const Sums<LG_W> w{w_words, w_values};
   LG_SHARED(u64, base, 4);
   clear_sums<S>(w, n_w);
   // The words of this block, a thread one at a time.
@@ -143,13 +146,13 @@ extern "C" __global__ void spmv_push_virtual(
     i64 n_u, i64 n_w, const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
-    const LG_PTR* __restrict__ lengths, u64* groups, u32* w_words, LG_Z* w_values, u64* counts,
+    const LG_PTR* __restrict__ lengths, u64* groups, u32* w_words, LG_W* w_values, u64* counts,
     u64* signal, u64 serial, u64* edges, GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
   const Mask mask{m_words, complement, n_w};
-  const Sums<LG_Z> w{w_words, w_values};
+  const Sums<LG_W> w{w_words, w_values};
   clear_sums<S>(w, n_w);
   const i64 nwords = (n_u + 31) / 32;
   for (i64 k = global_warp(); k < nwords; k += global_warps()) {
