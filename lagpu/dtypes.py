@@ -50,12 +50,12 @@ class DType:
     def __reduce__(self) -> tuple[Any, ...]:
         return lookup, (self.name,)  # one object a type, also after unpickling
 
-    @property
+    @functools.cached_property
     def is_float(self) -> bool:
         """Whether the type is a floating-point type."""
         return self.numpy.kind == "f"
 
-    @property
+    @functools.cached_property
     def is_bool(self) -> bool:
         """Whether the type is BOOL."""
         return self.numpy.kind == "b"

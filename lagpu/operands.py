@@ -52,6 +52,12 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     EmptyObject
         If it is a `Scalar` without a value.
     """
+    if (  # what a loop assigns, at once
+        type(value) is int
+        and not (dtype.is_float or dtype.is_bool)
+        and int(dtype.smallest) <= value <= int(dtype.largest)
+    ):
+        return dtype.numpy.type(value)
     scalar_dtype(value, dtype, what)  # refuses what is no number
     number = getattr(value, "value", value)
     if number is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Descriptor
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
-from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.storage import VectorStore, nwords
 from lagpu.dtypes import DType, lookup
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
@@ -48,10 +49,14 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
 
 def _accum(w: VectorStore, desc: Descriptor, result: DType) -> tuple[str, dict[str, str]]:
     """Return the accumulator's functor text and macros."""
-    if desc.accum is None:
+    return _accum_of(desc.accum, w.dtype, result)
+
+
+def _accum_of(accum: BinaryOp | None, dtype: DType, result: DType) -> tuple[str, dict[str, str]]:
+    if accum is None:
         return "", {}
-    domain, out = desc.accum.types(w.dtype, result)
-    name, text = operator_functor(desc.accum)
+    domain, out = accum.types(dtype, result)
+    name, text = operator_functor(accum)
     return text, {"ACCUM": name, "ACCUM_T": domain.ctype, "ACCUM_Z": out.ctype}
 
 
@@ -135,13 +140,19 @@ def select_entries(
     w.trail = w.leaving = None
 
 
+@functools.cache
+def _fill_kernel(dtype: DType, accum: BinaryOp | None = None) -> Kernel:
+    """Return the kernel that fills vectors of a type."""
+    text, macros = _accum_of(accum, dtype, dtype)
+    return kernel("map.cu", "fill", prelude=text, W=dtype.ctype, **macros)
+
+
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
     """``w<m>(I) = value``."""
     mask, complement = mask_words(desc)
-    text, macros = _accum(w, desc, w.dtype)
     w.to_writable()
     count = w.counters.take()
-    run = kernel("map.cu", "fill", prelude=text, W=w.dtype.ctype, **macros)
+    run = _fill_kernel(w.dtype) if desc.accum is None else _fill_kernel(w.dtype, desc.accum)
     w.device.launch(
         run, w.size, w.size, value, mask, complement, desc.replace, region,
         w.words, w.values, count,
