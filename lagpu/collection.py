@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data
 from lagpu.dtypes import DType
-from lagpu.expr import Call, MatMul, Updater, assign
+from lagpu.expr import Call, Mask, MatMul, Updater, assign
 from lagpu.operands import applied, selected
 from lagpu.operators import IndexUnaryOp
 from lagpu.refusals import NoTruth
-
-if TYPE_CHECKING:
-    from lagpu.expr import Mask
 
 __all__ = ["Collection"]
 
@@ -32,6 +29,16 @@ class Collection(NoTruth):
     def shape(self) -> tuple[int, ...]:
         """Sizes."""
         raise NotImplementedError
+
+    @property
+    def S(self) -> Mask:
+        """Mask: where there is an entry, whatever its value."""
+        return Mask(self, True)
+
+    @property
+    def V(self) -> Mask:
+        """Mask: where there is an entry that is not zero."""
+        return Mask(self, False)
 
     # ----------------------------------------------------------------------- assignments
     def __call__(

@@ -189,12 +189,13 @@ def matrix_html(A: Any) -> str:
 
 
 def mask_html(m: Any) -> str:
-    """Return the rule of a mask and the vector it is made of."""
+    """Return the rule of a mask and the vector or matrix it is made of."""
+    shown = vector_html(m.vector) if m.vector.ndim == 1 else matrix_html(m.vector)
     kept = "an entry" if m.structure else "an entry that is not zero"
     where = f"{m.vector.name} has {'no entry, or a zero' if not m.structure else 'no entry'}"
     if not m.complement:
         where = f"{m.vector.name} has {kept}"
-    return f"<div>{_title(f'{m!r}: Mask, lets through where {where}')}{vector_html(m.vector)}</div>"
+    return f"<div>{_title(f'{m!r}: Mask, lets through where {where}')}{shown}</div>"
 
 
 def call_html(call: Any) -> str:

@@ -17,6 +17,7 @@ from lagpu.errors import (
     BackendMismatch,
     DimensionMismatch,
     DomainMismatch,
+    InvalidValue,
     NotSupported,
     UnusedCall,
 )
@@ -53,13 +54,13 @@ def is_operand(x: Any, ndim: int) -> bool:
 class Mask(Deferred):
     """Where a result may be written: ``m.S`` its entries, ``m.V`` its entries that are not zero.
 
-    ``~mask`` keeps the other positions.
+    ``~mask`` keeps the other positions. `vector` is a matrix if the output is one.
     """
 
     __slots__ = ("complement", "structure", "vector")
     _hint = "Use it as w(mask) << call, or make a vector of it with .new()."
 
-    def __init__(self, vector: Vector, structure: bool, complement: bool = False) -> None:
+    def __init__(self, vector: Any, structure: bool, complement: bool = False) -> None:
         self.vector = vector
         self.structure = structure
         self.complement = complement
@@ -74,9 +75,9 @@ class Mask(Deferred):
     def _repr_html_(self) -> str:
         return display.mask_html(self)
 
-    def new(self, *, name: str | None = None) -> Vector:
-        """Return the mask as a vector: True at every position it keeps."""
-        out = type(self.vector)(BOOL, self.vector.size, like=self.vector, name=name)
+    def new(self, *, name: str | None = None) -> Any:
+        """Return the mask as a vector or a matrix: True at every position it keeps."""
+        out = type(self.vector)(BOOL, *self.vector.shape, like=self.vector, name=name)
         Updater(out, self) << True
         return out
 
@@ -191,7 +192,7 @@ def new_output(call: Call, dtype: DType, mask: Mask | None, name: str | None) ->
 
 
 class MatMul(Deferred):
-    """``u @ A`` or ``A @ u``: a product that still needs its semiring."""
+    """``u @ A``, ``A @ u`` or ``A @ B``: a product that still needs its semiring."""
 
     __slots__ = ("left", "right")
     new, value = Later(), Later()
@@ -224,11 +225,16 @@ class MatMul(Deferred):
     def times(self, semiring: Semiring, **options: Any) -> Call:
         """Return the deferred product over `semiring`."""
         left, right = self.left, self.right
-        if left.ndim + right.ndim != 3:
-            what = "mxm" if left.ndim == 2 else "the inner product"
+        if left.ndim == right.ndim == 1:
             raise NotSupported(
-                f"{semiring!r}: {what} is not there yet; products of a matrix and a vector are."
+                f"{semiring!r}: the inner product is not there. "
+                "Write u.ewise_mult(v, op), then reduce."
             )
+        if left.ndim == right.ndim:
+            if options:
+                raise InvalidValue(f"mxm: takes no {', '.join(options)}. Leave it out.")
+            both: Call = left.mxm(right, semiring)
+            return both
         multiply = left.vxm if left.ndim == 1 else left.mxv
         call: Call = multiply(right, semiring, **options)
         return call
@@ -333,6 +339,7 @@ class Updater(NoArithmetic):
         parts = [part for one in how for part in (", ", *one)]
         inside = ("(", *parts[1:], ")") if parts else ()
         where = f"[{self.indices}]" if isinstance(self.indices, int) else "[I]"
+        where = "[I, J]" if isinstance(self.indices, tuple) else where
         return (self.out, *inside, *(() if self.indices is None else (where,)))
 
     def __repr__(self) -> str:
@@ -345,12 +352,11 @@ class Updater(NoArithmetic):
     def __setitem__(self, indices: Any, value: Any) -> None:
         assign(self[indices], value)
 
-    def __lshift__(self, value: Any) -> None:
-        assign(self, value)
-
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
         assign(self, value)
+
+    __lshift__ = update
 
 
 def assign(to: Updater, value: Any) -> None:
@@ -362,7 +368,7 @@ def assign(to: Updater, value: Any) -> None:
             value._used = True  # if it does not fit, one error is enough
         call = out._call_for(value, to)
     call._used = True
-    if call.shape != out.shape and not (to.indices is not None and call.method == "assign"):
+    if call.shape != out.shape and not (to.indices is not None and call.method.endswith("assign")):
         raise DimensionMismatch(
             f"{call.method}: {out.name} has shape {out.shape} != {call.shape} of {call!r}."
         )

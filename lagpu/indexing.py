@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lagpu.matrix import Matrix
     from lagpu.vector import Vector
 
-__all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "assignment"]
+__all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "assignment", "index_lists"]
 
 
 class IndexExpr(Deferred):
@@ -86,7 +86,10 @@ class VectorIndex(IndexExpr):
 
 
 class MatrixIndex(IndexExpr):
-    """``A[i, :]``, ``A[:, j]`` or ``A[i, j]``: read with ``w << ...``, ``.new()`` or ``.value``."""
+    """``A[i, :]``, ``A[:, j]``, ``A[I, J]`` or ``A[i, j]``: part of a matrix.
+
+    Read it with ``w << ...``, ``.new()`` or ``.value``; write it with ``A[I, J] << x``.
+    """
 
     __slots__ = ("matrix", "where")
     _hint = "Use A[i, j].value, A.get(i, j) or A[i, :].new()."
@@ -99,14 +102,12 @@ class MatrixIndex(IndexExpr):
         return f"{self.matrix.name}[{self.where}]"
 
     def __lshift__(self, value: Any) -> None:
-        self.matrix[self.where] = value
+        assign(Updater(self.matrix, indices=self.where), value)
 
     def call(self) -> Call:
-        """Return the deferred extraction of a row, a column or one entry."""
+        """Return the deferred extraction of a row, a column, a submatrix or one entry."""
         A = self.matrix
-        if not (isinstance(self.where, tuple) and len(self.where) == 2):
-            raise DimensionMismatch(f"{A.name}[{self.where!r}]: a matrix has two indices.")
-        row, col = self.where
+        row, col = _two(A, self.where)
         if _is_one(row) and _is_one(col):
             i = single_index(row, A.nrows, f"{A.name} row")
             j = single_index(col, A.ncols, f"{A.name} column")
@@ -117,10 +118,19 @@ class MatrixIndex(IndexExpr):
         elif _is_one(row) and _is_all(col):
             i = single_index(row, A.nrows, f"{A.name} row")
             args, size, formula = (A.data, i, True), A.ncols, f"[{i}, :]"
-        else:
+        elif _is_one(row) or _is_one(col):
             raise NotSupported(
-                f"{A.name}[{row}, {col}]: only one whole row, one whole column or one entry."
+                f"{A.name}[{row}, {col}]: part of a row or column. "
+                "Write lists for a matrix, as in A[[i], J], or take the whole row first."
             )
+        else:
+            rows, cols = index_lists(A, self.where)
+            shape = (
+                A.nrows if rows is None else len(rows),
+                A.ncols if cols is None else len(cols),
+            )
+            args = (A.data, rows, cols)
+            return Call("matrix_extract", (A,), args, A.dtype, shape, (A, "[I, J]"))
         return Call("extract_column", (A,), args, A.dtype, (size,), (A, formula))
 
 
@@ -143,6 +153,25 @@ def _require_indices(w: Vector, indices: Any) -> None:
             f"entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for its "
             "values."
         )
+
+
+def _two(A: Matrix, where: Any) -> tuple[Any, Any]:
+    if not (isinstance(where, tuple) and len(where) == 2):
+        raise DimensionMismatch(f"{A.name}[{where!r}]: a matrix has two indices.")
+    return where
+
+
+def index_lists(A: Matrix, where: Any) -> tuple[Any, Any]:
+    """Return rows and columns of ``A[I, J]`` as INT64 arrays, or None for all of them."""
+    sizes = zip(_two(A, where), A.shape, ("row", "column"), strict=True)
+    rows, cols = (_index_list(index, size, f"{A.name} {what}") for index, size, what in sizes)
+    return rows, cols
+
+
+def _index_list(index: Any, size: int, what: str) -> Any:
+    if _is_one(index):
+        return np.array([single_index(index, size, what)])
+    return index_array(index, size, what)
 
 
 def _is_one(index: Any) -> bool:

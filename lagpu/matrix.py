@@ -17,10 +17,9 @@ from lagpu.errors import (
     DomainMismatch,
     IndexOutOfBound,
     InvalidValue,
-    NotSupported,
 )
-from lagpu.expr import Call, Updater, mixed_backends
-from lagpu.indexing import IndexExpr, MatrixIndex
+from lagpu.expr import Call, Updater, assign, mixed_backends
+from lagpu.indexing import MatrixIndex
 from lagpu.operands import (
     as_size,
     as_values,
@@ -29,7 +28,9 @@ from lagpu.operands import (
     integer_array,
     single_index,
 )
+from lagpu.pairs import MatrixOperand
 from lagpu.refusals import for_matrix
+from lagpu.submatrix import assignment
 from lagpu.transposed import TransposedMatrix, mxv
 from lagpu.vector import Vector
 
@@ -38,7 +39,7 @@ __all__ = ["Matrix"]
 Array = np.ndarray[Any, Any]
 
 
-class Matrix(Collection):
+class Matrix(Collection, MatrixOperand):
     """A sparse matrix on one backend.
 
     Parameters
@@ -316,46 +317,31 @@ class Matrix(Collection):
         return MatrixIndex(self, where)
 
     def __setitem__(self, where: Any, value: Any) -> None:
-        raise NotSupported(
-            f"{self.name}[...] = ...: assignment into a matrix is not there yet. "
-            "Build a new one with Matrix.from_coo."
-        )
-
-    @property
-    def S(self) -> Any:
-        """Matrix masks are not there yet."""
-        raise NotSupported(
-            f"{self.name}.S: masks are vectors until there is mxm. Use select for a matrix."
-        )
-
-    V = S
+        assign(Updater(self, indices=where), value)
 
     def _call_for(self, value: Any, to: Updater) -> Call:
-        if to.indices is not None:
-            self[to.indices] = value
-        if isinstance(value, (Matrix, TransposedMatrix)):
-            return value.copying()
-        if isinstance(value, (Call, IndexExpr)):
-            call = value if isinstance(value, Call) else value.call()
-            call._used = True
-            raise DimensionMismatch(f"{self.name} << {call!r}: {call.shape} is no matrix's shape.")
-        raise DomainMismatch(
-            f"{self.name} << {type(value).__name__}: is not a matrix. Use Matrix.from_coo."
-        )
+        return assignment(self, value, to.indices)
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        if desc.accum is not None:
-            raise NotSupported(
-                f"{call.method}: a matrix takes no accumulator yet. Assign without accum=."
-            )
+        """Run a checked call; a watcher hears of it, and a recorded loop ends its recording."""
         if watch.active is not None:
-            watch.active.statement(to, call, lambda: self._set(call))
-        else:
-            self._set(call)
+            watch.active.statement(to, call, lambda: self._set(call, desc))
+            return
+        if self.backend.recorder is not None:
+            self.backend.recorder.replay()
+        self._set(call, desc)
 
-    def _set(self, call: Call) -> None:
-        data = getattr(self.backend, call.method)(*call.args)
-        self.data = data if call.dtype is self.dtype else self.backend.matrix_dup(data, self.dtype)
+    def _set(self, call: Call, desc: Descriptor) -> None:
+        run = getattr(self.backend, call.method)
+        if call.method.startswith("matrix_assign"):
+            self.data = run(self.data, desc, *call.args)
+            return
+        data = run(*call.args, desc) if call.method == "matrix_mxm" else run(*call.args)
+        if desc.mask is not None or desc.accum is not None:
+            self.data = self.backend.matrix_write(self.data, desc, data)
+        else:
+            same = call.dtype is self.dtype
+            self.data = data if same else self.backend.matrix_dup(data, self.dtype)
 
     # ------------------------------------------------------------------------ operations
     mxv = mxv

@@ -223,7 +223,7 @@ class Deferred(NoTruth):
 def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:
     """Return what to write instead of ``u sign other`` for a vector `u`."""
     me, it = spoken(u), spoken(other)
-    both = getattr(other, "ndim", None) == 1 and isinstance(other, NoTruth)
+    both = isinstance(other, NoTruth) and getattr(other, "ndim", None) == u.ndim
     if other is None and sign in ("==", "!="):
         return f"Write {me} is {'not ' * (sign == '!=')}None."
     if sign in _COMPARED:
@@ -231,7 +231,7 @@ def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:
     if sign[:-1] in _BINARY and sign.endswith("="):
         op = _BINARY[sign[:-1]][0]
         return f"Write {me}(accum=binary.{op}) << {it}."
-    if getattr(other, "ndim", None) == 2 and isinstance(other, NoTruth):
+    if isinstance(other, NoTruth) and not both:
         pair = f"{it} @ {me}" if reflected else f"{me} @ {it}"
         return f"A product is semiring.plus_times({pair}), or another semiring."
     if other is None:
@@ -260,10 +260,6 @@ def for_matrix(A: Any, sign: str, other: Any, reflected: bool) -> str:
         return for_vector(other, sign, A, not reflected) if sign not in _COMPARED else ""
     if isinstance(other, NoTruth) and sign in ("==", "!="):
         return f"Write {'not ' * (sign == '!=')}{me}.isequal({it})."
-    if isinstance(other, NoTruth):
-        return "Two matrices meet in no operation yet: use lagpu.io.to_scipy and SciPy's."
-    if sign == "~":
-        return "A mask is a vector; select('diag'), 'tril' and others keep parts of a matrix."
     return for_vector(A, sign, other, reflected)
 
 

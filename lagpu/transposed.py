@@ -10,7 +10,8 @@ from lagpu.dtypes import DType
 from lagpu.expr import Call, MatMul, product
 from lagpu.operands import as_semiring
 from lagpu.operators import Semiring
-from lagpu.refusals import NoTruth, for_matrix
+from lagpu.pairs import MatrixOperand
+from lagpu.refusals import for_matrix
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -41,7 +42,7 @@ def mxv(
     return product(self, u, as_semiring(op), False, kernel, policy)
 
 
-class TransposedMatrix(NoTruth):
+class TransposedMatrix(MatrixOperand):
     """``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
     __slots__ = ("stored",)

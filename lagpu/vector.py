@@ -15,7 +15,6 @@ from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.expr import (
     Call,
-    Mask,
     Updater,
     assign,
     constant,
@@ -201,16 +200,6 @@ class Vector(Collection):
     def nvals(self) -> int:
         """Number of entries."""
         return self.backend.vector_nvals(self.data)
-
-    @property
-    def S(self) -> Mask:
-        """Mask: where there is an entry, whatever its value."""
-        return Mask(self, True)
-
-    @property
-    def V(self) -> Mask:
-        """Mask: where there is an entry that is not zero."""
-        return Mask(self, False)
 
     def __repr__(self) -> str:
         return display.vector_text(self)

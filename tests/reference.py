@@ -23,6 +23,10 @@ class Plain:
     dtype: DType
     entries: dict[int, Any] = field(default_factory=dict)
 
+    @property
+    def places(self):
+        return range(self.size)
+
 
 @dataclass
 class Grid:
@@ -32,6 +36,10 @@ class Grid:
     ncols: int
     dtype: DType
     entries: dict[tuple[int, int], Any] = field(default_factory=dict)
+
+    @property
+    def places(self):
+        return [(i, j) for i in range(self.nrows) for j in range(self.ncols)]
 
     @property
     def T(self):
@@ -123,7 +131,7 @@ def write(w, result, dtype, how):
 
 def _masked(w, merged, how):
     new = {}
-    for i in range(w.size):
+    for i in w.places:
         if how.keeps(i):
             if i in merged:
                 new[i] = [cast(x, w.dtype) for x in merged[i]]
@@ -237,6 +245,59 @@ def product(A, u, semiring, *, flip):
             value = evaluate(multiply, domain, x, y)
         terms.setdefault(out, []).append(cast(value, result))
     return {i: total(semiring.monoid, result, values) for i, values in terms.items()}
+
+
+def mxm(A, B, semiring):
+    """``A (+.x) B``."""
+    domain, result = semiring.types(A.dtype, B.dtype)
+    multiply, terms = semiring.multiply, {}
+    rows = {}
+    for (k, j), y in B.entries.items():
+        rows.setdefault(k, []).append((j, y))
+    for (i, k), x in sorted(A.entries.items(), key=lambda entry: entry[0]):
+        for j, y in rows.get(k, ()):
+            if multiply.positional:
+                value = {"i": i, "k": k, "j": j}[multiply.positional]
+            else:
+                value = evaluate(multiply, domain, x, y)
+            terms.setdefault((i, j), []).append(cast(value, result))
+    return {at: total(semiring.monoid, result, values) for at, values in terms.items()}
+
+
+def kronecker(A, B, op):
+    """A block for each entry of `A`."""
+    domain, _ = op.types(A.dtype, B.dtype)
+    return {
+        (i * B.nrows + k, j * B.ncols + m): options(op, domain, x, y)
+        for (i, j), x in A.entries.items()
+        for (k, m), y in B.entries.items()
+    }
+
+
+def submatrix(A, rows, cols):
+    """``A(rows, cols)``."""
+    return {
+        (k, m): [A.entries[i, j]]
+        for k, i in enumerate(rows)
+        for m, j in enumerate(cols)
+        if (i, j) in A.entries
+    }
+
+
+def assign_submatrix(C, A, rows, cols, how):
+    """``C<mask>(rows, cols) (accum)= A``."""
+    merged = {at: [x] for at, x in C.entries.items()}
+    domain = None if how.accum is None else how.accum.types(C.dtype, A.dtype)[0]
+    for k, i in enumerate(rows):
+        for m, j in enumerate(cols):
+            if (k, m) in A.entries:
+                x = A.entries[k, m]
+                if domain is not None and (i, j) in C.entries:
+                    x = evaluate(how.accum, domain, C.entries[i, j], x)
+                merged[i, j] = [x]
+            elif how.accum is None:
+                merged.pop((i, j), None)
+    return _masked(C, merged, how)
 
 
 def reduce(values, dtype, monoid):

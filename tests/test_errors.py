@@ -244,7 +244,7 @@ CASES = {
     "list into a vector": (lambda o: put(o.w, [1, 2, 3]), DomainMismatch, r"list is not a number"),
     "array into a vector": (lambda o: put(o.w, np.arange(3)), DomainMismatch, r"ndarray"),
     "matrix into a vector": (lambda o: put(o.w, o.S), DomainMismatch, r"Matrix"),
-    "number into a matrix": (lambda o: put(o.S, 3), DomainMismatch, r"int: is not a matrix"),
+    "vector into a matrix": (lambda o: put(o.S, o.u), DomainMismatch, r"Vector: is not a matrix"),
     "product without semiring": (
         lambda o: put(o.w, o.u @ o.S),
         DomainMismatch,
@@ -377,19 +377,31 @@ CASES = {
     ),
     "monoid unknown": (lambda o: o.u.reduce("sum"), UnknownOperator, r"there is no 'sum'"),
     # what is not there yet
-    "mxm": (lambda o: semiring.plus_times(o.S @ o.S), NotSupported, r"mxm is not there yet"),
-    "inner product": (lambda o: semiring.plus_times(o.u @ o.w), NotSupported, r"inner product"),
-    "matrix mask": (lambda o: o.A.S, NotSupported, r"Use select"),
-    "matrix values mask": (lambda o: o.A.V, NotSupported, r"masks are vectors"),
-    "matrix entry assigned": (lambda o: o.A.__setitem__((0, 0), 1), NotSupported, r"from_coo"),
-    "matrix row assigned": (lambda o: put(o.A[0, :], o.u), NotSupported, r"from_coo"),
-    "matrix accumulated": (
-        lambda o: put(o.S(accum="plus"), o.S.T),
-        NotSupported,
-        r"no accumulator yet. Assign without",
+    "inner product": (lambda o: semiring.plus_times(o.u @ o.w), NotSupported, r"ewise_mult"),
+    "part of a row": (lambda o: o.A[0, [0, 1]].new(), NotSupported, r"lists for a matrix"),
+    "matrix row assigned": (lambda o: put(o.A[0, :], o.u), DomainMismatch, r"from_coo"),
+    "matrices of shapes": (
+        lambda o: o.A.mxm(o.A, "plus_times"),
+        DimensionMismatch,
+        r"A.T you mean",
     ),
-    "submatrix": (lambda o: o.A[[0, 1], :].new(), NotSupported, r"one whole row, one whole column"),
-    "submatrix by slices": (lambda o: o.A[0:1, 0:2].new(), NotSupported, r"one whole row"),
+    "sums of shapes": (lambda o: o.A.ewise_add(o.A.T, "plus"), DimensionMismatch, r"it A you mean"),
+    "kronecker of a vector": (
+        lambda o: o.A.kronecker(o.u, "times"),
+        DomainMismatch,
+        r"no.* Matrix",
+    ),
+    "mxm by a strategy": (
+        lambda o: semiring.plus_times(o.S @ o.S, policy="x"),
+        InvalidValue,
+        r"takes no policy",
+    ),
+    "submatrix of another shape": (
+        lambda o: put(o.S[[0], [0]], o.S),
+        DimensionMismatch,
+        r"of the indices",
+    ),
+    "submatrix twice": (lambda o: put(o.S[[0, 0], [0]], o.S[[0, 1], [0]]), InvalidValue, r"twice"),
 }
 
 

@@ -20,9 +20,10 @@ LAYERS = (
     ("refusals",),
     ("operators",),
     ("algebra",),
-    ("backends.base",),
+    ("backends.base", "backends.matrices"),
     (
         "backends.cpu",
+        "backends.cpumatrices",
         "backends.cpumeter",
         "backends.gpu.kernels",
         "backends.gpu.gxx",
@@ -36,7 +37,7 @@ LAYERS = (
     ("backends",),
     ("operands",),
     ("expr",),
-    ("indexing", "compressed", "transposed", "collection", "explain"),
+    ("indexing", "compressed", "transposed", "pairs", "collection", "explain", "submatrix"),
     ("vector",),
     ("matrix", "scalar"),
     ("loopsite",),
@@ -58,6 +59,7 @@ LATE = {
     ("expr", "scalar"),
     ("expr", "vector"),
     ("vector", "matrix"),  # v.diag() is a matrix
+    ("backends.cpu", "backends.cpumatrices"),  # which continues its class
     ("backends.cpu", "backends.cpumeter"),  # which needs its boxes
     ("backends.gpu", "backends.gpu.cuda"),  # CuPy is loaded for a device alone
     ("backends.gpu", "backends.gpu.sim"),

@@ -89,7 +89,7 @@ VECTORS = {
     "list(q)": "Use q.size, q.nvals, or q.to_coo() for indices and values",
     "len(q)": "Use q.size, q.nvals",
     "np.asarray(q)": "Use q.to_dense(fill_value), or q.to_coo() for indices and values.",
-    "A + A": "Two matrices meet in no operation yet: use lagpu.io.to_scipy",
+    "A + A": "Write A.ewise_add(A, binary.plus), on the union, or ewise_mult",
     "A * 3": "Write A.apply(binary.times, 3).",
     "A == A.T": "Write A.isequal(",
     "A != 3": "Write A.select('valuene', 3) to keep such entries",
@@ -98,8 +98,10 @@ VECTORS = {
     "len(A)": "Use A.nrows, A.nvals",
     "list(A)": "A[i, :].new() for a row",
     "np.asarray(A)": "lagpu.io.to_scipy(A).toarray()",
-    "A.T + A": "Two matrices meet in no operation yet",
-    "~A": "A mask is a vector",
+    "A.T + A": "Write A.T.ewise_add(A, binary.plus)",
+    "A * A.T": "Write A.ewise_mult(A.T, binary.times), on the intersection",
+    "A < A": "Write A.ewise_mult(A, binary.lt) for an answer an entry.",
+    "~A": "As a mask, write ~A.S for where A has no entry",
     "bool(A.T)": "Use A.T.new() to make a matrix of it.",
 }
 

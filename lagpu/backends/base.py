@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from lagpu.backends.matrices import MatrixOperations
 from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
@@ -207,12 +208,11 @@ class Recorder:
             getattr(self.backend, s.method)(s.w, s.desc, *s.args)
 
 
-class Backend(Protocol):
+class Backend(MatrixOperations, Protocol):
     """One place where vectors and matrices live and operations run."""
 
     name: str
     recorder: Recorder | None
-
     last_loop: str
 
     def run_loop(

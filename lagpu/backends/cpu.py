@@ -627,4 +627,6 @@ def _scalar(number: Any, dtype: DType) -> Box:
 
 def make() -> CpuBackend:
     """Return the cpu backend."""
-    return CpuBackend()
+    from lagpu.backends.cpumatrices import WholeCpuBackend
+
+    return WholeCpuBackend()

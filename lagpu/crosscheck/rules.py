@@ -107,6 +107,11 @@ def _algebra(
         return args[1], args[1].op, args[1].types(args[0].dtype)[1]
     if method.startswith("ewise"):
         return None, args[2], args[2].types(args[0].dtype, args[1].dtype)[1]
+    if method == "matrix_mxm":
+        found = args[2]
+        return found.monoid, found.multiply, found.types(args[0].dtype, args[1].dtype)[1]
+    if method.startswith(("matrix_ewise", "matrix_kronecker")):
+        return None, args[2], args[2].types(args[0].dtype, args[1].dtype)[1]
     if method in ("apply", "matrix_apply"):
         return None, args[1], args[2].result
     if method in ("assign", "extract", "select", "extract_column"):

@@ -23,6 +23,31 @@ MAKING: dict[str, Callable[..., tuple[DType, tuple[int, ...]]]] = {
     "matrix_transpose": lambda A: (A.dtype, A.shape[::-1]),
     "matrix_apply": lambda A, op, how: (how.result, A.shape),
     "matrix_select": lambda A, op, thunk: (A.dtype, A.shape),
+    "matrix_mxm": lambda A, B, op, turned, desc: (
+        op.types(A.dtype, B.dtype)[1],
+        (_turned(A, turned[0])[0], _turned(B, turned[1])[1]),
+    ),
+    **dict.fromkeys(
+        ("matrix_ewise_add", "matrix_ewise_mult", "matrix_ewise_union"),
+        lambda A, B, op, turned, *defaults: (
+            op.types(A.dtype, B.dtype)[1],
+            _turned(A, turned[0]),
+        ),
+    ),
+    "matrix_kronecker": lambda A, B, op, turned: (
+        op.types(A.dtype, B.dtype)[1],
+        (
+            A.shape[0 + turned[0]] * B.shape[0 + turned[1]],
+            A.shape[1 - turned[0]] * B.shape[1 - turned[1]],
+        ),
+    ),
+    "matrix_extract": lambda A, *lists: (
+        A.dtype,
+        tuple(n if x is None else len(x) for n, x in zip(A.shape, lists, strict=True)),
+    ),
+    "matrix_write": lambda C, desc, T: (C.dtype, C.shape),
+    "matrix_assign": lambda C, desc, *rest: (C.dtype, C.shape),
+    "matrix_assign_scalar": lambda C, desc, *rest: (C.dtype, C.shape),
     "matrix_from_diag": lambda v, k: (v.dtype, (v.shape[0] + abs(k),) * 2),
 }
 
@@ -52,6 +77,10 @@ class Twin:
         self.parts, self.dtype, self.shape = parts, dtype, shape
         self.free = False
         self.host: HostMatrix | None = None
+
+
+def _turned(A: Twin, turned: bool) -> tuple[int, ...]:
+    return A.shape[::-1] if turned else A.shape
 
 
 def part(x: Any, k: int) -> Any:

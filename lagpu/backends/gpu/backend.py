@@ -15,8 +15,9 @@ from lagpu.backends.gpu import build, elementwise, products, traversal
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
+from lagpu.backends.gpu.matrices import Matrices
 from lagpu.backends.gpu.meter import GpuMeter
-from lagpu.backends.gpu.objects import Objects, settled
+from lagpu.backends.gpu.objects import settled
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.program import program_of
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
@@ -27,7 +28,7 @@ __all__ = ["GpuBackend"]
 Array = np.ndarray[Any, Any]
 
 
-class GpuBackend(Objects):
+class GpuBackend(Matrices):
     """Vectors and matrices on one device.
 
     Parameters

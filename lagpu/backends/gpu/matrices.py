@@ -1,0 +1,123 @@
+"""Whole matrices on the gpu backend: products, combinations, parts, and the way of writing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.base import Descriptor
+from lagpu.backends.gpu import aligned, build, expand
+from lagpu.backends.gpu.objects import Objects
+from lagpu.backends.gpu.storage import MatrixStore
+from lagpu.backends.matrices import Turned
+from lagpu.operators import BinaryOp, Semiring
+
+__all__ = ["Matrices"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Matrices(Objects):
+    """The methods of `MatrixOperations`."""
+
+    def matrix_mxm(
+        self,
+        A: MatrixStore,
+        B: MatrixStore,
+        semiring: Semiring,
+        turned: Turned,
+        desc: Descriptor,
+    ) -> MatrixStore:
+        """See `MatrixOperations`."""
+        left, right = _turned(A, B, turned)
+        return expand.mxm(left, A if turned[0] else None, right, semiring, desc)
+
+    def matrix_ewise_add(
+        self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
+    ) -> MatrixStore:
+        """See `MatrixOperations`."""
+        return aligned.combine("ewise_add", self.counters, *_turned(A, B, turned), op)
+
+    def matrix_ewise_mult(
+        self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
+    ) -> MatrixStore:
+        """See `MatrixOperations`."""
+        return aligned.combine("ewise_mult", self.counters, *_turned(A, B, turned), op)
+
+    def matrix_ewise_union(
+        self,
+        A: MatrixStore,
+        B: MatrixStore,
+        op: BinaryOp,
+        turned: Turned,
+        defaults: tuple[Any, Any],
+    ) -> MatrixStore:
+        """See `MatrixOperations`."""
+        return aligned.combine("ewise_union", self.counters, *_turned(A, B, turned), op, defaults)
+
+    def matrix_kronecker(
+        self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
+    ) -> MatrixStore:
+        """See `MatrixOperations`."""
+        return expand.kronecker(*_turned(A, B, turned), op)
+
+    def matrix_extract(self, A: MatrixStore, rows: Array | None, cols: Array | None) -> MatrixStore:
+        """See `MatrixOperations`."""
+        return expand.extract(A, self._there(rows), self._there(cols))
+
+    def matrix_write(self, C: MatrixStore, desc: Descriptor, T: MatrixStore) -> MatrixStore:
+        """See `MatrixOperations`."""
+        return aligned.write(self.counters, C, desc, T)
+
+    def matrix_assign(
+        self,
+        C: MatrixStore,
+        desc: Descriptor,
+        A: MatrixStore,
+        turned: bool,
+        rows: Array | None,
+        cols: Array | None,
+    ) -> MatrixStore:
+        """See `MatrixOperations`."""
+        A = expand.turn(A) if turned else A
+        in_rows, in_cols = self._there(rows), self._there(cols)
+        i = A.row_idx if in_rows is None else in_rows[A.row_idx]
+        j = A.columns() if in_cols is None else in_cols[A.columns()]
+        values = A.number if A.values is None else A.values
+        T = build.from_coo(self.device, i, j, values, A.dtype, C.shape, None)
+        return aligned.write(self.counters, C, desc, T, in_rows, in_cols)
+
+    def matrix_assign_scalar(
+        self,
+        C: MatrixStore,
+        desc: Descriptor,
+        value: Any,
+        rows: Array | None,
+        cols: Array | None,
+    ) -> MatrixStore:
+        """See `MatrixOperations`: at the mask's entries, or where it has none, at all positions."""
+        in_rows, in_cols = self._there(rows), self._there(cols)
+        if desc.mask is not None and not desc.complement:
+            where = aligned.positions(desc.mask)
+        else:
+            where = self._block(C.shape, in_rows, in_cols)
+        T = aligned.at_positions(self.device, C.dtype, C.shape, where, None, value)
+        return aligned.write(self.counters, C, desc, T, in_rows, in_cols)
+
+    def _block(self, shape: tuple[int, int], rows: Any, cols: Any) -> Any:
+        """Return all positions in these rows and columns, rising."""
+        xp = self.device.xp
+        aligned.require_numbered(shape)
+        m, n = (size if x is None else len(x) for size, x in zip(shape, (rows, cols), strict=True))
+        self.device.require(m * n * 96, "assign", "Give a mask that is not complemented.")
+        i = xp.arange(m, dtype=np.int64) if rows is None else rows
+        j = xp.arange(n, dtype=np.int64) if cols is None else cols
+        return (j[:, None] * np.int64(shape[0]) + i[None, :]).ravel()
+
+    def _there(self, indices: Array | None) -> Any:
+        return None if indices is None else self.device.from_host(indices)
+
+
+def _turned(A: MatrixStore, B: MatrixStore, turned: Turned) -> tuple[MatrixStore, MatrixStore]:
+    return expand.turn(A) if turned[0] else A, expand.turn(B) if turned[1] else B

@@ -1,0 +1,199 @@
+"""Whole matrices against plain loops: products, combinations, parts, and the rule of writing."""
+
+import reference
+from hypothesis import strategies as st
+from reference import Grid, How, assert_matrix_matches
+from strategies import (
+    ACCUMS,
+    BINARY,
+    SEMIRINGS,
+    TYPES,
+    combination,
+    for_all,
+    mask_of,
+    matrix,
+    plain_matrix,
+)
+
+import lagpu
+from lagpu import BOOL, FP64, INT64, Matrix, binary, crosscheck, semiring
+from lagpu.generators import star
+
+SHAPES = st.sampled_from((0, 1, 2, 3, 5, 9, 33))
+
+
+def draw_how(draw, m, n, accum):
+    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")), label="mask")
+    replace = draw(st.booleans(), label="replace")
+    if kind is None:
+        return How(accum=accum, replace=replace)
+    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
+    mask = plain_matrix(draw, m, n, dtype, iso=draw(st.booleans(), label="iso mask"))
+    return How(mask, "S" in kind, "~" in kind, accum, replace)
+
+
+def updater(C, how, backend):
+    mask = how.mask and matrix(how.mask, backend)
+    return C(mask_of(how, mask), accum=how.accum, replace=how.replace)
+
+
+def draw_operand(draw, m, n, dtype, backend):
+    """A plain matrix of this shape; the live one, stored as it is or transposed."""
+    grid = plain_matrix(draw, m, n, dtype, iso=draw(st.booleans(), label="iso"))
+    if draw(st.booleans(), label="transposed"):
+        return grid, matrix(grid.T, backend).T
+    return grid, matrix(grid, backend)
+
+
+def safe_type(pick, result, exact):
+    """A sum of floats whose order is free is not cast to an integer."""
+    return lagpu.FP64 if result.is_float and not exact and not pick.is_float else pick
+
+
+@for_all(cpu=200, compiled=40)
+def test_mxm(backend, draw):
+    pick = combination(draw, backend, op=SEMIRINGS, A=TYPES, B=TYPES, C=TYPES, accum=ACCUMS)
+    m, k, n = (draw(SHAPES, label="shape") for _ in range(3))
+    op = pick["op"]
+    result_type = op.types(pick["A"], pick["B"])[1]
+    kind = safe_type(pick["C"], result_type, op.monoid.is_exact(result_type))
+    A, left = draw_operand(draw, m, k, pick["A"], backend)
+    B, right = draw_operand(draw, k, n, pick["B"], backend)
+    how, C = draw_how(draw, m, n, pick["accum"]), plain_matrix(draw, m, n, kind)
+    expected = reference.write(C, reference.mxm(A, B, op), result_type, how)
+    live = matrix(C, backend)
+    updater(live, how, backend) << op(left @ right)
+    assert_matrix_matches(live, expected, result_type)
+
+
+@for_all()
+def test_ewise(backend, draw):
+    methods = ("ewise_add", "ewise_mult", "ewise_union")
+    pick = combination(
+        draw, backend, op=BINARY, A=TYPES, B=TYPES, C=TYPES, accum=ACCUMS, method=methods
+    )
+    m, n, op, method = draw(SHAPES), draw(SHAPES), pick["op"], pick["method"]
+    A, left = draw_operand(draw, m, n, pick["A"], backend)
+    B, right = draw_operand(draw, m, n, pick["B"], backend)
+    defaults = (1, 0) if method == "ewise_union" else ()
+    result = getattr(reference, method)(A, B, op, *defaults)
+    how, C = draw_how(draw, m, n, pick["accum"]), plain_matrix(draw, m, n, pick["C"])
+    result_type = op.types(A.dtype, B.dtype)[1]
+    expected = reference.write(C, result, result_type, how)
+    live = matrix(C, backend)
+    updater(live, how, backend) << getattr(left, method)(right, op, *defaults)
+    assert_matrix_matches(live, expected, result_type)
+
+
+@for_all(cpu=80)
+def test_kronecker(backend, draw):
+    pick = combination(draw, backend, op=BINARY, A=TYPES, B=TYPES)
+    small = st.sampled_from((0, 1, 2, 5))
+    A, left = draw_operand(draw, draw(small), draw(small), pick["A"], backend)
+    B, right = draw_operand(draw, draw(small), draw(small), pick["B"], backend)
+    got = left.kronecker(right, pick["op"]).new()
+    assert got.shape == (A.nrows * B.nrows, A.ncols * B.ncols)
+    expected = reference.kronecker(A, B, pick["op"])
+    assert_matrix_matches(got, expected, pick["op"].types(A.dtype, B.dtype)[1])
+
+
+def draw_indices(draw, size, *, distinct):
+    """What the user writes, and the list that it means."""
+    if not size or draw(st.booleans(), label="slice"):
+        step = draw(st.sampled_from((slice(None), slice(1, None), slice(None, None, -2))))
+        return step, list(range(size))[step]
+    listed = draw(st.lists(st.integers(0, size - 1), max_size=6, unique=distinct))
+    return listed, listed
+
+
+@for_all()
+def test_extract(backend, draw):
+    pick = combination(draw, backend, A=TYPES, C=TYPES, accum=ACCUMS)
+    A = plain_matrix(draw, draw(SHAPES), draw(SHAPES), pick["A"])
+    (wrote_rows, rows), (wrote_cols, cols) = (
+        draw_indices(draw, size, distinct=False) for size in (A.nrows, A.ncols)
+    )
+    C = plain_matrix(draw, len(rows), len(cols), pick["C"])
+    how = draw_how(draw, len(rows), len(cols), pick["accum"])
+    expected = reference.write(C, reference.submatrix(A, rows, cols), A.dtype, how)
+    live = matrix(C, backend)
+    updater(live, how, backend) << matrix(A, backend)[wrote_rows, wrote_cols]
+    assert_matrix_matches(live, expected)
+
+
+@for_all()
+def test_assign(backend, draw):
+    pick = combination(draw, backend, A=TYPES, C=TYPES, accum=ACCUMS)
+    C = plain_matrix(draw, draw(SHAPES), draw(SHAPES), pick["C"])
+    (wrote_rows, rows), (wrote_cols, cols) = (
+        draw_indices(draw, size, distinct=True) for size in (C.nrows, C.ncols)
+    )
+    A, value = draw_operand(draw, len(rows), len(cols), pick["A"], backend)
+    if draw(st.booleans(), label="scalar"):
+        value = 1
+        ones = {(i, j): C.dtype.numpy.type(1) for i in range(len(rows)) for j in range(len(cols))}
+        A = Grid(len(rows), len(cols), C.dtype, ones)
+    how, live = draw_how(draw, C.nrows, C.ncols, pick["accum"]), matrix(C, backend)
+    updater(live, how, backend)[wrote_rows, wrote_cols] << value
+    assert_matrix_matches(live, reference.assign_submatrix(C, A, rows, cols, how))
+
+
+def test_the_output_may_be_operand_and_mask(backend):
+    C = Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 0], [1, 2, 3, 4], nrows=3, ncols=3, backend=backend)
+    C << semiring.plus_times(C @ C)
+    assert [x.tolist() for x in C.to_coo()] == [[0, 0, 1, 2, 2], [0, 2, 0, 1, 2], [8, 3, 12, 4, 8]]
+    C(~C.S, accum=binary.plus) << C.ewise_add(C.T, binary.plus)
+    assert [x.tolist() for x in C.to_coo()] == [
+        [0, 0, 0, 1, 1, 2, 2, 2], [0, 1, 2, 0, 2, 0, 1, 2], [8, 12, 3, 12, 4, 3, 4, 8],
+    ]  # fmt: skip
+
+
+def test_a_hub_and_both_ways_of_a_masked_product(backend):
+    n = 3000
+    A = star(n, backend=backend)
+    plus_pair = semiring.plus_pair
+    C = plus_pair(A @ A).new(mask=A.S)  # a star has no triangle
+    assert C.nvals == 0
+    corner = Matrix.from_coo([0, 1], [0, 2], nrows=n, ncols=n, backend=backend)
+    C = plus_pair(A @ A).new(mask=corner.S)
+    assert (C.get(0, 0), C.get(1, 2), C.nvals) == (n - 1, 1, 2)
+    few = Matrix.from_coo([0], [1], nrows=n, ncols=n, backend=backend)
+    everything = Matrix(BOOL, n, n, backend=backend)
+    everything(few.S) << True
+    assert plus_pair(few @ A).new(mask=A.S).nvals == 0
+    assert plus_pair(few @ A).new(mask=~A.S).get(0, 0) == 1
+
+
+def test_masks_of_a_matrix_as_matrices(backend):
+    M = Matrix.from_coo([0, 1], [1, 0], [0, 5], INT64, nrows=2, ncols=2, backend=backend)
+    assert repr(~M.V) == "~A.V"
+    assert "Mask" in M.S._repr_html_()
+    kept = {rule: sorted(zip(*(x.tolist() for x in rule.new().to_coo()[:2]), strict=True))
+            for rule in (M.S, M.V, ~M.S, ~M.V)}  # fmt: skip
+    assert list(kept.values()) == [
+        [(0, 1), (1, 0)], [(1, 0)], [(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 1)],
+    ]  # fmt: skip
+
+
+def matrix_program(A):
+    """Every operation on whole matrices, in floats."""
+    W = A.dup(FP64)
+    C = semiring.plus_times(W @ W.T).new(mask=W.S)
+    C(accum=binary.plus) << W.ewise_union(C, binary.minus, 0, 0)
+    C(~A.V, replace=True) << semiring.min_first(C @ W)
+    C[[0, 1], :2] << C.kronecker(C, "times").new()[:2, [2, 1]]
+    C(C.S)[[0], :] << 0.1
+    C << semiring.any_second(C @ W)
+    return C.reduce("plus").new()
+
+
+def test_a_watched_program_says_what_it_says_alone(backend):
+    A = Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 0], [1, 2, 3, 4], nrows=3, ncols=3, backend=backend)
+    alone = matrix_program(A)
+    with lagpu.trace() as seen:
+        assert matrix_program(A).value == alone.value
+    methods = [row.method for row in seen.rows]
+    assert {"matrix_mxm", "matrix_assign", "matrix_extract", "matrix_kronecker"} <= set(methods)
+    assert any("A.S" in row.formula or "W.S" in row.formula for row in seen.rows)
+    report = crosscheck(matrix_program, A, backends=("cpu", backend.name))
+    assert report.statements > 7
