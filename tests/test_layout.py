@@ -30,6 +30,7 @@ LAYERS = (
         "backends.gpu.functors",
     ),
     ("backends.gpu.device", "backends.gpu.casts"),
+    ("backends.gpu.cudabound",),
     ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.counters"),
     ("backends.gpu.storage",),
     ("backends.gpu",),  # everything else of it: free among themselves, but without a cycle

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device import Signal, Timer, bind, check_block, check_free, check_shared
+from lagpu.backends.gpu.cudabound import SLOT, CudaBound
+from lagpu.backends.gpu.device import (
+    Bound,
+    Signal,
+    Timer,
+    bind,
+    check_block,
+    check_free,
+    check_shared,
+)
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelCompileError, KernelLaunchError
 
@@ -18,17 +27,6 @@ __all__ = ["CudaDevice"]
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
 _PLACES = 256  # signals on the way at once; one more than that is read by copying
-# Arguments lie eight bytes apart; True stands for a pointer.
-_SLOT: dict[Any, str] = {
-    True: "Q",
-    np.dtype(np.bool_): "?7x",
-    np.dtype(np.int32): "i4x",
-    np.dtype(np.uint32): "I4x",
-    np.dtype(np.int64): "q",
-    np.dtype(np.uint64): "Q",
-    np.dtype(np.float32): "f4x",
-    np.dtype(np.float64): "d",
-}
 # What a slot takes from Python without a change; numbers of entries fit.
 _AS_THEY_ARE = {(np.dtype(np.int64), int), (np.dtype(np.bool_), bool)}
 _GLANCES = 20_000  # at a signal, some milliseconds
@@ -65,8 +63,8 @@ class CudaDevice:
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         self._places = self._shared_places()
         self._signals = 0
-        self._ready: dict[tuple[Kernel, int, bool, int], _Ready] = {}
-        self._launching = threading.Lock()
+        self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
+        self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
 
     def launch(
@@ -79,17 +77,13 @@ class CudaDevice:
         shared: int = 0,
     ) -> None:
         """Run a kernel on the current stream; see `Device.launch`."""
-        ready = self._ready.get((kernel, block, cooperative, shared))
-        if ready is None:
-            ready = self._ready[kernel, block, cooperative, shared] = self._prepare(
-                kernel, block, cooperative, shared
-            )
+        ready = self.ready(kernel, cooperative, block, shared)
         values = self._values(kernel, ready, args)
         grid = min(max(1, -(-threads // block)), ready.most)
         stream = self.xp.cuda.get_current_stream().ptr
         driver = self.xp.cuda.driver
         try:
-            with self._launching:  # one buffer a kernel; the driver has read it when it returns
+            with self.launching:  # one buffer a kernel; the driver has read it when it returns
                 ready.pack(ready.buffer, 0, *values)
                 if cooperative:
                     driver.launchCooperativeKernel(
@@ -102,7 +96,11 @@ class CudaDevice:
         except driver.CUDADriverError as error:
             raise KernelLaunchError(f"{kernel!r}: {error}.") from error
 
-    def _values(self, kernel: Kernel, ready: _Ready, args: tuple[Any, ...]) -> list[Any]:
+    def bound(self, kernel: Kernel, threads: int, *args: Any, cooperative: bool = False) -> Bound:
+        """Return a launch to be run often; see `Device.bound`."""
+        return CudaBound(self, kernel, threads, args, cooperative)
+
+    def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
 
         Launches are counted in microseconds, and a traversal has some fifty arguments: arguments of
@@ -133,20 +131,27 @@ class CudaDevice:
             for slot, x in zip(kernel.slots, bound, strict=True)
         ]
 
-    def _prepare(self, kernel: Kernel, block: int, cooperative: bool, shared: int) -> _Ready:
-        """Return all of a launch that does not change from one to the next."""
+    def ready(self, kernel: Kernel, cooperative: bool, block: int = 256, shared: int = 0) -> Ready:
+        """Return all of a launch that does not change from one to the next, made once."""
+        found = self._ready.get((kernel, block, cooperative, shared))
+        if found is None:
+            found = self._prepare(kernel, block, cooperative, shared)
+            self._ready[kernel, block, cooperative, shared] = found
+        return found
+
+    def _prepare(self, kernel: Kernel, block: int, cooperative: bool, shared: int) -> Ready:
         check_block(kernel, block)
         check_shared(kernel, shared, self.dynamic_shared_bytes)
         if cooperative:
             most = self.max_cooperative_blocks(kernel, block, shared)
         else:
             most = _WAVES * self._resident // block
-        layout = struct.Struct("<" + "".join(_SLOT[slot[1] or slot[2]] for slot in kernel.slots))
+        layout = struct.Struct("<" + "".join(SLOT[slot[1] or slot[2]] for slot in kernel.slots))
         buffer = np.zeros(max(1, len(kernel.slots)), np.uint64)
         first = buffer.ctypes.data
         places = np.arange(first, first + 8 * len(buffer), 8, dtype=np.uint64)
         function = self._function(kernel, cooperative).ptr
-        return _Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data, {})
+        return Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data, {})
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""
@@ -286,7 +291,7 @@ class CudaDevice:
             ) from error
 
 
-class _Ready(NamedTuple):
+class Ready(NamedTuple):
     """What the launches of one kernel have in common; arguments go into `buffer` by `pack`."""
 
     function: int

@@ -17,6 +17,8 @@ from lagpu.backends.gpu.kernels import Kernel, Param
 from lagpu.errors import KernelLaunchError, OutOfMemory
 
 __all__ = [
+    "VARIES",
+    "Bound",
     "Device",
     "Signal",
     "Timer",
@@ -29,6 +31,9 @@ __all__ = [
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
+
+
+VARIES: Any = object()  #: stands for an argument that each run of a `Bound` launch gives anew
 
 
 class Signal(NamedTuple):
@@ -109,6 +114,14 @@ class Device(Protocol):
             When the kernel does not compile.
         """
 
+    def bound(
+        self, kernel: Kernel, threads: int, *args: Array | Scalar | None, cooperative: bool = False
+    ) -> Bound:
+        """Return a launch to be run often, as `launch` with `VARIES` for what is given each time.
+
+        What is given must keep the types of the first run.
+        """
+
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile and load a kernel, as its first launch would; return whether it was not there."""
 
@@ -179,6 +192,27 @@ class Device(Protocol):
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions that a measurement or a bug report needs."""
+
+
+class Bound:
+    """A launch whose arguments stand, except some; see `Device.bound`."""
+
+    def __init__(
+        self, device: Device, kernel: Kernel, threads: int, args: tuple[Any, ...], cooperative: bool
+    ) -> None:
+        self.device = device
+        self.kernel = kernel
+        self.threads = threads
+        self.cooperative = cooperative
+        self._args = args
+        self._places = [k for k, x in enumerate(args) if x is VARIES]
+
+    def __call__(self, *new: Array | Scalar | None) -> None:
+        """Run it with these for the arguments that vary."""
+        args = list(self._args)
+        for k, x in zip(self._places, new, strict=True):
+            args[k] = x
+        self.device.launch(self.kernel, self.threads, *args, cooperative=self.cooperative)
 
 
 def check_block(kernel: Kernel, block: int) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Descriptor
+from lagpu.backends.gpu.device import VARIES, Bound
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
-from lagpu.backends.gpu.kernels import Kernel, kernel
+from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage import VectorStore, nwords
 from lagpu.dtypes import DType, lookup
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
@@ -140,11 +141,12 @@ def select_entries(
     w.trail = w.leaving = None
 
 
-@functools.cache
-def _fill_kernel(dtype: DType, accum: BinaryOp | None = None) -> Kernel:
-    """Return the kernel that fills vectors of a type."""
+@functools.lru_cache(maxsize=256)
+def _filling(device: Any, size: int, dtype: DType, accum: BinaryOp | None) -> Bound:
+    """Return the launch that fills vectors of a size and type; all but the size varies."""
     text, macros = _accum_of(accum, dtype, dtype)
-    return kernel("map.cu", "fill", prelude=text, W=dtype.ctype, **macros)
+    run = kernel("map.cu", "fill", prelude=text, W=dtype.ctype, **macros)
+    return device.bound(run, size, size, *(VARIES,) * 8)
 
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
@@ -152,11 +154,8 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     mask, complement = mask_words(desc)
     w.to_writable()
     count = w.counters.take()
-    run = _fill_kernel(w.dtype) if desc.accum is None else _fill_kernel(w.dtype, desc.accum)
-    w.device.launch(
-        run, w.size, w.size, value, mask, complement, desc.replace, region,
-        w.words, w.values, count,
-    )  # fmt: skip
+    fill = _filling(w.device, w.size, w.dtype, desc.accum)
+    fill(value, mask, complement, desc.replace, region, w.words, w.values, count)
     w.counted(count)
     w.trail = w.leaving = None
 

@@ -11,7 +11,7 @@ import numpy as np
 from lagpu.backends.base import Product
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_array, cast_number
-from lagpu.backends.gpu.device import Signal, format_bytes
+from lagpu.backends.gpu.device import VARIES, Bound, format_bytes
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.plan import Plan, explored
@@ -27,18 +27,32 @@ __all__ = ["IDEMPOTENT", "memory_of", "multiply"]
 IDEMPOTENT = ("any", "min", "max", "lor", "land")
 
 
-class Job(NamedTuple):
-    """One product as its launch needs it; see `multiply`."""
+class Prepared(NamedTuple):
+    """All of a product that serves the next one like it.
 
-    w: VectorStore
+    Attributes
+    ----------
+    launch : Bound
+        Takes the vector as (words, values, number), the mask as (words, complement), then words and
+        values of the result, counters, the place and the serial of a signal, and the edge counter.
+    counters : int
+        How many it needs.
+    reset : Bound or None
+        Clears words and values of the result before.
+    """
+
+    launch: Bound
+    counters: int = 3
+    reset: Bound | None = None
+
+
+class Job(NamedTuple):
+    """What a product's launch is specialised by; see `multiply`."""
+
     A: MatrixStore
     u: VectorStore
     how: Product
     plan: Plan
-    mask: tuple[Any, bool]
-    edges: Any
-    words: Any
-    values: Any
     dtype: DType
     iso: bool
 
@@ -73,26 +87,47 @@ def multiply(
     NotSupported
         If the kernel's lists cannot hold the vector's indices.
     """
-    visited, before = explored(A, u)
-    nvals, leaving = u.nvals, u.leaving
-    launch = _LAUNCH[plan.kernel]
     iso = _iso_result(A, u, how)
     if plan.kernel == "push_edge" or (
         plan.direction == "push" and how.semiring.monoid.name != "any"
     ):
         dtype = how.result  # made by atomics in the type of the sum
-    made = VectorStore(w.device, w.counters, dtype, w.size)
+    prepared = _prepared(Job(A, u, how, plan, dtype, iso is not None))
+    u_words, u_values, number = u.readable()
+    if iso is not None:
+        u_values, number = None, False
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
-    counts, signal = launch(
-        Job(w, A, u, how, plan, mask, edges, words, values, dtype, iso is not None)
+    counts, signal = w.counters.take(prepared.counters), w.device.signal()
+    if prepared.reset is not None:
+        prepared.reset(words, values)
+    prepared.launch(
+        u_words, u_values, number, *mask, words, values, counts, signal.place, signal.serial, edges
     )
+    # From here on the device works, and this costs no time.
+    visited, before = explored(A, u)
+    nvals, leaving = u.nvals, u.leaving
+    made = VectorStore(w.device, w.counters, dtype, w.size)
     made.set_bitmap(words, values, None if iso is None else cast_number(iso, dtype), None)
     made.counted(counts, signal)
     if leaving is None:
         leaving = A.nvals * nvals // max(u.size, 1)
     made.trail = Trail(weakref.ref(A), plan.direction == "pull", visited + nvals, before + leaving)
     return made
+
+
+def _prepared(job: Job) -> Prepared:
+    """Return the launch of a product, from those that ran on this matrix before."""
+    A, u, how, plan, dtype, iso = job
+    key = (
+        plan.kernel, plan.group, how.semiring, how.domain, how.transpose, how.flip, u.dtype,
+        u.values is None, dtype, iso,
+    )  # fmt: skip
+    found: tuple[Any, Prepared] | None = A.kernels.get(key)
+    if found is None or found[0] != (A.symmetric, A.rows is None):  # it may use them now
+        made = _LAUNCH[plan.kernel](job)
+        found = A.kernels[key] = (A.symmetric, A.rows is None), made
+    return found[1]
 
 
 def _iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
@@ -121,17 +156,6 @@ def _one_product(op: BinaryOp, x: Any, y: Any, domain: DType, result: DType) -> 
 def _kernel(
     file: str, name: str, A: MatrixStore, u: VectorStore, how: Product, iso: bool, **more: str
 ) -> Kernel:
-    """Return the kernel for these types, from those that ran on this form before."""
-    key = (name, how.semiring, how.domain, how.flip, u.dtype, iso, *more.values())
-    found: Kernel | None = A.kernels.get(key)
-    if found is None:
-        found = A.kernels[key] = _specialised(file, name, A, u, how, iso, **more)
-    return found
-
-
-def _specialised(
-    file: str, name: str, A: MatrixStore, u: VectorStore, how: Product, iso: bool, **more: str
-) -> Kernel:
     """Return the kernel for these types; what it does not read does not specialise it."""
     indices = index_types(A)
     if iso:
@@ -155,12 +179,9 @@ def _specialised(
     )
 
 
-def _inputs(A: MatrixStore, u: VectorStore, iso: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return (values, iso) of the matrix and (words, values, iso) of the vector for a kernel."""
-    words, values, number = u.readable()
-    if iso:
-        return (None, False), (words, None, False)
-    return (A.values, A.number), (words, values, number)
+def _matrix(A: MatrixStore, iso: bool) -> tuple[Any, Any]:
+    """Return (values, iso) of the matrix for a kernel."""
+    return (None, False) if iso else (A.values, A.number)
 
 
 def by_outputs(A: MatrixStore, how: Product) -> MatrixStore:
@@ -183,12 +204,15 @@ def _lengths(A: MatrixStore, how: Product, form: MatrixStore) -> Any:
     return rows.col_ptr
 
 
-def _pull(job: Job) -> tuple[Any, Signal]:
-    """Launch ``pull_scalar``, ``pull_warp`` or ``pull_bitmap``; return counters and signal."""
-    w, A, u, how, plan, mask, edges, words, values, dtype, iso = job
+# What each run gives: the vector, the mask, and behind what stands the result and its counts.
+_IN, _OUT = (VARIES,) * 5, (VARIES,) * 6
+
+
+def _pull(job: Job) -> Prepared:
+    """Bind ``pull_scalar``, ``pull_warp`` or ``pull_bitmap``."""
+    A, u, how, plan, dtype, iso = job
     form = by_outputs(A, how)
     n = form.shape[1]
-    a_args, u_args = _inputs(form, u, iso)
     name, threads = "spmv_csc_scalar", nwords(n) * 32
     extra: tuple[Any, ...] = ()
     if plan.kernel == "pull_warp":
@@ -197,13 +221,11 @@ def _pull(job: Job) -> tuple[Any, Signal]:
         other = A if form is not A else A.rows if not is_symmetric(A) else A
         space = pull_space(form, other)
         name, extra = "spmv_csc_bitmap", (space.empty, _hint(form, how, iso, space.hint))
-    counts, signal = w.counters.take(3), w.device.signal()
     run = _kernel("spmv.cu", name, form, u, how, iso, W=dtype.ctype)
-    w.device.launch(
-        run, threads, n, form.col_ptr, form.row_idx, *a_args, *u_args, *mask, *extra,
-        _lengths(A, how, form), words, values, counts, signal.place, signal.serial, edges,
-    )  # fmt: skip
-    return counts, signal
+    return Prepared(A.device.bound(
+        run, threads, n, form.col_ptr, form.row_idx, *_matrix(form, iso), *_IN, *extra,
+        _lengths(A, how, form), *_OUT,
+    ))  # fmt: skip
 
 
 def _hint(form: MatrixStore, how: Product, iso: bool, hint: Any) -> Any:
@@ -216,31 +238,27 @@ def _hint(form: MatrixStore, how: Product, iso: bool, hint: Any) -> Any:
     return hint
 
 
-def _push_edge(job: Job) -> tuple[Any, Signal]:
-    """Launch ``push_edge``; return counters and signal."""
-    w, A, u, how, _, mask, edges, words, values, _, iso = job
-    a_args, u_args = _inputs(A, u, iso)
-    counts, signal = w.counters.take(3), w.device.signal()
+def _push_edge(job: Job) -> Prepared:
+    """Bind ``push_edge``, and what clears its result before."""
+    A, u, how, _, _, iso = job
     more = {"TRANSPOSE": str(int(how.transpose))}
-    launch = w.device.launch
+    bound, size = A.device.bound, A.shape[1 if how.transpose else 0]
     reset = _kernel("spmv_edge.cu", "spmv_edge_reset", A, u, how, iso, **more)
-    launch(reset, w.size, w.size, words, values)
-    launch(
-        _kernel("spmv_edge.cu", "spmv_csc_edge", A, u, how, iso, **more),
-        A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx, *a_args, *u_args,
-        *mask, _lengths(A, how, A), words, values, counts, signal.place, signal.serial, edges,
+    run = _kernel("spmv_edge.cu", "spmv_csc_edge", A, u, how, iso, **more)
+    launch = bound(
+        run, A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx, *_matrix(A, iso),
+        *_IN, _lengths(A, how, A), *_OUT,
     )  # fmt: skip
-    return counts, signal
+    return Prepared(launch, reset=bound(reset, size, size, VARIES, VARIES))
 
 
-def _push_listed(job: Job) -> tuple[Any, Signal]:
-    """Launch ``push_queue``, ``push_active`` or ``push_virtual``."""
-    w, A, u, how, plan, mask, edges, words, values, dtype, iso = job
+def _push_listed(job: Job) -> Prepared:
+    """Bind ``push_queue``, ``push_active`` or ``push_virtual``."""
+    A, u, how, plan, dtype, iso = job
     form = by_inputs(A, how)
     if form.shape[1] >= 2**31:
         raise NotSupported(f"{plan.kernel}: lists at most 2**31 columns. Use push_edge.")
     space = push_space(form)
-    a_args, u_args = _inputs(form, u, iso)
     lists: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
     more = {"W": dtype.ctype}
     if plan.kernel == "push_active":
@@ -248,15 +266,14 @@ def _push_listed(job: Job) -> tuple[Any, Signal]:
     elif plan.kernel == "push_virtual":
         lists = (space.groups(plan.group),)
         more["GROUP"] = str(plan.group)
-    counts, signal = w.counters.take(3 * LINE), w.device.signal()
     run = _kernel("spmv_push.cu", f"spmv_{plan.kernel}", form, u, how, iso, **more)
-    blocks = w.device.max_cooperative_blocks(run)
-    w.device.launch(
-        run, blocks * 256, form.shape[1], form.shape[0], form.col_ptr, form.row_idx, *a_args,
-        *u_args, *mask, _lengths(A, how, form), *lists, words, values, counts, signal.place,
-        signal.serial, edges, space.barrier, cooperative=True,
+    blocks = A.device.max_cooperative_blocks(run)
+    launch = A.device.bound(
+        run, blocks * 256, form.shape[1], form.shape[0], form.col_ptr, form.row_idx,
+        *_matrix(form, iso), *_IN, _lengths(A, how, form), *lists, *_OUT, space.barrier,
+        cooperative=True,
     )  # fmt: skip
-    return counts, signal
+    return Prepared(launch, counters=3 * LINE)
 
 
 def memory_of(A: MatrixStore) -> str:

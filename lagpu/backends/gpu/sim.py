@@ -24,7 +24,15 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu import gxx
-from lagpu.backends.gpu.device import Signal, Timer, bind, check_block, check_free, check_shared
+from lagpu.backends.gpu.device import (
+    Bound,
+    Signal,
+    Timer,
+    bind,
+    check_block,
+    check_free,
+    check_shared,
+)
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelLaunchError
 
@@ -112,6 +120,10 @@ class SimDevice:
             )
         if failed:
             raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
+
+    def bound(self, kernel: Kernel, threads: int, *args: Any, cooperative: bool = False) -> Bound:
+        """Return a launch to be run often; see `Device.bound`."""
+        return Bound(self, kernel, threads, args, cooperative)
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""

@@ -1,0 +1,94 @@
+"""A launch on CUDA that is run often: what stands is packed once, what varies each time."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.device import VARIES, Bound
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.errors import KernelLaunchError
+
+__all__ = ["SLOT", "CudaBound"]
+
+BLOCK = 256
+# Arguments lie eight bytes apart; True stands for a pointer.
+SLOT: dict[Any, str] = {
+    True: "Q",
+    np.dtype(np.bool_): "?7x",
+    np.dtype(np.int32): "i4x",
+    np.dtype(np.uint32): "I4x",
+    np.dtype(np.int64): "q",
+    np.dtype(np.uint64): "Q",
+    np.dtype(np.float32): "f4x",
+    np.dtype(np.float64): "d",
+}
+
+
+class CudaBound(Bound):
+    """A bound launch that packs only what varies.
+
+    Its buffer has what varies in one piece, so that is one call; the driver is told by address
+    where each argument lies.
+    """
+
+    device: Any  # a CudaDevice
+
+    def __init__(
+        self,
+        device: Any,
+        kernel: Kernel,
+        threads: int,
+        args: tuple[Any, ...],
+        cooperative: bool,
+    ) -> None:
+        super().__init__(device, kernel, threads, args, cooperative)
+        self._pointers: tuple[bool, ...] | None = None
+
+    def _lay_out(self) -> None:
+        """Pack what stands, behind what varies."""
+        kernel, device = self.kernel, self.device
+        ready = device.ready(kernel, self.cooperative)
+        slots, count = kernel.slots, len(self._args)
+        stands = [k for k in range(count) if self._args[k] is not VARIES]
+        order = [*self._places, *stands]
+        codes = [SLOT[slots[k][1] or slots[k][2]] for k in order]
+        varying = struct.Struct("<" + "".join(codes[: len(self._places)]))
+        buffer: Any = np.zeros(max(1, count), np.uint64)
+        values = [self._args[k] for k in stands]
+        known = [0 if x is None else x.data.ptr if slots[k][1] else x
+                 for k, x in zip(stands, values, strict=True)]  # fmt: skip
+        struct.pack_into("<" + "".join(codes[len(self._places) :]), buffer, varying.size, *known)
+        places = np.empty(max(1, count), np.uint64)
+        places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
+        grid = min(max(1, -(-self.threads // BLOCK)), ready.most)
+        self._pack: Any = varying.pack_into
+        self._buffer, self._places_kept = buffer, places
+        driver = device.xp.cuda.driver
+        launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
+        how = (ready.function, grid, 1, 1, BLOCK, 1, 1, 0)
+        end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
+        self._launch, self._how, self._end = launch, how, end
+        self._pointers = tuple(slots[k][1] for k in self._places)
+
+    def __call__(self, *new: Any) -> None:
+        """Run it with these for the arguments that vary."""
+        device = self.device
+        if self._pointers is None or "launch" in vars(device):  # to be checked, or watched
+            super().__call__(*new)
+            if self._pointers is None and "launch" not in vars(device):
+                self._lay_out()
+            return
+        values = [
+            x if not pointer else 0 if x is None else x.data.ptr
+            for pointer, x in zip(self._pointers, new, strict=True)
+        ]
+        stream = device.xp.cuda.get_current_stream().ptr
+        try:
+            with device.launching:
+                self._pack(self._buffer, 0, *values)
+                self._launch(*self._how, stream, *self._end)
+        except device.xp.cuda.driver.CUDADriverError as error:
+            raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error
