@@ -194,6 +194,10 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
     indices : int, slice, array_like of int, or None
         Where it goes.
     """
+    if indices is None and (type(value) is int or type(value) is Counter):  # a loop's, at once
+        number = scalar_value(value, out.dtype, out.name)
+        shown = number if type(value) is int else value  # a recorder looks for the counter
+        return Call("assign_scalar", (out,), (number, None), out.dtype, out.shape, (shown,))
     if isinstance(value, IndexExpr):
         value = value.call()
     if isinstance(value, (MatMul, Mask)):
@@ -220,7 +224,7 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
         number = scalar_value(value, out.dtype, out.name)
         if where is not None:  # the same value twice is that value once, also with an accumulator
             where = np.unique(where)
-        shown = value if type(value) is Counter else number  # a recorder looks for the counter
+        shown = value if type(value) is Counter else number
         return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (shown,))
     if not is_operand(value, 1):
         raise DomainMismatch(

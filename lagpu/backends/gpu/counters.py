@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,36 +15,34 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 
 class Counters:
-    """Zeroed u64 arrays; a thousand numbers are zeroed by one device operation.
+    """Zeroed u64 arrays; those of a whole block are zeroed by one device operation.
 
-    A block whose arrays are all gone is zeroed and used again, so a long loop allocates nothing.
+    A block whose arrays nobody else holds is zeroed and used again, arrays and all: a long loop
+    allocates nothing, on the device or off it.
     """
 
-    _BLOCK = 1024
+    _ARRAYS = 256  # a block
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._blocks: list[tuple[Array, list[weakref.ref[Array]]]] = []  # with what is taken of it
-        self._block: Array = None
-        self._taken: list[weakref.ref[Array]] = []
-        self._used = self._BLOCK
+        self._blocks: dict[int, list[tuple[Array, list[Array]]]] = {}  # memory, and its arrays
+        self._free: dict[int, list[Array]] = {}
 
     def take(self, count: int = 1) -> Array:
         """Return `count` counters that hold 0; a part of them does not keep them."""
-        first = self._used
-        if first + count > self._BLOCK:
-            self._block, self._taken = self._fresh()
-            first = 0
-        self._used = first + count
-        taken = self._block[first : first + count]
-        self._taken.append(weakref.ref(taken))
-        return taken
+        free = self._free.get(count)
+        if not free:
+            free = self._free[count] = self._fresh(count)
+        return free.pop()
 
-    def _fresh(self) -> tuple[Array, list[weakref.ref[Array]]]:
-        for block, taken in self._blocks:
-            if all(one() is None for one in taken):
+    def _fresh(self, count: int) -> list[Array]:
+        blocks = self._blocks.setdefault(count, [])
+        for block, arrays in blocks:
+            # held by the list, by this loop, and by the question
+            if all(sys.getrefcount(one) == 3 for one in arrays):
                 block.fill(0)
-                taken.clear()
-                return block, taken
-        self._blocks.append((self._device.xp.zeros(self._BLOCK, np.uint64), []))
-        return self._blocks[-1]
+                return arrays.copy()
+        block = self._device.xp.zeros(self._ARRAYS * count, np.uint64)
+        arrays = [block[k : k + count] for k in range(0, len(block), count)]
+        blocks.append((block, arrays))
+        return arrays.copy()

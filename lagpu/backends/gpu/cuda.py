@@ -63,6 +63,7 @@ class CudaDevice:
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         self._places = self._shared_places()
         self._signals = 0
+        self._ahead: Signal | None = None
         self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
         self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
@@ -197,12 +198,18 @@ class CudaDevice:
 
     def signal(self) -> Signal:
         """Return the next of some places in pinned memory, which the GPU reaches by its address."""
+        ahead, self._ahead = self._ahead, None
+        return ahead or self._next_signal()
+
+    def _next_signal(self) -> Signal:
         place, host = self._places[self._signals % _PLACES]
         self._signals += 1
         return Signal(place, host, np.uint64(self._signals))
 
     def heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
         """Return the numbers told, watching for them; see `Device.heed`."""
+        if self._ahead is None:  # there is time
+            self._ahead = self._next_signal()
         host, serial = signal.host, signal.serial
         for _ in range(_GLANCES):
             if host[2] == serial:

@@ -146,7 +146,8 @@ def _filling(device: Any, size: int, dtype: DType, accum: BinaryOp | None) -> Bo
     """Return the launch that fills vectors of a size and type; all but the size varies."""
     text, macros = _accum_of(accum, dtype, dtype)
     run = kernel("map.cu", "fill", prelude=text, W=dtype.ctype, **macros)
-    return device.bound(run, size, size, *(VARIES,) * 8)
+    fill: Bound = device.bound(run, size, size, *(VARIES,) * 8)
+    return fill
 
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
@@ -154,7 +155,8 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     mask, complement = mask_words(desc)
     w.to_writable()
     count = w.counters.take()
-    fill = _filling(w.device, w.size, w.dtype, desc.accum)
+    device: Any = w.device
+    fill = _filling(device, w.size, w.dtype, desc.accum)
     fill(value, mask, complement, desc.replace, region, w.words, w.values, count)
     w.counted(count)
     w.trail = w.leaving = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lagpu.backends.base import Product
 from lagpu.backends.gpu.build import is_symmetric
@@ -49,16 +49,21 @@ class Plan(NamedTuple):
         ``"push"`` or ``"pull"``.
     kernel : str
         One of `KERNELS`.
-    reason : str
-        Why, in numbers.
+    why : str or tuple
+        The reason, or a text and the numbers to put into it once somebody asks.
     group : int
         Entries a group, for ``push_virtual``.
     """
 
     direction: str
     kernel: str
-    reason: str
+    why: Any
     group: int = GROUP
+
+    @property
+    def reason(self) -> str:
+        """Why, in numbers."""
+        return self.why if isinstance(self.why, str) else self.why[0].format(*self.why[1:])
 
 
 class Numbers(NamedTuple):
@@ -131,34 +136,34 @@ def _asked_for(A: MatrixStore, how: Product) -> Plan:
 
 
 def _numbers(A: MatrixStore, u: VectorStore, how: Product) -> Numbers:
-    visited, before = explored(A, u)
-    nvals = u.nvals
-    size = max(u.size, 1)
-    leaving = u.leaving if _is_next(A, u) else None
-    exact = leaving is not None or nvals in (0, u.size)
+    nvals, size, trail = u.nvals, u.size, u.trail
+    visited = before = 0
+    leaving, exact, pulled = None, False, False
+    if trail is not None:
+        pulled = trail.pulled
+        if trail.matrix() is A:  # made by a product with this matrix
+            visited, before, leaving = trail.visited, trail.explored, u.leaving
     if leaving is None:
-        leaving = A.nvals * nvals // size
-    results = A.shape[1 if how.transpose else 0]
+        leaving = A.nvals * nvals // max(size, 1)
+        exact = nvals in (0, size)
+    else:
+        exact = True
     return Numbers(
-        u.size,
+        size,
         nvals,
         leaving,
         exact,
         max(A.nvals - before - leaving, 0),
-        max(u.size - visited - nvals, 0),
-        A.nvals / max(results, 1),
-        u.pulled,
+        max(size - visited - nvals, 0),
+        A.nvals / max(A.shape[1 if how.transpose else 0], 1),
+        pulled,
     )
 
 
 def explored(A: MatrixStore, u: VectorStore) -> tuple[int, int]:
     """Return how many vertices and edges the frontiers before `u` had."""
-    return (u.trail.visited, u.trail.explored) if u.trail and _is_next(A, u) else (0, 0)
-
-
-def _is_next(A: MatrixStore, u: VectorStore) -> bool:
-    """Whether `u` was made by a product with this matrix."""
-    return u.trail is not None and u.trail.matrix() is A
+    trail = u.trail
+    return (trail.visited, trail.explored) if trail and trail.matrix() is A else (0, 0)
 
 
 def _turbobfs(x: Numbers) -> Plan:
@@ -179,16 +184,16 @@ def _by_length(x: Numbers) -> tuple[str, str]:
 
 def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
     """Pull when few edges are left beside the frontier's, push again when few vertices are."""
-    about = "" if x.exact else "about "
+    numbers: tuple[Any, ...]
     if x.pulled:
-        again = x.nvals * beta < x.size
-        sign = "<" if again else ">="
-        why = f"pulled before; vertices {x.nvals} {sign} {x.size} / {beta:g}"
-        return Plan(*(("push", "push_queue") if again else ("pull", "pull_bitmap")), why)
-    pull = x.leaving * alpha > x.unexplored
-    sign = ">" if pull else "<="
-    why = f"edges {about}{x.leaving} {sign} unexplored {x.unexplored} / {alpha:g}"
-    return Plan(*(("pull", "pull_bitmap") if pull else ("push", "push_queue")), why)
+        numbers = x.nvals, x.size, beta
+        if x.nvals * beta < x.size:
+            return Plan("push", "push_queue", ("pulled before; vertices {} < {} / {:g}", *numbers))
+        return Plan("pull", "pull_bitmap", ("pulled before; vertices {} >= {} / {:g}", *numbers))
+    numbers = "" if x.exact else "about ", x.leaving, x.unexplored, alpha
+    if x.leaving * alpha > x.unexplored:
+        return Plan("pull", "pull_bitmap", ("edges {}{} > unexplored {} / {:g}", *numbers))
+    return Plan("push", "push_queue", ("edges {}{} <= unexplored {} / {:g}", *numbers))
 
 
 def _bfs2d(x: Numbers) -> Plan:
@@ -228,7 +233,7 @@ def _with_forms(A: MatrixStore, u: VectorStore, how: Product, plan: Plan) -> Pla
     if plan.kernel == "push_edge" or _is_there(A, how, plan.direction):
         return plan
     if u.trail is not None and _may_turn(A):
-        return plan._replace(reason=f"{plan.reason}; second form made")
+        return plan._replace(why=f"{plan.reason}; second form made")
     why = "its orientation is csc" if not _may_turn(A) else "it is not made for one product"
     if plan.direction == "push" and not u.nvals * 8 < u.size:
         kernel, by = _by_length(_numbers(A, u, how))

@@ -104,16 +104,13 @@ def multiply(
     prepared.launch(
         u_words, u_values, number, *mask, words, values, counts, signal.place, signal.serial, edges
     )
-    # From here on the device works, and this costs no time.
     visited, before = explored(A, u)
     nvals, leaving = u.nvals, u.leaving
-    made = VectorStore(w.device, w.counters, dtype, w.size)
-    made.set_bitmap(words, values, None if iso is None else cast_number(iso, dtype), None)
-    made.counted(counts, signal)
     if leaving is None:
         leaving = A.nvals * nvals // max(u.size, 1)
-    made.trail = Trail(weakref.ref(A), plan.direction == "pull", visited + nvals, before + leaving)
-    return made
+    trail = Trail(weakref.ref(A), plan.direction == "pull", visited + nvals, before + leaving)
+    value = None if iso is None else cast_number(iso, dtype)
+    return VectorStore.of_product(w, dtype, words, values, value, counts, signal, trail)
 
 
 def _prepared(job: Job) -> Prepared:

@@ -105,7 +105,28 @@ class VectorStore:
         self.spare: dict[str, Array] = {}
         self.set_empty()
 
-    # ------------------------------------------------------------------------------ set a form
+    @classmethod
+    def of_product(
+        cls,
+        w: VectorStore,
+        dtype: DType,
+        words: Array,
+        values: Array | None,
+        iso: Any,
+        counts: Array,
+        signal: Signal,
+        trail: Trail,
+    ) -> VectorStore:
+        """Return the bitmap that a product for `w` is writing; this is within each level's time."""
+        made = cls.__new__(cls)
+        made.device, made.counters, made.dtype, made.size = w.device, w.counters, dtype, w.size
+        made.spare = {}
+        made.form, made.indices, made.words, made.single = "bitmap", None, words, -1
+        made.values, made.iso = values, iso
+        made._nvals, made._count, made._signal = None, counts, signal
+        made.trail, made.leaving = trail, None
+        return made
+
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
         self.form, self.indices, self.words = "sparse", indices, None
@@ -161,7 +182,6 @@ class VectorStore:
         self.trail, self.leaving = other.trail, other.leaving
         self.single = other.single
 
-    # ------------------------------------------------------------------------------ properties
     @property
     def nvals(self) -> int:
         """Number of entries; asked for the first time, the device may have to be waited for."""
@@ -200,7 +220,6 @@ class VectorStore:
         macros = {"U": self.dtype.ctype} if typed else {}
         self.device.launch(kernel("words.cu", name, **macros), threads, *args)
 
-    # ------------------------------------------------------------------------------ conversions
     def spare_words(self) -> Array:
         """Return uninitialised presence words, from the spare ones if there are any."""
         found = self.spare.pop("words", None)
