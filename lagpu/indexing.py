@@ -194,7 +194,9 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
     indices : int, slice, array_like of int, or None
         Where it goes.
     """
-    if indices is None and (type(value) is int or type(value) is Counter):  # a loop's, at once
+    if indices is None and type(value) is type(out):  # what loops assign, at once
+        return Call("assign", (value,), (value.data, None), value.dtype, value.shape, (value,))
+    if indices is None and (type(value) is int or type(value) is Counter):
         number = scalar_value(value, out.dtype, out.name)
         shown = number if type(value) is int else value  # a recorder looks for the counter
         return Call("assign_scalar", (out,), (number, None), out.dtype, out.shape, (shown,))

@@ -69,6 +69,8 @@ class Timer(Protocol):
 class Device(Protocol):
     """One device: memory, arrays and kernel launches."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def name(self) -> str:
         """``"cuda:0"`` or ``"sim"``."""

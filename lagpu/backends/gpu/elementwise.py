@@ -48,11 +48,6 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
     return true, desc.complement
 
 
-def _accum(w: VectorStore, desc: Descriptor, result: DType) -> tuple[str, dict[str, str]]:
-    """Return the accumulator's functor text and macros."""
-    return _accum_of(desc.accum, w.dtype, result)
-
-
 def _accum_of(accum: BinaryOp | None, dtype: DType, result: DType) -> tuple[str, dict[str, str]]:
     if accum is None:
         return "", {}
@@ -63,8 +58,12 @@ def _accum_of(accum: BinaryOp | None, dtype: DType, result: DType) -> tuple[str,
 
 def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) -> None:
     """Write `t` into `w`, cast; with `region` only at the indices whose bit is set."""
-    how = Applied(t.dtype, t.dtype)
-    map_entries(w, desc, t, unary.identity, how, region)
+    map_entries(w, desc, t, unary.identity, _as_it_is(t.dtype), region)
+
+
+@functools.cache
+def _as_it_is(dtype: DType) -> Applied:
+    return Applied(dtype, dtype)
 
 
 def map_entries(
@@ -78,24 +77,13 @@ def map_entries(
     """``w<m> = f(u)``."""
     mask, complement = mask_words(desc)
     words, values, number = u.readable()
-    text, macros = _accum(w, desc, how.result)
-    name, own = operator_functor(op)
     w.to_writable()
     count = w.counters.take()
-    run = kernel(
-        "map.cu",
-        "map",
-        prelude=own + text,
-        OP=name,
-        U=u.dtype.ctype,
-        T=how.domain.ctype,
-        Z=how.result.ctype,
-        W=w.dtype.ctype,
-        **macros,
-    )
+    types = (u.dtype, how.domain, how.result, w.dtype)
+    run = _over(w.device, w.size, "map", op, types, desc.accum, 12)
     scalar, left = _bound(how)
-    w.device.launch(
-        run, w.size, w.size, *own_words(u, w, words), values, number, scalar, left,
+    run(
+        *own_words(u, w, words), values, number, scalar, left,
         mask, complement, desc.replace, region, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
@@ -119,35 +107,44 @@ def select_entries(
     """``w<m> = u`` where `op` holds."""
     mask, complement = mask_words(desc)
     words, values, number = u.readable()
-    text, macros = _accum(w, desc, u.dtype)
-    name, own = operator_functor(op)
     w.to_writable()
     count = w.counters.take()
-    run = kernel(
-        "map.cu",
-        "choose",
-        prelude=own + text,
-        OP=name,
-        U=u.dtype.ctype,
-        T=lookup(thunk.dtype).ctype,
-        W=w.dtype.ctype,
-        **macros,
-    )
-    w.device.launch(
-        run, w.size, w.size, *own_words(u, w, words), values, number, thunk,
+    types = (u.dtype, lookup(thunk.dtype), u.dtype, w.dtype)
+    run = _over(w.device, w.size, "choose", op, types, desc.accum, 10)
+    run(
+        *own_words(u, w, words), values, number, thunk,
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
     w.trail = w.leaving = None
 
 
-@functools.lru_cache(maxsize=256)
-def _filling(device: Any, size: int, dtype: DType, accum: BinaryOp | None) -> Bound:
-    """Return the launch that fills vectors of a size and type; all but the size varies."""
-    text, macros = _accum_of(accum, dtype, dtype)
-    run = kernel("map.cu", "fill", prelude=text, W=dtype.ctype, **macros)
-    fill: Bound = device.bound(run, size, size, *(VARIES,) * 8)
-    return fill
+@functools.lru_cache(maxsize=1024)
+def _over(
+    device: Any,
+    size: int,
+    name: str,
+    op: Operator | None,
+    types: tuple[DType, DType, DType, DType],
+    accum: BinaryOp | None,
+    varying: int,
+) -> Bound:
+    """Return the launch of a kernel of map.cu over all of a vector; all but the size varies.
+
+    `types` are those of what is read, of the operator's domain and result, and of the output.
+    """
+    read, domain, result, written = types
+    text, macros = _accum_of(accum, written, result)
+    if name != "fill":
+        macros |= {"U": read.ctype, "T": domain.ctype}
+    if name == "map":
+        macros["Z"] = result.ctype
+    if op is not None:
+        macros["OP"], own = operator_functor(op)
+        text = own + text
+    run = kernel("map.cu", name, prelude=text, W=written.ctype, **macros)
+    made: Bound = device.bound(run, size, size, *(VARIES,) * varying)
+    return made
 
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
@@ -155,8 +152,7 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     mask, complement = mask_words(desc)
     w.to_writable()
     count = w.counters.take()
-    device: Any = w.device
-    fill = _filling(device, w.size, w.dtype, desc.accum)
+    fill = _over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum, 8)
     fill(value, mask, complement, desc.replace, region, w.words, w.values, count)
     w.counted(count)
     w.trail = w.leaving = None
@@ -172,10 +168,8 @@ def combine(
     defaults: tuple[Any, Any] | None,
 ) -> None:
     """``w<m> = u (+) v`` or ``u (x) v``."""
-    domain, result = op.types(u.dtype, v.dtype)
+    domain, _ = op.types(u.dtype, v.dtype)
     mask, complement = mask_words(desc)
-    text, macros = _accum(w, desc, result)
-    name, own = operator_functor(op)
     zero = domain.numpy.type(0)
     u_args, v_args = u.readable(), v.readable()
     w.to_writable()
@@ -184,24 +178,41 @@ def combine(
     if v is w:
         v_args = v.readable()
     count = w.counters.take()
+    run = _of_two(w.device, w.size, op, (u.dtype, v.dtype, w.dtype), desc.accum)
+    run(
+        MODES[mode], *u_args, *v_args, *(defaults or (zero, zero)),
+        mask, complement, desc.replace, w.words, w.values, count,
+    )  # fmt: skip
+    w.counted(count)
+    w.trail = w.leaving = None
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_two(
+    device: Any,
+    size: int,
+    op: BinaryOp,
+    types: tuple[DType, DType, DType],
+    accum: BinaryOp | None,
+) -> Bound:
+    """Return the launch that combines vectors of these types into one; all but the size varies."""
+    domain, result = op.types(*types[:2])
+    text, macros = _accum_of(accum, types[2], result)
+    name, own = operator_functor(op)
     run = kernel(
         "combine.cu",
         "combine",
         prelude=own + (text if text != own else ""),
         OP=name,
-        U=u.dtype.ctype,
-        V=v.dtype.ctype,
+        U=types[0].ctype,
+        V=types[1].ctype,
         T=domain.ctype,
         Z=result.ctype,
-        W=w.dtype.ctype,
+        W=types[2].ctype,
         **macros,
     )
-    w.device.launch(
-        run, w.size, w.size, MODES[mode], *u_args, *v_args, *(defaults or (zero, zero)),
-        mask, complement, desc.replace, w.words, w.values, count,
-    )  # fmt: skip
-    w.counted(count)
-    w.trail = w.leaving = None
+    made: Bound = device.bound(run, size, size, *(VARIES,) * 15)
+    return made
 
 
 def scatter(like: VectorStore, indices: Any, u: VectorStore) -> VectorStore:
