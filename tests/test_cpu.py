@@ -55,6 +55,41 @@ def test_a_full_vector_is_accumulated_at_a_sparse_mask(indices):
         assert w.to_coo()[1][1:].tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("mask_type", ["structure", "values"])
+def test_something_is_accumulated_at_a_full_mask(mask_type, replace):
+    """SuiteSparse 9.4.5 alone crashes at this: sparse output, sparse input, full mask."""
+    for n in (33, 100, 1000):
+        for k in range(0, n, 7):
+            mask = Vector.from_dense(np.ones(n), backend="cpu")
+            kept = mask.S if mask_type == "structure" else mask.V
+            w = Vector.from_coo([0], 2, size=n, backend="cpu")
+            u = Vector.from_coo(np.arange(k, n, 50), 3, size=n, backend="cpu")
+            w(kept, accum="plus", replace=replace) << u
+            w(kept, accum="plus", replace=replace) << u.ewise_mult(u, "first")
+            w(kept, accum="plus", replace=replace) << u.apply("identity")
+            assert w.get(0) == (11 if k == 0 else 2)
+            assert w.get(k) == (11 if k == 0 else 9)
+    for m, n in ((33, 33), (9, 33)):
+        A = Matrix.from_coo([1, 2], [3, 0], 1.5, nrows=m, ncols=n, backend="cpu")
+        C = Matrix.from_coo([1], [3], 1.0, nrows=m, ncols=n, backend="cpu")
+        rows, cols = np.divmod(np.arange(m * n), n)
+        full = Matrix.from_coo(rows, cols, np.ones(m * n), nrows=m, ncols=n, backend="cpu")
+        C(full.S if mask_type == "structure" else full.V, accum="plus", replace=replace) << A
+        assert C.get(1, 3) == 2.5
+
+
+@pytest.mark.parametrize("method", ["ewise_add", "ewise_mult"])
+def test_full_vectors_are_combined_into_one_of_equal_values(method):
+    """SuiteSparse 9.4.5 alone writes out of bounds at this."""
+    u = Vector.from_dense(np.arange(1000.0), backend="cpu")
+    for _ in range(300):
+        w = Vector.from_dense(np.zeros(1000), backend="cpu")
+        w << 0.0
+        w << getattr(u, method)(u, "plus")
+    assert w.isequal(u.apply("times", right=2).new())
+
+
 def test_arrays_given_out_may_be_written():
     v = Vector.from_dense([1, 2], backend="cpu")
     v.to_coo()[1][0] = 9

@@ -18,6 +18,7 @@ from lagpu.backends.cpu import (
     _check,
     _descriptor,
     _function,
+    _mask,
     _operator,
     _pointer,
     _scalar,
@@ -173,7 +174,7 @@ def _changeable(backend: CpuBackend, C: Box, desc: Descriptor) -> Box:
 def _how(out: Box, desc: Descriptor, result: DType) -> tuple[Any, Any, Any]:
     """Return (mask, accumulator, descriptor) as C handles."""
     return (
-        NULL if desc.mask is None else desc.mask.handle,
+        _mask(desc),
         NULL if desc.accum is None else _binary(desc.accum, out.dtype, result),
         _descriptor(desc.replace, desc.structure, desc.complement, ""),
     )
