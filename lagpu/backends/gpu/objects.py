@@ -132,6 +132,7 @@ class Objects:
         v.words[i // 32 : i // 32 + 1] |= np.uint32(1 << i % 32)
         v.values[i : i + 1] = value
         v.counted(known)
+        v.forget()
 
     @settled
     def vector_remove(self, v: VectorStore, i: int) -> None:
@@ -142,6 +143,7 @@ class Objects:
         v.to_bitmap()
         v.words[i // 32 : i // 32 + 1] &= np.uint32(0xFFFFFFFF ^ 1 << i % 32)
         v.counted(known)
+        v.forget()
 
     @settled
     def vector_clear(self, v: VectorStore) -> None:

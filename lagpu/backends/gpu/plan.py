@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from lagpu.backends.base import Product
+from lagpu.backends.base import Descriptor, Product
 from lagpu.backends.gpu.build import is_symmetric
+from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.errors import InvalidValue, NotSupported
 
@@ -18,6 +19,7 @@ KERNELS = (
     "push_queue",
     "push_active",
     "push_virtual",
+    "pull_active",
     "pull_scalar",
     "pull_warp",
     "pull_bitmap",
@@ -53,12 +55,18 @@ class Plan(NamedTuple):
         The reason, or a text and the numbers to put into it once somebody asks.
     group : int
         Entries a group, for ``push_virtual``.
+    keep : bool
+        Whether ``push_active`` leaves its list of entries in the vector.
+    listing : Listing or None
+        The list that ``pull_active`` takes, instead of making one.
     """
 
     direction: str
     kernel: str
     why: Any
     group: int = GROUP
+    keep: bool = False
+    listing: Listing | None = None
 
     @property
     def reason(self) -> str:
@@ -83,6 +91,10 @@ class Numbers(NamedTuple):
         Mean entries a result.
     pulled : bool
         Whether the product before this one pulled.
+    wanted : int or None
+        Entries of the mask, if results are wanted at these alone.
+    listing : Listing or None
+        What an earlier product left in the mask.
     """
 
     size: int
@@ -93,10 +105,12 @@ class Numbers(NamedTuple):
     unvisited: int
     length: float
     pulled: bool
+    wanted: int | None = None
+    listing: Listing | None = None
 
 
-def choose(A: MatrixStore, u: VectorStore, how: Product) -> Plan:
-    """Return the plan of a product.
+def choose(A: MatrixStore, u: VectorStore, how: Product, desc: Descriptor | None = None) -> Plan:
+    """Return the plan of a product; `desc` has the mask.
 
     Raises
     ------
@@ -110,7 +124,10 @@ def choose(A: MatrixStore, u: VectorStore, how: Product) -> Plan:
     policy = POLICIES.get(how.policy or "auto")
     if policy is None:
         raise InvalidValue(f"policy: there is no {how.policy!r}. Use {_list(tuple(POLICIES))}.")
-    return _with_forms(A, u, how, policy(_numbers(A, u, how)))
+    numbers = _numbers(A, u, how)
+    if policy is _active or policy is _mgbc:
+        numbers = _with_mask(numbers, A, how, desc)
+    return _with_forms(A, u, how, policy(numbers))
 
 
 def _asked_for(A: MatrixStore, how: Product) -> Plan:
@@ -160,6 +177,18 @@ def _numbers(A: MatrixStore, u: VectorStore, how: Product) -> Numbers:
     )
 
 
+def _with_mask(x: Numbers, A: MatrixStore, how: Product, desc: Descriptor | None) -> Numbers:
+    """Return the numbers with those of the mask."""
+    mask = None if desc is None else desc.mask
+    if mask is None or desc is None or desc.complement:
+        return x
+    listing: Listing | None = mask.listing if desc.structure else None
+    form = A if how.transpose or is_symmetric(A) else A.rows
+    if listing is not None and listing.form() is not form:
+        listing = None
+    return x._replace(wanted=mask.nvals, listing=listing)
+
+
 def explored(A: MatrixStore, u: VectorStore) -> tuple[int, int]:
     """Return how many vertices and edges the frontiers before `u` had."""
     trail = u.trail
@@ -205,6 +234,24 @@ def _bfs2d(x: Numbers) -> Plan:
     return Plan("pull", kernel, f"frontier / unvisited {ratio:.3g} >= {BFS2D_RATIO:g}; {by}")
 
 
+def _active(x: Numbers) -> Plan:
+    """Active edges in both directions: the mask's, if it says where results are wanted."""
+    if x.wanted is not None:
+        return Plan("pull", "pull_active", ("wanted at {} entries of the mask", x.wanted))
+    return Plan("push", "push_active", ("wanted everywhere but at the mask; vertices {}", x.nvals))
+
+
+def _mgbc(x: Numbers) -> Plan:
+    """As `_active`; the backward sweep takes the lists that the forward sweep kept."""
+    plan = _active(x)
+    if plan.direction == "push":
+        return plan._replace(keep=True)
+    if x.listing is None:
+        return plan
+    why = "wanted at {} entries of the mask, listed by an earlier product", x.wanted
+    return plan._replace(listing=x.listing, why=why)
+
+
 def _auto(x: Numbers) -> Plan:
     """As `_by_edges`, with the numbers that were best on an H200."""
     alpha = AUTO_ALPHA
@@ -221,6 +268,8 @@ POLICIES: dict[str, Callable[[Numbers], Plan]] = {
     "beamer": lambda x: _by_edges(x, *BEAMER),
     "hiragushi": lambda x: _by_edges(x, *HIRAGUSHI),
     "bfs2d": _bfs2d,
+    "active": _active,
+    "mgbc": _mgbc,
 }
 
 

@@ -14,8 +14,9 @@ from lagpu.backends.gpu.casts import cast_array, cast_number
 from lagpu.backends.gpu.device import VARIES, Bound, format_bytes
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
+from lagpu.backends.gpu.leavings import Listing, Trail
 from lagpu.backends.gpu.plan import Plan, explored
-from lagpu.backends.gpu.storage import MatrixStore, Trail, VectorStore, nwords
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
@@ -33,17 +34,21 @@ class Prepared(NamedTuple):
     Attributes
     ----------
     launch : Bound
-        Takes the vector as (words, values, number), the mask as (words, complement), then words and
-        values of the result, counters, the place and the serial of a signal, and the edge counter.
+        Takes the vector as (words, values, number), the mask as (words, complement), then lists if
+        the kernel has such, then words and values of the result, counters, the place and the
+        serial of a signal, and the edge counter.
     counters : int
         How many it needs.
     reset : Bound or None
         Clears words and values of the result before.
+    lists : tuple
+        The lists of the matrix' workspace.
     """
 
     launch: Bound
     counters: int = 3
     reset: Bound | None = None
+    lists: tuple[Any, ...] = ()
 
 
 class Job(NamedTuple):
@@ -89,7 +94,7 @@ def multiply(
     """
     iso = _iso_result(A, u, how)
     if plan.kernel == "push_edge" or (
-        plan.direction == "push" and how.semiring.monoid.name != "any"
+        plan.kernel.startswith(("push", "pull_active")) and how.semiring.monoid.name != "any"
     ):
         dtype = how.result  # made by atomics in the type of the sum
     prepared = _prepared(Job(A, u, how, plan, dtype, iso is not None))
@@ -98,12 +103,19 @@ def multiply(
         u_values, number = None, False
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
+    lists = prepared.lists
+    if plan.keep:
+        lists = tuple(w.device.xp.empty(max(u.nvals, 1), one.dtype) for one in lists)
+        u.listing = Listing(weakref.ref(by_inputs(A, how)), *lists)
+    elif plan.listing is not None:
+        lists = (len(plan.listing.vertex), plan.listing.vertex, plan.listing.offset)
     counts, signal = w.counters.take(prepared.counters), w.device.signal()
     if prepared.reset is not None:
         prepared.reset(words, values)
     prepared.launch(
-        u_words, u_values, number, *mask, words, values, counts, signal.place, signal.serial, edges
-    )
+        u_words, u_values, number, *mask, *lists, words, values, counts, signal.place,
+        signal.serial, edges,
+    )  # fmt: skip
     visited, before = explored(A, u)
     nvals, leaving = u.nvals, u.leaving
     if leaving is None:
@@ -249,28 +261,31 @@ def _push_edge(job: Job) -> Prepared:
     return Prepared(launch, reset=bound(reset, size, size, VARIES, VARIES))
 
 
-def _push_listed(job: Job) -> Prepared:
-    """Bind ``push_queue``, ``push_active`` or ``push_virtual``."""
+def _listed(job: Job) -> Prepared:
+    """Bind ``push_queue``, ``push_active``, ``push_virtual`` or ``pull_active``."""
     A, u, how, plan, dtype, iso = job
-    form = by_inputs(A, how)
+    pulls = plan.kernel == "pull_active"
+    form = by_outputs(A, how) if pulls else by_inputs(A, how)
     if form.shape[1] >= 2**31:
         raise NotSupported(f"{plan.kernel}: lists at most 2**31 columns. Use push_edge.")
     space = push_space(form)
-    lists: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
+    stand: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
+    lists: tuple[Any, ...] = ()
     more = {"W": dtype.ctype}
-    if plan.kernel == "push_active":
-        lists = (space.vertex, space.start, space.shares)
+    if plan.kernel in ("push_active", "pull_active"):
+        lists = (-1,) * pulls + (space.vertex, space.start)
+        stand = (space.shares,) + (VARIES,) * len(lists)
     elif plan.kernel == "push_virtual":
-        lists = (space.groups(plan.group),)
+        stand = (space.groups(plan.group),)
         more["GROUP"] = str(plan.group)
     run = _kernel("spmv_push.cu", f"spmv_{plan.kernel}", form, u, how, iso, **more)
     blocks = A.device.max_cooperative_blocks(run)
     launch = A.device.bound(
-        run, blocks * 256, form.shape[1], form.shape[0], form.col_ptr, form.row_idx,
-        *_matrix(form, iso), *_IN, _lengths(A, how, form), *lists, *_OUT, space.barrier,
-        cooperative=True,
+        run, blocks * 256, *(form.shape[1:] if pulls else form.shape[::-1]), form.col_ptr,
+        form.row_idx, *_matrix(form, iso), *_IN, _lengths(A, how, form), *stand, *_OUT,
+        space.barrier, cooperative=True,
     )  # fmt: skip
-    return Prepared(launch, counters=3 * LINE)
+    return Prepared(launch, counters=3 * LINE, lists=lists)
 
 
 def memory_of(A: MatrixStore) -> str:
@@ -287,7 +302,8 @@ _LAUNCH = {
     "pull_warp": _pull,
     "pull_bitmap": _pull,
     "push_edge": _push_edge,
-    "push_queue": _push_listed,
-    "push_active": _push_listed,
-    "push_virtual": _push_listed,
+    "push_queue": _listed,
+    "push_active": _listed,
+    "push_virtual": _listed,
+    "pull_active": _listed,
 }

@@ -108,7 +108,7 @@ class Program:
         )  # fmt: skip
         for x in self.written:
             x.counted(None)
-            x.trail = x.leaving = None
+            x.forget()
 
     def _kernel(self) -> Kernel:
         """Write the text; `_args` gets what its parameters stand for."""

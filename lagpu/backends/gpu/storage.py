@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,10 @@ from lagpu.backends.gpu.casts import cast_array, cast_number, index_type
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device, Signal
 from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.leavings import Listing, Trail
 from lagpu.dtypes import DType
 
-__all__ = ["MatrixStore", "Trail", "VectorStore", "nwords"]
+__all__ = ["MatrixStore", "VectorStore", "nwords"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -22,25 +22,6 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 def nwords(n: int) -> int:
     """Return the number of 32-bit presence words of `n` entries."""
     return (n + 31) // 32
-
-
-class Trail(NamedTuple):
-    """What a product leaves in its result, so that a planner can plan the next one.
-
-    Attributes
-    ----------
-    matrix : callable
-        A weak reference to the matrix.
-    pulled : bool
-        Whether the product was pulled.
-    visited, explored : int
-        Vertices and edges of the frontiers before this one.
-    """
-
-    matrix: weakref.ref[MatrixStore]
-    pulled: bool
-    visited: int
-    explored: int
 
 
 class VectorStore:
@@ -65,6 +46,8 @@ class VectorStore:
         What the product that made it left for the planner.
     leaving : int or None
         Matrix entries in the columns of its entries, known if a product counted them.
+    listing : Listing or None
+        These entries, if a product was to keep them.
     """
 
     __slots__ = (
@@ -78,6 +61,7 @@ class VectorStore:
         "indices",
         "iso",
         "leaving",
+        "listing",
         "single",
         "size",
         "spare",
@@ -93,6 +77,7 @@ class VectorStore:
     iso: Any
     trail: Trail | None
     leaving: int | None
+    listing: Listing | None
     _nvals: int | None
     _count: Array
     _signal: Signal | None
@@ -124,7 +109,7 @@ class VectorStore:
         made.form, made.indices, made.words, made.single = "bitmap", None, words, -1
         made.values, made.iso = values, iso
         made._nvals, made._count, made._signal = None, counts, signal
-        made.trail, made.leaving = trail, None
+        made.trail, made.leaving, made.listing = trail, None, None
         return made
 
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
@@ -133,7 +118,7 @@ class VectorStore:
         self.values, self.iso = values, iso
         self._nvals, self._count = 0 if indices is None else len(indices), None
         self._signal = None
-        self.trail = self.leaving = None
+        self.forget()
         self.single = -1
 
     def set_single(self, i: int, value: Any) -> None:
@@ -152,7 +137,7 @@ class VectorStore:
         self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
         self.values, self.iso = values, iso
         self.counted(count)
-        self.trail = self.leaving = None
+        self.forget()
 
     def set_full(self, values: Array | None, iso: Any = None) -> None:
         """Become a vector with every entry."""
@@ -160,7 +145,11 @@ class VectorStore:
         self.values, self.iso = values, iso
         self._nvals, self._count = self.size, None
         self._signal = None
-        self.trail = self.leaving = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what a product left here: it has other entries now."""
+        self.trail = self.leaving = self.listing = None
 
     def counted(self, count: Array | int | None, signal: Signal | None = None) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted.
@@ -179,7 +168,7 @@ class VectorStore:
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
         self._nvals, self._count, self._signal = other._nvals, other._count, other._signal
-        self.trail, self.leaving = other.trail, other.leaving
+        self.trail, self.leaving, self.listing = other.trail, other.leaving, other.listing
         self.single = other.single
 
     @property
@@ -325,7 +314,7 @@ class VectorStore:
             made.set_full(values, iso)
         else:
             made.set_bitmap(self.words.copy(), values, iso, self.nvals)
-        made.trail, made.leaving = self.trail, self.leaving
+        made.trail, made.leaving, made.listing = self.trail, self.leaving, self.listing
         return made
 
 

@@ -133,6 +133,104 @@ LG_DEVICE void list_columns(const Columns<S>& a, const u32* u_words, i64 n,
   }
 }
 
+// The entries that some columns have together, numbered in one row: vertex and offset list the
+// columns, rising, with the number of entries before each.
+// Source: Bisson and Bernaschi, MGBC: section 3.1, active-edge parallelism.
+template <class PTR>
+struct Active {
+  i32* vertex;
+  PTR* offset;
+  u64 columns, entries;
+};
+
+// List the columns whose bit is set in bits_of(k) for word k, of n; the barrier is passed twice. A
+// block counts its share of the words, then writes it behind those of the blocks before it.
+template <class PTR, class Bits>
+LG_DEVICE Active<PTR> list_active(const PTR* col_ptr, i64 n, i32* vertex, PTR* offset, u64* shares,
+                                  u64* base, GridBarrier* barrier, Bits bits_of) {
+  // The words of this block, a thread one at a time.
+  const i64 nwords = (n + 31) / 32;
+  const i64 share = (nwords + grid_blocks() - 1) / grid_blocks();
+  const i64 begin = share * block_index();
+  const i64 end = begin + share < nwords ? begin + share : nwords;
+  u64 columns = 0, entries = 0;
+  for (i64 k = begin + block_thread(); k < end; k += block_threads()) {
+    for (u32 bits = bits_of(k); bits; bits &= bits - 1) {
+      const i64 v = k * 32 + bit_ffs(bits) - 1;
+      ++columns;
+      entries += u64(load_ro(&col_ptr[v + 1]) - load_ro(&col_ptr[v]));
+    }
+  }
+  columns = block_reduce(columns, u64(0), LgPlus());
+  entries = block_reduce(entries, u64(0), LgPlus());
+  if (block_thread() == 0) {
+    shares[2 * block_index()] = columns;
+    shares[2 * block_index() + 1] = entries;
+  }
+  grid_sync(barrier);
+  u64 before[4] = {0, 0, 0, 0};  // columns and entries of the blocks before this one, and of all
+  for (u32 b = block_thread(); b < grid_blocks(); b += block_threads()) {
+    const u64 c = load_cg(&shares[2 * b]), e = load_cg(&shares[2 * b + 1]);
+    before[0] += b < block_index() ? c : 0;
+    before[1] += b < block_index() ? e : 0;
+    before[2] += c;
+    before[3] += e;
+  }
+  for (u32 q = 0; q < 4; ++q) {
+    const u64 sum = block_reduce(before[q], u64(0), LgPlus());
+    if (block_thread() == 0) base[q] = sum;
+  }
+  block_sync();
+  const Active<PTR> all{vertex, offset, base[2], base[3]};
+  u64 column_base = base[0], entry_base = base[1];
+  for (i64 tile = begin; tile < end; tile += block_threads()) {
+    const i64 k = tile + block_thread();
+    const u32 mine = k < end ? bits_of(k) : 0;
+    u64 length = 0;
+    for (u32 bits = mine; bits; bits &= bits - 1) {
+      const i64 v = k * 32 + bit_ffs(bits) - 1;
+      length += u64(load_ro(&col_ptr[v + 1]) - load_ro(&col_ptr[v]));
+    }
+    u64 tile_columns, tile_entries;
+    u64 c = column_base + block_scan(u64(bit_popc(mine)), &tile_columns);
+    u64 e = entry_base + block_scan(length, &tile_entries);
+    for (u32 bits = mine; bits; bits &= bits - 1, ++c) {
+      const i64 v = k * 32 + bit_ffs(bits) - 1;
+      vertex[c] = i32(v);
+      offset[c] = PTR(e);
+      e += u64(load_ro(&col_ptr[v + 1]) - load_ro(&col_ptr[v]));
+    }
+    column_base += tile_columns;
+    entry_base += tile_entries;
+  }
+  grid_sync(barrier);
+  return all;
+}
+
+// Call follow(valid, entry, column) for every entry of these columns, a lane each, 32 in a row at a
+// time by each warp; the column is found by binary search.
+template <class PTR, class Follow>
+LG_DEVICE void follow_active(const PTR* col_ptr, const Active<PTR>& active, Follow follow) {
+  const u64 span = 256;  // entries a warp takes at once
+  for (u64 first = u64(global_warp()) * span; first < active.entries;
+       first += u64(global_warps()) * span) {
+    const u64 last = first + span < active.entries ? first + span : active.entries;
+    // Lane 0 finds the column of the span's first entry, lane 1 that of its last.
+    const i64 bound = lane_id() < 2
+                          ? last_not_after(active.offset, i64(lane_id() ? last - 1 : first), 0,
+                                           i64(active.columns) - 1)
+                          : 0;
+    const i64 lo = warp_shfl(bound, 0), hi = warp_shfl(bound, 1);
+    for (u64 e0 = first; e0 < last; e0 += 32) {
+      const bool valid = e0 + lane_id() < last;
+      const u64 e = valid ? e0 + lane_id() : last - 1;
+      const i64 k = last_not_after(active.offset, i64(e), lo, hi);
+      const i32 i = load_cg(&active.vertex[k]);
+      follow(valid, i64(load_ro(&col_ptr[i])) + i64(e) - i64(load_cg(&active.offset[k])), i);
+    }
+  }
+}
+
 // Add the product of entry p of column i to its result. Sums are made in their own type, so W is
 // another one only where the first product is the sum.
 template <class S, class W>
@@ -153,6 +251,42 @@ LG_DEVICE void add_entry(const Columns<S>& a, const Operand<S>& u, const Mask& m
     atomic_accumulate<typename S::ADD, W>(&w.values[j], multiply(a, u, p, i, j));
   }
   if (!seen && !(atomic_or(word, bit) & bit)) count_found(lengths, j, tally);
+}
+
+// Add the products of entries p of columns j, a lane each, to their columns' results: lanes of one
+// column add theirs first, and the lowest of them writes.
+template <class S, class W>
+LG_DEVICE void gather_entries(const Columns<S>& a, const Operand<S>& u, const Sums<W>& w,
+                              const typename S::PTR* lengths, bool valid, i64 p, i32 j,
+                              Tallied* tally) {
+  typedef typename S::Z Z;
+  const i64 i = valid ? i64(load_ro(&a.idx[p])) : 0;
+  tally->looked_at += valid;
+  bool some = valid && has_entry(u.words, i);
+  Z sum = Z();
+  if constexpr (!S::iso)
+    if (some) sum = multiply(a, u, p, i, j);
+  for (u32 step = 1; step < 32; step *= 2) {
+    const u32 from = (lane_id() + step) % 32;
+    const i32 column = warp_shfl(j, from);
+    const bool other = warp_shfl(u32(some), from) && column == j && lane_id() + step < 32;
+    if constexpr (!S::iso) {
+      const Z more = warp_shfl(sum, from);
+      if (other) sum = some ? add<typename S::ADD>(sum, more) : more;
+    }
+    some |= other;
+  }
+  const i32 below = warp_shfl(j, (lane_id() + 31) % 32);
+  if (!some || (lane_id() && below == j)) return;
+  if constexpr (S::iso) {
+  } else if constexpr (takes_first<S>) {
+    w.values[j] = cast<W>(sum);
+  } else {
+    static_assert(IsSame<W, Z>::value, "a sum is made in its own type");
+    atomic_accumulate<typename S::ADD, W>(&w.values[j], sum);
+  }
+  const u32 bit = 1u << (j % 32);
+  if (!(atomic_or(&w.words[j / 32], bit) & bit)) count_found(lengths, j, tally);
 }
 
 #endif  // LAGPU_PUSH_CUH

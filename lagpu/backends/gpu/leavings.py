@@ -1,0 +1,48 @@
+"""What a product leaves behind in its vectors, for the products after it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from lagpu.backends.gpu.storage import MatrixStore
+
+__all__ = ["Listing", "Trail"]
+
+Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+
+
+class Trail(NamedTuple):
+    """What a product leaves in its result, so that a planner can plan the next one.
+
+    Attributes
+    ----------
+    matrix : callable
+        A weak reference to the matrix.
+    pulled : bool
+        Whether the product was pulled.
+    visited, explored : int
+        Vertices and edges of the frontiers before this one.
+    """
+
+    matrix: weakref.ref[MatrixStore]
+    pulled: bool
+    visited: int
+    explored: int
+
+
+class Listing(NamedTuple):
+    """The matrix entries in the columns of a vector's entries, numbered by a product.
+
+    Attributes
+    ----------
+    form : callable
+        A weak reference to the form of the matrix that has these columns.
+    vertex, offset : array
+        The columns, rising, and the number of entries before each.
+    """
+
+    form: weakref.ref[MatrixStore]
+    vertex: Array
+    offset: Array
