@@ -13,6 +13,7 @@ from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import load
 from lagpu.errors import FileMissing, InvalidValue
 from lagpu.io.vectors import read_vector
+from lagpu.jsonfile import write
 
 __all__ = ["prove", "prove_installation"]
 
@@ -80,7 +81,7 @@ def prove_installation(backend: str, json_file: Path | None) -> None:
         raise FileMissing(f"selftest: there is no folder {json_file.parent}. Make it first.")
     report = selftest.run(backend)
     if json_file is not None:
-        selftest.write(report, json_file)
+        write(report, json_file, "selftest")
     selftest.show(report, console())
     if report["totals"]["failed"]:
         raise typer.Exit(1)
