@@ -13,7 +13,6 @@ from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import load
 from lagpu.errors import FileMissing, InvalidValue
 from lagpu.io.vectors import read_vector
-from lagpu.jsonfile import write
 
 __all__ = ["prove", "prove_installation"]
 
@@ -76,6 +75,7 @@ def prove(
 def prove_installation(backend: str, json_file: Path | None) -> None:
     """Run the self-test, print its table, and end with 1 if anything fails."""
     from lagpu import selftest
+    from lagpu.jsonfile import write
 
     if json_file is not None and not json_file.parent.is_dir():  # told before minutes of work
         raise FileMissing(f"selftest: there is no folder {json_file.parent}. Make it first.")

@@ -34,6 +34,7 @@ LEFT_OUT = {
     "has_path": "shortest_path",
     "topological_order": "topological_levels",
     "edge_betweenness_centrality": "betweenness_centrality",
+    "betweenness_estimate": "betweenness_centrality",
     "bfs_parents_multi": "bfs_levels_multi",
     "triangles": "triangle_count",
     "clustering": "triangle_count",

@@ -28,7 +28,7 @@ Report = dict[str, Any]
 
 NO_TIME = "no time left"
 _PREPARING = 300.0  # seconds, for what is not measured: importing, making a graph, reading it
-_EXPECTED = ("OutOfMemory", "MemoryError", "NotSupported", "LimitExceeded")
+_EXPECTED = ("OutOfMemory", "OutOfMemoryError", "MemoryError", "NotSupported", "LimitExceeded")
 
 
 @dataclass(frozen=True)
