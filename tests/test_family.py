@@ -25,7 +25,7 @@ from lagpu.bench.family.run import NO_TIME, Plan, run
 from lagpu.bench.family.systems import Backend, Bench
 from lagpu.bench.family.worker import Failed, TimeUp, Worker
 from lagpu.cli import main
-from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue
+from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, OutOfMemory
 
 FIELDS = {
     "graph", "vertices", "edges", "algorithm", "options", "system", "runs", "median_ms", "min_ms",
@@ -418,6 +418,17 @@ class Faulty(Bench):
         return super().measure(*how)
 
 
+class Small(Bench):
+    """Two graphs do not fit."""
+
+    def make(self, graph, *how):
+        if graph == "path:9":
+            raise OutOfMemory("bench: too large.")
+        if graph == "path:8":
+            raise MemoryError("planted")
+        return super().make(graph, *how)
+
+
 class Proofless(Bench):
     """Parents form no tree of the graph."""
 
@@ -462,6 +473,15 @@ def test_what_does_not_end_or_fails_is_a_row_and_no_more():
     measured = [row["algorithm"] for row in found["rows"] if row["median_ms"] is not None]
     assert measured == ["bfs", "diameter"]
     assert all(set(row) == FIELDS for row in found["rows"])
+
+
+def test_a_graph_that_does_not_fit_leaves_the_others():
+    kept = []
+    plan = Plan(["path:9", "path:8", "cycle:9"], ["bfs"], ["cpu"], bench=Small)
+    found, failures = run(plan, keep=lambda report: kept.append(len(report["rows"])))
+    assert [row["graph"] for row in found["rows"]] == ["cycle:9"]
+    assert failures == ["path:9: bench: too large.", "path:8: MemoryError: planted"]
+    assert kept == [0, 0, 1]
 
 
 def test_no_time_left():

@@ -92,7 +92,7 @@ def run(
         measured; then `note` says why. `checked` is true if another system found the same, or the
         answer was proved.
     failures : list of str
-        Measurements that raised an error.
+        Graphs that could not be made, and measurements that raised an error.
 
     Raises
     ------
@@ -125,6 +125,8 @@ def run(
                 bed = _Bed(plan, Path(folder), end, failures)
                 for row in bed.rows(name, places, others, questions, tell):
                     rows.append(row)
+        except (Failed, errors.OutOfMemory) as error:  # the other graphs may be smaller
+            failures.append(f"{name}: {error}")
         finally:
             keep(whole)
     return whole, failures
@@ -154,14 +156,16 @@ def _places(plan: Plan) -> tuple[list[str], dict[str, str]]:
 
 
 def _required(worker: Worker, *call: Any) -> Any:
-    """Return what a call returns; its errors are those of wrong input."""
+    """Return what a call returns; an error of lagpu is raised here as it was there."""
     try:
         return worker.call(*call, limit=_PREPARING)
     except Failed as error:
-        kind = getattr(errors, error.kind, InvalidValue)
+        kind = getattr(errors, error.kind, None)
+        if kind is None:
+            raise
         raise kind(error.text) from error
     except TimeUp:
-        raise errors.LimitExceeded(f"bench: {call[0]} took over {_PREPARING:g} s.") from None
+        raise Failed("TimeUp", f"it took over {_PREPARING:g} s") from None
 
 
 @dataclass(eq=False)
@@ -183,7 +187,7 @@ class _Bed:
         questions: list[Question],
         tell: Callable[[str], None],
     ) -> Iterator[Row]:
-        """Yield the rows of one graph; answers to a question are compared at its last one."""
+        """Yield the rows of one graph; each answer is compared with the first to its question."""
         tell(f"{name}: making or reading it")
         maker = Worker(self.plan.bench)
         try:
