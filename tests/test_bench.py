@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from lagpu import about
-from lagpu.bench import overhead, record
+from lagpu.bench import overhead
 from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.jsonfile import write
 
 NUMBERS = ("lagpu_ms", "direct_ms", "c_ms", "ratio")
 
@@ -111,5 +112,5 @@ def test_wrong_input(run, tmp_path):
 def test_a_record_that_cannot_be_written(tmp_path):
     (tmp_path / "taken").mkdir()
     with pytest.raises(InvalidValue, match=r"bench: .*taken"):
-        record.write({}, tmp_path / "taken")
+        write({}, tmp_path / "taken", "bench")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

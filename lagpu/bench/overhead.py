@@ -23,9 +23,10 @@ from rich.table import Table
 from suitesparse_graphblas import ffi, lib
 
 from lagpu.algorithms import bfs_levels
-from lagpu.bench import record, report
+from lagpu.bench import report
 from lagpu.cli.graphs import load
 from lagpu.errors import CheckFailed, FileMissing, InvalidValue, LagpuError
+from lagpu.jsonfile import write
 from lagpu.matrix import Matrix
 
 __all__ = ["app", "measure", "show"]
@@ -229,7 +230,7 @@ def run(
             measure(graph, roots=roots, repeats=repeats) for graph in graphs or DEFAULT_GRAPHS
         ]
         if json_file is not None:
-            record.write(found, json_file)
+            write(found, json_file, "bench")
     except LagpuError as error:
         typer.echo(f"lagpu.bench: {error}", err=True)
         raise typer.Exit(1 if isinstance(error, CheckFailed) else 2) from error

@@ -53,8 +53,15 @@ class Peer(NamedTuple):
     most: float = float("inf")
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
     """Return the peers asked for; ``all`` means those that are installed.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One or several, with commas.
+    among : sequence of str
+        The peers that may be asked for; by default all.
 
     Raises
     ------
@@ -64,12 +71,13 @@ def chosen(names: Sequence[str]) -> list[str]:
         If one that was named is not installed.
     """
     found: list[str] = []
+    known = among or tuple(PEERS)
     for name in (part for text in names for part in text.split(",")):
         if name == "all":
-            found += [peer for peer in PEERS if _installed(peer)]
-        elif name not in PEERS:
+            found += [peer for peer in known if _installed(peer)]
+        elif name not in known:
             raise InvalidValue(
-                f"--peers: there is no {name!r}. Use all or some of {', '.join(PEERS)}."
+                f"--peers: there is no {name!r}. Use all or some of {', '.join(known)}."
             )
         elif not _installed(name):
             package = PEERS[name].package

@@ -52,33 +52,56 @@ class Clock:
         xp = getattr(self._device, "xp", np)
         self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
 
+    @property
+    def has_device(self) -> bool:
+        """Whether `queued` measures more than `wall`."""
+        return self._wait is not None
+
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
         """Run a search several times; return its times and the last result."""
-        wall, result = self._repeat(self._wall, search)
-        if self._wait is None:
+        times, result = self.repeat(self.wall, search)
+        wall = statistics.median(times)
+        if not self.has_device:
             return Sample(wall, wall), result
-        device, result = self._repeat(self._queued, search)
-        return Sample(device, wall), result
+        times, result = self.repeat(self.queued, search)
+        return Sample(statistics.median(times), wall), result
 
-    def _repeat(
+    def repeat(
         self,
         once: Callable[[Callable[[], Result]], tuple[float, Result]],
         search: Callable[[], Result],
-    ) -> tuple[float, Result]:
+        repeats: int = REPEATS,
+        enough_ms: float = _ENOUGH_MS,
+    ) -> tuple[list[float], Result]:
+        """Run a search so often, or until it took so long; return each time and the last result.
+
+        Parameters
+        ----------
+        once : callable
+            `wall` or `queued`.
+        search : callable
+            What to run.
+        repeats : int
+            At most.
+        enough_ms : float
+            No more runs once they took so long together.
+        """
         times: list[float] = []
-        while len(times) < REPEATS and sum(times) < _ENOUGH_MS:
+        while not times or (len(times) < repeats and sum(times) < enough_ms):
             ms, result = once(search)
             times.append(ms)
-        return statistics.median(times), result
+        return times, result
 
-    def _wall(self, search: Callable[[], Result]) -> tuple[float, Result]:
+    def wall(self, search: Callable[[], Result]) -> tuple[float, Result]:
+        """Run a search once; return the milliseconds until the device has ended."""
         self._synchronize()
         begin = time.perf_counter()
         result = search()
         self._synchronize()
         return (time.perf_counter() - begin) * 1e3, result
 
-    def _queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
+    def queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
+        """Run a search once behind a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
         assert self._wait is not None
         self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))

@@ -296,11 +296,54 @@ def bench(
             show_default=False,
         ),
     ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead of searches measure all, or these functions of lagpu.algorithms, "
+            "beside the cpu backend; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="With --algorithm: runs; by default 3.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="With --algorithm: no more runs after these; by default 1.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="With --algorithm: a measurement ends after these seconds; by default 10.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="With --algorithm: seconds of the whole; by default 480.", show_default=False
+        ),
+    ] = None,
 ) -> None:
-    """Measure searches from many roots; results are proved and compared."""
+    """Measure searches from many roots, or every algorithm; results are proved and compared."""
     from lagpu.bench.suite import Plan
-    from lagpu.cli.measure import measure
+    from lagpu.cli.measure import measure, measure_family, only
 
+    times = {"repeats": repeats, "seconds": seconds, "limit": limit, "budget": budget}
+    searches = {
+        "roots": roots, "mode": mode, "output": output, "kernel": kernel, "policy": policy,
+    }  # fmt: skip
+    if algorithm:
+        only("without --algorithm", searches)
+        given = {name: value for name, value in times.items() if value is not None}
+        places = tuple(backend or ("auto", "cpu"))
+        what = (graphs or (), algorithm, places, peers or ())
+        measure_family(what, given, seed, json_file)
+        return
+    only("with --algorithm", times)
     plan = Plan(
         graphs=graphs or (),
         backends=tuple(dict.fromkeys(backend or ["auto"])),

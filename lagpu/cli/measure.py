@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from lagpu.bench import graph500, report, suite
+from lagpu.bench import family, graph500, report, suite
 from lagpu.cli.console import console
-from lagpu.errors import CheckFailed, FileMissing
-from lagpu.selftest.report import write
+from lagpu.errors import CheckFailed, FileMissing, InvalidValue
+from lagpu.jsonfile import write
 
-__all__ = ["measure", "measure_graph500"]
+__all__ = ["measure", "measure_family", "measure_graph500", "only"]
 
 _TABLE_WIDTH = 140  # in a pipe too: a number cut short says nothing
 _GRACE_SECONDS = 0.7  # for what is running to stop by itself
@@ -47,6 +47,61 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
         "ms is the device's time where there is a device, wall ms until the device has ended",
         soft_wrap=True,
     )
+    _refuse(refusals)
+
+
+def measure_family(
+    what: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]],
+    times: dict[str, Any],
+    seed: int | None,
+    json_file: Path | None,
+) -> None:
+    """Measure every algorithm, print a table for each graph, and write the report behind each.
+
+    Parameters
+    ----------
+    what : tuple of sequences of str
+        Graphs, algorithms, backends and peers.
+    times : dict
+        ``repeats seconds limit budget``, as far as they are given.
+    seed : int, optional
+        Of generated graphs and of the choice of sources.
+    json_file : Path, optional
+        The report; it is whole at any time.
+
+    Raises
+    ------
+    CheckFailed
+        If two systems contradict one another; at the end, if a measurement raised an error.
+    """
+    _need_folder("bench", json_file)
+
+    def keep(found: dict[str, Any]) -> None:
+        if json_file is not None:
+            write(found, json_file, "bench")
+
+    with _interruptible(), _telling() as tell:
+        found, failures = family.run(family.Plan(*what, **times, seed=seed), tell, keep)
+    out = console()
+    out.width = max(out.width, _TABLE_WIDTH)
+    for table in family.tables(found["rows"]):
+        out.print(table)
+    out.print(
+        "ms until the device has ended, in brackets the device's time; ? where nothing was there "
+        "to compare with",
+        soft_wrap=True,
+    )
+    _refuse(failures)
+
+
+def only(when: str, options: dict[str, Any]) -> None:
+    """Raise `InvalidValue` if an option is given that belongs to another kind of measurement."""
+    for name, value in options.items():
+        if value not in (None, []):
+            raise InvalidValue(f"--{name}: it is for lagpu bench {when}. Leave it out.")
+
+
+def _refuse(refusals: Sequence[str]) -> None:
     if refusals:
         more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
         raise CheckFailed(f"bench: {refusals[0]}{more}")

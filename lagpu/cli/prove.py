@@ -75,12 +75,13 @@ def prove(
 def prove_installation(backend: str, json_file: Path | None) -> None:
     """Run the self-test, print its table, and end with 1 if anything fails."""
     from lagpu import selftest
+    from lagpu.jsonfile import write
 
     if json_file is not None and not json_file.parent.is_dir():  # told before minutes of work
         raise FileMissing(f"selftest: there is no folder {json_file.parent}. Make it first.")
     report = selftest.run(backend)
     if json_file is not None:
-        selftest.write(report, json_file)
+        write(report, json_file, "selftest")
     selftest.show(report, console())
     if report["totals"]["failed"]:
         raise typer.Exit(1)

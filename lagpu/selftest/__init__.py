@@ -5,7 +5,7 @@ data; the results must agree to the bit and to the type. Values are small whole 
 exact in every type and order. Searches are proved by `lagpu.check` besides.
 """
 
-from lagpu.selftest.report import show, write
+from lagpu.selftest.report import show
 from lagpu.selftest.runner import run
 
-__all__ = ["run", "show", "write"]
+__all__ = ["run", "show"]
