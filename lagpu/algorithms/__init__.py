@@ -10,6 +10,7 @@ from lagpu.algorithms.dag import topological_levels, topological_order
 from lagpu.algorithms.diameter import diameter, eccentricity, pseudo_diameter
 from lagpu.algorithms.independent import maximal_independent_set
 from lagpu.algorithms.joint import bfs_levels_joint, k_hop, neighborhood
+from lagpu.algorithms.multi import bfs_levels_multi, bfs_parents_multi
 from lagpu.algorithms.pagerank import pagerank
 from lagpu.algorithms.paths import count_shortest_paths
 from lagpu.algorithms.route import has_path, shortest_path
@@ -21,7 +22,9 @@ __all__ = [
     "bfs",
     "bfs_levels",
     "bfs_levels_joint",
+    "bfs_levels_multi",
     "bfs_parents",
+    "bfs_parents_multi",
     "bipartite_sides",
     "closeness_centrality",
     "connected_components",

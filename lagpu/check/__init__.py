@@ -15,6 +15,7 @@ from lagpu.check.distances import check_distances
 from lagpu.check.graph import CheckReport
 from lagpu.check.joint import check_levels_joint
 from lagpu.check.levels import check_levels
+from lagpu.check.multi import check_levels_multi, check_parents_multi
 from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
 from lagpu.check.paths import check_paths
@@ -33,9 +34,11 @@ __all__ = [
     "check_independent_set",
     "check_levels",
     "check_levels_joint",
+    "check_levels_multi",
     "check_odd_cycle",
     "check_pagerank",
     "check_parents",
+    "check_parents_multi",
     "check_paths",
     "check_remoteness",
     "check_route",

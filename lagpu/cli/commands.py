@@ -84,7 +84,19 @@ def root(
 @app.command()
 def bfs(
     graph: Graph,
-    source: Source,
+    source: Annotated[
+        int | None,
+        typer.Option("--source", "-s", help="Vertex to start from.", show_default=False),
+    ] = None,
+    sources: Annotated[
+        str | None,
+        typer.Option(
+            help="Several vertices, as in 0,5,9: levels from the nearest.", show_default=False
+        ),
+    ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="A search from each of --sources, all at once.")
+    ] = False,
     backend: Backend = "auto",
     output: Annotated[
         Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
@@ -119,10 +131,11 @@ def bfs(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search a graph from one vertex, and show what each level cost."""
+    """Search a graph from one vertex or several, and show what each level cost."""
     from lagpu.cli.search import Request, search
 
-    request = Request(graph, source, backend, output.value, kernel, policy, directed, seed)
+    where = (graph, source, sources, each)
+    request = Request(*where, backend, output.value, kernel, policy, directed, seed)
     files = {"trace_file": trace_file, "step_file": step_file}
     search(request, check=check, save=save, as_json=as_json, **files)
 
