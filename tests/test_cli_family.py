@@ -29,6 +29,8 @@ COMMANDS = {
     "bipartite": ([], {"algorithm": "bipartite_sides", "bipartite": False}),
     "cores": ([], {"algorithm": "core_number"}),
     "independent": ([], {"algorithm": "maximal_independent_set"}),
+    "triangles": ([], {"algorithm": "triangles"}),
+    "triangles clustering": (["--clustering"], {"algorithm": "clustering"}),
 }
 
 
@@ -96,6 +98,10 @@ def test_facts(run, tmp_path):
     found = facts("cores", "complete:5")
     assert (found["largest_core"], found["vertices_in_it"]) == (4, 5)
     assert facts("independent", "complete:5")["members"] == 1
+    found = facts("triangles", "complete:5")
+    assert (found["triangles"], found["triangles_of_vertex"][0]) == (10, [0, 6])
+    found = facts("triangles", "cycle:3", "--clustering")
+    assert (found["mean"], found["clustering"][2]) == (1.0, [2, 1.0])
     assert facts("bc", "star:5")["betweenness"][0] == [0, 1.0]
     assert facts("bc", "star:5", "-k", 1)["betweenness"][0][1] is not None  # no NaN in JSON
 
@@ -216,6 +222,14 @@ WRONG = {
 def test_wrong_arguments(refused, args, message):
     more = [] if "-b" in args else ["-b", "cpu"]
     assert message in refused(*args, *more)
+
+
+def test_triangles_of_a_directed_graph(run, refused, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("0 1\n1 2\n0 2\n")
+    assert "an edge has no reverse" in refused("triangles", file, "-b", "cpu")
+    found = json.loads(run("triangles", file, "--undirected", "-b", "cpu", "--json")[1])
+    assert found["triangles"] == 1
 
 
 def test_negative_weights(refused, tmp_path):

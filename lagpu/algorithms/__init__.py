@@ -15,6 +15,7 @@ from lagpu.algorithms.pagerank import pagerank
 from lagpu.algorithms.paths import count_shortest_paths
 from lagpu.algorithms.route import has_path, shortest_path
 from lagpu.algorithms.sssp import bellman_ford, delta_stepping, sssp
+from lagpu.algorithms.triangles import clustering, transitivity, triangle_count, triangles
 
 __all__ = [
     "bellman_ford",
@@ -27,6 +28,7 @@ __all__ = [
     "bfs_parents_multi",
     "bipartite_sides",
     "closeness_centrality",
+    "clustering",
     "connected_components",
     "core_number",
     "count_shortest_paths",
@@ -47,4 +49,7 @@ __all__ = [
     "strongly_connected_components",
     "topological_levels",
     "topological_order",
+    "transitivity",
+    "triangle_count",
+    "triangles",
 ]

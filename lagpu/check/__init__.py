@@ -22,10 +22,17 @@ from lagpu.check.paths import check_paths
 from lagpu.check.remoteness import check_diameter, check_remoteness, check_route
 from lagpu.check.sets import check_core_numbers, check_independent_set, check_topological_levels
 from lagpu.check.sides import check_odd_cycle, check_sides
+from lagpu.check.triangles import (
+    check_clustering,
+    check_transitivity,
+    check_triangle_count,
+    check_triangles,
+)
 
 __all__ = [
     "CheckReport",
     "check_betweenness",
+    "check_clustering",
     "check_components",
     "check_core_numbers",
     "check_diameter",
@@ -44,4 +51,7 @@ __all__ = [
     "check_route",
     "check_sides",
     "check_topological_levels",
+    "check_transitivity",
+    "check_triangle_count",
+    "check_triangles",
 ]

@@ -46,6 +46,7 @@ _WHOLE: dict[str, Callable[..., Any]] = {
     "bipartite": algorithms.bipartite_sides,
     "cores": algorithms.core_number,
     "order": algorithms.topological_levels,
+    "triangles": algorithms.triangles,
 }
 _NAMES = ("bfs", "sssp", "path", *_WHOLE, "independent")
 

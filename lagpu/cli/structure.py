@@ -223,6 +223,50 @@ def cores(
 
 
 @app.command()
+def triangles(
+    graph: Graph,
+    share: Annotated[
+        bool,
+        typer.Option("--clustering", help="Shares of the pairs of neighbours that are joined."),
+    ] = False,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count the triangles of an undirected graph, and those of each vertex."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse, ranking
+
+    job = Job(
+        "triangles",
+        algorithms.triangles,
+        checkers.check_triangles,
+        lambda found: {
+            "triangles": found.reduce("plus").new().value // 3,
+            "triangles_of_vertex": ranking(found),
+        },
+    )
+    if share:
+        job = Job(
+            "clustering",
+            algorithms.clustering,
+            checkers.check_clustering,
+            lambda found: {
+                "mean": found.reduce("plus").new().value / found.size,
+                "clustering": ranking(found),
+            },
+        )
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
 def order(
     graph: Graph,
     backend: Backend = "auto",

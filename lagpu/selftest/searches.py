@@ -78,6 +78,15 @@ def _joint(A: Matrix, source: int) -> Array:
     return levels.to_dense(-1)
 
 
+def _multi(A: Matrix, source: int) -> Array:
+    sources = sorted({0, source, A.nrows // 3})
+    levels = algorithms.bfs_levels_multi(A, sources)
+    check.check_levels_multi(A, sources, levels)
+    parents = algorithms.bfs_parents_multi(A, sources)
+    check.check_parents_multi(A, sources, parents)
+    return np.concatenate(levels.to_coo())
+
+
 def _connected(A: Matrix) -> Array:
     labels = algorithms.connected_components(A)
     check.check_components(A, labels)
@@ -142,6 +151,15 @@ def _independent(A: Matrix) -> Array:
     return members.to_dense(False)
 
 
+def _triangles(A: Matrix) -> Array:
+    both = A.ewise_add(A.T, "max").new()
+    found = algorithms.triangles(both)
+    check.check_triangles(both, found)
+    check.check_triangle_count(both, algorithms.triangle_count(both))
+    check.check_clustering(both, algorithms.clustering(both))
+    return found.to_dense()
+
+
 # Each returns what any right answer shares with the oracle's.
 _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels": _levels,
@@ -151,6 +169,7 @@ _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bellman_ford": _distances,
     "delta_stepping": _buckets,
     "bfs_levels_joint": _joint,
+    "bfs_levels_multi, bfs_parents_multi": _multi,
     "closeness, harmonic, pseudo_diameter, shortest_path": _remoteness,
 }
 _WHOLE: dict[str, Callable[[Matrix], Array]] = {
@@ -162,6 +181,7 @@ _WHOLE: dict[str, Callable[[Matrix], Array]] = {
     "topological_levels": _order,
     "core_number": _cores,
     "maximal_independent_set": _independent,
+    "triangles, triangle_count, clustering": _triangles,
 }
 
 
