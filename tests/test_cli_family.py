@@ -22,7 +22,8 @@ COMMANDS = {
     "components strong": (["--strong"], {"algorithm": "strongly_connected_components"}),
     "pagerank": (["--alpha", 0.5, "--no-weight"], {"algorithm": "pagerank"}),
     "bc": ([], {"algorithm": "betweenness_centrality", "sources": 64}),
-    "bc some": (["-k", 3, "--sums", "--endpoints"], {"sources": 3}),
+    "bc some": (["-k", 3, "--sums", "--endpoints"], {"sources": 3, "at_once": 3}),
+    "bc in batches": (["--batch", 16], {"sources": 64, "at_once": 16}),
     "closeness": ([], {"algorithm": "closeness_centrality"}),
     "closeness harmonic": (["--harmonic"], {"algorithm": "harmonic_centrality"}),
     "diameter pseudo": (["--pseudo", "-s", 1], {"algorithm": "pseudo_diameter"}),
@@ -138,6 +139,21 @@ def test_saved_distances_can_be_checked(run, tmp_path, suffix):
     assert err.startswith("lagpu: check_distances: the source has distance 0")
 
 
+def test_an_estimate_has_its_standard_error(run):
+    args = ["bc", "kron:6", "-b", "cpu", "--seed", 5, "--check"]
+    found = json.loads(run(*args, "-k", 20, "--json")[1])
+    A = from_spec("kron:6", seed=5, backend="cpu")
+    centrality, error = algorithms.betweenness_estimate(A, 20, seed=5)
+    for k, (vertex, value) in enumerate(found["betweenness"]):
+        assert value == centrality.get(vertex)
+        assert found["standard_error"][k] == [vertex, error.get(vertex)]
+    out = run(*args, "-k", 20)[1]
+    assert "standard error" in out
+    assert f"{found['standard_error'][0][1]:.6g}" in out
+    assert "standard_error" not in json.loads(run(*args, "-k", 1, "--json")[1])
+    assert "standard_error" not in json.loads(run(*args, "--json")[1])
+
+
 def test_one_seed_one_answer(run):
     def found(*more):
         return json.loads(run("bc", "kron:6", "-k", 4, "-b", "cpu", "--json", *more)[1])
@@ -199,6 +215,7 @@ WRONG = {
     "unknown method": (["components", "path:3", "--method", "dfs"], "--method"),
     "alpha": (["pagerank", "path:3", "--alpha", 2], "alpha 2.0 is not a probability"),
     "iterations": (["pagerank", "path:3", "--max-iter", 1], "after 1 iterations"),
+    "no batch": (["bc", "path:3", "--batch", 0], "--batch"),
     "no sources": (["bc", "path:3", "-k", 0], "k 0 is not one of 1 .. 3"),
     "too many sources": (["bc", "path:3", "-k", 4], "k 4 is not one of 1 .. 3"),
     "negative seed": (["bc", "path:3", "-k", 1, "--seed", -1], "--seed"),

@@ -23,6 +23,7 @@ from lagpu.errors import (
     NotSupported,
     OutOfMemory,
 )
+from lagpu.memory import available_bytes
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 
 try:
@@ -249,6 +250,10 @@ class CpuBackend:
     def explain(self, A: Any, u: Any, how: Product) -> list[str]:
         """See `Backend`."""
         return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+
+    def free_bytes(self) -> int:
+        """See `Backend`."""
+        return available_bytes()
 
     # ------------------------------------------------------------------ objects: vectors
     def vector(self, dtype: DType, size: int) -> Box:

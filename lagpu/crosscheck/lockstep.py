@@ -155,6 +155,10 @@ class Lockstep:
         lines = self._each("explain", A, u, how)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
+    def free_bytes(self) -> int:
+        """Return what is free everywhere."""
+        return int(min(self._each("free_bytes")))
+
     # ------------------------------------------------------------------- forms of a method
     def _write(self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...]) -> None:
         rule = rule_of(method, args, desc, w.dtype)
