@@ -319,7 +319,7 @@ WRONG_ARGUMENTS = {
     "missing file": (["bfs", "missing.mtx", "-s", "0"], "there is no file missing.mtx"),
     "nothing to check": (
         ["check", "path:3", "-s", "0"],
-        "--levels, --parents, --paths or --distances",
+        "--levels, --parents, --paths, --distances, --components,",
     ),
     "missing result": (["check", "path:3", "-s", "0", "--levels", "missing"], "there is no file"),
     "huge graph": (["bfs", "kron:40", "-s", "0"], "needs"),

@@ -40,6 +40,17 @@ _GRAPH_HELP = (
 )
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH_HELP)]
 Source = Annotated[int, typer.Option("--source", "-s", help="Vertex to start from.")]
+OneSource = Annotated[
+    int | None,
+    typer.Option("--source", "-s", help="Vertex to start from.", show_default=False),
+]
+Sources = Annotated[
+    str | None,
+    typer.Option(
+        help="Several vertices, as in 0,5,9: levels from the nearest.", show_default=False
+    ),
+]
+Each = Annotated[bool, typer.Option("--each", help="A search from each of --sources, all at once.")]
 Backend = Annotated[
     str, typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim.")
 ]
@@ -84,19 +95,9 @@ def root(
 @app.command()
 def bfs(
     graph: Graph,
-    source: Annotated[
-        int | None,
-        typer.Option("--source", "-s", help="Vertex to start from.", show_default=False),
-    ] = None,
-    sources: Annotated[
-        str | None,
-        typer.Option(
-            help="Several vertices, as in 0,5,9: levels from the nearest.", show_default=False
-        ),
-    ] = None,
-    each: Annotated[
-        bool, typer.Option("--each", help="A search from each of --sources, all at once.")
-    ] = False,
+    source: OneSource = None,
+    sources: Sources = None,
+    each: Each = False,
     backend: Backend = "auto",
     output: Annotated[
         Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
@@ -132,10 +133,11 @@ def bfs(
     as_json: AsJson = False,
 ) -> None:
     """Search a graph from one vertex or several, and show what each level cost."""
+    from lagpu.cli.begin import Begin
     from lagpu.cli.search import Request, search
 
-    where = (graph, source, sources, each)
-    request = Request(*where, backend, output.value, kernel, policy, directed, seed)
+    begin = Begin(source, sources, each)
+    request = Request(graph, begin, backend, output.value, kernel, policy, directed, seed)
     files = {"trace_file": trace_file, "step_file": step_file}
     search(request, check=check, save=save, as_json=as_json, **files)
 
@@ -164,24 +166,45 @@ def generate(
     make(spec, out, seed=seed)
 
 
+Result = Annotated[Path | None, typer.Option(help="File that --save wrote.", show_default=False)]
+
+
 @app.command()
 def check(
     graph: Graph,
-    source: Source,
-    levels: Annotated[Path | None, typer.Option(show_default=False)] = None,
-    parents: Annotated[Path | None, typer.Option(show_default=False)] = None,
-    paths: Annotated[Path | None, typer.Option(show_default=False)] = None,
-    distances: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    source: OneSource = None,
+    sources: Sources = None,
+    each: Each = False,
+    levels: Result = None,
+    parents: Result = None,
+    paths: Result = None,
+    distances: Result = None,
+    components: Result = None,
+    strong: Annotated[
+        Path | None, typer.Option(help="File of strong components.", show_default=False)
+    ] = None,
+    sides: Result = None,
+    cores: Result = None,
+    order: Result = None,
+    independent: Result = None,
+    triangles: Result = None,
+    clustering: Result = None,
+    pagerank: Result = None,
+    betweenness: Result = None,
+    closeness: Result = None,
+    harmonic: Result = None,
     directed: Directed = None,
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove results that `lagpu bfs --save`, `lagpu sssp --save` or any other program wrote."""
+    """Prove results that a command wrote with --save, or any other program."""
+    # each option that is a file is a result
+    given = {name: path for name, path in locals().items() if isinstance(path, Path)}
+    from lagpu.cli.begin import Begin
     from lagpu.cli.prove import prove
 
-    files = {"levels": levels, "parents": parents, "paths": paths, "distances": distances}
-    given = {name: path for name, path in files.items() if path is not None}
-    prove(graph, source, given, directed=directed, seed=seed, as_json=as_json)
+    begin = Begin(source, sources, each)
+    prove(graph, begin, given, directed=directed, seed=seed, as_json=as_json)
 
 
 @app.command()

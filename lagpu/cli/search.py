@@ -14,6 +14,7 @@ from rich.table import Table
 from lagpu import about, algorithms, backends, io
 from lagpu import check as checkers
 from lagpu.algorithms.source import source_vertex, source_vertices
+from lagpu.cli.begin import Begin
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
 from lagpu.cli.pages import require_file, require_small, write_steps, write_trace
@@ -51,35 +52,13 @@ class Request:
     """What a user asks for; see `lagpu bfs --help`."""
 
     graph: str
-    source: int | None
-    sources: str | None
-    each: bool
+    begin: Begin
     backend: str
     output: str
     kernel: str | None
     policy: str | None
     directed: bool | None
     seed: int | None
-
-    @property
-    def start(self) -> int | list[int]:
-        """The vertex, or the vertices, to search from.
-
-        Raises
-        ------
-        InvalidValue
-            If there is none, or both options are given, or `sources` is no list.
-        """
-        if (self.source is None) is (self.sources is None):
-            raise InvalidValue("bfs: give one of --source 0 and --sources 0,5,9.")
-        if self.source is not None:
-            return self.source
-        try:
-            return [int(word) for word in (self.sources or "").split(",")]
-        except ValueError:
-            raise InvalidValue(
-                f"--sources: {self.sources!r} is not vertices with commas, as in 0,5,9."
-            ) from None
 
     @property
     def search(self) -> str:
@@ -90,13 +69,10 @@ class Request:
         InvalidValue
             If the output is not there from several sources.
         """
-        if self.sources is None:
-            if self.each:
-                raise InvalidValue("--each: belongs to --sources. Give --sources 0,5,9.")
-            return self.output
-        found = f"{self.output} {'of each' if self.each else 'jointly'}"
+        found = f"{self.output} {self.begin.kind}".rstrip()
         if found not in _ALGORITHMS:
-            some = "levels or parents with --each" if self.each else "levels alone without --each"
+            each = self.begin.each
+            some = "levels or parents with --each" if each else "levels alone without --each"
             raise InvalidValue(f"--output: from several sources there are {some}.")
         return found
 
@@ -144,12 +120,12 @@ def search(
     """
     require_file("--trace", trace_file, (".html", ".json"))
     require_file("--step", step_file, (".html",))
-    start, several = request.start, request.sources is not None
+    start, several = request.begin.start("bfs"), request.begin.kind != ""
     kind = request.search
     if several and step_file is not None:
         raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
-    if request.each and save is not None and save.suffix not in (".npz", ".mtx", ".txt"):
-        raise InvalidValue(f"--save: {save.name}: a row each is a matrix. Use .npz, .mtx or .txt.")
+    if request.begin.each and save is not None and save.suffix not in (".npz", ".mtx"):
+        raise InvalidValue(f"--save: {save.name}: a row each is a matrix. Use .npz or .mtx.")
     place = steered(backends.get(request.backend), request.kernel, request.policy)
     A = load(request.graph, place, directed=request.directed, seed=request.seed)
     if several:
@@ -241,11 +217,12 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         traversed += facts.edges_from(reached)
         count += len(vertices)
     frontiers = [row.nvals_in for row in products]
-    if request.each:  # a trace counts no entries of a matrix before, but those after
+    if request.begin.each:  # a trace counts no entries of a matrix before, but those after
         frontiers = [len(run.rows), *(row.nvals_out for row in products[:-1])]
-    begin: dict[str, Any] = {"source": request.source}
-    if request.sources is not None:
-        begin = {"sources": request.start, "each": request.each}
+    start = request.begin.start("bfs")
+    begin: dict[str, Any] = {"source": start}
+    if request.begin.kind:
+        begin = {"sources": start, "each": request.begin.each}
     return {
         "graph": request.graph,
         "vertices": facts.vertices,

@@ -75,6 +75,7 @@ def _joint(A: Matrix, source: int) -> Array:
     check.check_levels_joint(A, sources, levels)
     near = algorithms.neighborhood(A, sources, 2)
     check.check_levels_joint(A, sources, near, k=2)
+    check.check_k_hop(A, sources, 2, algorithms.k_hop(A, sources, 2))
     return levels.to_dense(-1)
 
 
@@ -138,12 +139,15 @@ def _order(A: Matrix) -> Array:
     above = A.select("triu", 2).new()  # the path through the hub's leaves would be long
     levels = algorithms.topological_levels(above)
     check.check_topological_levels(above, levels)
-    return algorithms.topological_order(above).to_dense()
+    order = algorithms.topological_order(above)
+    check.check_topological_order(above, order)
+    return order.to_dense()
 
 
 def _cores(A: Matrix) -> Array:
     cores = algorithms.core_number(A)
     check.check_core_numbers(A, cores)
+    check.check_k_core(A, algorithms.k_core(A, 2), 2)
     return cores.to_dense()
 
 
