@@ -166,7 +166,7 @@ def generate(
     make(spec, out, seed=seed)
 
 
-Result = Annotated[Path | None, typer.Option(help="File that --save wrote.", show_default=False)]
+Result = Annotated[Path | None, typer.Option(help="A saved result.", show_default=False)]
 
 
 @app.command()
@@ -181,7 +181,7 @@ def check(
     distances: Result = None,
     components: Result = None,
     strong: Annotated[
-        Path | None, typer.Option(help="File of strong components.", show_default=False)
+        Path | None, typer.Option(help="A saved result: strong components.", show_default=False)
     ] = None,
     sides: Result = None,
     cores: Result = None,
