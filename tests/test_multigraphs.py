@@ -94,16 +94,17 @@ def test_rankings(backend, draw):
     ):
         assert named(G, mine(A)) == pytest.approx(theirs(simple), rel=1e-9)
     edges, nodes = nx.edge_betweenness_centrality(simple), list(G)
-    for u, v, value in zip(
-        *(x.tolist() for x in edge_betweenness_centrality(A).to_coo()), strict=True
-    ):
+    directed = G.is_directed()
+    rows, cols, values = edge_betweenness_centrality(A, directed=directed).to_coo()
+    for u, v, value in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
         pair = (nodes[u], nodes[v])
         wanted = edges[pair] if pair in edges else edges[pair[::-1]]
         assert value == pytest.approx(wanted, rel=1e-9, abs=1e-15)
-    if not G.is_directed():
+    if not directed:
         assert named(G, triangles(A)) == nx.triangles(simple)
-    simple.remove_edges_from(list(nx.selfloop_edges(simple)))
-    assert named(G, core_number(A)) == nx.core_number(simple)
+    if not (directed and A.is_symmetric):  # to lagpu that is an undirected graph
+        simple.remove_edges_from(list(nx.selfloop_edges(simple)))
+        assert named(G, core_number(A)) == nx.core_number(simple)
 
 
 @for_all(cpu=60, compiled=6)
