@@ -104,6 +104,21 @@ def test_bad_input():
             search(np.eye(2))
 
 
+def test_no_vector_travels_while_components_are_found(backend, monkeypatch):
+    if backend.name == "cpu":
+        pytest.skip("vectors of the cpu backend are on the host")
+    A = matrix(40, both_ways(random_edges(40, 30, 2)), backend)
+    wanted = entries(connected_components(A))
+
+    def refuse(*args):
+        raise AssertionError("a vector goes to the host")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(backend), "vector_to_coo", refuse)
+        found = connected_components(A)
+    assert entries(found) == wanted
+
+
 # --------------------------------------------------------------------- from several vertices
 
 

@@ -247,6 +247,9 @@ class Backend(MatrixOperations, Protocol):
     def vector_to_coo(self, v: Data) -> tuple[Array, Array]:
         """Return (indices, rising; values) as NumPy arrays."""
 
+    def vector_values(self, v: Data) -> Any:
+        """Return a copy of the entries' values, by index, as an array where `v` lives."""
+
     def vector_head(self, v: Data, count: int) -> tuple[Array, Array]:
         """Return (indices, values) of the first `count` entries; little travels, `v` stays."""
 

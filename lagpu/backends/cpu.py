@@ -275,6 +275,10 @@ class CpuBackend:
         indices, values = v.gb.to_coo()
         return indices.astype(np.int64, copy=False), values
 
+    def vector_values(self, v: Box) -> Array:
+        """See `Backend`."""
+        return self.vector_to_coo(v)[1]
+
     def vector_head(self, v: Box, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.gb.ss.head(count, sort=True)
@@ -341,9 +345,8 @@ class CpuBackend:
                 nrows=shape[0], ncols=shape[1], dup_op=dup,
             )  # fmt: skip
         except ValueError as error:
-            raise InvalidValue(
-                "from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus."
-            ) from error
+            twice = "from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus."
+            raise InvalidValue(twice) from error
         return Box(A, dtype)
 
     def matrix_from_csc(
