@@ -19,7 +19,7 @@ from lagpu.errors import FileMissing, InvalidValue
 from lagpu.io.vectors import read_vector
 from lagpu.matrix import Matrix
 
-__all__ = ["WHOLE", "prove", "prove_installation"]
+__all__ = ["WHOLE", "prove", "prove_installation", "prove_sides"]
 
 
 # Of one source, by the option that names the file.
@@ -51,6 +51,14 @@ def _closeness(A: Matrix, found: Any) -> Any:
 
 def _harmonic(A: Matrix, found: Any) -> Any:
     return checkers.check_remoteness(A, found, "harmonic")
+
+
+def prove_sides(A: Matrix, found: tuple[Any, Any]) -> Any:
+    """Prove what `lagpu.algorithms.bipartite_sides` returns: sides, or an odd cycle."""
+    sides, cycle = found
+    if sides is None:
+        return checkers.check_odd_cycle(A, cycle)
+    return checkers.check_sides(A, sides)
 
 
 #: Of the graph alone, by the option that names the file.

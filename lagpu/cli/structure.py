@@ -171,26 +171,18 @@ def bipartite(
 ) -> None:
     """Find the two sides of a bipartite graph, or an odd cycle."""
     from lagpu import algorithms
-    from lagpu import check as checkers
     from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.prove import prove_sides
 
-    Answer = tuple[Any, Any]
-
-    def prove(A: Matrix, found: Answer) -> None:
-        sides, cycle = found
-        if sides is None:
-            checkers.check_odd_cycle(A, cycle)
-        else:
-            checkers.check_sides(A, sides)
-
-    def tell(found: Answer) -> dict[str, Any]:
+    def tell(found: tuple[Any, Any]) -> dict[str, Any]:
         sides, cycle = found
         if sides is None:
             return {"bipartite": False, "odd_cycle": cycle}
         right = int(sides.to_dense().sum())
         return {"bipartite": True, "side_0": sides.size - right, "side_1": right}
 
-    job = Job("bipartite_sides", algorithms.bipartite_sides, prove, tell, lambda found: found[0])
+    run = algorithms.bipartite_sides
+    job = Job("bipartite_sides", run, prove_sides, tell, lambda found: found[0])
     place = Place(graph, backend, kernel, policy, directed, seed)
     analyse(place, job, check=check, save=save, as_json=as_json)
 
