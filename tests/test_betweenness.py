@@ -92,16 +92,15 @@ def test_a_larger_sample(backend, batch):
 
 def test_the_batch_fits_the_memory(backend, monkeypatch):
     A = matrix(100, both_ways([(v, v + 1) for v in range(99)]), backend)
-    size = 96 * (A.nvals + A.nrows)
+    size, pointers = 96 * (A.nvals + A.nrows), 8 * 100 * 61  # 60 levels from vertex 60 to vertex 0
 
     def of(free):
-        monkeypatch.setattr(type(backend), "free_bytes", lambda self: free)
-        return brandes.batch_size(A, 40)
+        monkeypatch.setattr(type(backend), "free_bytes", lambda self: 2 * (free + pointers))
+        return brandes.batch_size(A, list(range(60, 100)))
 
     assert backend.free_bytes() > 1e6
-    assert [of(free) for free in (0, 2 * size, 11 * size, 79 * size, 80 * size)] == [
-        *(1, 1, 4, 32, 40)
-    ]
+    assert [of(free) for free in (-pointers, -1, 0, 2 * size - 1, 2 * size)] == [1, 1, 1, 1, 2]
+    assert [of(free) for free in (5 * size, 39 * size, 40 * size)] == [4, 32, 40]
     monkeypatch.setattr(brandes, "_PRODUCTS", 9 * (A.nvals + A.nrows))
     assert of(10**12) == 8
     assert [len(block) for block in brandes.blocks(A, list(range(20)), None)] == [8, 8, 4]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import semiring
+from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.source import random_seed, require_square
 from lagpu.dtypes import FP64
 from lagpu.errors import InvalidValue
@@ -23,6 +24,7 @@ __all__ = ["batch_size", "blocks", "is_directed", "path_counts", "sample", "scal
 Array = np.ndarray[Any, Any]
 
 _ENTRY_BYTES = 96  # of a product's entry while it is sorted, and of a vertex in all levels together
+_POINTER_BYTES = 8
 _PRODUCTS = 2**24  # entries of a product: more fill no machine better, and vectors are as fast
 
 
@@ -37,23 +39,28 @@ def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
     return random.Random(random_seed(seed, "betweenness")).sample(range(A.nrows), k)
 
 
-def batch_size(A: Matrix, sources: int) -> int:
-    """Return how many of so many sources to take at once, a power of two or all of them.
+def batch_size(A: Matrix, sources: list[int]) -> int:
+    """Return how many of the sources to take at once, a power of two or all of them.
 
     As many as fit half of the free memory where `A` lives, if in the widest level every edge of
-    each source is on a shortest path; and no more than fill a product of 2**24 entries.
+    each source is on a shortest path; and no more than fill a product of 2**24 entries. A level of
+    a block keeps a pointer for each vertex: a search from the first source says how many levels.
     """
-    size = max(1, A.nvals + A.nrows)
-    room = min(A.backend.free_bytes() // (2 * _ENTRY_BYTES * size), _PRODUCTS // size)
-    return sources if room >= sources else 1 << max(0, room.bit_length() - 1)
+    if len(sources) < 2:
+        return 1
+    depth = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
+    left = A.backend.free_bytes() // 2 - _POINTER_BYTES * A.nrows * depth
+    size = A.nvals + A.nrows
+    room = min(max(left, 0) // (_ENTRY_BYTES * size), _PRODUCTS // size)
+    return len(sources) if room >= len(sources) else 1 << max(0, room.bit_length() - 1)
 
 
 def blocks(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:
     """Yield the sources that are taken at once."""
-    batch = batch_size(A, len(sources)) if batch is None else integer(batch, "betweenness: batch")
-    if batch < 1 and sources:
+    batch = batch_size(A, sources) if batch is None else integer(batch, "betweenness: batch")
+    if batch < 1:
         raise InvalidValue(f"betweenness: batch {batch} < 1. Give 1 or more, or leave it out.")
-    for k in range(0, len(sources), batch or 1):
+    for k in range(0, len(sources), batch):
         yield sources[k : k + batch]
 
 

@@ -197,7 +197,7 @@ def check(
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove results that a command wrote with --save, or any other program."""
+    """Prove results, of default options, that --save or any other program wrote."""
     # each option that is a file is a result
     given = {name: path for name, path in locals().items() if isinstance(path, Path)}
     from lagpu.cli.begin import Begin

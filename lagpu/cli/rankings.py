@@ -128,13 +128,13 @@ def bc(
 
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.algorithms.brandes import batch_size, is_directed
+    from lagpu.algorithms.brandes import batch_size, is_directed, sample
     from lagpu.cli.analysis import Job, Place, analyse, ranking
 
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 
     def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
-        size = batch or batch_size(A, A.nrows if k is None else k)
+        size = batch or batch_size(A, sample(A, k, chosen))
         how: dict[str, Any] = {"endpoints": endpoints, "seed": chosen, "batch": size}
         if k is None:
             return size, algorithms.betweenness_centrality(A, k, normalized, **how), None

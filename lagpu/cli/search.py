@@ -216,9 +216,6 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         reached[vertices] = True
         traversed += facts.edges_from(reached)
         count += len(vertices)
-    frontiers = [row.nvals_in for row in products]
-    if request.begin.each:  # a trace counts no entries of a matrix before, but those after
-        frontiers = [len(run.rows), *(row.nvals_out for row in products[:-1])]
     start = request.begin.start("bfs")
     begin: dict[str, Any] = {"source": start}
     if request.begin.kind:
@@ -237,15 +234,15 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         "mteps": traversed / run.ms / 1e3,
         "backend": run.result.backend.name,
         "checked": checked,
-        "levels": [_level(*pair) for pair in zip(products, frontiers, strict=True)],
+        "levels": [_level(row) for row in products],
         "versions": about.versions(),
     }
 
 
-def _level(row: Row, frontier: int) -> dict[str, Any]:
+def _level(row: Row) -> dict[str, Any]:
     return {
         "level": row.level,
-        "frontier": frontier,
+        "frontier": row.nvals_in,
         "edges": row.edges,
         "direction": row.direction or None,
         "kernel": row.kernel or None,

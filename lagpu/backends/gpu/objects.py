@@ -312,7 +312,7 @@ def _only_value(values: Any) -> Any:
     if not len(values):
         return None
     first = values[:1]
-    return first.dtype.type(first[0]) if bool((values == first).all()) else None
+    return first.dtype.type(first[0].item()) if bool((values == first).all()) else None
 
 
 def _narrow(indices: Any, largest: int) -> Any:
