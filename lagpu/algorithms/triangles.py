@@ -2,7 +2,7 @@
 
 A product with a mask counts for each edge (i, j) the vertices that are joined to both its ends::
 
-    C<s(L)> = L (+.pair) L';  t = sum(C)         L: below the diagonal, each triangle once
+    C<s(L)> = L (+.pair) L;   t = sum(C)         L: below the diagonal, each triangle once
     C<s(A)> = A (+.pair) A;   t = rows(C) / 2    each of a vertex's triangles along two edges
 """
 
@@ -50,10 +50,7 @@ def triangle_count(A: Matrix) -> int:
     >>> triangle_count(complete(5, backend="cpu"))
     10
     """
-    L = _simple(A, "triangle_count").select("tril", -1).new(name="L")
-    common = Matrix(INT64, A.nrows, A.nrows, like=A, name="common")
-    common(L.S) << semiring.plus_pair(L @ L.T)
-    return common.reduce("plus").new().value or 0
+    return _count(_simple(A, "triangle_count"))
 
 
 def triangles(A: Matrix) -> Vector:
@@ -153,7 +150,7 @@ def transitivity(A: Matrix) -> float:
     """
     A = _simple(A, "transitivity")
     pairs = _ordered_pairs(A).reduce("plus").new().value
-    return 6 * triangle_count(A) / pairs if pairs else 0.0
+    return 6 * _count(A) / pairs if pairs else 0.0
 
 
 def _simple(A: Matrix, name: str) -> Matrix:
@@ -166,6 +163,14 @@ def _simple(A: Matrix, name: str) -> Matrix:
             "Give the undirected one, as A.ewise_add(A.T, 'max').new()."
         )
     return A
+
+
+def _count(A: Matrix) -> int:
+    """Return the number of triangles i > k > j, each at its entry (i, j)."""
+    L = A.select("tril", -1).new(name="L")
+    common = Matrix(INT64, *A.shape, like=A, name="common")
+    common(L.S) << semiring.plus_pair(L @ L)
+    return common.reduce("plus").new().value or 0
 
 
 def _twice(A: Matrix) -> Vector:
