@@ -161,23 +161,29 @@ def _sums(
 def _dependencies(A: Matrix, sources: list[int], endpoints: bool) -> Iterator[Any]:
     """Yield each source's dependencies on the vertices of a level, the farthest level first."""
     frontiers = path_counts(A, sources)
-    delta, through, share = (
+    delta, share = (
         type(frontiers[0])(FP64, *frontiers[0].shape, like=A, name=name)
-        for name in ("delta", "through", "share")
+        for name in ("delta", "share")
     )
     while len(frontiers) > 1:
         here = frontiers.pop()
         above = frontiers[-1]
-        through << here.apply("one")
-        through(accum=binary.plus) << delta
-        yield through if endpoints else delta
+        yield _one_more(here, delta) if endpoints else delta
         if len(frontiers) == 1 and not endpoints:
             return
-        share << through.ewise_mult(here, binary.truediv)
+        share << here.apply("minv")
+        share(accum=binary.plus) << delta.ewise_mult(here, binary.truediv)
         delta(above.S, replace=True) << semiring.plus_first(share @ A.T)
         delta << delta.ewise_mult(above, binary.times)
     if endpoints:
         yield delta  # a source on itself: as many as it reaches
+
+
+def _one_more(here: Any, delta: Any) -> Any:
+    """Return ``1 + delta`` at the vertices of a level: a path leads through its own end."""
+    through = here.apply("one").new(name="through")
+    through(accum=binary.plus) << delta
+    return through
 
 
 def _by_vertex(x: Vector | Matrix) -> Any:

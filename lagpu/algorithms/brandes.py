@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 _ENTRY_BYTES = 96  # of a product's entry while it is sorted, and of a vertex in all levels together
 _POINTER_BYTES = 8
-_PRODUCTS = 2**24  # entries of a product: more fill no machine better, and vectors are as fast
+_TOUCHED = 2**24  # entries: more fill no machine better, and one source at a time is as fast
 
 
 def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
@@ -43,15 +43,16 @@ def batch_size(A: Matrix, sources: list[int]) -> int:
     """Return how many of the sources to take at once, a power of two or all of them.
 
     As many as fit half of the free memory where `A` lives, if in the widest level every edge of
-    each source is on a shortest path; and no more than fill a product of 2**24 entries. A level of
-    a block keeps a pointer for each vertex: a search from the first source says how many levels.
+    each source is on a shortest path, beside a pointer for each vertex and level; and no more than
+    touch 2**24 entries, in the widest product and where each level is written into its block. A
+    search from the first source says how many levels there are.
     """
     if len(sources) < 2:
         return 1
     depth = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
     left = A.backend.free_bytes() // 2 - _POINTER_BYTES * A.nrows * depth
     size = A.nvals + A.nrows
-    room = min(max(left, 0) // (_ENTRY_BYTES * size), _PRODUCTS // size)
+    room = min(max(left, 0) // (_ENTRY_BYTES * size), _TOUCHED // (size + depth * A.nrows))
     return len(sources) if room >= len(sources) else 1 << max(0, room.bit_length() - 1)
 
 
