@@ -134,10 +134,8 @@ def betweenness_estimate(
     """
     sources = sample(A, k, seed)
     total, squares = _sums(A, sources, endpoints, batch, squares=True)
-    factor, used = (
-        scale(A, sources, normalized, endpoints, directed),
-        weights(A, sources, endpoints),
-    )
+    factor = scale(A, sources, normalized, endpoints, directed)
+    used = weights(A, sources, endpoints)
     error = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
     total(accum=binary.times) << Vector.from_dense(factor, like=A)
     return total, Vector.from_dense(error * factor, like=A, name="error")
