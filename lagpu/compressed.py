@@ -7,12 +7,39 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
+from lagpu.backends.base import Backend
+from lagpu.errors import BackendMismatch, DimensionMismatch, IndexOutOfBound, InvalidValue
+from lagpu.expr import is_operand
 from lagpu.operands import as_size, integer_array
+from lagpu.refusals import spoken
 
-__all__ = ["check_compressed", "extent", "transpose_compressed"]
+__all__ = ["array_of", "check_compressed", "extent", "transpose_compressed"]
 
 Array = np.ndarray[Any, Any]
+
+
+def array_of(x: Any, place: Backend, what: str) -> Any:
+    """Return the values of a full vector, as an array where it lives; anything else as it is.
+
+    Raises
+    ------
+    BackendMismatch
+        If the vector lives elsewhere than what is made of it.
+    InvalidValue
+        If it is not full.
+    """
+    if not is_operand(x, 1):
+        return x
+    if x.backend is not place:
+        raise BackendMismatch(
+            f"{what}: {x.name} is on {x.backend.name}, the matrix on {place.name}. "
+            f"Give like={spoken(x)}, or move it with .to({place.name!r})."
+        )
+    if x.nvals != x.size:
+        raise InvalidValue(
+            f"{what}: {x.name} has {x.nvals} of {x.size} entries. Give a full vector."
+        )
+    return place.vector_values(x.data)
 
 
 def transpose_compressed(

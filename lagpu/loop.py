@@ -12,6 +12,7 @@ from lagpu import watch
 from lagpu.backends.base import Backend, Counter, Data, Recorder
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loopsite import Site, backend_of, site_of
+from lagpu.matrix import Matrix
 from lagpu.operands import integer
 from lagpu.refusals import spoken
 from lagpu.vector import Vector
@@ -21,17 +22,17 @@ __all__ = ["eager", "loop"]
 
 def loop(
     *unnamed: Any,
-    until_empty: Vector | None = None,
-    until_unchanged: Vector | None = None,
+    until_empty: Vector | Matrix | None = None,
+    until_unchanged: Vector | Matrix | None = None,
     times: int | None = None,
 ) -> Iterator[int]:
-    """Yield 0, 1, 2, ... until a condition on a vector holds.
+    """Yield 0, 1, 2, ... until a condition on a vector or a matrix holds.
 
     Parameters
     ----------
-    until_empty : Vector
+    until_empty : Vector or Matrix
         Stop before an iteration in which this vector would have no entry.
-    until_unchanged : Vector
+    until_unchanged : Vector or Matrix
         Stop after an iteration that left this vector as it was.
     times : int
         Stop after this many iterations; alone or as a bound beside another condition.
@@ -46,10 +47,11 @@ def loop(
     InvalidValue
         If there is no condition, or two on vectors, or `times` is negative.
     DomainMismatch
-        If a condition is not on a `Vector`, or `times` is not an integer, or either is not named.
+        If a condition is on neither a `Vector` nor a `Matrix`, or `times` is not an integer, or
+        either is not named.
     """
     if unnamed:
-        name = "until_empty" if isinstance(unnamed[0], Vector) else "times"
+        name = "until_empty" if isinstance(unnamed[0], (Vector, Matrix)) else "times"
         raise DomainMismatch(
             f"loop: does not tell what to do with {spoken(unnamed[0])}. "
             f"Write loop({name}={spoken(unnamed[0])})."
@@ -59,8 +61,9 @@ def loop(
     if until_empty is None and until_unchanged is None and times is None:
         raise InvalidValue("loop: give until_empty=, until_unchanged= or times=.")
     for vector in (until_empty, until_unchanged):
-        if vector is not None and not isinstance(vector, Vector):
-            raise DomainMismatch(f"loop: {type(vector).__name__} is not a Vector. Give one.")
+        if vector is not None and not isinstance(vector, (Vector, Matrix)):
+            kind = type(vector).__name__
+            raise DomainMismatch(f"loop: {kind} is not a Vector or a Matrix. Give one.")
     if times is not None:
         times = integer(times, "loop: times")
         if times < 0:
@@ -74,6 +77,8 @@ def loop(
     if backend is None or not hasattr(backend, "last_loop"):
         return _iterate(until)
     why = _why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
+    if isinstance(watched, Matrix):
+        why = why or "its condition is on a matrix"
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
@@ -83,8 +88,8 @@ def loop(
 class _Until(NamedTuple):
     """When a loop ends."""
 
-    empty: Vector | None
-    unchanged: Vector | None
+    empty: Vector | Matrix | None
+    unchanged: Vector | Matrix | None
     times: int | None
 
 
@@ -134,7 +139,7 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site) -> Iterator[int
         yield from _iterate(until, 1)
 
 
-def _data(vector: Vector | None) -> Data | None:
+def _data(vector: Vector | Matrix | None) -> Data | None:
     return None if vector is None else vector.data
 
 

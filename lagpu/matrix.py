@@ -10,7 +10,7 @@ from lagpu import backends, display, watch
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data, Descriptor
 from lagpu.collection import Collection
-from lagpu.compressed import check_compressed, extent, transpose_compressed
+from lagpu.compressed import array_of, check_compressed, extent, transpose_compressed
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import (
     DimensionMismatch,
@@ -122,7 +122,8 @@ class Matrix(Collection, MatrixOperand):
         Parameters
         ----------
         rows, cols : array_like of int, (nvals,)
-            Where the entries are, in any order; NumPy arrays, or CuPy arrays for the gpu backend.
+            Where the entries are, in any order; NumPy arrays, CuPy arrays for the gpu backend, or
+            full vectors of the same backend, which stay where they are.
         values : array_like, (nvals,), or scalar
             Their values; one scalar makes a matrix that stores no value array.
         dtype : DType, optional
@@ -141,13 +142,14 @@ class Matrix(Collection, MatrixOperand):
         InvalidValue
             If an entry is given twice and there is no `dup_op`.
         """
+        place = backends.choose(like, backend)
+        rows, cols, values = (array_of(x, place, "from_coo") for x in (rows, cols, values))
         rows, cols = integer_array(rows, "from_coo"), integer_array(cols, "from_coo")
         if rows.shape != cols.shape:
             raise DimensionMismatch(f"from_coo: {len(rows)} rows != {len(cols)} columns.")
         shape = (extent(rows, nrows, "from_coo: row"), extent(cols, ncols, "from_coo: column"))
         what, kind = as_values(values, dtype, len(rows), "from_coo")
         op = None if dup_op is None else binary_operator(dup_op)
-        place = backends.choose(like, backend)
         data = place.matrix_from_coo(rows, cols, what, kind, shape, op)
         return cls._of(data, kind, shape, place, name)
 
@@ -170,7 +172,7 @@ class Matrix(Collection, MatrixOperand):
         Parameters
         ----------
         col_ptr : array_like of int, (ncols + 1,)
-            Column j holds entries ``col_ptr[j] .. col_ptr[j+1] - 1``.
+            Column j holds entries ``col_ptr[j] .. col_ptr[j+1] - 1``; arrays as in `from_coo`.
         row_idx : array_like of int, (nvals,)
             Their rows, rising in each column.
         values : array_like, (nvals,), or scalar
@@ -185,9 +187,10 @@ class Matrix(Collection, MatrixOperand):
         InvalidValue, IndexOutOfBound, DimensionMismatch
             If the arrays are not a CSC form.
         """
-        (n, m), ptr, idx = check_compressed(col_ptr, row_idx, ncols, nrows, "from_csc")
-        what, kind = as_values(values, dtype, len(idx), "from_csc")
         place = backends.choose(like, backend)
+        ptr, idx, values = (array_of(x, place, "from_csc") for x in (col_ptr, row_idx, values))
+        (n, m), ptr, idx = check_compressed(ptr, idx, ncols, nrows, "from_csc")
+        what, kind = as_values(values, dtype, len(idx), "from_csc")
         data = place.matrix_from_csc(ptr, idx, what, kind, (m, n))
         return cls._of(data, kind, (m, n), place, name)
 

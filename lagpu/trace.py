@@ -39,7 +39,8 @@ class Row:
     shapes : tuple of tuple of int
         Of the output, then of the inputs.
     nvals_in, nvals_out : int
-        Entries of the last input vector before, and of the output after.
+        Entries of the last input vector before, or of the first matrix where a matrix is made; and
+        of the output after.
     direction, kernel, reason : str
         The choice made for a product, and why; empty for other operations.
     edges : int or None
@@ -119,9 +120,12 @@ class Trace:
         """Run a checked statement and record it; see `lagpu.watch.Watcher`."""
         meter = self._meter(call.backend)
         out = to.out
-        last = call.inputs[-1] if call.inputs else None
-        before = meter.count(last.data) if last is not None and last.ndim == 1 else _nothing
         is_vector = out.ndim == 1
+        before = _nothing
+        if call.inputs and call.inputs[-1].ndim == 1:
+            before = meter.count(call.inputs[-1].data)
+        elif call.inputs and out.ndim == 2:
+            before = _known(call.inputs[0].nvals)
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
         after = meter.count(out.data) if is_vector else _known(out.nvals)
         frame, level, method = author(), self.level, call.method  # a row keeps no vector alive

@@ -1,5 +1,7 @@
 """Betweenness of vertices and edges against NetworkX and the checker."""
 
+import random
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -8,16 +10,23 @@ from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, rand
 from hypothesis import strategies as st
 from strategies import for_all
 
+import lagpu
 from lagpu import FP64, Matrix
-from lagpu.algorithms import betweenness_centrality, edge_betweenness_centrality
+from lagpu.algorithms import (
+    betweenness_centrality,
+    betweenness_estimate,
+    brandes,
+    edge_betweenness_centrality,
+)
 from lagpu.check import check_betweenness, check_edge_betweenness
 from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
 
 
-def prove(A, *, directed, k=None, seed=None, normalized=True, endpoints=False):
+def prove(A, *, directed, k=None, seed=None, normalized=True, endpoints=False, batch=None):
     G = networkx_of(A, directed=directed)
     options = {"k": k, "seed": seed, "normalized": normalized}
-    found = betweenness_centrality(A, endpoints=endpoints, directed=directed, **options)
+    mine = {"endpoints": endpoints, "directed": directed, "batch": batch}
+    found = betweenness_centrality(A, **mine, **options)
     assert found.dtype is FP64
     theirs = nx.betweenness_centrality(G, endpoints=endpoints, **options)
     assert entries(found) == pytest.approx(theirs, rel=1e-9, nan_ok=True)
@@ -26,6 +35,10 @@ def prove(A, *, directed, k=None, seed=None, normalized=True, endpoints=False):
         sources = list(nx.utils.create_py_random_state(seed).sample(range(A.nrows), k))
     shown = {"normalized": normalized, "directed": directed, "sources": sources}
     check_betweenness(A, found, endpoints=endpoints, **shown)
+    estimate, error = betweenness_estimate(A, **mine, **options)
+    assert estimate.to_dense() == pytest.approx(found.to_dense(), rel=1e-12, nan_ok=True)
+    check_betweenness(A, estimate, endpoints=endpoints, error=error, **shown)
+    assert k not in (None, A.nrows) or not error.to_dense().any()
     edges = edge_betweenness_centrality(A, directed=directed, **options)
     theirs = nx.edge_betweenness_centrality(G, **options)
     rows, cols, values = edges.to_coo()
@@ -47,16 +60,15 @@ def test_random_graphs(backend, draw):
         seed=draw(st.integers(0, 99), label="seed"),
         normalized=draw(st.booleans(), label="normalized"),
         endpoints=draw(st.booleans(), label="endpoints"),
+        batch=draw(st.none() | st.integers(1, 5), label="batch"),
     )
 
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
-    if backend.name != "cpu" and n > 12:
-        pytest.skip("every vertex is a source: too many statements for a device that compiles")
     prove(matrix(n, edges, backend), directed=True)
-    prove(matrix(n, both_ways(edges), backend), directed=False, normalized=False)
+    prove(matrix(n, both_ways(edges), backend), directed=False, normalized=False, batch=4)
 
 
 def test_whether_it_is_directed_is_seen(backend):
@@ -69,10 +81,39 @@ def test_whether_it_is_directed_is_seen(backend):
     assert edge_betweenness_centrality(path, normalized=False).get(2, 1) == 2
 
 
-def test_a_larger_sample(backend):
+@pytest.mark.parametrize("batch", [None, 1, 2, 3, 7])
+def test_a_larger_sample(backend, batch):
+    """Blocks of one, of some with a rest, and one of all."""
     A = matrix(300, both_ways(random_edges(300, 900, 4)), backend)
-    theirs = nx.betweenness_centrality(networkx_of(A, directed=False), k=3, seed=7)
-    assert entries(betweenness_centrality(A, 3, seed=7)) == pytest.approx(theirs, rel=1e-9)
+    theirs = nx.betweenness_centrality(networkx_of(A, directed=False), k=5, seed=7)
+    found = betweenness_centrality(A, 5, seed=7, batch=batch)
+    assert entries(found) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_the_batch_fits_the_memory(backend, monkeypatch):
+    A = matrix(100, both_ways([(v, v + 1) for v in range(99)]), backend)
+    size, pointers = 96 * (A.nvals + A.nrows), 8 * 100 * 61  # 60 levels from vertex 60 to vertex 0
+
+    def of(free):
+        monkeypatch.setattr(type(backend), "free_bytes", lambda self: 2 * (free + pointers))
+        return brandes.batch_size(A, list(range(60, 100)))
+
+    assert backend.free_bytes() > 1e6
+    assert [of(free) for free in (-pointers, -1, 0, 2 * size - 1, 2 * size)] == [1, 1, 1, 1, 2]
+    assert [of(free) for free in (5 * size, 39 * size, 40 * size)] == [4, 32, 40]
+    monkeypatch.setattr(brandes, "_TOUCHED", 9 * (A.nvals + A.nrows + 61 * 100))
+    assert of(10**12) == 8
+    sources = list(range(60, 80))
+    assert [len(block) for block in brandes.blocks(A, sources, None)] == [8, 8, 4]
+
+
+def test_a_block_is_a_matrix_and_one_source_a_vector(backend):
+    A = matrix(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], backend)
+    for batch, shapes in ((1, {(6,)}), (4, {(4, 6), (2, 6)})):
+        with lagpu.trace() as t:
+            betweenness_centrality(A, batch=batch)
+        assert {row.shapes[0] for row in t.rows if "frontier(" in row.formula} == shapes
+        assert all("x" not in row.formula for row in t.rows if batch > 1 and row.method == "mxv")
 
 
 def test_many_paths(backend):
@@ -86,6 +127,40 @@ def test_many_paths(backend):
     found = betweenness_centrality(A, 1, seed=3, endpoints=True)
     theirs = nx.betweenness_centrality(networkx_of(A), 1, seed=3, endpoints=True)
     assert entries(found) == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize("endpoints", [False, True])
+def test_the_squared_error_is_the_variance_over_all_samples(endpoints):
+    """Exactly, for each vertex: among the samples with it, and among those without it."""
+    n, k = 6, 3
+    A = matrix(n, [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (4, 5), (5, 1)], "cpu")
+    found = {}
+    for seed in range(300):
+        sources = frozenset(random.Random(seed).sample(range(n), k))
+        if sources not in found:
+            both = betweenness_estimate(A, k, seed=seed, endpoints=endpoints)
+            found[sources] = tuple(v.to_dense() for v in both)
+    assert len(found) == 20
+    for v in range(n):
+        groups = [list(found.items())]
+        if not endpoints:
+            groups = [
+                [x for x in found.items() if (v in x[0]) is inside] for inside in (False, True)
+            ]
+        for group in groups:
+            values, errors = np.array([(x[v], e[v]) for _, (x, e) in group]).T
+            assert (errors**2).mean() == pytest.approx(values.var(), rel=1e-9, abs=1e-15)
+
+
+def test_errors_of_one_source_and_of_all(backend):
+    A = matrix(4, [(0, 1), (1, 2), (2, 3)], backend)
+    for error in (betweenness_estimate(A, 1, seed=1)[1], betweenness_estimate(A, 2, seed=1)[1]):
+        assert error.nvals == 4
+    found, error = betweenness_estimate(A, 1, seed=1)
+    chosen = random.Random(1).sample(range(4), 1)
+    assert np.isnan(error.to_dense()).tolist() == [True] * 4
+    assert np.flatnonzero(np.isnan(found.to_dense())).tolist() == chosen
+    assert betweenness_estimate(A, 4)[1].to_dense().tolist() == [0, 0, 0, 0]
 
 
 def test_no_vertices(backend):
@@ -104,6 +179,10 @@ def test_bad_input(search):
     ):
         with pytest.raises(error, match="betweenness: k"):
             search(A, k)
+    for batch, error in ((0, InvalidValue), (-2, InvalidValue), (1.5, DomainMismatch)):
+        if search is betweenness_centrality:
+            with pytest.raises(error, match="betweenness: batch"):
+                search(A, batch=batch)
     for seed, error in ((-1, InvalidValue), (0.5, DomainMismatch)):
         with pytest.raises(error, match="betweenness: seed"):
             search(A, 2, seed=seed)
@@ -140,6 +219,25 @@ def test_wrong_centralities_are_refused(v, value, message):
         check_betweenness(
             A, (np.array(list(wrong)), np.array(list(wrong.values()), float)), normalized=False
         )
+
+
+@pytest.mark.parametrize(
+    ("v", "value", "message"),
+    [
+        (1, None, "vertex 1: no error"),
+        (3, 0.0, "over the sources that count: vertex 3: 0.0, but"),
+        (0, 0.1, "vertex 0: 0.1, but the sum gives 0.0"),
+    ],
+)
+def test_wrong_errors_are_refused(v, value, message):
+    A = matrix(5, EDGES, "cpu")
+    found, error = betweenness_estimate(A, 3, seed=1)
+    how = {"sources": random.Random(1).sample(range(5), 3)}
+    assert len(check_betweenness(A, found, error=error, **how)) == 3
+    wrong = {k: x for k, x in (entries(error) | {v: value}).items() if x is not None}
+    pair = (np.array(list(wrong)), np.array(list(wrong.values())))
+    with pytest.raises(CheckFailed, match=message):
+        check_betweenness(A, found, error=pair, **how)
 
 
 def test_wrong_edge_centralities_are_refused():

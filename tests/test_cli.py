@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import lagpu
-from lagpu import check, io
+from lagpu import algorithms, check, io
 from lagpu.algorithms import bfs_levels
 from lagpu.backends.gpu.plan import KERNELS, POLICIES
 from lagpu.cli import main
@@ -110,6 +110,50 @@ def test_saved_results_can_be_checked(run, tmp_path, output, suffix):
     assert wrong[0] == 1
     assert wrong[1] == ""
     assert f"lagpu: check_{output}: " in wrong[2]
+
+
+@pytest.mark.parametrize("place", ["cpu", "sim"])
+@pytest.mark.parametrize("output", ["levels", "parents"])
+def test_a_search_from_each_of_several_vertices(run, tmp_path, place, output):
+    """The table, the JSON and the saved matrix are of as many searches."""
+    file = tmp_path / "result.npz"
+    args = ["kron:6", "-b", place, "--check", "--save", file]
+    more = ["--output", output, "--sources", "5,1,63", "--each"]
+    found = json.loads(run("bfs", *args, *more, "--json")[1])
+    A = lagpu.generators.from_spec("kron:6", backend="cpu")
+    levels = [check.check_levels(A, s, bfs_levels(A, s)) for s in (5, 1, 63)]
+    assert (found["sources"], found["each"], found["checked"]) == ([5, 1, 63], True, True)
+    assert found["reached"] == sum(one.reached for one in levels)
+    assert found["edges_traversed"] == sum(one.edges for one in levels)
+    assert found["depth"] == max(one.depth for one in levels)
+    assert found["levels"][0]["frontier"] == 3
+    assert sum(level["frontier"] for level in found["levels"]) == found["reached"]
+    saved = lagpu.io.read(file, backend="cpu")
+    assert (saved.shape, saved.nvals) == ((3, 64), found["reached"])
+    out = run("bfs", *args, *more)[1]
+    assert f"from each of 3 vertices\n   depth  {found['depth']}" in out
+    assert "check  passed" in out
+
+
+def test_a_search_from_the_nearest_of_several_vertices(run, tmp_path):
+    file = tmp_path / "levels.txt"
+    args = ["bfs", "path:9", "-b", "cpu", "--sources", "0,6", "--check", "--save", file]
+    found = json.loads(run(*args, "--json")[1])
+    assert (found["sources"], found["each"], found["checked"]) == ([0, 6], False, True)
+    assert (found["reached"], found["depth"]) == (9, 3)
+    assert file.read_text().split("\n")[3] == "3 3"
+    assert "9 (100.0%) from the nearest of 2 vertices" in run(*args)[1]
+
+
+def test_a_wrong_row_is_refused(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(
+        search_module._ALGORITHMS,
+        "levels of each",
+        lambda A, sources: algorithms.bfs_levels_multi(A, sources[::-1]),
+    )
+    code, out, err = run("bfs", "path:3", "-b", "cpu", "--sources", "0,2", "--each", "--check")
+    assert (code, "FAILED" in out) == (1, True)
+    assert err.startswith("lagpu: check_levels_multi: row 0, source 0: check_levels: the source")
 
 
 def test_unasked_check_is_null(run):
@@ -235,7 +279,29 @@ def test_help_and_import_load_nothing_heavy():
 # ------------------------------------------------------------------------------- wrong input
 
 WRONG_ARGUMENTS = {
-    "no source": (["bfs", "path:3"], "Missing option '--source'"),
+    "no source": (["bfs", "path:3"], "give one of --source 0 and --sources 0,5,9"),
+    "two kinds of sources": (["bfs", "path:3", "-s", 0, "--sources", "1"], "give one of --source"),
+    "each of one": (["bfs", "path:3", "-s", 0, "--each"], "--each: belongs to --sources"),
+    "sources are words": (["bfs", "path:3", "--sources", "0,x"], "'0,x' is not vertices"),
+    "no sources": (["bfs", "path:3", "--sources", ""], "'' is not vertices"),
+    "a source twice": (["bfs", "path:3", "--sources", "0,0", "--each"], "0 is given twice"),
+    "one of the sources too large": (["bfs", "path:3", "--sources", "0,3"], "index 3 is outside"),
+    "parents of several": (
+        ["bfs", "path:3", "--sources", "0,1", "--output", "parents"],
+        "levels alone without --each",
+    ),
+    "paths of each": (
+        ["bfs", "path:3", "--sources", "0,1", "--each", "--output", "paths"],
+        "levels or parents with --each",
+    ),
+    "steps of several": (
+        ["bfs", "path:3", "--sources", "0,1", "--step", "a.html"],
+        "--step: shows",
+    ),
+    "a matrix as csv": (
+        ["bfs", "path:3", "--sources", "0,1", "--each", "--save", "a.csv"],
+        "a row each is a matrix",
+    ),
     "source is a word": (["bfs", "path:3", "-s", "x"], "--source"),
     "source is a fraction": (["bfs", "path:3", "-s", "1.5"], "--source"),
     "negative source": (["bfs", "path:3", "-s", "-1"], "index -1 is outside 0 .. 2"),
@@ -253,7 +319,7 @@ WRONG_ARGUMENTS = {
     "missing file": (["bfs", "missing.mtx", "-s", "0"], "there is no file missing.mtx"),
     "nothing to check": (
         ["check", "path:3", "-s", "0"],
-        "--levels, --parents, --paths or --distances",
+        "--levels, --parents, --paths, --distances, --components,",
     ),
     "missing result": (["check", "path:3", "-s", "0", "--levels", "missing"], "there is no file"),
     "huge graph": (["bfs", "kron:40", "-s", "0"], "needs"),

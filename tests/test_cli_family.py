@@ -7,6 +7,7 @@ import pytest
 
 from lagpu import algorithms
 from lagpu.cli import main
+from lagpu.cli.prove import WHOLE
 from lagpu.generators import from_spec
 from lagpu.io.vectors import read_vector
 
@@ -22,13 +23,16 @@ COMMANDS = {
     "components strong": (["--strong"], {"algorithm": "strongly_connected_components"}),
     "pagerank": (["--alpha", 0.5, "--no-weight"], {"algorithm": "pagerank"}),
     "bc": ([], {"algorithm": "betweenness_centrality", "sources": 64}),
-    "bc some": (["-k", 3, "--sums", "--endpoints"], {"sources": 3}),
+    "bc some": (["-k", 3, "--sums", "--endpoints"], {"sources": 3, "at_once": 3}),
+    "bc in batches": (["--batch", 16], {"sources": 64, "at_once": 16}),
     "closeness": ([], {"algorithm": "closeness_centrality"}),
     "closeness harmonic": (["--harmonic"], {"algorithm": "harmonic_centrality"}),
     "diameter pseudo": (["--pseudo", "-s", 1], {"algorithm": "pseudo_diameter"}),
     "bipartite": ([], {"algorithm": "bipartite_sides", "bipartite": False}),
     "cores": ([], {"algorithm": "core_number"}),
     "independent": ([], {"algorithm": "maximal_independent_set"}),
+    "triangles": ([], {"algorithm": "triangles"}),
+    "triangles clustering": (["--clustering"], {"algorithm": "clustering"}),
 }
 
 
@@ -96,6 +100,10 @@ def test_facts(run, tmp_path):
     found = facts("cores", "complete:5")
     assert (found["largest_core"], found["vertices_in_it"]) == (4, 5)
     assert facts("independent", "complete:5")["members"] == 1
+    found = facts("triangles", "complete:5")
+    assert (found["triangles"], found["triangles_of_vertex"][0]) == (10, [0, 6])
+    found = facts("triangles", "cycle:3", "--clustering")
+    assert (found["mean"], found["clustering"][2]) == (1.0, [2, 1.0])
     assert facts("bc", "star:5")["betweenness"][0] == [0, 1.0]
     assert facts("bc", "star:5", "-k", 1)["betweenness"][0][1] is not None  # no NaN in JSON
 
@@ -130,6 +138,96 @@ def test_saved_distances_can_be_checked(run, tmp_path, suffix):
     code, out, err = run("check", graph, "-s", 0, "--distances", file)
     assert (code, out) == (1, "")
     assert err.startswith("lagpu: check_distances: the source has distance 0")
+
+
+def test_an_estimate_has_its_standard_error(run):
+    args = ["bc", "kron:6", "-b", "cpu", "--seed", 5, "--check"]
+    found = json.loads(run(*args, "-k", 20, "--json")[1])
+    A = from_spec("kron:6", seed=5, backend="cpu")
+    centrality, error = algorithms.betweenness_estimate(A, 20, seed=5)
+    for k, (vertex, value) in enumerate(found["betweenness"]):
+        assert value == centrality.get(vertex)
+        assert found["standard_error"][k] == [vertex, error.get(vertex)]
+    out = run(*args, "-k", 20)[1]
+    assert "standard error" in out
+    assert f"{found['standard_error'][0][1]:.6g}" in out
+    assert "standard_error" not in json.loads(run(*args, "-k", 1, "--json")[1])
+    assert "standard_error" not in json.loads(run(*args, "--json")[1])
+
+
+#: Option of `lagpu check`, and the command that saves such a result.
+SAVED = {
+    "components": ["components"],
+    "strong": ["components", "--strong"],
+    "cores": ["cores"],
+    "independent": ["independent", "--seed", 3],
+    "triangles": ["triangles"],
+    "clustering": ["triangles", "--clustering"],
+    "pagerank": ["pagerank"],
+    "betweenness": ["bc"],
+    "closeness": ["closeness"],
+    "harmonic": ["closeness", "--harmonic"],
+    "sides": ["bipartite"],
+    "order": ["order"],
+}
+
+
+def test_every_result_of_a_whole_graph_can_be_checked():
+    assert SAVED.keys() == WHOLE.keys()
+
+
+@pytest.mark.parametrize("option", SAVED)
+def test_saved_results_can_be_checked(run, tmp_path, option):
+    """As saved, and refused once the first value is another."""
+    graph, file = tmp_path / "graph.txt", tmp_path / "result.txt"
+    edges = {"order": ACYCLIC, "sides": "0 1\n1 0\n1 2\n2 1\n"}
+    graph.write_text(edges.get(option, "0 1\n1 0\n1 2\n2 1\n0 2\n2 0\n2 3\n3 2\n"))
+    command, *more = SAVED[option]
+    assert run(command, graph, *more, "-b", "cpu", "--save", file)[0] == 0
+    code, out, err = run("check", graph, f"--{option}", file)
+    assert (code, err, out.splitlines()[0]) == (0, "", f"{option}: passed")
+    found = json.loads(run("check", graph, f"--{option}", file, "--json")[1])
+    assert found["checked"] is True
+    assert list(found["rules"]) == [option]
+    assert "reached" not in found
+    first, *rest = file.read_text().splitlines()
+    vertex, value = first.split()
+    wrong = "0.2222" if option in ("clustering", "closeness", "harmonic") else f"{value}0"
+    if option == "independent":  # values do not matter there: two neighbours do
+        rest = [*rest, f"{(int(vertex) + 1) % 3} 1", f"{(int(vertex) + 2) % 3} 1"]
+    elif float(value) == float(wrong):
+        wrong = "3"
+    file.write_text("\n".join([f"{vertex} {wrong}", *rest, ""]))
+    code, out, err = run("check", graph, f"--{option}", file)
+    assert (code, out) == (1, ""), err
+    assert err.startswith("lagpu: check_")
+
+
+def test_several_results_at_once(run, tmp_path):
+    files = {name: tmp_path / f"{name}.npz" for name in ("cores", "levels")}
+    assert run("cores", "kron:6", "-b", "cpu", "--save", files["cores"])[0] == 0
+    assert run("bfs", "kron:6", "-s", 1, "-b", "cpu", "--save", files["levels"])[0] == 0
+    args = ["check", "kron:6", "--cores", files["cores"], "--levels", files["levels"]]
+    found = json.loads(run(*args, "-s", 1, "--json")[1])
+    assert (found["source"], found["reached"]) == (1, 61)
+    assert sorted(found["rules"]) == ["cores", "levels"]
+    assert run(*args)[0] == 2  # levels need a source
+
+
+@pytest.mark.parametrize("more", [[], ["--each"], ["--each", "--output", "parents"]])
+def test_saved_searches_from_several_can_be_checked(run, tmp_path, more):
+    file = tmp_path / "result.npz"
+    sources = ["--sources", "1,9,5"]
+    assert run("bfs", "kron:6", *sources, *more, "-b", "cpu", "--save", file)[0] == 0
+    option = "--parents" if "parents" in more else "--levels"
+    args = ["check", "kron:6", option, file, *more[:1]]
+    assert run(*args, *sources)[0] == 0
+    code, out, err = run(*args, "--sources", "1,5,8")
+    assert (code, out) == (1, "")
+    assert "check_" in err
+    if more:
+        found = json.loads(run(*args, *sources, "--json")[1])
+        assert (found["sources"], found["each"], found["reached"]) == ([1, 9, 5], True, 183)
 
 
 def test_one_seed_one_answer(run):
@@ -193,6 +291,7 @@ WRONG = {
     "unknown method": (["components", "path:3", "--method", "dfs"], "--method"),
     "alpha": (["pagerank", "path:3", "--alpha", 2], "alpha 2.0 is not a probability"),
     "iterations": (["pagerank", "path:3", "--max-iter", 1], "after 1 iterations"),
+    "no batch": (["bc", "path:3", "--batch", 0], "--batch"),
     "no sources": (["bc", "path:3", "-k", 0], "k 0 is not one of 1 .. 3"),
     "too many sources": (["bc", "path:3", "-k", 4], "k 4 is not one of 1 .. 3"),
     "negative seed": (["bc", "path:3", "-k", 1, "--seed", -1], "--seed"),
@@ -208,14 +307,38 @@ WRONG = {
     "unknown graph": (["bipartite", "nograph:5"], "there is no graph"),
     "missing file": (["independent", "missing.mtx"], "there is no file missing.mtx"),
     "unknown option": (["closeness", "path:3", "--blah"], "No such option"),
+    "check without source": (
+        ["check", "path:3", "--levels", "a.txt"],
+        "give one of --source",
+    ),
+    "check each": (
+        ["check", "path:3", "--each", "--cores", "a.txt"],
+        "give one of --source",
+    ),
+    "check paths of several": (
+        ["check", "path:3", "--sources", "0,1", "--paths", "a.txt"],
+        "--paths: is not there jointly",
+    ),
+    "check distances of each": (
+        ["check", "path:3", "--sources", "0,1", "--each", "--distances", "a.txt"],
+        "--distances: is not there of each",
+    ),
     "saved as": (["cores", "path:3", "--save", "cores.bmp"], "cores.bmp"),
 }
 
 
 @pytest.mark.parametrize(("args", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_arguments(refused, args, message):
-    more = [] if "-b" in args else ["-b", "cpu"]
+    more = [] if "-b" in args or args[0] == "check" else ["-b", "cpu"]
     assert message in refused(*args, *more)
+
+
+def test_triangles_of_a_directed_graph(run, refused, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("0 1\n1 2\n0 2\n")
+    assert "an edge has no reverse" in refused("triangles", file, "-b", "cpu")
+    found = json.loads(run("triangles", file, "--undirected", "-b", "cpu", "--json")[1])
+    assert found["triangles"] == 1
 
 
 def test_negative_weights(refused, tmp_path):

@@ -18,7 +18,7 @@ from lagpu.algorithms import (
     neighborhood,
     strongly_connected_components,
 )
-from lagpu.check import check_components, check_levels_joint
+from lagpu.check import check_components, check_k_hop, check_levels_joint
 from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.errors import IndexOutOfBound as Outside
 
@@ -104,6 +104,21 @@ def test_bad_input():
             search(np.eye(2))
 
 
+def test_no_vector_travels_while_components_are_found(backend, monkeypatch):
+    if backend.name == "cpu":
+        pytest.skip("vectors of the cpu backend are on the host")
+    A = matrix(40, both_ways(random_edges(40, 30, 2)), backend)
+    wanted = entries(connected_components(A))
+
+    def refuse(*args):
+        raise AssertionError("a vector goes to the host")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(backend), "vector_to_coo", refuse)
+        found = connected_components(A)
+    assert entries(found) == wanted
+
+
 # --------------------------------------------------------------------- from several vertices
 
 
@@ -123,7 +138,9 @@ def test_joint_searches(backend, draw):
     near = neighborhood(A, sources, k)
     check_levels_joint(A, sources, near, k=k)
     assert entries(near) == {v: d for v, d in expected.items() if d <= k}
-    assert set(entries(k_hop(A, sources, k))) == {v for v, d in expected.items() if d == k}
+    hop = k_hop(A, sources, k)
+    assert set(entries(hop)) == {v for v, d in expected.items() if d == k}
+    check_k_hop(A, sources, k, hop)
     assert set(entries(k_hop(A, sources[0], k))) == nx.descendants_at_distance(G, sources[0], k) | (
         {sources[0]} if k == 0 else set()
     )
@@ -223,3 +240,18 @@ def test_wrong_joint_levels_are_refused(levels, k, message):
         check_levels_joint(A, [0, 4], (np.array(kept), np.array([levels[v] for v in kept])), k=k)
     with pytest.raises(Outside, match="a source is outside"):
         check_levels_joint(A, [5], (np.arange(5), right))
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [([1], "vertex 2: no member, at distance 1"), ([1, 2, 3], "vertex 3: a member, at distance 2")],
+)
+def test_wrong_hops_are_refused(members, message):
+    A = matrix(5, [(0, 1), (0, 2), (2, 3)], "cpu")
+    assert len(check_k_hop(A, [0], 1, (np.array([1, 2]), np.ones(2)))) == 1
+    with pytest.raises(CheckFailed, match=message):
+        check_k_hop(A, [0], 1, (np.array(members), np.ones(len(members))))
+    with pytest.raises(CheckFailed, match="vertex 4: a member, at distance inf"):
+        check_k_hop(A, [0, 3], 1, (np.array([1, 2, 4]), np.ones(3)))
+    with pytest.raises(Outside, match="a source is outside"):
+        check_k_hop(A, [5], 1, (np.array([1]), np.ones(1)))

@@ -128,7 +128,7 @@ def test_the_backend_has_every_method():
     """A new method of `Backend` needs a place among the forms that lockstep knows."""
     by_form = lockstep.WRITING | lockstep.EDITING | lockstep.SUMMING | lockstep.READING
     known = by_form | twin.MAKING.keys() | vars(lockstep.Lockstep).keys()
-    methods = {name for name in vars(Backend) if not name.startswith("_")}
+    methods = {name for name in dir(Backend) if not name.startswith("_")}
     assert methods - known == {"run_loop"}, "loops run statement by statement"
     assert by_form | twin.MAKING.keys() <= methods
 

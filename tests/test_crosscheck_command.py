@@ -43,7 +43,7 @@ def test_backends_that_agree(run, output):
     "algorithm",
     [
         *("sssp", "pagerank", "bc", "closeness", "components", "diameter", "bipartite", "cores"),
-        *("independent", "path"),
+        *("independent", "path", "triangles"),
     ],
 )
 def test_every_command_has_its_crosscheck(run, algorithm, backends):
@@ -129,6 +129,22 @@ def test_what_both_get_wrong_is_refused(run, monkeypatch):
     code, _, err = run("crosscheck", "bfs", "path:5", "--backends", "cpu,sim")
     assert code == 1
     assert "check_levels: the source has level 0" in err
+
+
+def test_every_algorithm_has_its_proof(run, monkeypatch):
+    for name in compare._NAMES:
+        found = compare.call(name, 0, target=1 if name == "path" else None, output=None, seed=1)
+        assert found.prove is not None, name
+
+    def wrong(A):
+        cores = algorithms.core_number(A)
+        cores[0] = 7
+        return cores
+
+    monkeypatch.setitem(compare._WHOLE, "cores", (wrong, compare._WHOLE["cores"][1]))
+    code, out, err = run("crosscheck", "cores", "path:5", "--backends", "cpu,sim")
+    assert (code, "agree" in out) == (1, True)
+    assert "check_core_numbers: " in err
 
 
 WRONG = {

@@ -83,5 +83,24 @@ def test_refuses_two_vectors():
     v = Vector(INT64, 1, backend="cpu")
     with pytest.raises(InvalidValue, match="not both"):
         loop(until_empty=v, until_unchanged=v)
-    with pytest.raises(DomainMismatch, match="Matrix is not a Vector"):
-        loop(until_empty=lagpu.Matrix(INT64, 1, 1, backend="cpu"))
+    A = lagpu.Matrix(INT64, 1, 1, backend="cpu")
+    with pytest.raises(InvalidValue, match="not both"):
+        loop(until_empty=A, until_unchanged=v)
+
+
+def test_a_matrix_may_be_the_condition(backend):
+    """A row of Q loses its first entry an iteration, and comes to rest when it is empty."""
+    Q = lagpu.Matrix.from_coo([0, 0, 1], [0, 1, 2], 1, nrows=2, ncols=4, backend=backend)
+    shift = lagpu.Matrix.from_coo([0, 1, 2], [1, 2, 3], 1, nrows=4, ncols=4, like=Q)
+    seen = []
+    for depth in loop(until_empty=Q):
+        seen.append((depth, Q.nvals))
+        Q << lagpu.semiring.any_pair(Q @ shift)
+    assert seen == [(0, 3), (1, 3), (2, 2), (3, 1)]
+    if hasattr(backend, "last_loop"):
+        assert backend.last_loop == "eager: its condition is on a matrix"
+    assert list(loop(until_empty=Q)) == []
+    reach = shift.dup()
+    for _ in loop(until_unchanged=reach):
+        reach(accum=lagpu.binary.max) << lagpu.semiring.any_pair(reach @ shift)
+    assert reach.nvals == 6

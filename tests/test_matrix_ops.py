@@ -26,8 +26,26 @@ from strategies import (
     vector,
 )
 
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, indexunary, monoid, unary
-from lagpu.errors import InvalidValue
+from lagpu import (
+    BOOL,
+    FP64,
+    INT32,
+    INT64,
+    Matrix,
+    Vector,
+    binary,
+    indexunary,
+    monoid,
+    semiring,
+    unary,
+)
+from lagpu.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    InvalidValue,
+)
 from lagpu.operands import applied, selected
 
 
@@ -290,3 +308,48 @@ def test_large_unsigned_values_survive(backend):
     assert v.reduce(monoid.min).new().value == big - 1
     assert v.apply(binary.minus, big - 1).new().to_dense().tolist() == [1, 0, 1]
     assert v.ewise_union(v, binary.plus, big, big).new().get(0) == (2 * big) % 2**64
+
+
+# ----------------------------------------------------------------------- built of vectors
+
+
+def test_vectors_may_say_where_entries_are(backend):
+    """They are read where they are, and written later without a change of the matrix."""
+    f = Vector.from_dense(np.array([2, 0, 2], np.int32), backend=backend, name="f")
+    own = Vector.from_dense(np.arange(3), backend=backend)
+    x = Vector.from_dense(np.array([1.5, 2.5, 3.5]), backend=backend)
+    each = Vector.from_dense(np.arange(4), backend=backend)
+    same = Vector.from_dense(np.full(3, 1), backend=backend)
+    for made in (
+        Matrix.from_coo(f, own, x, nrows=3, ncols=3, like=f),
+        Matrix.from_csc(each, f, x, nrows=3, like=f),
+    ):
+        f[0] = 0
+        x[0] = 9
+        rows, cols, values = made.to_coo()
+        assert (rows.tolist(), cols.tolist()) == ([0, 2, 2], [1, 0, 2])
+        assert values.tolist() == [2.5, 1.5, 3.5]
+        f[0], x[0] = 2, 1.5
+    iso = Matrix.from_coo(own, same, nrows=3, ncols=3, like=f)
+    assert iso.dtype is BOOL
+    assert [part.tolist() for part in iso.to_coo()[:2]] == [[0, 1, 2], [1, 1, 1]]
+    for _ in range(2):  # a matrix made of an output is not that output
+        P = Matrix.from_csc(each, f, nrows=3, like=f, name="P")
+        f << semiring.min_first(f @ P)
+    assert f.to_dense().tolist() == [2, 2, 2]
+
+
+def test_vectors_that_say_no_places(backend):
+    u = Vector.from_coo([0, 2], [1, 2], size=3, backend=backend, name="u")
+    full = Vector.from_dense(np.arange(3), backend=backend)
+    with pytest.raises(InvalidValue, match=r"from_coo: u has 2 of 3 entries\. Give a full vector"):
+        Matrix.from_coo(u, full, like=full)
+    with pytest.raises(DomainMismatch, match="indices are float64"):
+        Matrix.from_coo(full.dup("FP64"), full, like=full)
+    with pytest.raises(IndexOutOfBound, match="row 2 is outside"):
+        Matrix.from_coo(full, full, nrows=2, like=full)
+    with pytest.raises(DimensionMismatch, match="3 rows != 2 columns"):
+        Matrix.from_coo(full, full[:2].new(), like=full)
+    if backend.name != "cpu":
+        with pytest.raises(BackendMismatch, match=r"from_csc: .* is on .*, the matrix on cpu"):
+            Matrix.from_csc(full, np.arange(2), nrows=3, backend="cpu")

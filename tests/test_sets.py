@@ -15,7 +15,13 @@ from lagpu.algorithms import (
     topological_levels,
     topological_order,
 )
-from lagpu.check import check_core_numbers, check_independent_set, check_topological_levels
+from lagpu.check import (
+    check_core_numbers,
+    check_independent_set,
+    check_k_core,
+    check_topological_levels,
+    check_topological_order,
+)
 from lagpu.errors import (
     CheckFailed,
     CycleFound,
@@ -42,6 +48,7 @@ def prove_order(A):
         place = {v: k for k, v in entries(order).items()}
         assert sorted(place) == list(range(A.nrows))
         assert all(place[u] < place[v] for u, v in G.edges)
+        check_topological_order(A, order)
         return
     for search in (topological_levels, topological_order):
         with pytest.raises(CycleFound, match=r"there is a cycle \d+ ->") as caught:
@@ -93,6 +100,29 @@ def test_wrong_levels_are_refused(levels, message):
         check_topological_levels(A, (np.array(kept), np.array([levels[v] for v in kept])))
 
 
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ([0, 2, 1, 3], "vertex 2: place 1, but the edge 1 -> 2 comes from place 2"),
+        ([0, 1, 2, None], "vertex 3: place 3 has none"),
+        ([0, 1, 2, 4], "vertex 3: place 3 has 4"),
+        ([0, 1, 2, 2], "vertex 3: no place"),
+    ],
+)
+def test_wrong_orders_are_refused(order, message):
+    A = matrix(4, [(0, 1), (1, 2), (0, 2), (2, 3)], "cpu")
+    assert len(check_topological_order(A, (np.arange(4), np.arange(4)))) == 2
+    kept = [v for v, x in enumerate(order) if x is not None]
+    with pytest.raises(CheckFailed, match=message):
+        check_topological_order(A, (np.array(kept), np.array([order[v] for v in kept])))
+
+
+def test_a_self_loop_has_no_order():
+    A = matrix(2, [(0, 1), (1, 1)], "cpu")
+    with pytest.raises(CheckFailed, match="vertex 1: place 1, but the edge 1 -> 1"):
+        check_topological_order(A, (np.arange(2), np.arange(2)))
+
+
 # ----------------------------------------------------------------------------------------- cores
 
 
@@ -108,6 +138,7 @@ def prove_cores(A):
     assert set(entries(k_core(A))) == set(nx.k_core(G))
     for k in range(4):
         assert set(entries(k_core(A, k))) == {v for v, c in theirs.items() if c >= k}
+        check_k_core(A, k_core(A, k), k)
 
 
 @for_all(cpu=80, compiled=6)
@@ -152,6 +183,23 @@ def test_wrong_cores_are_refused(cores, message):
     kept = [v for v, core in enumerate(cores) if core is not None]
     with pytest.raises(CheckFailed, match=message):
         check_core_numbers(A, (np.array(kept), np.array([cores[v] for v in kept])))
+
+
+@pytest.mark.parametrize(
+    ("members", "k", "message"),
+    [
+        ([0, 1, 2, 3], 2, "k neighbours or more among the members: vertex 3: 1 of them, not 2"),
+        ([0, 1], 2, "vertex 0: 1 of them, not 2"),
+        ([], 2, "leaves no other vertex: vertex 0: no member, but left"),
+        ([0, 1, 2], 1, "vertex 3: no member, but left"),
+        ([0, 1, 2], 3, "vertex 0: 2 of them, not 3"),
+    ],
+)
+def test_wrong_k_cores_are_refused(members, k, message):
+    A = matrix(4, both_ways([(0, 1), (1, 2), (2, 0), (2, 3)]), "cpu")
+    assert len(check_k_core(A, (np.arange(3), np.ones(3)), 2)) == 2
+    with pytest.raises(CheckFailed, match=message):
+        check_k_core(A, (np.array(members, int), np.ones(len(members))), k)
 
 
 # ------------------------------------------------------------------------------ independent sets

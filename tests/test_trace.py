@@ -357,3 +357,16 @@ def test_a_backend_is_metered_once_however_it_is_reached():
     assert not any(
         isinstance(v.backend, GpuBackend) and "launch" in vars(v.backend.device) for v in vectors
     )
+
+
+def test_a_row_of_whole_matrices_counts_the_first(backend):
+    A = lagpu.Matrix.from_coo([0, 1, 2], [1, 2, 0], nrows=3, ncols=3, backend=backend)
+    Q = lagpu.Matrix.from_coo([0, 1], [0, 2], True, nrows=2, ncols=3, like=A)
+    with lagpu.trace() as t:
+        Q << lagpu.semiring.any_pair(Q @ A)
+        w = Q.reduce_rowwise("plus").new()
+    assert [(row.method, row.nvals_in, row.nvals_out) for row in t.rows] == [
+        ("matrix_mxm", 2, 2),
+        ("reduce_vector", 0, 2),
+    ]
+    assert w.size == 2

@@ -1,6 +1,6 @@
 """Graph algorithms, each a short loop of public lagpu; the same text runs on every backend."""
 
-from lagpu.algorithms.betweenness import betweenness_centrality, edge_betweenness_centrality
+from lagpu.algorithms.betweenness import betweenness_centrality, betweenness_estimate
 from lagpu.algorithms.bfs import bfs, bfs_levels, bfs_parents
 from lagpu.algorithms.bipartite import bipartite_sides
 from lagpu.algorithms.closeness import closeness_centrality, harmonic_centrality
@@ -8,22 +8,29 @@ from lagpu.algorithms.components import connected_components, strongly_connected
 from lagpu.algorithms.cores import core_number, k_core
 from lagpu.algorithms.dag import topological_levels, topological_order
 from lagpu.algorithms.diameter import diameter, eccentricity, pseudo_diameter
+from lagpu.algorithms.edge_betweenness import edge_betweenness_centrality
 from lagpu.algorithms.independent import maximal_independent_set
 from lagpu.algorithms.joint import bfs_levels_joint, k_hop, neighborhood
+from lagpu.algorithms.multi import bfs_levels_multi, bfs_parents_multi
 from lagpu.algorithms.pagerank import pagerank
 from lagpu.algorithms.paths import count_shortest_paths
 from lagpu.algorithms.route import has_path, shortest_path
 from lagpu.algorithms.sssp import bellman_ford, delta_stepping, sssp
+from lagpu.algorithms.triangles import clustering, transitivity, triangle_count, triangles
 
 __all__ = [
     "bellman_ford",
     "betweenness_centrality",
+    "betweenness_estimate",
     "bfs",
     "bfs_levels",
     "bfs_levels_joint",
+    "bfs_levels_multi",
     "bfs_parents",
+    "bfs_parents_multi",
     "bipartite_sides",
     "closeness_centrality",
+    "clustering",
     "connected_components",
     "core_number",
     "count_shortest_paths",
@@ -44,4 +51,7 @@ __all__ = [
     "strongly_connected_components",
     "topological_levels",
     "topological_order",
+    "transitivity",
+    "triangle_count",
+    "triangles",
 ]

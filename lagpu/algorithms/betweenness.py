@@ -1,30 +1,28 @@
-"""Betweenness centrality of vertices and of edges: Brandes' algorithm.
+"""Betweenness centrality of vertices: Brandes' algorithm, one source or many at once.
 
-For each source, path counts forward, a frontier q a level, and backward the dependencies d of the
-source on each vertex::
+Path counts forward, a frontier q a level; backward the dependencies d of each source on each
+vertex. They are vectors for one source, and matrices with a row for each of several::
 
     q'<!s(p)> = q (+.first) A;  p = p + q'
-    d<s(q)>   = q (A (+.second) ((1 + d) / q'))
+    d<s(q)>   = (((1 + d) / q') (+.first) A') q
 """
 
 from __future__ import annotations
 
-import math
-import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import random_seed, require_square
+from lagpu.algorithms.brandes import blocks, path_counts, sample, scale, weights
 from lagpu.dtypes import FP64
-from lagpu.errors import InvalidValue
-from lagpu.loop import loop
 from lagpu.matrix import Matrix
-from lagpu.operands import integer
 from lagpu.vector import Vector
 
-__all__ = ["betweenness_centrality", "edge_betweenness_centrality"]
+__all__ = ["betweenness_centrality", "betweenness_estimate"]
+
+Array = np.ndarray[Any, Any]
 
 
 def betweenness_centrality(
@@ -35,6 +33,7 @@ def betweenness_centrality(
     endpoints: bool = False,
     directed: bool | None = None,
     seed: int | None = None,
+    batch: int | None = None,
 ) -> Vector:
     """Return the share of shortest paths that lead through each vertex.
 
@@ -53,6 +52,9 @@ def betweenness_centrality(
         It matters only to what is not normalized.
     seed : int, optional
         Of the choice of sources; the same ones as in NetworkX on vertices ``0 .. n-1``.
+    batch : int, optional
+        Sources at once, 1 or more; by default as many as suit the graph and the free memory where
+        `A` lives. It changes nothing but time, memory and rounding.
 
     Returns
     -------
@@ -62,16 +64,17 @@ def betweenness_centrality(
     Raises
     ------
     InvalidValue
-        If `k` is not 1 to n, or `seed` is negative.
+        If `k` is not 1 to n, `seed` is negative, or `batch` is below 1.
     DimensionMismatch, DomainMismatch
-        If `A` is not square, or `k` or `seed` no integer.
+        If `A` is not square, or `k`, `seed` or `batch` no integer.
 
     Notes
     -----
-    Two products a level and source. The frontiers of one source are kept: up to 8 bytes a vertex
-    and level, where a backend stores them dense. The sum over s and t of (paths from s to t
+    Two products a level and block of sources. The frontiers of a block are kept: its path counts,
+    and 8 bytes a vertex and level beside them. The sum over s and t of (paths from s to t
     through v) / (paths from s to t), in floating point; scaled as in NetworkX 3.6.
-    Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6.
+    Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6
+    (batches).
 
     Examples
     --------
@@ -79,49 +82,34 @@ def betweenness_centrality(
     >>> betweenness_centrality(star(4, backend="cpu")).to_dense().tolist()
     [1.0, 0.0, 0.0, 0.0]
     """
-    sources = _sources(A, k, seed)
-    total = Vector.from_dense(np.zeros(A.nrows), like=A, name="betweenness")
-    for source in sources:
-        frontiers = _frontiers(A, source)
-        if endpoints:
-            for frontier in frontiers[1:]:
-                total(frontier.S, accum=binary.plus) << 1
-            reached = sum(frontier.nvals for frontier in frontiers[1:])
-            total(accum=binary.plus)[source] << reached
-        delta = Vector.from_dense(np.zeros(A.nrows), like=A, name="delta")
-        share, flow = (Vector(FP64, A.nrows, like=A, name=name) for name in ("share", "flow"))
-        for k_above in range(len(frontiers) - 2, 0, -1):
-            above, here = frontiers[k_above], frontiers[k_above + 1]
-            share(here.S, replace=True) << delta.apply("plus", right=1)
-            share << share.ewise_mult(here, binary.truediv)
-            flow(above.S, replace=True) << semiring.plus_second(A @ share)
-            delta(flow.S) << flow.ewise_mult(above, binary.times)
-        total(accum=binary.plus) << delta
-    scale = _scale(A, sources, normalized, endpoints, directed)
-    total(accum=binary.times) << Vector.from_dense(scale, like=A)
+    sources = sample(A, k, seed)
+    total, _ = _sums(A, sources, endpoints, batch, squares=False)
+    factor = scale(A, sources, normalized, endpoints, directed)
+    total(accum=binary.times) << Vector.from_dense(factor, like=A)
     return total
 
 
-def edge_betweenness_centrality(
+def betweenness_estimate(
     A: Matrix,
-    k: int | None = None,
+    k: int,
     normalized: bool = True,
     *,
+    endpoints: bool = False,
     directed: bool | None = None,
     seed: int | None = None,
-) -> Matrix:
-    """Return the share of shortest paths that lead along each edge.
+    batch: int | None = None,
+) -> tuple[Vector, Vector]:
+    """Return betweenness centralities estimated from some sources, and their standard errors.
 
     Parameters
     ----------
-    A, k, normalized, directed, seed
-        As in `betweenness_centrality`. In an undirected graph both entries of an edge hold the
-        paths in both directions.
+    A, k, normalized, endpoints, directed, seed, batch
+        As in `betweenness_centrality`.
 
     Returns
     -------
-    Matrix, (n, n), FP64
-        An entry for each entry of `A`.
+    centrality, error : Vector, (n,), FP64
+        Full. The error is 0 where all sources that count were used, and NaN where only one was.
 
     Raises
     ------
@@ -130,88 +118,80 @@ def edge_betweenness_centrality(
 
     Notes
     -----
-    Edges are the rows of two matrices: T has an entry at an edge's tail, H at its head. So what
-    flows along the edges is a vector, ``f = (T q) (H ((1 + d) / q'))``, and ``d = f T``.
+    Of the N sources that count for a vertex, itself only with endpoints, m were chosen. If they
+    contribute x_1 .. x_m, the centrality is a multiple of their mean, and its standard error the
+    same multiple of ``sqrt((1 - m/N) s**2 / m)`` with ``s**2 = sum((x - mean)**2) / (m - 1)``:
+    without bias for the variance over all choices. Contributions are skewed, so an interval from
+    it is rough if k is small.
+    Source: Brandes and Pich 2007; Cochran 1977, chapter 2 (sampling without replacement).
 
     Examples
     --------
-    >>> from lagpu.generators import path
-    >>> edge_betweenness_centrality(path(3, backend="cpu")).get(0, 1)
-    0.6666666666666666
+    >>> from lagpu.generators import star
+    >>> found, error = betweenness_estimate(star(5, backend="cpu"), 3, seed=1)
+    >>> found.get(0), error.get(0)
+    (1.0, 0.0)
     """
-    sources = _sources(A, k, seed)
-    directed = _is_directed(A) if directed is None else directed
-    rows, cols, _ = A.to_coo()
-    each = np.arange(len(rows) + 1)
-    tails = Matrix.from_csr(each, rows, ncols=A.nrows, like=A, name="T")
-    heads = Matrix.from_csr(each, cols, ncols=A.nrows, like=A, name="H")
-    total = Vector.from_dense(np.zeros(len(rows)), like=A, name="betweenness")
-    along, ahead = (Vector(FP64, len(rows), like=A, name=name) for name in ("along", "ahead"))
-    for source in sources:
-        frontiers = _frontiers(A, source)
-        delta = Vector.from_dense(np.zeros(A.nrows), like=A, name="delta")
-        share = Vector(FP64, A.nrows, like=A, name="share")
-        for k_above in range(len(frontiers) - 2, -1, -1):
-            above, here = frontiers[k_above], frontiers[k_above + 1]
-            share(here.S, replace=True) << delta.apply("plus", right=1)
-            share << share.ewise_mult(here, binary.truediv)
-            along << semiring.any_second(tails @ above)
-            ahead << semiring.any_second(heads @ share)
-            along << along.ewise_mult(ahead, binary.times)
-            total(accum=binary.plus) << along
-            delta(accum=binary.plus) << semiring.plus_first(along @ tails)
-    if not directed:
-        back = np.lexsort((rows, cols))  # the k-th edge by columns is the reverse of the k-th
-        total(accum=binary.plus) << total[back].new()
-    values = total.to_dense() * _scale(A, sources, normalized, True, directed)[rows]
-    return Matrix.from_coo(rows, cols, values, nrows=A.nrows, ncols=A.nrows, like=A)
+    sources = sample(A, k, seed)
+    total, squares = _sums(A, sources, endpoints, batch, squares=True)
+    factor = scale(A, sources, normalized, endpoints, directed)
+    used = weights(A, sources, endpoints)
+    error = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
+    total(accum=binary.times) << Vector.from_dense(factor, like=A)
+    return total, Vector.from_dense(error * factor, like=A, name="error")
 
 
-def _sources(A: Matrix, k: int | None, seed: int | None) -> list[int]:
-    """Return all vertices, or `k` chosen ones."""
-    require_square(A)
-    if k is None:
-        return list(range(A.nrows))
-    k = integer(k, "betweenness: k")
-    if not 1 <= k <= A.nrows:
-        raise InvalidValue(f"betweenness: k {k} is not one of 1 .. {A.nrows} sources.")
-    return random.Random(random_seed(seed, "betweenness")).sample(range(A.nrows), k)
+def _sums(
+    A: Matrix, sources: list[int], endpoints: bool, batch: int | None, squares: bool
+) -> tuple[Vector, Vector]:
+    """Return the sums over the sources of their dependencies, and of these squared."""
+    total = Vector.from_dense(np.zeros(A.nrows), like=A, name="betweenness")
+    second = total.dup(name="squares")
+    for block in blocks(A, sources, batch):
+        for found in _dependencies(A, block, endpoints):
+            total(accum=binary.plus) << _by_vertex(found)
+            if squares:  # a source meets a vertex in one level alone
+                square = found.ewise_mult(found, binary.times).new()
+                second(accum=binary.plus) << _by_vertex(square)
+    return total, second
 
 
-def _frontiers(A: Matrix, source: int) -> list[Vector]:
-    """Return for each level the numbers of shortest paths to its vertices."""
-    paths = Vector(FP64, A.nrows, like=A, name="paths")
-    frontier = Vector(FP64, A.nrows, like=A, name="frontier")
-    frontier[source] = 1
-    kept = []
-    for _ in loop(until_empty=frontier):
-        kept.append(frontier.dup())
-        paths(frontier.S) << frontier
-        frontier(~paths.S, replace=True) << semiring.plus_first(frontier @ A)
-    return kept
+def _dependencies(A: Matrix, sources: list[int], endpoints: bool) -> Iterator[Any]:
+    """Yield each source's dependencies on the vertices of a level, the farthest level first."""
+    frontiers = path_counts(A, sources)
+    delta, share = (
+        type(frontiers[0])(FP64, *frontiers[0].shape, like=A, name=name)
+        for name in ("delta", "share")
+    )
+    while len(frontiers) > 1:
+        here = frontiers.pop()
+        above = frontiers[-1]
+        yield _one_more(here, delta) if endpoints else delta
+        if len(frontiers) == 1 and not endpoints:
+            return
+        share << here.apply("minv")
+        share(accum=binary.plus) << delta.ewise_mult(here, binary.truediv)
+        delta(above.S, replace=True) << semiring.plus_first(share @ A.T)
+        delta << delta.ewise_mult(above, binary.times)
+    if endpoints:
+        yield delta  # a source on itself: as many as it reaches
 
 
-def _is_directed(A: Matrix) -> bool:
-    return not A.apply("one").new().is_symmetric
+def _one_more(here: Any, delta: Any) -> Any:
+    """Return ``1 + delta`` at the vertices of a level: a path leads through its own end."""
+    through = here.apply("one").new(name="through")
+    through(accum=binary.plus) << delta
+    return through
 
 
-def _scale(
-    A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
-) -> np.ndarray[Any, Any]:
-    """Return what to multiply each vertex's sum over pairs with, (n,).
+def _by_vertex(x: Vector | Matrix) -> Any:
+    return x if isinstance(x, Vector) else x.reduce_columnwise("plus")
 
-    A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v neither.
-    """
-    n, k = A.nrows, len(sources)
-    others = n if endpoints else n - 1
-    scale: np.ndarray[Any, Any] = np.ones(n)
-    if others >= 2:
-        pairs = np.full(n, k * (others - 1), float)
-        if not endpoints:
-            pairs[sources] = (k - 1) * (others - 1)
-        whole = 1.0
-        if not normalized:
-            whole = others * (others - 1)
-            whole /= 1 if (_is_directed(A) if directed is None else directed) else 2
-        scale = np.divide(whole, pairs, out=np.full(n, math.nan), where=pairs > 0)
-    return scale
+
+def _standard_error(total: Array, squares: Array, used: Array, all_of_them: int) -> Array:
+    """Return the standard error of each sum, (n,); see `betweenness_estimate`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.maximum(squares - total**2 / used, 0) / (used - 1)
+        error: Array = np.sqrt(variance * used * (1 - used / all_of_them))
+    error[used == all_of_them] = 0
+    return error

@@ -108,9 +108,5 @@ def _edges_between(A: Matrix) -> Matrix:
     edges: Matrix = A.select("offdiag").new().apply("one").new(INT64, name="E")
     if edges.is_symmetric:
         return edges
-    rows, cols, ones = edges.to_coo()
-    rows, cols = np.concatenate([rows, cols]), np.concatenate([cols, rows])
-    both = np.concatenate([ones, ones])
-    return Matrix.from_coo(
-        rows, cols, both, nrows=A.nrows, ncols=A.nrows, dup_op=binary.plus, like=A, name="E"
-    )
+    both: Matrix = edges.ewise_add(edges.T, binary.plus).new(name="E")
+    return both

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import binary
-from lagpu.dtypes import INT32, INT64, DType
+from lagpu.dtypes import BOOL, INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.operands import index_array, integer, single_index
@@ -134,6 +134,6 @@ def undirected(A: Matrix) -> Matrix:
     require_square(A)
     if A.is_symmetric:
         return A
-    rows, cols, _ = A.to_coo()
-    both = np.concatenate([rows, cols]), np.concatenate([cols, rows])
-    return Matrix.from_coo(*both, nrows=A.nrows, ncols=A.nrows, dup_op=binary.lor, like=A)
+    pattern = A.apply("one").new(BOOL)
+    both: Matrix = pattern.ewise_add(pattern.T, binary.lor).new(name=A.name)
+    return both

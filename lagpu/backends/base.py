@@ -234,6 +234,9 @@ class Backend(MatrixOperations, Protocol):
     def explain(self, A: Data, u: Data, how: Product) -> list[str]:
         """Return lines that say how a product would run, and why."""
 
+    def free_bytes(self) -> int:
+        """Return the bytes that may still be allocated where this backend's data live."""
+
     # ------------------------------------------------------------------ objects: vectors
     def vector(self, dtype: DType, size: int) -> Data:
         """Return an empty vector."""
@@ -243,6 +246,9 @@ class Backend(MatrixOperations, Protocol):
 
     def vector_to_coo(self, v: Data) -> tuple[Array, Array]:
         """Return (indices, rising; values) as NumPy arrays."""
+
+    def vector_values(self, v: Data) -> Any:
+        """Return a copy of the entries' values, by index, as an array where `v` lives."""
 
     def vector_head(self, v: Data, count: int) -> tuple[Array, Array]:
         """Return (indices, values) of the first `count` entries; little travels, `v` stays."""
@@ -362,13 +368,7 @@ class Backend(MatrixOperations, Protocol):
         """``w<m> = u (x) v``: on the intersection."""
 
     def ewise_union(
-        self,
-        w: Data,
-        desc: Descriptor,
-        u: Data,
-        v: Data,
-        op: BinaryOp,
-        defaults: tuple[Any, Any],
+        self, w: Data, desc: Descriptor, u: Data, v: Data, op: BinaryOp, defaults: tuple[Any, Any]
     ) -> None:
         """``w<m> = u (+) v``: on the union, a default standing for the missing side."""
 

@@ -24,6 +24,7 @@ from lagpu.errors import (
     NotSupported,
     OutOfMemory,
 )
+from lagpu.memory import available_bytes
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 
 try:
@@ -273,6 +274,10 @@ class CpuBackend:
         """See `Backend`."""
         return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
 
+    def free_bytes(self) -> int:
+        """See `Backend`."""
+        return available_bytes()
+
     # ------------------------------------------------------------------ objects: vectors
     def vector(self, dtype: DType, size: int) -> Box:
         """See `Backend`."""
@@ -292,6 +297,10 @@ class CpuBackend:
         """See `Backend`."""
         indices, values = v.gb.to_coo()
         return indices.astype(np.int64, copy=False), values
+
+    def vector_values(self, v: Box) -> Array:
+        """See `Backend`."""
+        return self.vector_to_coo(v)[1]
 
     def vector_head(self, v: Box, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
@@ -359,9 +368,8 @@ class CpuBackend:
                 nrows=shape[0], ncols=shape[1], dup_op=dup,
             )  # fmt: skip
         except ValueError as error:
-            raise InvalidValue(
-                "from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus."
-            ) from error
+            twice = "from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus."
+            raise InvalidValue(twice) from error
         return Box(A, dtype)
 
     def matrix_from_csc(

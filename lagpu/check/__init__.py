@@ -13,32 +13,54 @@ from lagpu.check.betweenness import check_betweenness, check_edge_betweenness
 from lagpu.check.components import check_components
 from lagpu.check.distances import check_distances
 from lagpu.check.graph import CheckReport
-from lagpu.check.joint import check_levels_joint
+from lagpu.check.joint import check_k_hop, check_levels_joint
 from lagpu.check.levels import check_levels
+from lagpu.check.multi import check_levels_multi, check_parents_multi
 from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
 from lagpu.check.paths import check_paths
 from lagpu.check.remoteness import check_diameter, check_remoteness, check_route
-from lagpu.check.sets import check_core_numbers, check_independent_set, check_topological_levels
+from lagpu.check.sets import (
+    check_core_numbers,
+    check_independent_set,
+    check_k_core,
+    check_topological_levels,
+    check_topological_order,
+)
 from lagpu.check.sides import check_odd_cycle, check_sides
+from lagpu.check.triangles import (
+    check_clustering,
+    check_transitivity,
+    check_triangle_count,
+    check_triangles,
+)
 
 __all__ = [
     "CheckReport",
     "check_betweenness",
+    "check_clustering",
     "check_components",
     "check_core_numbers",
     "check_diameter",
     "check_distances",
     "check_edge_betweenness",
     "check_independent_set",
+    "check_k_core",
+    "check_k_hop",
     "check_levels",
     "check_levels_joint",
+    "check_levels_multi",
     "check_odd_cycle",
     "check_pagerank",
     "check_parents",
+    "check_parents_multi",
     "check_paths",
     "check_remoteness",
     "check_route",
     "check_sides",
     "check_topological_levels",
+    "check_topological_order",
+    "check_transitivity",
+    "check_triangle_count",
+    "check_triangles",
 ]

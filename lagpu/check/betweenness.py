@@ -19,6 +19,7 @@ Array = np.ndarray[Any, Any]
 BETWEENNESS_RULES = (
     "every vertex, or every edge, has a centrality",
     "it is the sum over the pairs that count, scaled",
+    "its standard error is that of a mean over the sources that count",
 )
 
 
@@ -30,6 +31,7 @@ def check_betweenness(
     endpoints: bool = False,
     directed: bool = True,
     sources: Any = None,
+    error: Any = None,
     rel_tol: float = 1e-9,
 ) -> tuple[str, ...]:
     """Prove that numbers are betweenness centralities, or raise.
@@ -44,18 +46,21 @@ def check_betweenness(
         As given to `lagpu.algorithms.betweenness_centrality`.
     sources : list of int, optional
         The vertices it was estimated from; by default all.
+    error : result, (n,), optional
+        The standard errors, as `lagpu.algorithms.betweenness_estimate` returns them; they may be
+        off by a millionth of the largest centrality, since squares are subtracted.
     rel_tol : float
         How far a float may be from the sum, relatively.
 
     Returns
     -------
     tuple of str
-        The rules that hold: `BETWEENNESS_RULES`.
+        The rules that hold: `BETWEENNESS_RULES`; without `error` the first two.
 
     Raises
     ------
     CheckFailed
-        At the first vertex with another sum.
+        At the first vertex with another sum, or another error.
 
     Notes
     -----
@@ -70,17 +75,26 @@ def check_betweenness(
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     s, t = chosen[:, None], np.arange(n)[None, :]
     joined = np.isfinite(distance[chosen]) & (s != t)
-    total, counted = np.zeros(n), np.zeros(n)
+    total, counted, spread = np.zeros(n), np.zeros(n), np.zeros(n)
     for v in range(n):
         counts = (s != t) if endpoints else (s != t) & (s != v) & (t != v)
         through = joined & counts
         through &= distance[chosen, v][:, None] + distance[v] == distance[chosen]
         share = paths[chosen, v][:, None] * paths[v]
-        total[v] = np.divide(share, paths[chosen], out=np.zeros(share.shape), where=through).sum()
+        each = np.divide(share, paths[chosen], out=np.zeros(share.shape), where=through).sum(axis=1)
+        total[v] = each.sum()
         counted[v] = counts.sum()
+        spread[v] = _spread(each if endpoints else each[chosen != v], n if endpoints else n - 1)
     pairs = n * (n - 1) if endpoints else (n - 1) * (n - 2)
     wanted = _scaled(total, counted, pairs, normalized, directed)
     _compare(found, wanted, rel_tol, f"{name}: {BETWEENNESS_RULES[1]}: vertex", str)
+    if error is None:
+        return BETWEENNESS_RULES[:2]
+    told, present = graph.dense(error, "error")
+    refuse(~present, f"{name}: {BETWEENNESS_RULES[2]}", lambda v: "no error")
+    wanted = _scaled(spread, counted, pairs, normalized, directed)
+    rule = f"{name}: {BETWEENNESS_RULES[2]}: vertex"
+    _compare(told, wanted, 1e-6, rule, str, 1e-6 * float(np.nanmax(found, initial=0)))
     return BETWEENNESS_RULES
 
 
@@ -107,7 +121,7 @@ def check_edge_betweenness(
     Returns
     -------
     tuple of str
-        The rules that hold: `BETWEENNESS_RULES`.
+        The rules that hold: the first two of `BETWEENNESS_RULES`.
 
     Raises
     ------
@@ -140,7 +154,7 @@ def check_edge_betweenness(
     wanted = _scaled(total, counted, n * (n - 1), normalized, directed)
     rule = f"{name}: {BETWEENNESS_RULES[1]}: edge"
     _compare(found, wanted, rel_tol, rule, lambda e: f"{rows[e]} -> {cols[e]}")
-    return BETWEENNESS_RULES
+    return BETWEENNESS_RULES[:2]
 
 
 def _all_pairs(graph: Graph) -> tuple[Array, Array]:
@@ -173,9 +187,21 @@ def _scaled(total: Array, counted: Array, pairs: int, normalized: bool, directed
     return share
 
 
-def _compare(found: Array, wanted: Array, rel_tol: float, rule: str, place: Any) -> None:
+def _spread(each: Array, population: int) -> float:
+    """Return the standard error of the sum of a sample's numbers, drawn without replacement."""
+    m = len(each)
+    if m == population:
+        return 0.0
+    if m < 2:
+        return np.nan
+    return float(m * np.std(each, ddof=1) / np.sqrt(m) * np.sqrt(1 - m / population))
+
+
+def _compare(
+    found: Array, wanted: Array, rel_tol: float, rule: str, place: Any, atol: float = 1e-15
+) -> None:
     """Raise for the first number that is not the wanted one."""
-    bad = ~np.isclose(found, wanted, rtol=rel_tol, atol=1e-15, equal_nan=True)
+    bad = ~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True)
     if bad.any():
         k = int(np.argmax(bad))
         raise CheckFailed(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
 
 from lagpu.check.graph import Graph, refuse
 from lagpu.errors import IndexOutOfBound
 
-__all__ = ["JOINT_RULES", "check_levels_joint"]
+__all__ = ["HOP_RULES", "JOINT_RULES", "check_k_hop", "check_levels_joint"]
 
 JOINT_RULES = (
     "levels are whole numbers 0 .. n-1, or .. k",
@@ -17,6 +19,8 @@ JOINT_RULES = (
     "an edge from level d, below k, ends at a level <= d + 1",
     "a vertex of level d > 0 has an in-neighbour of level d - 1",
 )
+
+HOP_RULES = ("the members are the vertices whose distance from the nearest source is k",)
 
 
 def check_levels_joint(
@@ -52,9 +56,7 @@ def check_levels_joint(
     They suffice, as those of `check_levels` do, with "the sources" for "the source".
     """
     graph, name = Graph(A), "check_levels_joint"
-    chosen = np.asarray(sources, np.int64)
-    if chosen.size and not 0 <= chosen.min() <= chosen.max() < graph.n:
-        raise IndexOutOfBound(f"{name}: a source is outside 0 .. {graph.n - 1}.")
+    chosen = _inside(sources, graph, name)
     level = graph.levels(levels, name, JOINT_RULES[0])
     last = graph.n if k is None else k
     reached = level < graph.unreached
@@ -79,3 +81,52 @@ def check_levels_joint(
         lambda v: f"{shown(v)}, but none is one level up",
     )
     return JOINT_RULES
+
+
+def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
+    """Prove that vertices are those k edges from the nearest of some vertices, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    sources : list of int
+        Vertices ``0 .. n-1``.
+    k : int
+        The distance.
+    members : result, (n,)
+        An entry for each member.
+
+    Returns
+    -------
+    tuple of str
+        The rule that holds: `HOP_RULES`, which is the definition.
+
+    Raises
+    ------
+    CheckFailed, IndexOutOfBound
+        At the first vertex that breaks it; if a source does not fit the graph.
+
+    Notes
+    -----
+    Distances are SciPy's, by Dijkstra's algorithm.
+    """
+    graph, name = Graph(A), "check_k_hop"
+    chosen = _inside(sources, graph, name)
+    _, member = graph.dense(members, "members")
+    pattern = sp.csr_array(graph.columns, dtype=float)
+    search: Any = csgraph.dijkstra
+    distance = search(pattern, indices=chosen, unweighted=True, min_only=True)
+    refuse(
+        member != (distance == k),
+        f"{name}: {HOP_RULES[0]}",
+        lambda v: f"{'a' if member[v] else 'no'} member, at distance {distance[v]:g}",
+    )
+    return HOP_RULES
+
+
+def _inside(sources: Any, graph: Graph, name: str) -> Any:
+    chosen = np.asarray(sources, np.int64)
+    if chosen.size and not 0 <= chosen.min() <= chosen.max() < graph.n:
+        raise IndexOutOfBound(f"{name}: a source is outside 0 .. {graph.n - 1}.")
+    return chosen

@@ -152,12 +152,17 @@ def _print(found: dict[str, Any]) -> None:
         if not _is_ranking(value):
             text = name.replace("_", " ")
             out.print(f"{text:>{width}}  {_shown(value)}", markup=False, soft_wrap=True)
-    for name, value in lines.items():
-        if _is_ranking(value):
-            table = Table("vertex", name.replace("_", " "))
-            for vertex, number in value:
-                table.add_row(str(vertex), _shown(number))
-            out.print(table)
+    rankings = {name: value for name, value in lines.items() if _is_ranking(value)}
+    if rankings:
+        out.print(_ranked(rankings))
+
+
+def _ranked(rankings: dict[str, list[list[Any]]]) -> Table:
+    """Return the table of one ranking, and of what else is told of the same vertices."""
+    table = Table("vertex", *(name.replace("_", " ") for name in rankings))
+    for pairs in zip(*rankings.values(), strict=True):
+        table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
+    return table
 
 
 def _is_ranking(value: Any) -> bool:

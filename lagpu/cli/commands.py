@@ -40,6 +40,17 @@ _GRAPH_HELP = (
 )
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH_HELP)]
 Source = Annotated[int, typer.Option("--source", "-s", help="Vertex to start from.")]
+OneSource = Annotated[
+    int | None,
+    typer.Option("--source", "-s", help="Vertex to start from.", show_default=False),
+]
+Sources = Annotated[
+    str | None,
+    typer.Option(
+        help="Several vertices, as in 0,5,9: levels from the nearest.", show_default=False
+    ),
+]
+Each = Annotated[bool, typer.Option("--each", help="A search from each of --sources, all at once.")]
 Backend = Annotated[
     str, typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim.")
 ]
@@ -84,7 +95,9 @@ def root(
 @app.command()
 def bfs(
     graph: Graph,
-    source: Source,
+    source: OneSource = None,
+    sources: Sources = None,
+    each: Each = False,
     backend: Backend = "auto",
     output: Annotated[
         Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
@@ -119,10 +132,12 @@ def bfs(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search a graph from one vertex, and show what each level cost."""
+    """Search a graph from one vertex or several, and show what each level cost."""
+    from lagpu.cli.begin import Begin
     from lagpu.cli.search import Request, search
 
-    request = Request(graph, source, backend, output.value, kernel, policy, directed, seed)
+    begin = Begin(source, sources, each)
+    request = Request(graph, begin, backend, output.value, kernel, policy, directed, seed)
     files = {"trace_file": trace_file, "step_file": step_file}
     search(request, check=check, save=save, as_json=as_json, **files)
 
@@ -151,24 +166,45 @@ def generate(
     make(spec, out, seed=seed)
 
 
+Result = Annotated[Path | None, typer.Option(help="A saved result.", show_default=False)]
+
+
 @app.command()
 def check(
     graph: Graph,
-    source: Source,
-    levels: Annotated[Path | None, typer.Option(show_default=False)] = None,
-    parents: Annotated[Path | None, typer.Option(show_default=False)] = None,
-    paths: Annotated[Path | None, typer.Option(show_default=False)] = None,
-    distances: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    source: OneSource = None,
+    sources: Sources = None,
+    each: Each = False,
+    levels: Result = None,
+    parents: Result = None,
+    paths: Result = None,
+    distances: Result = None,
+    components: Result = None,
+    strong: Annotated[
+        Path | None, typer.Option(help="A saved result: strong components.", show_default=False)
+    ] = None,
+    sides: Result = None,
+    cores: Result = None,
+    order: Result = None,
+    independent: Result = None,
+    triangles: Result = None,
+    clustering: Result = None,
+    pagerank: Result = None,
+    betweenness: Result = None,
+    closeness: Result = None,
+    harmonic: Result = None,
     directed: Directed = None,
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove results that `lagpu bfs --save`, `lagpu sssp --save` or any other program wrote."""
+    """Prove results, of default options, that --save or any other program wrote."""
+    # each option that is a file is a result
+    given = {name: path for name, path in locals().items() if isinstance(path, Path)}
+    from lagpu.cli.begin import Begin
     from lagpu.cli.prove import prove
 
-    files = {"levels": levels, "parents": parents, "paths": paths, "distances": distances}
-    given = {name: path for name, path in files.items() if path is not None}
-    prove(graph, source, given, directed=directed, seed=seed, as_json=as_json)
+    begin = Begin(source, sources, each)
+    prove(graph, begin, given, directed=directed, seed=seed, as_json=as_json)
 
 
 @app.command()

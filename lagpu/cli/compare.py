@@ -11,6 +11,7 @@ from lagpu import check as checkers
 from lagpu.backends.base import Backend
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import load
+from lagpu.cli.prove import WHOLE, prove_sides
 from lagpu.cli.steer import steered
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
@@ -37,15 +38,16 @@ BFS: dict[str, tuple[Callable[..., Any], Proof]] = {
 }
 
 # The other commands' algorithms: of a graph alone.
-_WHOLE: dict[str, Callable[..., Any]] = {
-    "pagerank": algorithms.pagerank,
-    "bc": algorithms.betweenness_centrality,
-    "closeness": algorithms.closeness_centrality,
-    "components": algorithms.connected_components,
-    "diameter": algorithms.diameter,
-    "bipartite": algorithms.bipartite_sides,
-    "cores": algorithms.core_number,
-    "order": algorithms.topological_levels,
+_WHOLE: dict[str, tuple[Callable[..., Any], Proof]] = {
+    "pagerank": (algorithms.pagerank, checkers.check_pagerank),
+    "bc": (algorithms.betweenness_centrality, WHOLE["betweenness"]),
+    "closeness": (algorithms.closeness_centrality, WHOLE["closeness"]),
+    "components": (algorithms.connected_components, checkers.check_components),
+    "diameter": (algorithms.diameter, checkers.check_diameter),
+    "bipartite": (algorithms.bipartite_sides, prove_sides),
+    "cores": (algorithms.core_number, checkers.check_core_numbers),
+    "order": (algorithms.topological_levels, checkers.check_topological_levels),
+    "triangles": (algorithms.triangles, checkers.check_triangles),
 }
 _NAMES = ("bfs", "sssp", "path", *_WHOLE, "independent")
 
@@ -72,12 +74,14 @@ def call(
         run, prove = BFS[output or "levels"]
         return Call(run, (source,), prove=prove)
     if algorithm == "independent":
-        return Call(algorithms.maximal_independent_set, named={"seed": seed or 0})
+        run, prove = algorithms.maximal_independent_set, checkers.check_independent_set
+        return Call(run, named={"seed": seed or 0}, prove=prove)
     if algorithm == "path":
-        return Call(algorithms.shortest_path, (source, target))
+        return Call(algorithms.shortest_path, (source, target), prove=checkers.check_route)
     if algorithm == "sssp":
-        return Call(algorithms.sssp, (source,))
-    return Call(_WHOLE[algorithm])
+        return Call(algorithms.sssp, (source,), prove=checkers.check_distances)
+    run, prove = _WHOLE[algorithm]
+    return Call(run, prove=prove)
 
 
 def compare(
@@ -120,7 +124,8 @@ def compare(
         with busy("checking"):
             what.prove(A, *what.args, report.result)
             if len(places) == 1:  # what any chose in a fused loop was not compared
-                what.prove(A, *what.args, what.run(A.to(places[0]), *what.args))
+                again = what.run(A.to(places[0]), *what.args, **what.named)
+                what.prove(A, *what.args, again)
 
 
 def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]:

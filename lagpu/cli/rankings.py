@@ -108,6 +108,12 @@ def bc(
     endpoints: Annotated[
         bool, typer.Option("--endpoints", help="Count a path at its ends too.")
     ] = False,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Sources at once; by default as suit graph and memory.", min=1, show_default=False
+        ),
+    ] = None,
     backend: Backend = "auto",
     kernel: Kernel = None,
     policy: Policy = None,
@@ -122,29 +128,38 @@ def bc(
 
     from lagpu import algorithms
     from lagpu import check as checkers
+    from lagpu.algorithms.brandes import batch_size, is_directed, sample
     from lagpu.cli.analysis import Job, Place, analyse, ranking
 
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 
-    def prove(A: Matrix, found: Vector) -> None:
-        sources = None if k is None else random.Random(chosen).sample(range(A.nrows), k)
+    def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
+        size = batch or batch_size(A, sample(A, k, chosen))
+        how: dict[str, Any] = {"endpoints": endpoints, "seed": chosen, "batch": size}
+        if k is None:
+            return size, algorithms.betweenness_centrality(A, k, normalized, **how), None
+        return size, *algorithms.betweenness_estimate(A, k, normalized, **how)
+
+    def prove(A: Matrix, found: tuple[int, Vector, Vector | None]) -> None:
         checkers.check_betweenness(
             A,
-            found,
+            found[1],
+            error=found[2],
             normalized=normalized,
             endpoints=endpoints,
-            directed=not A.apply("one").new().is_symmetric,
-            sources=sources,
+            directed=is_directed(A),
+            sources=None if k is None else random.Random(chosen).sample(range(A.nrows), k),
         )
 
-    job = Job(
-        "betweenness_centrality",
-        lambda A: algorithms.betweenness_centrality(
-            A, k, normalized, endpoints=endpoints, seed=chosen
-        ),
-        prove,
-        lambda found: {"sources": k or found.size, "betweenness": ranking(found)},
-    )
+    def tell(found: tuple[int, Vector, Vector | None]) -> dict[str, Any]:
+        size, centrality, error = found
+        lines = ranking(centrality)
+        facts = {"sources": k or centrality.size, "at_once": size, "betweenness": lines}
+        if error is not None and k != 1:  # of one source there is none
+            facts["standard_error"] = [[v, error.get(v)] for v, _ in lines]
+        return facts
+
+    job = Job("betweenness_centrality", run, prove, tell, lambda found: found[1])
     place = Place(graph, backend, kernel, policy, directed, seed)
     analyse(place, job, check=check, save=save, as_json=as_json)
 

@@ -13,28 +13,37 @@ from rich.table import Table
 
 from lagpu import about, algorithms, backends, io
 from lagpu import check as checkers
-from lagpu.algorithms.source import source_vertex
+from lagpu.algorithms.source import source_vertex, source_vertices
+from lagpu.cli.begin import Begin
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
 from lagpu.cli.pages import require_file, require_small, write_steps, write_trace
 from lagpu.cli.steer import steered
-from lagpu.errors import CheckFailed
+from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.trace import Row, Trace, trace
 from lagpu.vector import Vector
 
 __all__ = ["Request", "search"]
 
-_ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
+# By output: from one source, from the nearest of several, and one row for each of several.
+_ALGORITHMS: dict[str, Callable[[Matrix, Any], Any]] = {
     "levels": algorithms.bfs_levels,
     "parents": algorithms.bfs_parents,
     "paths": algorithms.count_shortest_paths,
+    "levels jointly": algorithms.bfs_levels_joint,
+    "levels of each": algorithms.bfs_levels_multi,
+    "parents of each": algorithms.bfs_parents_multi,
 }
-_CHECKERS: dict[str, Callable[..., checkers.CheckReport]] = {
+_CHECKERS: dict[str, Callable[..., Any]] = {
     "levels": checkers.check_levels,
     "parents": checkers.check_parents,
     "paths": checkers.check_paths,
+    "levels jointly": checkers.check_levels_joint,
+    "levels of each": checkers.check_levels_multi,
+    "parents of each": checkers.check_parents_multi,
 }
+Array = np.ndarray[Any, Any]
 _FIRST, _LAST = 24, 8  # rows of a long table
 
 
@@ -43,7 +52,7 @@ class Request:
     """What a user asks for; see `lagpu bfs --help`."""
 
     graph: str
-    source: int
+    begin: Begin
     backend: str
     output: str
     kernel: str | None
@@ -51,12 +60,28 @@ class Request:
     directed: bool | None
     seed: int | None
 
+    @property
+    def search(self) -> str:
+        """Which of the algorithms it is.
+
+        Raises
+        ------
+        InvalidValue
+            If the output is not there from several sources.
+        """
+        found = f"{self.output} {self.begin.kind}".rstrip()
+        if found not in _ALGORITHMS:
+            each = self.begin.each
+            some = "levels or parents with --each" if each else "levels alone without --each"
+            raise InvalidValue(f"--output: from several sources there are {some}.")
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class _Run:
     """One search: its result, its time, and two traced runs, of which the first compiles."""
 
-    result: Vector
+    result: Vector | Matrix
     ms: float
     cold: Trace
     traced: Trace
@@ -64,7 +89,15 @@ class _Run:
     @property
     def products(self) -> list[Row]:
         """The rows of products."""
-        return [row for row in self.traced.rows if row.method == "mxv"]
+        return [row for row in self.traced.rows if row.method in ("mxv", "matrix_mxm")]
+
+    @property
+    def rows(self) -> list[Array]:
+        """The vertices that each of the searches has reached."""
+        if isinstance(self.result, Vector):
+            return [self.result.to_coo()[0]]
+        start, vertices, _ = self.result.to_csr()
+        return np.split(vertices, start[1:-1])
 
 
 def search(
@@ -87,21 +120,32 @@ def search(
     """
     require_file("--trace", trace_file, (".html", ".json"))
     require_file("--step", step_file, (".html",))
+    start, several = request.begin.start("bfs"), request.begin.kind != ""
+    kind = request.search
+    if several and step_file is not None:
+        raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
+    if request.begin.each and save is not None and save.suffix not in (".npz", ".mtx"):
+        raise InvalidValue(f"--save: {save.name}: a row each is a matrix. Use .npz or .mtx.")
     place = steered(backends.get(request.backend), request.kernel, request.policy)
     A = load(request.graph, place, directed=request.directed, seed=request.seed)
-    source_vertex(A, request.source)
+    if several:
+        source_vertices(A, start)
+    else:
+        source_vertex(A, start)
     require_small(step_file, A)
     facts = Facts.of(A)
-    run = _measured(A, request)
-    refusal = _refusal(A, request, run.result) if check else None
+    run = _measured(A, kind, start)
+    refusal = _refusal(A, kind, start, run.result) if check else None
     found = _report(request, facts, run, None if not check else refusal is None)
     if save is not None and refusal is None:
-        io.write_vector(*run.result.to_coo(), save)
+        if isinstance(run.result, Matrix):
+            io.write(run.result, save)
+        else:
+            io.write_vector(*run.result.to_coo(), save)
     if trace_file is not None:
         write_trace(run.traced, trace_file, _facts(found, run))
-    if step_file is not None:
-        algorithm = _ALGORITHMS[request.output]
-        write_steps(algorithm, A, request.source, request.graph, step_file)
+    if step_file is not None and isinstance(start, int):
+        write_steps(_ALGORITHMS[kind], A, start, request.graph, step_file)
     if as_json:
         print_json(found)
     else:
@@ -110,23 +154,28 @@ def search(
         raise refusal
 
 
-def _measured(A: Matrix, request: Request) -> _Run:
+def _measured(A: Matrix, kind: str, start: Any) -> _Run:
     """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
 
     A traced search runs other kernels: statement by statement, where the timed one may be fused.
     """
-    algorithm, source = _ALGORITHMS[request.output], request.source
+    algorithm = _ALGORITHMS[kind]
     with busy(f"searching on {A.backend.name}"):
-        algorithm(A, source).wait()
-        start = time.perf_counter()
-        result = algorithm(A, source)
-        result.wait()
-        ms = (time.perf_counter() - start) * 1e3
+        _wait(algorithm(A, start))
+        begin = time.perf_counter()
+        result = algorithm(A, start)
+        _wait(result)
+        ms = (time.perf_counter() - begin) * 1e3
         with trace() as cold:
-            algorithm(A, source)
+            algorithm(A, start)
         with trace() as traced:
-            algorithm(A, source)
+            algorithm(A, start)
     return _Run(result, ms, cold, traced)
+
+
+def _wait(result: Vector | Matrix) -> None:
+    if isinstance(result, Vector):  # a matrix's entries have been counted: it is there
+        result.wait()
 
 
 def _facts(found: dict[str, Any], run: _Run) -> dict[str, object]:
@@ -135,34 +184,50 @@ def _facts(found: dict[str, Any], run: _Run) -> dict[str, object]:
         "graph": found["graph"],
         "vertices": f"{found['vertices']:,}",
         "edges": f"{found['edges']:,} {found['edges_kind']}",
-        "search": f"{found['output']} from vertex {found['source']}, {found['reached']:,} reached",
+        "search": f"{found['output']} from {_begin(found)}, {found['reached']:,} reached",
         "backend": f"{found['backend']}, lagpu {found['versions']['lagpu']}",
         "untraced": f"{run.ms:.3f} ms, after a warm-up",
         "compiling": f"{run.cold.totals().compile_ms:.1f} ms in the traced run before this one",
     }
 
 
-def _refusal(A: Matrix, request: Request, result: Vector) -> CheckFailed | None:
-    with busy(f"checking {request.output}"):
+def _begin(found: dict[str, Any]) -> str:
+    """Return where the search began, in words."""
+    if "source" in found:
+        return f"vertex {found['source']}"
+    return f"{'each of' if found['each'] else 'the nearest of'} {len(found['sources'])} vertices"
+
+
+def _refusal(
+    A: Matrix, kind: str, start: int | list[int], result: Vector | Matrix
+) -> CheckFailed | None:
+    with busy(f"checking {kind}"):
         try:
-            _CHECKERS[request.output](A, request.source, result)
+            _CHECKERS[kind](A, start, result)
         except CheckFailed as error:
             return error
     return None
 
 
 def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> dict[str, Any]:
-    reached = np.zeros(facts.vertices, bool)
-    reached[run.result.to_coo()[0]] = True
-    traversed, products = facts.edges_from(reached), run.products
+    traversed, count, products = 0, 0, run.products
+    for vertices in run.rows:
+        reached = np.zeros(facts.vertices, bool)
+        reached[vertices] = True
+        traversed += facts.edges_from(reached)
+        count += len(vertices)
+    start = request.begin.start("bfs")
+    begin: dict[str, Any] = {"source": start}
+    if request.begin.kind:
+        begin = {"sources": start, "each": request.begin.each}
     return {
         "graph": request.graph,
         "vertices": facts.vertices,
         "edges": facts.edges,
         "edges_kind": facts.kind,
-        "source": request.source,
+        **begin,
         "output": request.output,
-        "reached": int(reached.sum()),
+        "reached": count,
         "depth": len(products) - 1,  # the last product finds nothing
         "ms": run.ms,
         "edges_traversed": traversed,
@@ -189,12 +254,13 @@ def _level(row: Row) -> dict[str, Any]:
 def _print(found: dict[str, Any]) -> None:
     out = console()
     verdict = {None: "not asked for (--check)", True: "passed", False: "FAILED"}[found["checked"]]
-    share = found["reached"] / found["vertices"]
+    rows = len(found["sources"]) if found.get("each") else 1
+    share = found["reached"] / (found["vertices"] * rows)
     facts = {
         "graph": found["graph"],
         "vertices": f"{found['vertices']:,}",
         "edges": f"{found['edges']:,} {found['edges_kind']}",
-        "reached": f"{found['reached']:,} ({share:.1%}) from vertex {found['source']}",
+        "reached": f"{found['reached']:,} ({share:.1%}) from {_begin(found)}",
         "depth": f"{found['depth']:,}",
         "time": f"{found['ms']:,.3f} ms for {found['output']} on {found['backend']}, "
         "untraced, after a warm-up",

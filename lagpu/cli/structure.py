@@ -171,26 +171,18 @@ def bipartite(
 ) -> None:
     """Find the two sides of a bipartite graph, or an odd cycle."""
     from lagpu import algorithms
-    from lagpu import check as checkers
     from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.prove import prove_sides
 
-    Answer = tuple[Any, Any]
-
-    def prove(A: Matrix, found: Answer) -> None:
-        sides, cycle = found
-        if sides is None:
-            checkers.check_odd_cycle(A, cycle)
-        else:
-            checkers.check_sides(A, sides)
-
-    def tell(found: Answer) -> dict[str, Any]:
+    def tell(found: tuple[Any, Any]) -> dict[str, Any]:
         sides, cycle = found
         if sides is None:
             return {"bipartite": False, "odd_cycle": cycle}
         right = int(sides.to_dense().sum())
         return {"bipartite": True, "side_0": sides.size - right, "side_1": right}
 
-    job = Job("bipartite_sides", algorithms.bipartite_sides, prove, tell, lambda found: found[0])
+    run = algorithms.bipartite_sides
+    job = Job("bipartite_sides", run, prove_sides, tell, lambda found: found[0])
     place = Place(graph, backend, kernel, policy, directed, seed)
     analyse(place, job, check=check, save=save, as_json=as_json)
 
@@ -218,6 +210,50 @@ def cores(
         return {"largest_core": largest, "vertices_in_it": int((numbers == largest).sum())}
 
     job = Job("core_number", algorithms.core_number, checkers.check_core_numbers, tell)
+    place = Place(graph, backend, kernel, policy, directed, seed)
+    analyse(place, job, check=check, save=save, as_json=as_json)
+
+
+@app.command()
+def triangles(
+    graph: Graph,
+    share: Annotated[
+        bool,
+        typer.Option("--clustering", help="Shares of the pairs of neighbours that are joined."),
+    ] = False,
+    backend: Backend = "auto",
+    kernel: Kernel = None,
+    policy: Policy = None,
+    directed: Directed = None,
+    seed: Seed = None,
+    save: Save = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count the triangles of an undirected graph, and those of each vertex."""
+    from lagpu import algorithms
+    from lagpu import check as checkers
+    from lagpu.cli.analysis import Job, Place, analyse, ranking
+
+    job = Job(
+        "triangles",
+        algorithms.triangles,
+        checkers.check_triangles,
+        lambda found: {
+            "triangles": found.reduce("plus").new().value // 3,
+            "triangles_of_vertex": ranking(found),
+        },
+    )
+    if share:
+        job = Job(
+            "clustering",
+            algorithms.clustering,
+            checkers.check_clustering,
+            lambda found: {
+                "mean": found.reduce("plus").new().value / found.size,
+                "clustering": ranking(found),
+            },
+        )
     place = Place(graph, backend, kernel, policy, directed, seed)
     analyse(place, job, check=check, save=save, as_json=as_json)
 

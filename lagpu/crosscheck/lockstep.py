@@ -155,6 +155,15 @@ class Lockstep:
         lines = self._each("explain", A, u, how)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
+    def free_bytes(self) -> int:
+        """Return what is free everywhere."""
+        return int(min(self._each("free_bytes")))
+
+    def vector_values(self, v: Twin) -> Array:
+        """Return the oracle's values, once all agree."""
+        values: Array = self._read("vector_to_coo", (v,))[1]
+        return values
+
     # ------------------------------------------------------------------- forms of a method
     def _write(self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...]) -> None:
         rule = rule_of(method, args, desc, w.dtype)

@@ -58,7 +58,11 @@ def to_scipy(A: Matrix) -> sp.csc_array:
 
 
 def from_networkx(
-    G: Any, *, weight: str | None = None, backend: str | Backend | None = None
+    G: Any,
+    *,
+    weight: str | None = None,
+    dup_op: Any = None,
+    backend: str | Backend | None = None,
 ) -> Matrix:
     """Return the adjacency matrix of a NetworkX graph.
 
@@ -68,8 +72,11 @@ def from_networkx(
         Vertex k of the matrix is node ``list(G)[k]``. An undirected edge gives two entries, a
         self-loop one.
     weight : str, optional
-        Edge attribute that holds the value, 1 where an edge lacks it. Values of parallel edges are
-        summed. Without it the matrix is BOOL.
+        Edge attribute that holds the value, 1 where an edge lacks it. Without it the matrix is
+        BOOL.
+    dup_op : BinaryOp, optional
+        Combines the values of parallel edges; by default they are summed, as NetworkX does for its
+        own matrices. Shortest paths over weights need ``"min"``: the shortest edge counts.
     backend : str or Backend, optional
         Where the matrix will live.
 
@@ -90,7 +97,10 @@ def from_networkx(
         once = u != v  # a self-loop is its own reverse
         u, v = np.concatenate([u, v[once]]), np.concatenate([v, u[once]])
         values = None if values is None else np.concatenate([values, values[once]])
-    return from_entries(u, v, values, len(place), len(place)).matrix(backend)
+    n = len(place)
+    if dup_op is not None and values is not None:
+        return Matrix.from_coo(u, v, values, nrows=n, ncols=n, dup_op=dup_op, backend=backend)
+    return from_entries(u, v, values, n, n).matrix(backend)
 
 
 def to_networkx(A: Matrix, *, directed: bool = True) -> Any:

@@ -75,7 +75,17 @@ def _joint(A: Matrix, source: int) -> Array:
     check.check_levels_joint(A, sources, levels)
     near = algorithms.neighborhood(A, sources, 2)
     check.check_levels_joint(A, sources, near, k=2)
+    check.check_k_hop(A, sources, 2, algorithms.k_hop(A, sources, 2))
     return levels.to_dense(-1)
+
+
+def _multi(A: Matrix, source: int) -> Array:
+    sources = sorted({0, source, A.nrows // 3})
+    levels = algorithms.bfs_levels_multi(A, sources)
+    check.check_levels_multi(A, sources, levels)
+    parents = algorithms.bfs_parents_multi(A, sources)
+    check.check_parents_multi(A, sources, parents)
+    return np.concatenate(levels.to_coo())
 
 
 def _connected(A: Matrix) -> Array:
@@ -98,9 +108,11 @@ def _ranks(A: Matrix) -> Array:
 
 def _betweenness(A: Matrix) -> Array:
     k, directed = min(3, A.nrows), not A.is_symmetric
-    found = algorithms.betweenness_centrality(A, k, seed=1)
+    found, error = algorithms.betweenness_estimate(A, k, seed=1)
+    alone = algorithms.betweenness_centrality(A, k, seed=1, batch=1)
     sources = random.Random(1).sample(range(A.nrows), k)
-    check.check_betweenness(A, found, directed=directed, sources=sources)
+    check.check_betweenness(A, found, directed=directed, sources=sources, error=error)
+    check.check_betweenness(A, alone, directed=directed, sources=sources)
     return found.to_dense() > 0
 
 
@@ -127,12 +139,15 @@ def _order(A: Matrix) -> Array:
     above = A.select("triu", 2).new()  # the path through the hub's leaves would be long
     levels = algorithms.topological_levels(above)
     check.check_topological_levels(above, levels)
-    return algorithms.topological_order(above).to_dense()
+    order = algorithms.topological_order(above)
+    check.check_topological_order(above, order)
+    return order.to_dense()
 
 
 def _cores(A: Matrix) -> Array:
     cores = algorithms.core_number(A)
     check.check_core_numbers(A, cores)
+    check.check_k_core(A, algorithms.k_core(A, 2), 2)
     return cores.to_dense()
 
 
@@ -140,6 +155,15 @@ def _independent(A: Matrix) -> Array:
     members = algorithms.maximal_independent_set(A, seed=1)
     check.check_independent_set(A, members)
     return members.to_dense(False)
+
+
+def _triangles(A: Matrix) -> Array:
+    both = A.ewise_add(A.T, "max").new()
+    found = algorithms.triangles(both)
+    check.check_triangles(both, found)
+    check.check_triangle_count(both, algorithms.triangle_count(both))
+    check.check_clustering(both, algorithms.clustering(both))
+    return found.to_dense()
 
 
 # Each returns what any right answer shares with the oracle's.
@@ -151,17 +175,19 @@ _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bellman_ford": _distances,
     "delta_stepping": _buckets,
     "bfs_levels_joint": _joint,
+    "bfs_levels_multi, bfs_parents_multi": _multi,
     "closeness, harmonic, pseudo_diameter, shortest_path": _remoteness,
 }
 _WHOLE: dict[str, Callable[[Matrix], Array]] = {
     "connected_components": _connected,
     "strongly_connected_components": _strongly_connected,
     "pagerank": _ranks,
-    "betweenness_centrality": _betweenness,
+    "betweenness_centrality, betweenness_estimate": _betweenness,
     "bipartite_sides": _sides,
     "topological_levels": _order,
     "core_number": _cores,
     "maximal_independent_set": _independent,
+    "triangles, triangle_count, clustering": _triangles,
 }
 
 

@@ -60,6 +60,10 @@ class GpuBackend(Matrices):
         plan = choose(A, u, how)
         return [f"{plan.direction}, {plan.kernel}: {plan.reason}", products.memory_of(A)]
 
+    def free_bytes(self) -> int:
+        """See `Backend`."""
+        return self.device.free_bytes()
+
     def run_loop(
         self,
         statements: list[Statement],

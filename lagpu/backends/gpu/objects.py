@@ -86,6 +86,13 @@ class Objects:
         return where, self.device.to_host(values)
 
     @settled
+    def vector_values(self, v: VectorStore) -> Any:
+        """See `Backend`."""
+        indices, values = v.listed()
+        xp = self.device.xp
+        return xp.full(len(indices), v.number, v.dtype.numpy) if values is None else values.copy()
+
+    @settled
     def vector_head(self, v: VectorStore, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
         return corner.head(v, count)
@@ -307,7 +314,7 @@ def _only_value(values: Any) -> Any:
     if not len(values):
         return None
     first = values[:1]
-    return first.dtype.type(first[0]) if bool((values == first).all()) else None
+    return first.dtype.type(first[0].item()) if bool((values == first).all()) else None
 
 
 def _narrow(indices: Any, largest: int) -> Any:

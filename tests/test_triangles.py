@@ -1,0 +1,126 @@
+"""Triangles against NetworkX and the checkers."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, random_edges
+from strategies import for_all
+
+from lagpu import FP64, INT64, Matrix
+from lagpu.algorithms import clustering, transitivity, triangle_count, triangles
+from lagpu.check import (
+    check_clustering,
+    check_transitivity,
+    check_triangle_count,
+    check_triangles,
+)
+from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.io import from_networkx
+
+ALL = (triangle_count, triangles, clustering, transitivity)
+PROOFS = (check_triangle_count, check_triangles, check_clustering, check_transitivity)
+
+
+def prove(A, G=None):
+    G = networkx_of(A, directed=False) if G is None else G
+    count, each, share, whole = (find(A) for find in ALL)
+    assert type(count) is int
+    assert (each.dtype, share.dtype) == (INT64, FP64)
+    assert entries(each) == nx.triangles(G)
+    assert count == sum(nx.triangles(G).values()) // 3
+    assert entries(share) == pytest.approx(nx.clustering(G), rel=1e-15)
+    assert whole == pytest.approx(nx.transitivity(G), rel=1e-15)
+    for check, found in zip(PROOFS, (count, each, share, whole), strict=True):
+        check(A, found)
+
+
+@for_all(cpu=80, compiled=12)
+def test_random_graphs(backend, draw):
+    prove(drawn(draw, backend, directed=False, degree=6))
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_graphs(backend, name):
+    n, edges = AWKWARD[name]
+    prove(matrix(n, both_ways(edges), backend))
+
+
+def test_a_larger_graph(backend):
+    prove(matrix(200, both_ways(random_edges(200, 2500, 3)), backend))
+
+
+def test_values_and_parallel_edges_do_not_count(backend):
+    G = nx.MultiGraph([(0, 1), (0, 1), (1, 2), (2, 0), (2, 2), (2, 3)])
+    nx.set_edge_attributes(G, {e: k for k, e in enumerate(G.edges(keys=True))}, "w")
+    A = from_networkx(G, weight="w", backend=backend)
+    prove(A, nx.Graph(G))
+    skew = Matrix.from_coo([0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2], [1, 2, 3, 4, -5, 0], like=A)
+    assert triangle_count(skew) == 1
+
+
+def test_no_vertices(backend):
+    A = Matrix("BOOL", 0, 0, backend=backend)
+    assert (triangle_count(A), transitivity(A)) == (0, 0.0)
+    assert triangles(A).size == clustering(A).size == 0
+
+
+@pytest.mark.parametrize("find", ALL)
+def test_bad_input(find):
+    with pytest.raises(InvalidValue, match=f"{find.__name__}: an edge has no reverse"):
+        find(matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu"))
+    with pytest.raises(DimensionMismatch, match="2 rows != 3 columns"):
+        find(Matrix("BOOL", 2, 3, backend="cpu"))
+    with pytest.raises(DomainMismatch, match="is not a Matrix"):
+        find(np.eye(2))
+
+
+def test_the_remedy_of_a_directed_graph_is_one():
+    A = matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu")
+    assert triangle_count(A.ewise_add(A.T, "max").new()) == 1
+
+
+# -------------------------------------------------------------------------- the checkers themselves
+
+# Two triangles that share 1 -- 2, and a tail 3 -- 4.
+EDGES = both_ways([(0, 1), (1, 2), (2, 0), (1, 3), (2, 3), (3, 4)])
+EACH = [1, 2, 2, 1, 0]
+SHARES = [1, 2 / 3, 2 / 3, 1 / 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "v", "value", "message"),
+    [
+        (check_triangles, EACH, 1, None, "vertex 1: none"),
+        (check_triangles, EACH, 1, 1, "vertex 1: 1, not 2"),
+        (check_triangles, EACH, 4, 1, "vertex 4: 1, not 0"),
+        (check_triangles, EACH, 0, np.nan, "vertex 0: nan, not 1"),
+        (check_clustering, SHARES, 0, None, "vertex 0: none"),
+        (check_clustering, SHARES, 3, 0.33, "vertex 3: 0.33, not 0.333"),
+        (check_clustering, SHARES, 4, 1e-9, "vertex 4: 1e-09, not 0"),
+    ],
+)
+def test_wrong_numbers_are_refused(check, right, v, value, message):
+    A = matrix(5, EDGES, "cpu")
+    assert len(check(A, (np.arange(5), np.array(right)))) == 2
+    wrong = {k: x for k, x in (dict(enumerate(right)) | {v: value}).items() if x is not None}
+    with pytest.raises(CheckFailed, match=message):
+        check(A, (np.array(list(wrong)), np.array(list(wrong.values()))))
+
+
+def test_wrong_totals_are_refused():
+    A = matrix(5, EDGES, "cpu")
+    check_triangle_count(A, 2)
+    check_transitivity(A, 0.6)
+    for wrong in (0, 1, 3, 6):
+        with pytest.raises(CheckFailed, match=f"{wrong}, but there are 2"):
+            check_triangle_count(A, wrong)
+    for share in (0.0, 0.5, float("nan"), 0.2):
+        with pytest.raises(CheckFailed, match=r"but the share is 0\.6"):
+            check_transitivity(A, share)
+
+
+@pytest.mark.parametrize("check", PROOFS)
+def test_checkers_refuse_directed_graphs(check):
+    A = matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu")
+    with pytest.raises(InvalidValue, match="the graph is directed"):
+        check(A, (np.arange(3), np.ones(3)) if check in PROOFS[1:3] else 1)
