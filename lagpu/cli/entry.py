@@ -18,7 +18,7 @@ from lagpu.errors import CheckFailed, LagpuError
 
 __all__ = ["main"]
 
-for _more in (rankings.app, structure.app):
+for _more in (benches.app, rankings.app, structure.app):
     app.add_typer(_more)
 
 _REFUSED, _WRONG, _INTERRUPTED = 1, 2, 130

@@ -1,0 +1,156 @@
+"""The commands that measure: lagpu bench and lagpu graph500."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lagpu.cli.commands import Backend, Output, Seed
+
+__all__ = ["Mode", "app"]
+
+app = typer.Typer()
+
+
+class Mode(StrEnum):
+    """How loops run."""
+
+    FUSED = "fused"
+    EAGER = "eager"
+    BOTH = "both"
+
+
+@app.command()
+def bench(
+    graphs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[GRAPH]...",
+            help="kron20e16 kron22e16 kron24e16 urand22e16 mycielskian17 road2048 delaunay20, "
+            "or others of these kinds, kron:16, or files; by default all of the former.",
+        ),
+    ] = None,
+    backend: Annotated[
+        list[str] | None,
+        typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim; repeatable."),
+    ] = None,
+    roots: Annotated[
+        int | None,
+        typer.Option(help="Searches; by default 32, 8 on road and delaunay.", show_default=False),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(
+            help="Loops as one kernel, statement by statement, or both; "
+            "by default fused where the backend can.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        list[Output] | None, typer.Option(help="What to search for; repeatable.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Choose kernels by this policy, eagerly (gpu, sim); all, or repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
+    ] = None,
+    peers: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="all that are installed, or names out of scipy, networkx, python-graphblas, "
+            "igraph, networkit, pylibcugraph; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead of searches measure all, or these functions of lagpu.algorithms, "
+            "beside the cpu backend; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="With --algorithm: runs; by default 3.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="With --algorithm: no more runs after these; by default 1.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="With --algorithm: a measurement ends after these seconds; by default 10.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="With --algorithm: seconds of the whole; by default 480.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Measure searches from many roots, or every algorithm; results are proved and compared."""
+    from lagpu.bench.suite import Plan
+    from lagpu.cli.measure import measure, measure_family, only
+
+    times = {"repeats": repeats, "seconds": seconds, "limit": limit, "budget": budget}
+    searches = {
+        "roots": roots, "mode": mode, "output": output, "kernel": kernel, "policy": policy,
+    }  # fmt: skip
+    if algorithm:
+        only("without --algorithm", searches)
+        given = {name: value for name, value in times.items() if value is not None}
+        places = tuple(backend or ("auto", "cpu"))
+        what = (graphs or (), algorithm, places, peers or ())
+        measure_family(what, given, seed, json_file)
+        return
+    only("with --algorithm", times)
+    plan = Plan(
+        graphs=graphs or (),
+        backends=tuple(dict.fromkeys(backend or ["auto"])),
+        roots=roots,
+        mode=None if mode is None else mode.value,
+        outputs=tuple(dict.fromkeys(one.value for one in output or [Output.LEVELS])),
+        kernel=kernel,
+        policies=tuple(dict.fromkeys(policy or ())),
+        seed=seed,
+        peers=peers or (),
+    )
+    measure(plan, json_file)
+
+
+@app.command()
+def graph500(
+    scale: Annotated[int, typer.Option(help="2**SCALE vertices.")],
+    edge_factor: Annotated[int, typer.Option(help="Tuples a vertex.")] = 16,
+    backend: Backend = "auto",
+    roots: Annotated[int, typer.Option(help="Searches.")] = 64,
+    seed: Seed = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
+    ] = None,
+) -> None:
+    """Run the Graph500 benchmark: construction, and searches proved by its five rules."""
+    from lagpu.cli.measure import measure_graph500
+
+    measure_graph500(
+        scale, edge_factor, backend=backend, roots=roots, seed=seed, json_file=json_file
+    )
