@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import typer
 
-from lagpu.cli import rankings, structure
+from lagpu.cli import benches, rankings, structure
 from lagpu.cli.commands import app
 from lagpu.errors import CheckFailed, LagpuError
 
