@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lagpu.backends.base import Measured
 from lagpu.backends.gpu.device import Signal, Timer
 from lagpu.backends.gpu.kernels import Kernel
+from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.storage import VectorStore
+from lagpu.backends.measure import Measured, Whole
 
 if TYPE_CHECKING:
     from lagpu.backends.gpu.backend import GpuBackend
@@ -52,7 +53,8 @@ _SHADOWED = ("launch", "max_cooperative_blocks", "from_host", "to_host", "read",
 class _Work:
     """What was launched and copied since a moment; times are in events that nobody waits for."""
 
-    def __init__(self) -> None:
+    def __init__(self, timed: bool = True) -> None:
+        self.timed = timed
         self.kernels: list[Timer] = []
         self.copies: list[Timer] = []
         self.copy_bytes = 0
@@ -112,6 +114,7 @@ class GpuMeter:
         self._backend = backend
         self._device = device = backend.device
         self._outside = self._now = _Work()
+        self._log: LoopLog | None = None
         self._before = {name: vars(device).get(name) for name in _SHADOWED}
         self._below = {name: getattr(device, name) for name in _SHADOWED}
         for name in _SHADOWED:
@@ -137,6 +140,27 @@ class GpuMeter:
         plan, read, after = backend.plan, self._below["read"], self.count(w)
         return lambda: now.of_product(host_ms, plan, int(read(counted)), before, after)
 
+    def run_loop(self, work: Callable[[], bool]) -> Whole | None:
+        """See `Meter`: the kernel keeps the times, so launches are not timed."""
+        backend, below = self._backend, self._below
+        if self._log is None:
+            self._log = LoopLog(self._device, below["read"], below["to_host"])
+        backend.loop_log = log = self._log
+        self._now = now = _Work(timed=False)
+        start = time.perf_counter()
+        try:
+            fused = work()
+        finally:
+            host_ms = (time.perf_counter() - start) * 1e3
+            self._now, backend.loop_log = self._outside, None
+        if not fused or log.rows is None:
+            return None
+        return Whole(log.rows, lambda: now.measured(host_ms))
+
+    def unrecorded(self) -> int:
+        """See `Meter`."""
+        return 0 if self._log is None else self._log.lost
+
     def count(self, v: VectorStore) -> Callable[[], int]:
         """See `Meter`: a number on the host, or the counter that a kernel will have filled."""
         self._now = _Work()  # this kernel is the trace's, not the program's
@@ -158,6 +182,9 @@ class GpuMeter:
     def _launch(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> None:
         now = self._now
         self._load(kernel, how.get("cooperative", False))
+        if not now.timed:
+            self._below["launch"](kernel, threads, *args, **how)
+            return
         with self._device.timer() as timer:
             self._below["launch"](kernel, threads, *args, **how)
         now.kernels.append(timer)
