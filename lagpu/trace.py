@@ -6,127 +6,18 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from lagpu.backends.base import Backend, Counter
+from lagpu.backends.base import Backend
 from lagpu.backends.measure import LoopRow, Measured, Meter
-from lagpu.expr import spell
+from lagpu.tracerows import Late, Row, Seen, Totals, names_in, row_of, spelled
 from lagpu.watch import Watcher, author, watching
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One statement in one iteration.
-
-    Attributes
-    ----------
-    level : int
-        Iteration of the enclosing `loop`, from 0; -1 outside of one.
-    method : str
-        Name of the operation.
-    formula : str
-        What stood in the program, with the author's names.
-    where : str
-        ``file.py:line``.
-    shapes : tuple of tuple of int
-        Of the output, then of the inputs.
-    nvals_in, nvals_out : int
-        Entries of the last input vector before, or of the first matrix where a matrix is made; and
-        of the output after.
-    direction, kernel, reason : str
-        The choice made for a product, and why; empty for other operations. In a loop that ran as
-        one kernel, that is ``"fused"``.
-    edges : int or None
-        Matrix entries the product looked at.
-    bytes : int or None
-        Memory moved, estimated (docs/design/trace.md); None in a fused loop.
-    kernel_ms : float
-        Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
-        loop by the device's own clock.
-    host_ms : float or None
-        Time the host was busy with the statement, compiling apart; None in a fused loop.
-    compile_ms : float
-        Time spent compiling kernels for it.
-    copy_ms, copy_bytes : float, int
-        Copies between host and device for it.
-    mode : str
-        ``"fused"`` if it ran as a part of a kernel that is the whole loop, else ``"eager"``.
-    """
-
-    level: int
-    method: str
-    formula: str
-    where: str
-    shapes: tuple[Shape, ...]
-    nvals_in: int
-    nvals_out: int
-    direction: str
-    kernel: str
-    reason: str
-    edges: int | None
-    bytes: int | None
-    kernel_ms: float
-    host_ms: float | None
-    compile_ms: float
-    copy_ms: float
-    copy_bytes: int
-    mode: str = "eager"
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Sums over a trace; copies and compiling include those outside of statements.
-
-    Attributes
-    ----------
-    statements, edges, bytes : int
-        Rows, matrix entries looked at, and bytes moved as far as they are estimated.
-    kernel_ms, host_ms : float
-        Of the statements, and of launching fused loops.
-    compile_ms, copy_ms, copy_bytes : float, float, int
-        Of the whole traced stretch.
-    fused, unrecorded : int
-        Rows of statements in fused loops, and how many more there was no room for.
-    """
-
-    statements: int
-    edges: int
-    bytes: int
-    kernel_ms: float
-    host_ms: float
-    compile_ms: float
-    copy_ms: float
-    copy_bytes: int
-    fused: int = 0
-    unrecorded: int = 0
-
-
-class _Statement(NamedTuple):
-    """What a row says of a statement whatever it did; a formula may lack the loop's counter."""
-
-    method: str
-    formula: str
-    where: str
-    shapes: tuple[Shape, ...]
-    is_counter: bool
-
-
-class _Recorded(NamedTuple):
-    """A statement and where it stands."""
-
-    to: Any
-    call: Any
-    frame: FrameType | None
-    where: str
 
 
 class Trace(Watcher):
@@ -149,16 +40,17 @@ class Trace(Watcher):
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
         self._outside: list[Callable[[], Measured]] = []
-        self._recorded: list[_Recorded] = []
+        self._recorded: list[Seen] = []
+        self._late: Late | None = None
 
     # ---------------------------------------------------------------------------- recording
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `lagpu.watch.Watcher`."""
-        frame = author()
-        self._run(_Recorded(to, call, frame, _place(frame)), work)
+        self._run(Seen.now(to, call, author()), work)
 
-    def _run(self, which: _Recorded, work: Callable[[], None]) -> None:
-        to, call = which.to, which.call
+    def _run(self, which: Seen, work: Callable[[], None]) -> None:
+        to, call, frame = which[:3]
+        self._spell()
         meter = self._meter(call.backend)
         out = to.out
         is_vector = out.ndim == 1
@@ -169,15 +61,23 @@ class Trace(Watcher):
             before = _known(call.inputs[0].nvals)
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
         after = meter.count(out.data) if is_vector else _known(out.nvals)
-        said, level = _statement(which), self.level  # a row keeps no vector alive
+        named = None if frame is None else frame.f_locals.copy()
+        self._late = late = Late(which._replace(named=named))
+        level = self.level
         self._pending.append(
-            lambda: [_row(said, LoopRow(0, level, before(), after(), measured()), "eager")]
+            lambda: [row_of(late.said(), LoopRow(0, level, before(), after(), measured()), "eager")]
         )
+
+    def _spell(self) -> None:
+        """Spell the statement before; a row keeps no vector alive for longer."""
+        if self._late is not None:
+            self._late.said()
+            self._late = None
 
     def recorded(self, to: Any, call: Any) -> None:
         """Note a statement of a loop's body; see `lagpu.watch.Watcher`."""
-        frame = author()
-        self._recorded.append(_Recorded(to, call, frame, _place(frame)))
+        # the names in its frame wait until the loop is on its way
+        self._recorded.append(Seen.now(to, call, author()))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
         """Run a statement that was recorded in vain; see `lagpu.watch.Watcher`."""
@@ -188,9 +88,10 @@ class Trace(Watcher):
         whole = self._meter(backend).run_loop(work)
         if whole is None:
             return False
-        body = [_statement(found) for found in self._recorded]  # while the device is at work
+        self._spell()  # while the device is at work
+        body = [spelled(found) for found in self._recorded]
         self._pending.append(
-            lambda: [_row(body[row.statement], row, "fused") for row in whole.rows()]
+            lambda: [row_of(body[row.statement], row, "fused") for row in whole.rows()]
         )
         self._outside.append(whole.measured)
         return True
@@ -206,6 +107,7 @@ class Trace(Watcher):
         return found[1]
 
     def _stop(self) -> None:
+        self._spell()
         for _, meter in reversed(self._meters.values()):
             self._outside.append(meter.stop())
             self._stopped.append(meter)
@@ -300,49 +202,6 @@ def _nothing() -> int:
 
 def _known(count: int) -> Callable[[], int]:
     return lambda: count
-
-
-def _statement(which: _Recorded) -> _Statement:
-    """Spell a statement, with the names that its objects have in the author's frame."""
-    to, call, frame, where = which
-    names, is_counter = names_in(frame), type(call.formula[0]) is Counter
-    right = "" if is_counter else spell(call.formula, names)
-    shapes = (to.out.shape, *(x.shape for x in call.inputs))
-    return _Statement(
-        call.method, f"{spell(to.formula, names)} << {right}", where, shapes, is_counter
-    )
-
-
-def _row(said: _Statement, row: LoopRow, mode: str) -> Row:
-    return Row(
-        level=row.level,
-        method=said.method,
-        formula=said.formula + str(row.level) * said.is_counter,
-        where=said.where,
-        shapes=said.shapes,
-        nvals_in=row.nvals_in,
-        nvals_out=row.nvals_out,
-        mode=mode,
-        **row.measured._asdict(),
-    )
-
-
-def _place(frame: FrameType | None) -> str:
-    if frame is None:
-        return ""
-    file = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{file}:{frame.f_lineno}"
-
-
-def names_in(frame: FrameType | None) -> dict[int, str]:
-    """Return the ``id`` of each vector, matrix and scalar of a frame with its name there."""
-    if frame is None:
-        return {}
-    return {
-        id(value): name
-        for name, value in reversed(frame.f_locals.items())
-        if hasattr(type(value), "_call_for")
-    }
 
 
 @contextmanager

@@ -310,7 +310,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
         assert dict(kernel.macros)["LG_LOG"] == str(looplog.CAPACITY)
         assert LOGS.search(preprocessed(kernel))
     assert asked[0].params == traversal_kernel.params
-    assert len(asked[1].params) == len(program_kernel.params) + 1
+    assert len(asked[1].params) == len(program_kernel.params) + 2
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

@@ -49,35 +49,33 @@ class Loop(NamedTuple):
     bounds: dict[int, tuple[int, int]]
 
     @classmethod
-    def of(cls, statements: list[Statement], read: Callable[[Array], Any]) -> Loop:
-        """Return it before the loop runs; nothing is waited for, and no vector kept."""
-        places: dict[int, int] = {}
-        vectors: list[VectorStore] = []
-
-        def place(v: VectorStore) -> int:
-            if id(v) not in places:
-                places[id(v)] = len(vectors)
-                vectors.append(v)
-            return places[id(v)]
-
-        inputs = [[x for x in s.args if isinstance(x, VectorStore)] for s in statements]
+    def of(cls, statements: list[Statement], counts: dict[int, Callable[[], int]]) -> Loop:
+        """Return it; `counts` are by the ``id`` of the vectors."""
+        place = {key: k for k, key in enumerate(counts)}
         return cls(
             [s.method for s in statements],
-            [place(s.w) for s in statements],
-            [
-                place(found[-1] if found else s.w)
-                for found, s in zip(inputs, statements, strict=True)
-            ],
-            [v.count_later(read) for v in vectors],
+            [place[id(s.w)] for s in statements],
+            [place[id(_last_input(s))] for s in statements],
+            list(counts.values()),
             {
-                k: (
-                    s.args[0].nvals,
-                    PULL_FIRST if s.args[2].semiring.monoid.name == "any" else PULL_SUMS,
-                )
+                k: (s.args[0].nvals, _factor(s))
                 for k, s in enumerate(statements)
                 if s.method == "mxv"
             },
         )
+
+
+def _last_input(s: Statement) -> VectorStore:
+    """Return the last vector that goes in; a constant goes into the vector itself."""
+    found: VectorStore = s.w
+    for x in s.args:
+        if type(x) is VectorStore:
+            found = x
+    return found
+
+
+def _factor(s: Statement) -> int:
+    return PULL_FIRST if s.args[2].semiring.monoid.name == "any" else PULL_SUMS
 
 
 class LoopLog:
@@ -108,18 +106,25 @@ class LoopLog:
     ) -> None:
         self.capacity = CAPACITY
         self.words = device.xp.empty(_HEAD + self.capacity * _WORDS, np.uint64)
-        self.words[:_HEAD].fill(0)
         self.rows: Callable[[], list[LoopRow]] | None = None
         self._copy, self._read = to_host, read
-        self._loop: Loop | None = None
+        self._statements: list[Statement] = []
+        self._counts: dict[int, Callable[[], int]] = {}
         self._launched = 0
         self._found: list[np.ndarray[Any, Any]] = []  # records of each loop
         self._lost = 0
         self._found_at = 0  # how many loops had been launched
 
     def begin(self, statements: list[Statement]) -> None:
-        """Note the body of the loop that is launched next."""
-        self.rows, self._loop = None, Loop.of(statements, self._read)
+        """Note the body of the loop that is launched next; nothing is waited for."""
+        self.rows, self._statements = None, statements
+        vectors = {id(v): v for s in statements for v in (s.w, _last_input(s))}
+        self._counts = {key: v.count_later(self._read) for key, v in vectors.items()}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no loop has written to it: nothing in it is set then, so kernels are told."""
+        return self._launched == 0
 
     def ran_traversal(self, blank: list[bool], n: int, alpha: float, beta: float) -> None:
         """Note that it was launched as a traversal, and what directions are chosen by.
@@ -137,9 +142,10 @@ class LoopLog:
         self.rows = lambda: list(_rows_of_program(loop, self._records(number)))
 
     def _next(self) -> tuple[Loop, int]:
-        assert self._loop is not None
+        loop = Loop.of(self._statements, self._counts)
+        self._statements, self._counts = [], {}  # no vector is kept
         self._launched += 1
-        return self._loop, self._launched - 1
+        return loop, self._launched - 1
 
     @property
     def lost(self) -> int:
@@ -270,11 +276,15 @@ class LogLines:
             f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {how});",
         ]
 
+    def params(self) -> list[str]:
+        """Return the kernel's last parameters."""
+        return self._if_on("u64* log_words", "bool log_is_new")
+
     def opening(self) -> list[str]:
         """Return the lines before the loop; all statements have been written."""
         return self._if_on(
             "LG_SHARED(LoopLog, log, 1);",
-            "if (global_thread() == 0) log->open(log_words);",
+            "if (global_thread() == 0) log->open(log_words, log_is_new);",
             "bool open = false;",
             "const auto flush = [&](const u64* at) {",
             "open = false;",

@@ -114,11 +114,19 @@ class GpuMeter:
         self._backend = backend
         self._device = device = backend.device
         self._outside = self._now = _Work()
+        self._mine = _Work(timed=False)  # kernels of the trace, not of the program
         self._log: LoopLog | None = None
-        self._before = {name: vars(device).get(name) for name in _SHADOWED}
+        own = vars(device)
+        self._before = {name: own.get(name) for name in _SHADOWED}
         self._below = {name: getattr(device, name) for name in _SHADOWED}
-        for name in _SHADOWED:
-            setattr(device, name, getattr(self, f"_{name}"))
+        own.update(
+            launch=self._launch,
+            max_cooperative_blocks=self._max_cooperative_blocks,
+            from_host=self._from_host,
+            to_host=self._to_host,
+            read=self._read,
+            heed=self._heed,
+        )
 
     def run(
         self, work: Callable[[], None], method: str, w: VectorStore | None, args: tuple[Any, ...]
@@ -163,11 +171,11 @@ class GpuMeter:
 
     def count(self, v: VectorStore) -> Callable[[], int]:
         """See `Meter`: a number on the host, or the counter that a kernel will have filled."""
-        self._now = _Work()  # this kernel is the trace's, not the program's
+        now, self._now = self._now, self._mine
         try:
             return v.count_later(self._below["read"])
         finally:
-            self._now = self._outside
+            self._now = now
 
     def stop(self) -> Callable[[], Measured]:
         """See `Meter`."""

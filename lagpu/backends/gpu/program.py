@@ -106,7 +106,7 @@ class Program:
         times = FOREVER if times is None else times
         self.device.launch(
             kernel, grid * block, *self._args, np.uint64(times), counters, barrier,
-            *(() if log is None else (log.words,)), block=block, cooperative=True,
+            *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
         if log is not None:
             log.ran_program()
@@ -128,8 +128,7 @@ class Program:
                 *self._specs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)',
                 "program(" + ", ".join([*self._params, "u64 times", "u64* counters",
-                                        "GridBarrier* barrier", *["u64* log_words"] * log.on])
-                + ") {",
+                                        "GridBarrier* barrier", *log.params()]) + ") {",
                 "LG_SHARED(PutOff, later, 1);",
                 f"for (i64 k = global_thread(); k < {counters}; k += global_threads()) "
                 "counters[k] = 0;",

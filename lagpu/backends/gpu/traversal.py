@@ -27,6 +27,7 @@ COUNTERS = 3 * 6 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
 MOST = 3  # assignments
+NEW_LOG = np.uint32(8)  # beside the bits of outputs that are blank
 SOLO = 512  # frontier that one block searches alone
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
@@ -186,13 +187,14 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
     hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
     matrix = (successors.col_ptr, successors.row_idx, None if t.iso else successors.values)
     inverse = (predecessors.col_ptr, predecessors.row_idx, None if t.iso else predecessors.values)
+    flags = blank if log is None or not log.is_new else blank | NEW_LOG
     block = space.block
     grid = device.max_cooperative_blocks(code, block, space.shared)
     device.launch(
         code, grid * block,
         np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if t.iso else A.number,
         hint, space.empty, v_words, sources, source_values, f.number,
-        np.int64(source), np.uint64(num_sources), f_values, *values, *words, blank, f_words,
+        np.int64(source), np.uint64(num_sources), f_values, *values, *words, flags, f_words,
         np.uint32(t.before), np.uint32(FOREVER if times is None else times), space.solo,
         space.alpha, BETA, *space.words, *space.lists, *space.chunks,
         space.counters, space.barrier, result,

@@ -39,10 +39,10 @@ struct LoopLog {
   LG_DEVICE Record* at(u64 k) const { return reinterpret_cast<Record*>(memory + kLogHead) + k; }
 
   // A loop begins; behind what earlier ones wrote.
-  LG_DEVICE void open(u64* log) {
+  LG_DEVICE void open(u64* log, bool is_new) {
     memory = log;
-    count = log[kLogCount];
-    lost = log[kLogLost];
+    count = is_new ? 0 : log[kLogCount];
+    lost = is_new ? 0 : log[kLogLost];
     for (u32 k = 0; k < 9; ++k) log[kLogNew + k] = 0;
     now = Record{};
     put(0);

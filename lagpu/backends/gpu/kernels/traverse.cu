@@ -621,7 +621,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   Deferred& later = deferred[0];
   if (block_thread() == 0) block_tally[0] = block_tally[1] = later.count = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
-            if (global_thread() == 0) s.log->open(result);)
+            if (global_thread() == 0) s.log->open(result, blank & 8);)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
   LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
