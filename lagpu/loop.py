@@ -125,6 +125,8 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site) -> Iterator[int
     outer = -1 if watcher is None else watcher.level
     backend.recorder = recorder = Recorder(backend, None if watcher is None else watcher.replay)
     before = None
+    if watcher is not None:
+        watcher.level = 0  # of what is replayed
     try:
         yield Counter(0)
         backend.recorder = None
@@ -134,8 +136,6 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site) -> Iterator[int
             return
         before = until.unchanged.dup() if until.unchanged is not None else None
     finally:  # also when the body raised: what stood before has been done then
-        if watcher is not None:
-            watcher.level = 0
         recorder.replay()
         if watcher is not None:
             watcher.level = outer
