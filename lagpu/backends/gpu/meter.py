@@ -6,8 +6,9 @@ watches pays nothing.
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -47,7 +48,19 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "spmv_push_virtual": _PUSH,
 }
 _SIGNAL = 24  # bytes: two numbers and a serial
-_SHADOWED = ("launch", "max_cooperative_blocks", "from_host", "to_host", "read", "heed")
+_SHADOWED = ("launch", "max_cooperative_blocks", "from_host", "to_host", "read", "heed", "metered")
+
+
+@functools.lru_cache(maxsize=512)
+def _shares(kernel: Kernel) -> tuple[list[int], list[tuple[int, str, float]]]:
+    """Return which arguments count whole, and which as so many bytes for each edge or entry."""
+    partly = TRAFFIC.get(kernel.name, {})
+    arrays = [(k, param) for k, param in enumerate(kernel.params) if param.pointer]
+    return [k for k, param in arrays if param.name not in partly], [
+        (k, partly[param.name][0], partly[param.name][1] * param.dtype.itemsize)
+        for k, param in arrays
+        if param.name in partly
+    ]
 
 
 class _Work:
@@ -62,16 +75,15 @@ class _Work:
         self.bytes = 0
         self.bytes_each = {"edges": 0.0, "in": 0.0, "out": 0.0}
 
-    def add_traffic(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
+    def add_traffic(self, kernel: Kernel, args: Sequence[Any]) -> None:
         """Add what a launch moves: each array once, or of some only a part; see `TRAFFIC`."""
-        partly = TRAFFIC.get(kernel.name, {})
-        for param, arg in zip(kernel.params, args, strict=False):
-            if param.pointer and arg is not None:
-                if param.name in partly:
-                    what, times = partly[param.name]
-                    self.bytes_each[what] += times * arg.dtype.itemsize
-                else:
-                    self.bytes += arg.nbytes
+        whole, partly = _shares(kernel)
+        for k in whole:
+            if args[k] is not None:
+                self.bytes += args[k].nbytes
+        for k, what, each in partly:
+            if args[k] is not None:
+                self.bytes_each[what] += each
 
     def measured(self, host_ms: float, **counts: int) -> Measured:
         """Return the sums; waits for the work. `counts` are edges, in and out of a product."""
@@ -118,7 +130,7 @@ class GpuMeter:
         self._log: LoopLog | None = None
         own = vars(device)
         self._before = {name: own.get(name) for name in _SHADOWED}
-        self._below = {name: getattr(device, name) for name in _SHADOWED}
+        self._below: dict[str, Any] = {name: getattr(device, name, None) for name in _SHADOWED}
         own.update(
             launch=self._launch,
             max_cooperative_blocks=self._max_cooperative_blocks,
@@ -126,6 +138,7 @@ class GpuMeter:
             to_host=self._to_host,
             read=self._read,
             heed=self._heed,
+            metered=self._metered,
         )
 
     def run(
@@ -198,6 +211,17 @@ class GpuMeter:
         now.kernels.append(timer)
         now.add_traffic(kernel, args)
 
+    def _metered(self, bound: Any, new: tuple[Any, ...]) -> None:
+        """Run a bound launch, which has been loaded and checked."""
+        now = self._now
+        if not now.timed:
+            bound.run(new)
+            return
+        with self._device.timer() as timer:
+            bound.run(new)
+        now.kernels.append(timer)
+        now.add_traffic(bound.kernel, bound.all(new))
+
     def _max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         self._load(kernel, True)
         found: int = self._below["max_cooperative_blocks"](kernel, block, shared)
@@ -218,14 +242,15 @@ class GpuMeter:
         return self._copied("read", array)
 
     def _heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
-        return cast(tuple[int, int], self._copied("heed", signal, counts))
+        self._now.copy_bytes += _SIGNAL  # not timed: the host waits for the kernel, not for a copy
+        return cast(tuple[int, int], self._below["heed"](signal, counts))
 
     def _copied(self, name: str, *args: Any) -> Any:
         now = self._now
         with self._device.timer() as timer:
             made = self._below[name](*args)
         now.copies.append(timer)
-        now.copy_bytes += _SIGNAL if name == "heed" else getattr(made, "nbytes", args[0].nbytes)
+        now.copy_bytes += getattr(made, "nbytes", args[0].nbytes)
         return made
 
 
