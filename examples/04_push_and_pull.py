@@ -44,7 +44,7 @@ B = A.to("sim")
 frontier = Vector.from_coo([SOURCE], [True], size=B.nrows, like=B, name="frontier")
 print(explain(semiring.any_pair(frontier @ B)))
 
-with trace() as traced:
+with trace(fuse=False) as traced:  # each level's product by itself, as the planner chooses it
     found = bfs_levels(B, SOURCE)
 
 for row in traced.rows:

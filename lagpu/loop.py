@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from lagpu import watch
-from lagpu.backends.base import Backend, Counter, Data, Recorder
+from lagpu.backends.base import Backend, Counter, Data, Recorder, Statement
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loopsite import Site, backend_of, site_of
 from lagpu.matrix import Matrix
@@ -108,7 +108,7 @@ _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    if watch.active is not None:
+    if watch.active is not None and watch.active.why_eager:
         return watch.active.why_eager
     return "inside lagpu.eager()" if _eager.get() else ""
 
@@ -121,22 +121,37 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site) -> Iterator[int
         return
     if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         return
-    backend.recorder = recorder = Recorder(backend)
+    watcher = watch.active
+    outer = -1 if watcher is None else watcher.level
+    backend.recorder = recorder = Recorder(backend, None if watcher is None else watcher.replay)
     before = None
+    if watcher is not None:
+        watcher.level = 0  # of what is replayed
     try:
         yield Counter(0)
         backend.recorder = None
         statements = recorder.statements
-        if len(statements) == site.statements and backend.run_loop(
-            statements, _data(until.empty), _data(until.unchanged), until.times
-        ):
+        if len(statements) == site.statements and _run_as_one(backend, statements, until):
             recorder.statements = []
             return
         before = until.unchanged.dup() if until.unchanged is not None else None
     finally:  # also when the body raised: what stood before has been done then
         recorder.replay()
+        if watcher is not None:
+            watcher.level = outer
+            watcher.forget()
     if before is None or not before.isequal(until.unchanged):  # type: ignore[arg-type]
         yield from _iterate(until, 1)
+
+
+def _run_as_one(backend: Backend, statements: list[Statement], until: _Until) -> bool:
+    """Let the backend run the recorded loop; a watcher sees it as a whole."""
+
+    def work() -> bool:
+        how = _data(until.empty), _data(until.unchanged), until.times
+        return backend.run_loop(statements, *how)
+
+    return work() if watch.active is None else watch.active.run_loop(backend, work)
 
 
 def _data(vector: Vector | Matrix | None) -> Data | None:

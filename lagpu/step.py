@@ -16,7 +16,7 @@ from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
 from lagpu.stepstate import Masking, Multiplied, State, Step
 from lagpu.vector import Vector
-from lagpu.watch import author, watching
+from lagpu.watch import Watcher, author, watching
 
 __all__ = ["ENTRIES", "STATEMENTS", "step"]
 
@@ -107,7 +107,7 @@ class _Record(NamedTuple):
     matrices: dict[int, Matrix]
 
 
-class _Recorder:
+class _Recorder(Watcher):
     """The watcher behind `step`."""
 
     why_eager = "it is stepped through"

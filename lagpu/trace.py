@@ -4,120 +4,53 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from types import FrameType
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from lagpu.backends.base import Backend, Measured, Meter
-from lagpu.expr import spell
-from lagpu.watch import author, watching
+from lagpu.backends.base import Backend
+from lagpu.backends.measure import LoopRow, Measured, Meter
+from lagpu.tracerows import Late, Row, Seen, Totals, names_in, row_of, spelled
+from lagpu.watch import Watcher, author, watching
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
-Shape = tuple[int, ...]
 
-
-@dataclass(frozen=True)
-class Row:
-    """One statement in one iteration.
-
-    Attributes
-    ----------
-    level : int
-        Iteration of the enclosing `loop`, from 0; -1 outside of one.
-    method : str
-        Name of the operation.
-    formula : str
-        What stood in the program, with the author's names.
-    where : str
-        ``file.py:line``.
-    shapes : tuple of tuple of int
-        Of the output, then of the inputs.
-    nvals_in, nvals_out : int
-        Entries of the last input vector before, or of the first matrix where a matrix is made; and
-        of the output after.
-    direction, kernel, reason : str
-        The choice made for a product, and why; empty for other operations.
-    edges : int or None
-        Matrix entries the product looked at.
-    bytes : int or None
-        Memory moved, estimated (docs/design/trace.md).
-    kernel_ms : float
-        Time of the statement's kernels: by events on a GPU, else by the host's clock.
-    host_ms : float
-        Time the host was busy with the statement, compiling apart.
-    compile_ms : float
-        Time spent compiling kernels for it.
-    copy_ms, copy_bytes : float, int
-        Copies between host and device for it.
-    """
-
-    level: int
-    method: str
-    formula: str
-    where: str
-    shapes: tuple[Shape, ...]
-    nvals_in: int
-    nvals_out: int
-    direction: str
-    kernel: str
-    reason: str
-    edges: int | None
-    bytes: int | None
-    kernel_ms: float
-    host_ms: float
-    compile_ms: float
-    copy_ms: float
-    copy_bytes: int
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Sums over a trace; copies and compiling include those outside of statements.
-
-    Attributes
-    ----------
-    statements, edges, bytes : int
-        Rows, matrix entries looked at, and bytes moved as far as they are estimated.
-    kernel_ms, host_ms : float
-        Of the statements.
-    compile_ms, copy_ms, copy_bytes : float, float, int
-        Of the whole traced stretch.
-    """
-
-    statements: int
-    edges: int
-    bytes: int
-    kernel_ms: float
-    host_ms: float
-    compile_ms: float
-    copy_ms: float
-    copy_bytes: int
-
-
-class Trace:
+class Trace(Watcher):
     """The rows of one traced stretch of a program, in order.
 
     A device is not waited for while it is traced: reading the rows waits.
+
+    Parameters
+    ----------
+    fuse : bool, default True
+        Whether loops that run as one kernel do so; else each statement runs, and is measured, by
+        itself.
     """
 
-    why_eager = "a trace is on"
-
-    def __init__(self) -> None:
+    def __init__(self, fuse: bool = True) -> None:
+        self.why_eager = "" if fuse else "a trace of single statements is on"
         self.level = -1
         self._rows: list[Row] = []
-        self._pending: deque[Callable[[], Row]] = deque()
+        self._pending: deque[Callable[[], Iterable[Row]]] = deque()
         self._meters: dict[int, tuple[Backend, Meter]] = {}
+        self._stopped: list[Meter] = []
         self._outside: list[Callable[[], Measured]] = []
+        self._recorded: list[Seen] = []
+        self._late: Late | None = None
 
     # ---------------------------------------------------------------------------- recording
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `lagpu.watch.Watcher`."""
+        self._run(Seen.now(to, call, author()), work)
+
+    def _run(self, which: Seen, work: Callable[[], None]) -> None:
+        to, call, frame = which[:3]
+        self._spell()
         meter = self._meter(call.backend)
         out = to.out
         is_vector = out.ndim == 1
@@ -128,23 +61,44 @@ class Trace:
             before = _known(call.inputs[0].nvals)
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
         after = meter.count(out.data) if is_vector else _known(out.nvals)
-        frame, level, method = author(), self.level, call.method  # a row keeps no vector alive
-        names = names_in(frame)
-        formula = f"{spell(to.formula, names)} << {spell(call.formula, names)}"
-        where = "" if frame is None else _place(frame)
-        shapes = (out.shape, *(x.shape for x in call.inputs))
+        named = None if frame is None else frame.f_locals.copy()
+        self._late = late = Late(which._replace(named=named))
+        level = self.level
         self._pending.append(
-            lambda: Row(
-                level,
-                method,
-                formula,
-                where,
-                shapes,
-                before(),
-                after(),
-                **measured()._asdict(),
-            )
+            lambda: [row_of(late.said(), LoopRow(0, level, before(), after(), measured()), "eager")]
         )
+
+    def _spell(self) -> None:
+        """Spell the statement before; a row keeps no vector alive for longer."""
+        if self._late is not None:
+            self._late.said()
+            self._late = None
+
+    def recorded(self, to: Any, call: Any) -> None:
+        """Note a statement of a loop's body; see `lagpu.watch.Watcher`."""
+        # the names in its frame wait until the loop is on its way
+        self._recorded.append(Seen.now(to, call, author()))
+
+    def replay(self, k: int, work: Callable[[], None]) -> None:
+        """Run a statement that was recorded in vain; see `lagpu.watch.Watcher`."""
+        self._run(self._recorded[k], work)
+
+    def run_loop(self, backend: Backend, work: Callable[[], bool]) -> bool:
+        """Run a loop that was recorded, and what it logs; see `lagpu.watch.Watcher`."""
+        whole = self._meter(backend).run_loop(work)
+        if whole is None:
+            return False
+        self._spell()  # while the device is at work
+        body = [spelled(found) for found in self._recorded]
+        self._pending.append(
+            lambda: [row_of(body[row.statement], row, "fused") for row in whole.rows()]
+        )
+        self._outside.append(whole.measured)
+        return True
+
+    def forget(self) -> None:
+        """Forget what was recorded; see `lagpu.watch.Watcher`."""
+        self._recorded.clear()
 
     def _meter(self, backend: Backend) -> Meter:
         found = self._meters.get(id(backend))
@@ -153,8 +107,10 @@ class Trace:
         return found[1]
 
     def _stop(self) -> None:
+        self._spell()
         for _, meter in reversed(self._meters.values()):
             self._outside.append(meter.stop())
+            self._stopped.append(meter)
         self._meters = {}
 
     # ------------------------------------------------------------------------------ reading
@@ -162,22 +118,26 @@ class Trace:
     def rows(self) -> list[Row]:
         """One row a statement, in order; waits for the device."""
         while self._pending:
-            self._rows.append(self._pending.popleft()())
+            self._rows.extend(self._pending[0]())
+            self._pending.popleft()
         return self._rows
 
     def totals(self) -> Totals:
         """Return the sums over all rows, with what was copied and compiled between them."""
         rows = self.rows
         parts: list[Any] = [*rows, *(measured() for measured in self._outside)]
+        meters = [*self._stopped, *(meter for _, meter in self._meters.values())]
         return Totals(
             statements=len(rows),
             edges=sum(row.edges or 0 for row in rows),
             bytes=sum(row.bytes or 0 for row in rows),
             kernel_ms=sum(row.kernel_ms for row in rows),
-            host_ms=sum(row.host_ms for row in rows),
+            host_ms=sum(part.host_ms or 0.0 for part in parts),
             compile_ms=sum(part.compile_ms for part in parts),
             copy_ms=sum(part.copy_ms for part in parts),
             copy_bytes=sum(part.copy_bytes for part in parts),
+            fused=sum(row.mode == "fused" for row in rows),
+            unrecorded=sum(meter.unrecorded() for meter in meters),
         )
 
     def to_json(self) -> str:
@@ -233,7 +193,7 @@ class Trace:
         return summary(self)
 
     def __repr__(self) -> str:
-        return f"Trace({len(self._rows) + len(self._pending)} statements)"
+        return f"Trace({len(self.rows)} statements)"
 
 
 def _nothing() -> int:
@@ -244,28 +204,19 @@ def _known(count: int) -> Callable[[], int]:
     return lambda: count
 
 
-def _place(frame: FrameType) -> str:
-    file = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{file}:{frame.f_lineno}"
-
-
-def names_in(frame: FrameType | None) -> dict[int, str]:
-    """Return the ``id`` of each vector, matrix and scalar of a frame with its name there."""
-    if frame is None:
-        return {}
-    return {
-        id(value): name
-        for name, value in reversed(frame.f_locals.items())
-        if hasattr(type(value), "_call_for")
-    }
-
-
 @contextmanager
-def trace() -> Iterator[Trace]:
+def trace(*, fuse: bool = True) -> Iterator[Trace]:
     """Record every statement that runs inside: ``with lagpu.trace() as t: ...``.
 
-    Loops run statement by statement inside, and no device is waited for. A trace inside another
-    one has its statements for itself.
+    What runs is what runs without a trace: a loop that would be one kernel is one, and that kernel
+    logs each statement and level. No device is waited for. A trace inside another one has its
+    statements for itself.
+
+    Parameters
+    ----------
+    fuse : bool, default True
+        False for loops that run statement by statement: this shows the kernels that a planner
+        chooses, bytes, and the host's time of each statement, and is slower.
 
     Yields
     ------
@@ -285,7 +236,7 @@ def trace() -> Iterator[Trace]:
     0 levels(frontier.S) << 0 1 None
     0 frontier(~levels.S, replace) << frontier any_pair A 1 1
     """
-    found = Trace()
+    found = Trace(fuse)
     with watching(found):
         try:
             yield found

@@ -32,6 +32,7 @@ _COLUMNS = (
     _Column("out", "nvals_out"),
     _Column("direction", "direction", text=True),
     _Column("kernel", "kernel", text=True),
+    _Column("mode", "mode", text=True),
     _Column("edges", "edges"),
     _Column("bytes", "bytes"),
     _Column("kernel", "kernel_ms", digits=4),
@@ -88,7 +89,7 @@ def _cell(row: Row, column: _Column) -> Any:
         return _shapes(value)
     if column.field == "level" and value < 0:
         return None
-    return round(value, column.digits) if column.digits else value
+    return round(value, column.digits) if column.digits and value is not None else value
 
 
 def _shapes(shapes: tuple[tuple[int, ...], ...]) -> str:
@@ -115,7 +116,7 @@ def _summary(rows: Sequence[Row]) -> str:
             f"{sum(row.edges or 0 for row in group):,}",
             decimal(sum(row.bytes or 0 for row in group)),
             f"{sum(row.kernel_ms for row in group):.3f}",
-            f"{sum(row.host_ms for row in group):.3f}",
+            f"{sum(row.host_ms or 0.0 for row in group):.3f}",
         )
         lines += ["<tr>", f"<td>{text(method)}</td>"]
         lines += [

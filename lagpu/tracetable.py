@@ -69,12 +69,16 @@ def plain(traced: Trace) -> str:
 
 
 def sentences(totals: Totals) -> tuple[str, str]:
-    """Return the totals in words: what ran, and what is apart from it."""
+    """Return the totals in words: what ran, in which mode, and what is apart from it."""
+    whose = "eager statements" if totals.fused else "estimate"
     ran = (
         f"{totals.statements:,} statements, {totals.edges:,} edges looked at, "
-        f"{decimal(totals.bytes)} moved (estimate): kernels {totals.kernel_ms:.3f} ms, "
-        f"host {totals.host_ms:.3f} ms."
+        f"{decimal(totals.bytes)} moved ({whose}): kernels {totals.kernel_ms:.3f} ms, "
+        f"host {totals.host_ms:.3f} ms. Mode: "
     )
+    ran += f"fused, {totals.fused:,} of the statements." if totals.fused else "eager."
+    if totals.unrecorded:
+        ran += f" The log was full: {totals.unrecorded:,} more rows were not recorded."
     apart = (
         f"Apart from that: compiling {totals.compile_ms:.1f} ms, "
         f"copies between host and device {totals.copy_ms:.3f} ms for {decimal(totals.copy_bytes)}."
@@ -98,7 +102,7 @@ def _cells(row: Row) -> Sequence[str]:
         row.kernel or "-",
         "-" if row.edges is None else f"{row.edges:,}",
         f"{row.kernel_ms:.3f}",
-        f"{row.host_ms:.3f}",
+        "-" if row.host_ms is None else f"{row.host_ms:.3f}",
         "-" if row.bytes is None else decimal(row.bytes),
         row.direction or "-",
         row.where,
@@ -116,7 +120,7 @@ def _folded(rows: Sequence[Row]) -> Sequence[str]:
         "",
         f"{sum(row.edges or 0 for row in rows):,}",
         f"{sum(row.kernel_ms for row in rows):.3f}",
-        f"{sum(row.host_ms for row in rows):.3f}",
+        f"{sum(row.host_ms or 0.0 for row in rows):.3f}",
         decimal(sum(row.bytes or 0 for row in rows)),
         "",
         "",

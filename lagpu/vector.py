@@ -296,11 +296,13 @@ class Vector(Collection):
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
         """Run a checked call; a watcher hears of it."""
-        if watch.active is not None:
+        if self.backend.recorder is not None:
+            self.backend.recorder.add(call, self.data, desc)
+            if watch.active is not None:
+                watch.active.recorded(to, call)
+        elif watch.active is not None:
             run = getattr(self.backend, call.method)
             watch.active.statement(to, call, lambda: run(self.data, desc, *call.args))
-        elif self.backend.recorder is not None:
-            self.backend.recorder.add(call, self.data, desc)
         else:
             getattr(self.backend, call.method)(self.data, desc, *call.args)
 

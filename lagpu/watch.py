@@ -6,7 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lagpu.backends.base import Backend
 
 __all__ = ["Watcher", "author", "watching"]
 
@@ -31,7 +34,7 @@ _NOTATION = frozenset(
 )
 
 
-class Watcher(Protocol):
+class Watcher:
     """What is told of each statement.
 
     Attributes
@@ -39,14 +42,30 @@ class Watcher(Protocol):
     level : int
         Iteration of the innermost `loop`, from 0; -1 outside of one. The loop sets it.
     why_eager : str
-        Why loops run statement by statement: ``"a trace is on"``.
+        Why loops run statement by statement, such as ``"it is stepped through"``; empty if they
+        need not, and then their statements are `recorded`.
     """
 
-    level: int
-    why_eager: str
+    level: int = -1
+    why_eager: str = ""
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See the checked statement ``to << call``, and run it by calling `work` once."""
+        work()
+
+    def recorded(self, to: Any, call: Any) -> None:
+        """See a statement of a loop's body that may not run by itself."""
+
+    def replay(self, k: int, work: Callable[[], None]) -> None:
+        """Run the k-th of the statements recorded after all, by calling `work` once."""
+        work()
+
+    def run_loop(self, backend: Backend, work: Callable[[], bool]) -> bool:
+        """Run the loop of the statements recorded by calling `work` once; return what it does."""
+        return work()
+
+    def forget(self) -> None:
+        """Forget the statements recorded: the loop is over, or goes on without them."""
 
 
 active: Watcher | None = None

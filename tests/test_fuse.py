@@ -311,7 +311,10 @@ def test_last_loop_tells_of_the_last_loop(case):
     assert A.backend.last_loop == "eager: inside lagpu.eager()"
     with lagpu.trace():
         algorithms.bfs_levels(A, 3)
-    assert A.backend.last_loop == "eager: a trace is on"
+    assert A.backend.last_loop.startswith("fused")
+    with lagpu.trace(fuse=False):
+        algorithms.bfs_levels(A, 3)
+    assert A.backend.last_loop == "eager: a trace of single statements is on"
     for _ in loop(until_unchanged=levels, times=2):
         levels << right
         assert f.nvals == 1

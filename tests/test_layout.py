@@ -20,7 +20,7 @@ LAYERS = (
     ("refusals",),
     ("operators",),
     ("algebra",),
-    ("backends.base", "backends.matrices"),
+    ("backends.base", "backends.matrices", "backends.measure"),
     (
         "backends.cpu",
         "backends.cpumatrices",

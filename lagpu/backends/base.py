@@ -14,11 +14,13 @@ The output may be one of the inputs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lagpu.backends.matrices import MatrixOperations
+from lagpu.backends.measure import Meter
 from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
@@ -28,8 +30,6 @@ __all__ = [
     "Counter",
     "Data",
     "Descriptor",
-    "Measured",
-    "Meter",
     "Product",
     "Recorder",
     "Statement",
@@ -109,57 +109,6 @@ class Applied(NamedTuple):
     right: Any = None
 
 
-class Measured(NamedTuple):
-    """What one statement did, for a trace.
-
-    Attributes
-    ----------
-    kernel_ms : float
-        Time of its kernels: by events on a GPU, else by the host's clock.
-    host_ms : float
-        Time the host was busy with it, compiling apart.
-    compile_ms : float
-        Time spent compiling kernels.
-    copy_ms, copy_bytes : float, int
-        Copies between host and device.
-    direction, kernel, reason : str
-        The choice made for a product, and why; empty for other operations.
-    edges : int or None
-        Matrix entries the product looked at.
-    bytes : int or None
-        Memory the kernels moved, estimated (docs/design/trace.md).
-    """
-
-    kernel_ms: float = 0.0
-    host_ms: float = 0.0
-    compile_ms: float = 0.0
-    copy_ms: float = 0.0
-    copy_bytes: int = 0
-    direction: str = ""
-    kernel: str = ""
-    reason: str = ""
-    edges: int | None = None
-    bytes: int | None = None
-
-
-class Meter(Protocol):
-    """Measures statements for a trace, without waiting for the work it measures.
-
-    What is returned is asked for when the trace is read, and waits then.
-    """
-
-    def run(
-        self, work: Callable[[], None], method: str, w: Data | None, args: tuple[Any, ...]
-    ) -> Callable[[], Measured]:
-        """Run one operation by calling `work`; `w` is the vector it writes, if any."""
-
-    def count(self, v: Data) -> Callable[[], int]:
-        """Return what will say how many entries a vector has now."""
-
-    def stop(self) -> Callable[[], Measured]:
-        """Measure no more; what was done outside of statements since the meter began."""
-
-
 class Counter(int):
     """The counter of a loop whose body is being recorded: it stands for every value."""
 
@@ -185,15 +134,25 @@ class Statement(NamedTuple):
 class Recorder:
     """Takes the statements of a loop's body instead of running them.
 
+    Parameters
+    ----------
+    backend : Backend
+        Whose statements.
+    replay_one : callable, optional
+        Runs the statement that was taken as the k-th, by calling what it is given with k.
+
     Attributes
     ----------
     statements : list of Statement
         What was taken and has not run.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(
+        self, backend: Backend, replay_one: Callable[[int, Callable[[], None]], None] | None = None
+    ) -> None:
         self.backend = backend
         self.statements: list[Statement] = []
+        self._replay_one = replay_one or (lambda _, work: work())
 
     def add(self, call: Any, w: Data, desc: Descriptor) -> None:
         """Take one checked call of the front end."""
@@ -204,8 +163,9 @@ class Recorder:
         """Run what was taken, in order, and take no more."""
         self.backend.recorder = None
         taken, self.statements = self.statements, []
-        for s in taken:
-            getattr(self.backend, s.method)(s.w, s.desc, *s.args)
+        for k, s in enumerate(taken):
+            run = getattr(self.backend, s.method)
+            self._replay_one(k, partial(run, s.w, s.desc, *s.args))
 
 
 class Backend(MatrixOperations, Protocol):

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import unary
-from lagpu.backends.base import Applied, Descriptor, Meter, Product, Statement
+from lagpu.backends.base import Applied, Descriptor, Product, Statement
+from lagpu.backends.measure import Meter
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import (
     BackendMismatch,

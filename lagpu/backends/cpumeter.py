@@ -9,8 +9,9 @@ from typing import Any
 import graphblas as gb
 from suitesparse_graphblas import lib
 
-from lagpu.backends.base import Measured, Product
+from lagpu.backends.base import Product
 from lagpu.backends.cpu import Box
+from lagpu.backends.measure import Measured, Whole
 
 __all__ = ["CpuMeter"]
 
@@ -39,6 +40,10 @@ class CpuMeter:
         found = found._replace(kernel_ms=ms, host_ms=ms)
         return lambda: found
 
+    def run_loop(self, work: Callable[[], bool]) -> Whole | None:
+        """See `Meter`: no loop runs as one here."""
+        return None
+
     def count(self, v: Box) -> Callable[[], int]:
         """See `Meter`."""
         known = int(v.gb.nvals)
@@ -47,6 +52,10 @@ class CpuMeter:
     def stop(self) -> Callable[[], Measured]:
         """See `Meter`: here nothing is copied, nor compiled outside of statements."""
         return Measured
+
+    def unrecorded(self) -> int:
+        """See `Meter`: nothing is."""
+        return 0
 
 
 def _edges(A: Box, u: Box, how: Product) -> int:

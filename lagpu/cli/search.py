@@ -99,6 +99,13 @@ class _Run:
         start, vertices, _ = self.result.to_csr()
         return np.split(vertices, start[1:-1])
 
+    @property
+    def depth(self) -> int:
+        """The last level; those that did not fit the log count too."""
+        rows, products = self.traced.rows, self.products
+        a_level = sum(row.level == 0 for row in rows)
+        return len(products) + self.traced.totals().unrecorded // max(a_level, 1) - 1
+
 
 def search(
     request: Request,
@@ -157,7 +164,7 @@ def search(
 def _measured(A: Matrix, kind: str, start: Any) -> _Run:
     """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
 
-    A traced search runs other kernels: statement by statement, where the timed one may be fused.
+    A traced search that is fused runs another variant of the timed one's kernel: one that logs.
     """
     algorithm = _ALGORITHMS[kind]
     with busy(f"searching on {A.backend.name}"):
@@ -228,7 +235,7 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         **begin,
         "output": request.output,
         "reached": count,
-        "depth": len(products) - 1,  # the last product finds nothing
+        "depth": run.depth,  # the product there finds nothing
         "ms": run.ms,
         "edges_traversed": traversed,
         "mteps": traversed / run.ms / 1e3,

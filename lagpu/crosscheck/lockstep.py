@@ -23,6 +23,7 @@ from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.expr import spell
 from lagpu.trace import names_in
+from lagpu.watch import Watcher
 
 __all__ = ["Lockstep"]
 
@@ -54,7 +55,7 @@ READING = frozenset(
 )
 
 
-class Lockstep:
+class Lockstep(Watcher):
     """The backend; see `Backend` for its methods, all of which have one of a few forms.
 
     Parameters

@@ -15,6 +15,7 @@ from lagpu.backends.gpu import build, elementwise, products, traversal
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
+from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.matrices import Matrices
 from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import settled
@@ -50,6 +51,7 @@ class GpuBackend(Matrices):
         self.plan: Plan | None = None
         self.last_loop = ""  # how the last loop ran
         self.edges: Any = None  # a counter while a product is measured
+        self.loop_log: LoopLog | None = None  # while loops are traced
 
     def meter(self) -> GpuMeter:
         """See `Backend`."""
@@ -72,17 +74,20 @@ class GpuBackend(Matrices):
         times: int | None,
     ) -> bool:
         """See `Backend`."""
+        log = self.loop_log
+        if log is not None:
+            log.begin(statements)
         if until_empty is not None:
             found = traversal_of(statements, until_empty, times)
             if not isinstance(found, str):
-                traversal.run(found, times)
+                traversal.run(found, times, log)
                 self.last_loop = "fused: one kernel, a traversal"
                 return True
         made = program_of(statements, until_empty, unchanged)
         if isinstance(made, str):
             self.last_loop = f"eager: {made}"
             return False
-        made.run(times)
+        made.run(times, log)
         self.last_loop = "fused: one kernel, a program"
         return True
 

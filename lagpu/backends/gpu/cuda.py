@@ -64,6 +64,7 @@ class CudaDevice:
         self._places = self._shared_places()
         self._signals = 0
         self._ahead: Signal | None = None
+        self._events: list[tuple[Any, Any]] = []  # of timers that are gone
         self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
         self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
@@ -244,7 +245,7 @@ class CudaDevice:
 
     def timer(self) -> Timer:
         """Return a context manager that measures by events on the current stream."""
-        return _EventTimer(self.xp)
+        return _EventTimer(self.xp, self._events)
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions a report needs."""
@@ -311,9 +312,18 @@ class Ready(NamedTuple):
 
 
 class _EventTimer:
-    def __init__(self, cupy: Any) -> None:
-        self._cuda = cupy.cuda
-        self._begin, self._end = cupy.cuda.Event(), cupy.cuda.Event()
+    """A pair of events; one that is gone leaves them to the next."""
+
+    def __init__(self, cupy: Any, spare: list[tuple[Any, Any]]) -> None:
+        self._cuda, self._spare = cupy.cuda, spare
+        try:
+            self._begin, self._end = spare.pop()
+        except IndexError:
+            self._begin, self._end = cupy.cuda.Event(), cupy.cuda.Event()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_end"):
+            self._spare.append((self._begin, self._end))
 
     def __enter__(self) -> _EventTimer:
         self._begin.record()

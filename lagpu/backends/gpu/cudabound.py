@@ -75,12 +75,22 @@ class CudaBound(Bound):
 
     def __call__(self, *new: Any) -> None:
         """Run it with these for the arguments that vary."""
-        device = self.device
-        if self._pointers is None or "launch" in vars(device):  # to be checked, or watched
-            super().__call__(*new)
-            if self._pointers is None and "launch" not in vars(device):
-                self._lay_out()
+        own = vars(self.device)
+        if self._pointers is not None and "launch" not in own:
+            self.run(new)
             return
+        metered = own.get("metered")
+        if self._pointers is not None and metered is not None:
+            metered(self, new)
+            return
+        super().__call__(*new)  # to be checked, or watched by somebody else
+        if self._pointers is None and ("launch" not in own or metered is not None):
+            self._lay_out()
+
+    def run(self, new: tuple[Any, ...]) -> None:
+        """Launch, once what stands has been laid out; nobody is told."""
+        device = self.device
+        assert self._pointers is not None
         values = [
             x if not pointer else 0 if x is None else x.data.ptr
             for pointer, x in zip(self._pointers, new, strict=True)

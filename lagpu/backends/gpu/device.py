@@ -211,10 +211,14 @@ class Bound:
 
     def __call__(self, *new: Array | Scalar | None) -> None:
         """Run it with these for the arguments that vary."""
+        self.device.launch(self.kernel, self.threads, *self.all(new), cooperative=self.cooperative)
+
+    def all(self, new: tuple[Array | Scalar | None, ...]) -> list[Any]:
+        """Return all arguments, with these for those that vary."""
         args = list(self._args)
         for k, x in zip(self._places, new, strict=True):
             args[k] = x
-        self.device.launch(self.kernel, self.threads, *args, cooperative=self.cooperative)
+        return args
 
 
 def check_block(kernel: Kernel, block: int) -> None:

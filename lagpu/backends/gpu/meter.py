@@ -6,17 +6,19 @@ watches pays nothing.
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lagpu.backends.base import Measured
 from lagpu.backends.gpu.device import Signal, Timer
 from lagpu.backends.gpu.kernels import Kernel
+from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.storage import VectorStore
+from lagpu.backends.measure import Measured, Whole
 
 if TYPE_CHECKING:
     from lagpu.backends.gpu.backend import GpuBackend
@@ -46,13 +48,26 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "spmv_push_virtual": _PUSH,
 }
 _SIGNAL = 24  # bytes: two numbers and a serial
-_SHADOWED = ("launch", "max_cooperative_blocks", "from_host", "to_host", "read", "heed")
+_SHADOWED = ("launch", "max_cooperative_blocks", "from_host", "to_host", "read", "heed", "metered")
+
+
+@functools.lru_cache(maxsize=512)
+def _shares(kernel: Kernel) -> tuple[list[int], list[tuple[int, str, float]]]:
+    """Return which arguments count whole, and which as so many bytes for each edge or entry."""
+    partly = TRAFFIC.get(kernel.name, {})
+    arrays = [(k, param) for k, param in enumerate(kernel.params) if param.pointer]
+    return [k for k, param in arrays if param.name not in partly], [
+        (k, partly[param.name][0], partly[param.name][1] * param.dtype.itemsize)
+        for k, param in arrays
+        if param.name in partly
+    ]
 
 
 class _Work:
     """What was launched and copied since a moment; times are in events that nobody waits for."""
 
-    def __init__(self) -> None:
+    def __init__(self, timed: bool = True) -> None:
+        self.timed = timed
         self.kernels: list[Timer] = []
         self.copies: list[Timer] = []
         self.copy_bytes = 0
@@ -60,16 +75,15 @@ class _Work:
         self.bytes = 0
         self.bytes_each = {"edges": 0.0, "in": 0.0, "out": 0.0}
 
-    def add_traffic(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
+    def add_traffic(self, kernel: Kernel, args: Sequence[Any]) -> None:
         """Add what a launch moves: each array once, or of some only a part; see `TRAFFIC`."""
-        partly = TRAFFIC.get(kernel.name, {})
-        for param, arg in zip(kernel.params, args, strict=False):
-            if param.pointer and arg is not None:
-                if param.name in partly:
-                    what, times = partly[param.name]
-                    self.bytes_each[what] += times * arg.dtype.itemsize
-                else:
-                    self.bytes += arg.nbytes
+        whole, partly = _shares(kernel)
+        for k in whole:
+            if args[k] is not None:
+                self.bytes += args[k].nbytes
+        for k, what, each in partly:
+            if args[k] is not None:
+                self.bytes_each[what] += each
 
     def measured(self, host_ms: float, **counts: int) -> Measured:
         """Return the sums; waits for the work. `counts` are edges, in and out of a product."""
@@ -112,10 +126,20 @@ class GpuMeter:
         self._backend = backend
         self._device = device = backend.device
         self._outside = self._now = _Work()
-        self._before = {name: vars(device).get(name) for name in _SHADOWED}
-        self._below = {name: getattr(device, name) for name in _SHADOWED}
-        for name in _SHADOWED:
-            setattr(device, name, getattr(self, f"_{name}"))
+        self._mine = _Work(timed=False)  # kernels of the trace, not of the program
+        self._log: LoopLog | None = None
+        own = vars(device)
+        self._before = {name: own.get(name) for name in _SHADOWED}
+        self._below: dict[str, Any] = {name: getattr(device, name, None) for name in _SHADOWED}
+        own.update(
+            launch=self._launch,
+            max_cooperative_blocks=self._max_cooperative_blocks,
+            from_host=self._from_host,
+            to_host=self._to_host,
+            read=self._read,
+            heed=self._heed,
+            metered=self._metered,
+        )
 
     def run(
         self, work: Callable[[], None], method: str, w: VectorStore | None, args: tuple[Any, ...]
@@ -137,13 +161,34 @@ class GpuMeter:
         plan, read, after = backend.plan, self._below["read"], self.count(w)
         return lambda: now.of_product(host_ms, plan, int(read(counted)), before, after)
 
+    def run_loop(self, work: Callable[[], bool]) -> Whole | None:
+        """See `Meter`: the kernel keeps the times, so launches are not timed."""
+        backend, below = self._backend, self._below
+        if self._log is None:
+            self._log = LoopLog(self._device, below["read"], below["to_host"])
+        backend.loop_log = log = self._log
+        self._now = now = _Work(timed=False)
+        start = time.perf_counter()
+        try:
+            fused = work()
+        finally:
+            host_ms = (time.perf_counter() - start) * 1e3
+            self._now, backend.loop_log = self._outside, None
+        if not fused or log.rows is None:
+            return None
+        return Whole(log.rows, lambda: now.measured(host_ms))
+
+    def unrecorded(self) -> int:
+        """See `Meter`."""
+        return 0 if self._log is None else self._log.lost
+
     def count(self, v: VectorStore) -> Callable[[], int]:
         """See `Meter`: a number on the host, or the counter that a kernel will have filled."""
-        self._now = _Work()  # this kernel is the trace's, not the program's
+        now, self._now = self._now, self._mine
         try:
             return v.count_later(self._below["read"])
         finally:
-            self._now = self._outside
+            self._now = now
 
     def stop(self) -> Callable[[], Measured]:
         """See `Meter`."""
@@ -158,10 +203,24 @@ class GpuMeter:
     def _launch(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> None:
         now = self._now
         self._load(kernel, how.get("cooperative", False))
+        if not now.timed:
+            self._below["launch"](kernel, threads, *args, **how)
+            return
         with self._device.timer() as timer:
             self._below["launch"](kernel, threads, *args, **how)
         now.kernels.append(timer)
         now.add_traffic(kernel, args)
+
+    def _metered(self, bound: Any, new: tuple[Any, ...]) -> None:
+        """Run a bound launch, which has been loaded and checked."""
+        now = self._now
+        if not now.timed:
+            bound.run(new)
+            return
+        with self._device.timer() as timer:
+            bound.run(new)
+        now.kernels.append(timer)
+        now.add_traffic(bound.kernel, bound.all(new))
 
     def _max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         self._load(kernel, True)
@@ -183,14 +242,15 @@ class GpuMeter:
         return self._copied("read", array)
 
     def _heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
-        return cast(tuple[int, int], self._copied("heed", signal, counts))
+        self._now.copy_bytes += _SIGNAL  # not timed: the host waits for the kernel, not for a copy
+        return cast(tuple[int, int], self._below["heed"](signal, counts))
 
     def _copied(self, name: str, *args: Any) -> Any:
         now = self._now
         with self._device.timer() as timer:
             made = self._below[name](*args)
         now.copies.append(timer)
-        now.copy_bytes += _SIGNAL if name == "heed" else getattr(made, "nbytes", args[0].nbytes)
+        now.copy_bytes += getattr(made, "nbytes", args[0].nbytes)
         return made
 
 

@@ -16,6 +16,7 @@ from lagpu.backends.base import Applied, Descriptor, Product, Statement
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import Kernel, from_source
+from lagpu.backends.gpu.looplog import LogLines, LoopLog
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import PushSpace, index_types, push_space
 from lagpu.dtypes import DType, lookup
@@ -89,11 +90,12 @@ class Program:
         self._barrier: Array = None
 
     # ---------------------------------------------------------------------------- running
-    def run(self, times: int | None) -> None:
+    def run(self, times: int | None, log: LoopLog | None = None) -> None:
         """Run the loop to its end; nothing is waited for."""
         for x in self.written:
             x.to_writable()
-        kernel = self._kernel()
+        self._log = LogLines(len(self._statements), log is not None)
+        kernel = self._kernel(0 if log is None else log.capacity)
         xp = self.device.xp
         barrier = self._barrier
         if barrier is None:
@@ -104,17 +106,20 @@ class Program:
         times = FOREVER if times is None else times
         self.device.launch(
             kernel, grid * block, *self._args, np.uint64(times), counters, barrier,
-            block=block, cooperative=True,
+            *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
+        if log is not None:
+            log.ran_program()
         for x in self.written:
             x.counted(None)
             x.forget()
 
-    def _kernel(self) -> Kernel:
+    def _kernel(self, records: int) -> Kernel:
         """Write the text; `_args` gets what its parameters stand for."""
         for x in self.written:
             self._vector(x)
         pieces = [line for s in self._statements for line in self._statement(s)]
+        log = self._log
         before, top, end = self._condition()
         counters = f"3 * {self._counters} * kFar"
         text = "\n".join(
@@ -123,11 +128,12 @@ class Program:
                 *self._specs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)',
                 "program(" + ", ".join([*self._params, "u64 times", "u64* counters",
-                                        "GridBarrier* barrier"]) + ") {",
+                                        "GridBarrier* barrier", *log.params()]) + ") {",
                 "LG_SHARED(PutOff, later, 1);",
                 f"for (i64 k = global_thread(); k < {counters}; k += global_threads()) "
                 "counters[k] = 0;",
                 *before,
+                *log.opening(),
                 "grid_sync(barrier);",
                 "u32 turn = 0;",
                 "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
@@ -139,13 +145,15 @@ class Program:
                 *pieces,
                 *end,
                 "}",
+                *log.closing(self._counters),
                 "(void)later;",
                 "}",
             ]
         )  # fmt: skip
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
+        macros = {"BLOCK": str(block)} | ({"LOG": str(records)} if log.on else {})
         prelude = "".join(self._texts)
-        return from_source(text, "program", file="program.cu", prelude=prelude, BLOCK=str(block))
+        return from_source(text, "program", file="program.cu", prelude=prelude, **macros)
 
     def _condition(self) -> tuple[list[str], list[str], list[str]]:
         """Return what is done before the loop, at its top and at its end."""
@@ -154,11 +162,12 @@ class Program:
             top = [
                 f"count_entries({self._size(self._until_empty.size)}, {x}_words, now);",
                 "grid_sync(barrier);",
+                *self._log.at_top(self._counters),
                 "if (load_volatile(now) == 0) break;",
             ]
-            return [], top, []
+            return [], top, self._log.behind()
         if self._unchanged is None:
-            return [], [], []
+            return [], [], ["grid_sync(barrier);", *self._log.at_end()] if self._log.on else []
         y = self._unchanged
         x, xp = self._vectors[id(y)], self.device.xp
         words = self._param("u32*", xp.empty(nwords(y.size), np.uint32))
@@ -167,6 +176,7 @@ class Program:
         end = [
             f"remember({where}, now + kFar);",
             "grid_sync(barrier);",
+            *self._log.at_end(),
             "if (load_volatile(now + kFar) == 0) break;",
         ]
         return [f"remember({where}, (u64*)nullptr);"], [], end
@@ -255,8 +265,15 @@ class Program:
         side = "true" if how.left is not None else "false"
         return f"Mapped<{name}, {types}>{{{x}_words, {x}_values, {x}_iso, {bound}, {side}}}"
 
-    def _write(self, w: VectorStore, desc: Descriptor, z: DType, source: str) -> list[str]:
-        """Return the lines that write what `source` makes into `w`."""
+    def _write(
+        self,
+        w: VectorStore,
+        desc: Descriptor,
+        z: DType,
+        source: str,
+        logged: tuple[str, str, str] = ("kWrites", "kUnknown", "kUnknown"),
+    ) -> list[str]:
+        """Return the lines that write what `source` makes into `w`; a log has `logged` of it."""
         lines, mask, complement = self._mask(desc)
         accum = "Accum<NoAccum, bool, bool>"
         if desc.accum is not None:
@@ -266,10 +283,11 @@ class Program:
         x, kind = self._vector(w), w.dtype.ctype
         replace = "true" if desc.replace else "false"
         out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
-        return [
-            *lines,
-            f"write_all<{accum}, {z.ctype}>({self._size(w.size)}, {out}, {source});",
-        ]
+        total = f"write_all<{accum}, {z.ctype}>({self._size(w.size)}, {out}, {source})"
+        if not self._log.on:
+            return [*lines, f"{total};"]
+        self._counters += 1
+        return [*lines, *self._log.written(total, self._counters - 1, *logged)]
 
     def _mask(self, desc: Descriptor) -> tuple[list[str], str, str]:
         """Return (lines that prepare it, presence words, complement) of a mask."""
@@ -303,11 +321,12 @@ class Program:
         values = self._param(f"{how.result.ctype}*", xp.empty(s.w.size, how.result.numpy))
         size = self._size(s.w.size)
         place = self._counters
-        self._counters += 3
+        self._counters += 3 + self._log.on
         lists = self._lists(outgoing, A)
         forms = [self._columns(form, A) for form in (incoming, outgoing)]
+        pulls = f"const bool pulls{place} = " if self._log.on else ""
         lines += [
-            f"multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
+            f"{pulls}multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
             f"{self._param('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
             f"{self._size(u.size)}, {{{mask}, {complement}, {size}}}, {{{words}, {values}}}, "
             f"{lists}}}, now + {place} * kFar, barrier, later);"
@@ -315,7 +334,13 @@ class Program:
         kind = how.result.ctype
         zero = f"{kind}(0), {kind}(0), false"
         result = f"Mapped<Identity, {kind}, {kind}, {kind}>{{{words}, {values}, {zero}}}"
-        return [*lines, *self._write(s.w, s.desc, how.result, result), "warp_sync();"]
+        at = f"load_volatile(at + {place} * kFar)"
+        logged = (
+            f"pulls{place} ? kPulls : kPushes",
+            f"load_volatile(at + {place + 3} * kFar)",
+            "kUnknown" if incoming is None or outgoing is None else at,
+        )
+        return [*lines, *self._write(s.w, s.desc, how.result, result, logged), "warp_sync();"]
 
     def _spec(
         self, A: MatrixStore, u: VectorStore, how: Product

@@ -11,6 +11,7 @@ from lagpu.backends.base import Product
 from lagpu.backends.gpu import build
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
+from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 
@@ -22,10 +23,11 @@ __all__ = ["Assignment", "Traversal", "run"]
 # 14; and mycielskian17, where a pull without a hit looks at a thousand predecessors, from 0.21 at
 # alpha 4 to 0.50 ms, again at the same median.
 ALPHA, LONG_ALPHA, DENSE_ALPHA, BETA = (np.float32(x) for x in (30, 14, 4, 24))
-COUNTERS = 3 * 5 * 16
+COUNTERS = 3 * 6 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
 MOST = 3  # assignments
+NEW_LOG = np.uint32(8)  # beside the bits of outputs that are blank
 SOLO = 512  # frontier that one block searches alone
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
@@ -120,18 +122,25 @@ def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
     return (build.by_rows(A), A) if how.transpose else (A, build.by_rows(A))
 
 
-def _kernel(t: Traversal, A: MatrixStore, space: Workspace) -> Kernel:
+def _kernel(t: Traversal, A: MatrixStore, space: Workspace, log: LoopLog | None) -> Kernel:
     """Return the kernel of this structure, from what earlier loops on the matrix asked for."""
     assigned = tuple((a.what, a.x.dtype.ctype) for a in t.assignments)
-    key = (t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep)
+    most = 0 if log is None else log.capacity
+    key = (
+        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep, most,
+    )  # fmt: skip
     found = space.kernels.get(key)
     if found is None:
-        found = space.kernels[key] = _specialise(t, A, assigned, space.block)
+        found = space.kernels[key] = _specialise(t, A, assigned, space.block, most)
     return found
 
 
 def _specialise(
-    t: Traversal, A: MatrixStore, assigned: tuple[tuple[int, str], ...], block: int
+    t: Traversal,
+    A: MatrixStore,
+    assigned: tuple[tuple[int, str], ...],
+    block: int,
+    records: int = 0,
 ) -> Kernel:
     macros = index_types(A)
     prelude = ""
@@ -145,11 +154,13 @@ def _specialise(
     macros |= {"BLOCK": str(block)}
     for k, (what, ctype) in enumerate(assigned):
         macros |= {f"X{k}": str(what), f"X{k}_T": ctype}
+    if records:
+        macros |= {"LOG": str(records)}
     macros |= {"F": t.f.dtype.ctype, "SUM": str(int(t.sums)), "KEEP": str(int(t.keep))}
     return kernel("traverse.cu", "traverse", prelude=prelude, **macros)
 
 
-def run(t: Traversal, times: int | None) -> None:
+def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
     """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
     if times == 0:
         return
@@ -161,7 +172,8 @@ def run(t: Traversal, times: int | None) -> None:
         A.spaces[place] = Workspace(successors, predecessors)
     space: Workspace = A.spaces[place]
     n = A.shape[0]
-    code = _kernel(t, predecessors, space)
+    code = _kernel(t, predecessors, space, log)
+    result = space.result if log is None else log.words
     num_sources, source = f.nvals, f.single
     sources, source_values = (None, None) if source >= 0 else f.listed()
     v_words = None
@@ -175,19 +187,23 @@ def run(t: Traversal, times: int | None) -> None:
     hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
     matrix = (successors.col_ptr, successors.row_idx, None if t.iso else successors.values)
     inverse = (predecessors.col_ptr, predecessors.row_idx, None if t.iso else predecessors.values)
+    flags = blank if log is None or not log.is_new else blank | NEW_LOG
     block = space.block
     grid = device.max_cooperative_blocks(code, block, space.shared)
     device.launch(
         code, grid * block,
         np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if t.iso else A.number,
         hint, space.empty, v_words, sources, source_values, f.number,
-        np.int64(source), np.uint64(num_sources), f_values, *values, *words, blank, f_words,
+        np.int64(source), np.uint64(num_sources), f_values, *values, *words, flags, f_words,
         np.uint32(t.before), np.uint32(FOREVER if times is None else times), space.solo,
         space.alpha, BETA, *space.words, *space.lists, *space.chunks,
-        space.counters, space.barrier, space.result,
+        space.counters, space.barrier, result,
         block=block, cooperative=True, shared=space.shared,
     )  # fmt: skip
-    left = 0 if f_words is None else int(device.to_host(space.result)[1])
+    if log is not None:
+        new = [bool(int(blank) >> k & 1) for k in range(len(t.assignments))]
+        log.ran_traversal(new, n, float(space.alpha), float(BETA))
+    left = 0 if f_words is None else int(device.to_host(result[:8])[1])
     if left:
         f.set_bitmap(f_words, f_values, None if t.keep else f.dtype.numpy.type(1), left)
     else:

@@ -10,6 +10,7 @@
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
 //   memory     load_ro load_cg load_volatile store_volatile prefetch
 //              thread_fence block_fence system_fence
+//   time       clock_ns
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
 //   bits       bit_popc bit_ffs bit_clz lanes_below
 //
@@ -118,6 +119,15 @@ LG_DEVICE void store_volatile(T* p, lg_same<T> value) {
 
 // Have the line of an address ready near the processor; nothing is waited for.
 LG_DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
+
+// ---- time
+
+// Nanoseconds of a clock that all blocks share; some GPUs move it on by a microsecond at a time.
+LG_DEVICE u64 clock_ns() {
+  u64 ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+  return ns;
+}
 
 // ---- bits
 

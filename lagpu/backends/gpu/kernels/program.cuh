@@ -4,6 +4,7 @@
 // the same indices. A product reads what other warps wrote, so it has barriers before and behind.
 #ifndef LAGPU_PROGRAM_CUH
 #define LAGPU_PROGRAM_CUH
+#include "looplog.cuh"
 #include "pull.cuh"
 #include "push.cuh"
 
@@ -60,9 +61,10 @@ struct Multiplication {
   u64* chunks;
 };
 
-// Begins and ends with a barrier. counters: three numbers, each on its line, that are 0.
+// Begins and ends with a barrier. counters: three numbers, each on its line, that are 0; with a log
+// a fourth, for the edges looked at. Returns whether it pulled.
 template <class S>
-LG_DEVICE void multiply_all(const Multiplication<S>& x, u64* counters, GridBarrier* barrier,
+LG_DEVICE bool multiply_all(const Multiplication<S>& x, u64* counters, GridBarrier* barrier,
                             PutOff* later) {
   const typename S::PTR* const no_lengths = nullptr;
   if (x.in.ptr && x.out.ptr) {
@@ -93,7 +95,9 @@ LG_DEVICE void multiply_all(const Multiplication<S>& x, u64* counters, GridBarri
                    if (valid) add_entry<S>(x.out, x.u, x.mask, x.t, no_lengths, p, i, &tally);
                  });
   }
+  LG_LOGGED(add_total(tally.looked_at, counters + 3 * kFar);)
   grid_sync(barrier);
+  return pulls;
 }
 
 #endif  // LAGPU_PROGRAM_CUH

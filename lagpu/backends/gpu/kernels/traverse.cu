@@ -20,6 +20,7 @@
 // Work: every edge of the component at most once in push; in pull until the first hit of a vertex.
 // Sources: direction by Beamer, Asanovic and Patterson, SC 2012; degree classes by Merrill, Garland
 // and Grimshaw, PPoPP 2012; bitmap pull as in Hiragushi and Takahashi, ICA3PP 2013.
+#include "looplog.cuh"
 #include "push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
 #define LG_SUM 0
@@ -61,7 +62,14 @@ const u32 kLine = 16;      // u64 a cache line: counters do not share one
 
 // Counters of a turn; three turns rotate: read, filled, cleared.
 // kLevel is the depth that a block searching alone has reached.
-enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
+enum Counter : u32 {
+  kNumSmall,
+  kNumChunks,
+  kFound,
+  kEdges,
+  kLevel,
+  LG_LOGGED(kLooked, ) kCounters
+};
 
 typedef List<LG_PTR> Vertices;
 
@@ -93,6 +101,8 @@ struct Search {
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
   // pointers: those would take registers, while these stay in the constants of the launch.
   bool words_turned, lists_turned;
+  LG_LOGGED(LoopLog* log; u64 * memory;
+            const u32* had[3];)  // had: the words of assigned vectors that had entries
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
   LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
@@ -112,8 +122,36 @@ LG_DEVICE void assign(X* x, i32 v, u32 depth, LG_F z) {
   if constexpr (what == 2 && !LG_SUM) x[v] = cast<X>(z);  // a sum is known at the end
 }
 
+#if LG_LOG
+// Count v, assigned in level `depth`, for the vectors that had entries, but not this one. Three
+// levels take turns: others may be a level ahead of the thread that logs, and the next clears.
+LG_DEVICE void count_new(const Search& s, i32 v, u32 depth) {
+  for (u32 k = 0; k < 3; ++k)
+    if (s.had[k] && !has_entry(s.had[k], v)) atomic_add(&s.memory[kLogNew + depth % 3 * 3 + k], 1);
+}
+
+// Add the counts of level `depth`, whose assignments have been made.
+LG_DEVICE void note_new(const Search& s, u32 depth) {
+  for (u32 k = 0; k < 3; ++k)
+    if (s.had[k])
+      s.log->now.added[k] += atomic_exch(&s.memory[kLogNew + depth % 3 * 3 + k], u64(0));
+}
+
+LG_DEVICE void begin_level(const Search& s, How how, u32 depth, u64 found, u64 leaving,
+                           f32 unexplored) {
+  s.log->begin(how, depth, found, leaving, unexplored > 0 ? u64(unexplored) : 0);
+  if (s.shift) note_new(s, depth);
+}
+
+LG_DEVICE void end_level(const Search& s, u64 found, u64 edges) {
+  if (!s.shift) note_new(s, u32(s.log->now.iteration));
+  s.log->end(found, edges, 1 + (LG_X0 != 0) + (LG_X1 != 0) + (LG_X2 != 0));
+}
+#endif
+
 // Vertex v enters the frontier of level `depth` with value z.
 LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
+  LG_LOGGED(count_new(s, v, depth);)
   if (LG_KEEP && !LG_SUM) s.f_values[v] = z;
   assign<LG_X0>(s.x0, v, depth, z);
   assign<LG_X1>(s.x1, v, depth, z);
@@ -134,6 +172,7 @@ LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* ch
 
 struct Tally {
   u64 found, edges;
+  LG_LOGGED(u32 looked;)  // at edges, in a pull
 };
 
 // Follow one edge a lane, from i, where `valid`; new vertices go into the next lists. With `early`
@@ -204,7 +243,8 @@ LG_DEVICE i64 look(const Search& s, i64 p, i64 end, i32 j, u32 most, bool* hit, 
 }
 
 // The same by the whole warp for one vertex, 128 predecessors at a time.
-LG_DEVICE void look_together(const Search& s, i64 p, i64 end, i32 j, bool* hit, LG_Z* sum) {
+LG_DEVICE void look_together(const Search& s, i64 p, i64 end, i32 j, bool* hit, LG_Z* sum,
+                             Tally* tally) {
   bool found = false;
   LG_Z mine = LG_ADD::identity<LG_Z>();
   for (; p < end; p += 128) {
@@ -213,6 +253,7 @@ LG_DEVICE void look_together(const Search& s, i64 p, i64 end, i32 j, bool* hit, 
     for (u32 q = 0; q < 4; ++q) {
       const i64 at = p + q * 32 + lane_id();
       i[q] = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
+      LG_LOGGED(tally->looked += at < end;)
     }
     for (u32 q = 0; q < 4; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier(), i[q]);
     for (u32 q = 0; q < 4; ++q) {
@@ -282,6 +323,7 @@ LG_DEVICE void look_as_block(const Search& s, Deferred* later, u32 depth, Tally*
     for (i64 p = later->begin[k]; p < later->end[k]; p += block_threads()) {
       const i64 at = p + block_thread();
       const i32 i = at < later->end[k] ? i32(load_ro(&s.in_idx[at])) : -1;
+      LG_LOGGED(tally->looked += i >= 0;)
       if (i >= 0 && has_entry(s.frontier(), i)) {
         found = true;
         if (!atomic_exch(&later->taken, 1u)) later->value = product(s, s.in_values, at, i, j);
@@ -325,8 +367,10 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
       if (now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
         sum = product(s, s.in_values, 0, now.hint, j);
         hit = true;
+        LG_LOGGED(++tally->looked;)
       } else {
         p = look(s, p, end, j, kLook, &hit, &sum);
+        LG_LOGGED(tally->looked += u32(p - now.begin);)
       }
     }
     for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && p < end); rest; rest &= rest - 1) {
@@ -346,7 +390,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
       bool its_hit = warp_shfl(hit, from);
       LG_Z its_sum = warp_shfl(sum, from);
       look_together(s, warp_shfl(p, from), warp_shfl(end, from), warp_shfl(j, from), &its_hit,
-                    &its_sum);
+                    &its_sum, tally);
       if (lane_id() == from) {
         hit = its_hit;
         sum = its_sum;
@@ -374,6 +418,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
   LG_SHARED(u32, counts, 2);
   LG_SHARED(u32, is_large, 1);
+  LG_LOGGED(LG_SHARED(u32, followed, 1); if (block_thread() == 0) followed[0] = 0;)
   u32 side = 0;
   u32 count = u32(num_small);
   bool large = false;
@@ -386,6 +431,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   block_sync();
   while (count && count <= s.solo && !large && depth != times) {
     const u32 other = side ^ 1;
+    LG_LOGGED(if (block_thread() == 0) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
     for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
       const u32 k = k0 + lane_id();
       i32 i = 0;
@@ -394,6 +440,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
         i = vertices[side * s.solo + k];
         p = starts[side * s.solo + k];
         end = p + degrees[side * s.solo + k];
+        LG_LOGGED(atomic_add(&followed[0], u32(end - p));)
       }
       // Four edges at a time, each step for all four before the next: a level's time is the length
       // of this chain of loads.
@@ -448,6 +495,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
     large = is_large[0];  // read between barriers, as all threads must decide alike
     block_sync();
     if (block_thread() == 0) counts[side ^ 1] = 0;
+    LG_LOGGED(if (block_thread() == 0) end_level(s, count, atomic_exch(&followed[0], 0u));)
     block_sync();
   }
   u64 edges = 0;
@@ -572,6 +620,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_SHARED(Deferred, deferred, 1);
   Deferred& later = deferred[0];
   if (block_thread() == 0) block_tally[0] = block_tally[1] = later.count = 0;
+  LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
+            if (global_thread() == 0) s.log->open(result, blank & 8);)
+  LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
+  LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
+  LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
   const i64 nwords = (n + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
@@ -628,8 +681,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     }
     const u64 num_small = load_volatile(counter(s, turn, kNumSmall));
     const u64 num_chunks = load_volatile(counter(s, turn, kNumChunks));
-    const f32 active = f32(load_volatile(counter(s, turn, kEdges)));
+    const u64 leaving = load_volatile(counter(s, turn, kEdges));
+    const f32 active = f32(leaving);
     if (listed) unexplored -= active;
+    LG_LOGGED(if (global_thread() == 0)
+                  begin_level(s, kPulls, depth, found, listed ? leaving : kUnknown, unexplored);)
     if (listed && active * alpha > unexplored) {
       if (LG_SUM) visit_found(s, depth ? num_small : 0, depth ? num_chunks : 0, barrier);
       lists_to_words(s, num_small, num_chunks, barrier);
@@ -646,6 +702,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       ++pushes;
     } else if (listed) {
       if (LG_SUM && depth) visit_found(s, num_small, num_chunks, barrier);
+      LG_LOGGED(if (global_thread() == 0) s.log->now.how = kPushes;)
       push(s, turn, depth, num_small, num_chunks, &tally);
       ++pushes;
     } else {
@@ -653,6 +710,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       if (!LG_SUM) look_as_block(s, &later, depth, &tally);
       s.words_turned = !s.words_turned;
       ++pulls;
+      LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
+                if (block_thread() == 0) atomic_add(counter(s, turn + 1, kLooked), looked);)
     }
     if (listed) s.lists_turned = !s.lists_turned;
     if (warp_any(tally.found != 0)) {
@@ -676,7 +735,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     ++turn;
     depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
     found = load_volatile(counter(s, turn, kFound));
+    LG_LOGGED(if (!alone && global_thread() == 0)
+                  end_level(s, found,
+                            s.log->now.how == kPulls ? load_volatile(counter(s, turn, kLooked))
+                                                     : s.log->now.leaving);)
   }
+  LG_LOGGED(if (global_thread() == 0) s.log->close();)
   // A frontier that is left, because `times` is reached, has not got its assignments yet if they
   // come before the product in the loop.
   const bool left = found != 0;

@@ -114,6 +114,10 @@ LG_DEVICE void store_volatile(T* p, lg_same<T> value) {
   *static_cast<volatile T*>(p) = value;
 }
 
+// ---- time
+
+LG_DEVICE u64 clock_ns() { return lg_sim->clock_ns(); }
+
 // ---- bits
 
 LG_DEVICE u32 bit_popc(u32 x) { return u32(__builtin_popcount(x)); }

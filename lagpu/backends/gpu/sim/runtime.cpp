@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 #include "chance.hpp"
@@ -154,6 +155,15 @@ void describe_deadlock() {
   append(", %u wait at %s", waiting_at_grid, Wait::grid_sync);
   append("; blocks that have exited: %u", exited_blocks, Wait::none);
   failed = true;
+}
+
+// ---- time
+
+// The host's clock.
+u64 clock_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return u64(now.tv_sec) * 1000000000u + u64(now.tv_nsec);
 }
 
 // ---- meetings
@@ -354,6 +364,7 @@ int sim_launch(Entry kernel, const void* args, u32 grid, u32 block, int all_resi
   state.meet_block = meet_block;
   state.meet_grid = meet_grid;
   state.fail = fail;
+  state.clock_ns = clock_ns;
   new_fuse();
   std::vector<u32> order(grid);
   shuffle(order.data(), grid);

@@ -74,6 +74,7 @@ struct Sim {
   u32 (*meet_block)(Wait, bool vote);
   void (*meet_grid)();
   [[noreturn]] void (*fail)(const char* fact);
+  u64 (*clock_ns)();
 };
 
 }  // namespace sim

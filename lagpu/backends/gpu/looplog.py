@@ -1,0 +1,319 @@
+"""The log that a fused loop writes on the device while it is traced, and the rows it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.base import Statement
+from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.storage import VectorStore
+from lagpu.backends.measure import LoopRow, Measured
+
+__all__ = ["CAPACITY", "LogLines", "LoopLog"]
+
+Array = Any
+CAPACITY = 1 << 16  # records; 6 MB, and some 65,000 levels of a search
+PULL_FIRST, PULL_SUMS = 14, 3  # as kPullFirst and kPullSums in program.cuh
+# As in looplog.cuh.
+_HEAD, _COUNT, _LOST = 24, 8, 9
+_FIELDS = ("how", "statement", "iteration", "in", "out", "edges", "leaving", "other", "ns")
+_RECORD = np.dtype([*((name, np.uint64) for name in _FIELDS), ("added", np.uint64, 3)])
+_WORDS = _RECORD.itemsize // 8
+_BEGINS, _WRITES, _PUSHES, _PUSHES_ALONE, _PULLS = range(5)
+_UNKNOWN = 2**64 - 1
+
+
+class Loop(NamedTuple):
+    """What the host knows of a fused loop, to make rows of its records.
+
+    Attributes
+    ----------
+    methods : list of str
+        Of its statements.
+    writes, reads : list of int
+        Which vector each writes, and which it has as its last input; its own if it has none.
+    counts : list of callable
+        What tells how many entries each vector had before the loop.
+    bounds : dict
+        For each product the entries of its matrix, and how many times the edges that leave the
+        vector must exceed them for a program to pull.
+    """
+
+    methods: list[str]
+    writes: list[int]
+    reads: list[int]
+    counts: list[Callable[[], int]]
+    bounds: dict[int, tuple[int, int]]
+
+    @classmethod
+    def of(cls, statements: list[Statement], counts: dict[int, Callable[[], int]]) -> Loop:
+        """Return it; `counts` are by the ``id`` of the vectors."""
+        place = {key: k for k, key in enumerate(counts)}
+        return cls(
+            [s.method for s in statements],
+            [place[id(s.w)] for s in statements],
+            [place[id(_last_input(s))] for s in statements],
+            list(counts.values()),
+            {
+                k: (s.args[0].nvals, _factor(s))
+                for k, s in enumerate(statements)
+                if s.method == "mxv"
+            },
+        )
+
+
+def _last_input(s: Statement) -> VectorStore:
+    """Return the last vector that goes in; a constant goes into the vector itself."""
+    found: VectorStore = s.w
+    for x in s.args:
+        if type(x) is VectorStore:
+            found = x
+    return found
+
+
+def _factor(s: Statement) -> int:
+    return PULL_FIRST if s.args[2].semiring.monoid.name == "any" else PULL_SUMS
+
+
+class LoopLog:
+    """Records of the loops of one trace on one device, in one buffer.
+
+    Parameters
+    ----------
+    device : Device
+        Where loops run.
+    read, to_host : callable
+        The device's methods, or what stands for them.
+
+    Attributes
+    ----------
+    words : array of u64
+        For the kernels.
+    capacity : int
+        Records that fit.
+    rows : callable or None
+        What returns the rows of the loop that was launched last.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        read: Callable[[Array], Any],
+        to_host: Callable[[Array], np.ndarray[Any, Any]],
+    ) -> None:
+        self.capacity = CAPACITY
+        self.words = device.xp.empty(_HEAD + self.capacity * _WORDS, np.uint64)
+        self.rows: Callable[[], list[LoopRow]] | None = None
+        self._copy, self._read = to_host, read
+        self._statements: list[Statement] = []
+        self._counts: dict[int, Callable[[], int]] = {}
+        self._launched = 0
+        self._found: list[np.ndarray[Any, Any]] = []  # records of each loop
+        self._lost = 0
+        self._found_at = 0  # how many loops had been launched
+
+    def begin(self, statements: list[Statement]) -> None:
+        """Note the body of the loop that is launched next; nothing is waited for."""
+        self.rows, self._statements = None, statements
+        vectors = {id(v): v for s in statements for v in (s.w, _last_input(s))}
+        self._counts = {key: v.count_later(self._read) for key, v in vectors.items()}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no loop has written to it: nothing in it is set then, so kernels are told."""
+        return self._launched == 0
+
+    def ran_traversal(self, blank: list[bool], n: int, alpha: float, beta: float) -> None:
+        """Note that it was launched as a traversal, and what directions are chosen by.
+
+        `blank` tells for each assignment whether its vector had no entries.
+        """
+        loop, number = self._next()
+        self.rows = lambda: list(
+            _rows_of_traversal(loop, self._records(number), blank, (n, alpha, beta))
+        )
+
+    def ran_program(self) -> None:
+        """Note that it was launched as a program."""
+        loop, number = self._next()
+        self.rows = lambda: list(_rows_of_program(loop, self._records(number)))
+
+    def _next(self) -> tuple[Loop, int]:
+        loop = Loop.of(self._statements, self._counts)
+        self._statements, self._counts = [], {}  # no vector is kept
+        self._launched += 1
+        return loop, self._launched - 1
+
+    @property
+    def lost(self) -> int:
+        """How many rows did not fit; waits for the loops."""
+        self._fetch()
+        return self._lost
+
+    def _records(self, number: int) -> np.ndarray[Any, Any]:
+        """Return what a loop wrote, the record of its beginning first; none if nothing fitted."""
+        self._fetch()
+        return self._found[number] if number < len(self._found) else np.empty(0, _RECORD)
+
+    def _fetch(self) -> None:
+        """Copy what has been written to the host, unless it is there."""
+        if self._found_at == self._launched:
+            return
+        head = self._copy(self.words[:_HEAD])
+        count = int(head[_COUNT])
+        found = self._copy(self.words[_HEAD : _HEAD + count * _WORDS]).view(_RECORD)
+        begins = np.flatnonzero(found["how"] == _BEGINS)
+        self._found = np.split(found, begins[1:]) if count else []
+        self._lost, self._found_at = int(head[_LOST]), self._launched
+
+
+def _rows_of_traversal(
+    loop: Loop, records: np.ndarray[Any, Any], blank: list[bool], policy: tuple[int, float, float]
+) -> Iterator[LoopRow]:
+    """Yield the rows of each level: one record stands for all statements."""
+    product = loop.methods.index("mxv")
+    behind = product == 0
+    others = [k for k in range(len(loop.methods)) if k != product]
+    before = [
+        0 if new else loop.counts[loop.writes[k]]() for k, new in zip(others, blank, strict=True)
+    ]
+    last, reached, pulled = list(before), 0, False
+    made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
+    for r, ms in _timed(records):
+        entered, found = int(r["in"]), int(r["out"])
+        assigned = found if behind else entered
+        reached += assigned
+        level, pulls = int(r["iteration"]), r["how"] == _PULLS
+        rows = []
+        for k, statement in enumerate(others):
+            into = last[k] if loop.reads[statement] == loop.writes[statement] else assigned
+            last[k] = before[k] + (reached if blank[k] else int(r["added"][k]))
+            rows.append(LoopRow(statement, level, into, last[k], made))
+        measured = Measured(
+            ms,
+            None,
+            direction="pull" if pulls else "push",
+            kernel="fused",
+            reason=_why(r, pulled, *policy),
+            edges=_known(r["edges"]),
+        )
+        rows.insert(product, LoopRow(product, level, entered, found, measured))
+        pulled = pulls
+        yield from rows
+
+
+def _why(r: Any, pulled: bool, n: int, alpha: float, beta: float) -> str:
+    """Return why a level went in its direction, in numbers."""
+    if r["how"] == _PUSHES_ALONE:
+        return f"vertices {r['in']}, few for some levels: one block alone"
+    if pulled:
+        sign = ">=" if r["how"] == _PULLS else "<"
+        return f"pulled before; vertices {r['in']} {sign} {n} / {beta:g}"
+    sign = ">" if r["how"] == _PULLS else "<="
+    return f"edges {r['leaving']} {sign} unexplored {r['other']} / {alpha:g}"
+
+
+def _rows_of_program(loop: Loop, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+    """Yield the rows of a program: a record a statement and iteration."""
+    counts = [count() for count in loop.counts]
+    for r, ms in _timed(records):
+        k = int(r["statement"])
+        measured = Measured(ms, None, kernel="fused", reason="a piece of one program")
+        if k in loop.bounds:
+            measured = _product(measured, r, *loop.bounds[k])
+        entered = counts[loop.reads[k]]
+        counts[loop.writes[k]] = int(r["out"])
+        yield LoopRow(k, int(r["iteration"]), entered, int(r["out"]), measured)
+
+
+def _product(measured: Measured, r: Any, nvals: int, factor: int) -> Measured:
+    pulled, leaving = r["how"] == _PULLS, _known(r["leaving"])
+    why = "the matrix has no other form"
+    if leaving is not None:
+        why = f"edges {leaving} {'>' if pulled else '<='} {nvals} / {factor}"
+    direction = "pull" if pulled else "push"
+    return measured._replace(direction=direction, reason=why, edges=_known(r["edges"]))
+
+
+def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:
+    """Yield each record behind the first with the milliseconds since the one before it."""
+    ns = records["ns"].astype(np.int64)
+    for k in range(1, len(records)):
+        yield records[k], max(int(ns[k] - ns[k - 1]), 0) / 1e6
+
+
+def _known(number: Any) -> int | None:
+    return None if number == _UNKNOWN else int(number)
+
+
+class LogLines:
+    """The lines that make the generated kernel of a program log its statements; or none.
+
+    Parameters
+    ----------
+    statements : int
+        How many the body has.
+    on : bool
+        Whether there is a log.
+    """
+
+    def __init__(self, statements: int, on: bool) -> None:
+        self.on = on
+        self._statements = statements
+        self._fills: list[str] = []
+
+    def written(self, total: str, counter: int, how: str, edges: str, leaving: str) -> list[str]:
+        """Return lines that count what a statement wrote, and stamp it; `total` writes it."""
+        k, many = len(self._fills), self._statements
+        self._fills.append(
+            f"log->fill({k}, {many}, load_volatile(at + {counter} * kFar), {edges}, {leaving});"
+        )
+        return [
+            f"add_total({total}, now + {counter} * kFar);",
+            f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {how});",
+        ]
+
+    def params(self) -> list[str]:
+        """Return the kernel's last parameters."""
+        return self._if_on("u64* log_words", "bool log_is_new")
+
+    def opening(self) -> list[str]:
+        """Return the lines before the loop; all statements have been written."""
+        return self._if_on(
+            "LG_SHARED(LoopLog, log, 1);",
+            "if (global_thread() == 0) log->open(log_words, log_is_new);",
+            "bool open = false;",
+            "const auto flush = [&](const u64* at) {",
+            "open = false;",
+            "if (global_thread() != 0) return;",
+            *self._fills,
+            f"log->next({self._statements});",
+            "};",
+        )
+
+    def at_top(self, counters: int) -> list[str]:
+        """Return the lines behind a barrier at the top of an iteration."""
+        before = f"counters + (turn + 2) % 3 * {counters} * kFar"
+        return self._if_on(f"if (open) flush({before});", "block_sync();")
+
+    def at_end(self) -> list[str]:
+        """Return the lines behind a barrier at the end of an iteration."""
+        return self._if_on("flush(now);", "block_sync();")
+
+    def behind(self) -> list[str]:
+        """Return the last line of an iteration whose counts are not complete yet."""
+        return self._if_on("open = true;")
+
+    def closing(self, counters: int) -> list[str]:
+        """Return the lines behind the loop."""
+        before = f"counters + (turn + 2) % 3 * {counters} * kFar"
+        return self._if_on(
+            f"if (open) {{ grid_sync(barrier); flush({before}); }}",
+            "if (global_thread() == 0) log->close();",
+        )
+
+    def _if_on(self, *lines: str) -> list[str]:
+        return list(lines) if self.on else []

@@ -1,0 +1,134 @@
+"""Bound launches of the CUDA device while a meter is on, on a device that only takes notes."""
+
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from lagpu.backends.gpu.cuda import _EventTimer
+from lagpu.backends.gpu.cudabound import CudaBound
+from lagpu.backends.gpu.device import VARIES
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.meter import GpuMeter
+
+
+class Event:
+    made = 0
+
+    def __init__(self):
+        Event.made += 1
+
+    def record(self):
+        pass
+
+    def synchronize(self):
+        pass
+
+
+class Array(SimpleNamespace):
+    """An address and a length."""
+
+    def __init__(self, ptr, nbytes):
+        super().__init__(data=SimpleNamespace(ptr=ptr), nbytes=nbytes)
+
+
+class Device:
+    """What a `CudaBound` and a `GpuMeter` ask of a device; tells how each launch came."""
+
+    def __init__(self):
+        self.came = []
+        self.launching = threading.Lock()
+        driver = SimpleNamespace(
+            CUDADriverError=RuntimeError, launchKernel=lambda *how: self.came.append("quick")
+        )
+        stream = SimpleNamespace(ptr=0)
+        cuda = SimpleNamespace(
+            driver=driver,
+            get_current_stream=lambda: stream,
+            Event=Event,
+            get_elapsed_time=lambda begin, end: 0.25,
+        )
+        self.xp = SimpleNamespace(cuda=cuda)
+        self.spare = []
+
+    def launch(self, kernel, threads, *args, **how):
+        self.came.append("checked")
+
+    def ready(self, kernel, cooperative):
+        return SimpleNamespace(function=1, most=100)
+
+    def timer(self):
+        return _EventTimer(self.xp, self.spare)
+
+    def load(self, kernel, cooperative):
+        return False
+
+    def no(self, *args):
+        raise AssertionError("not asked for")
+
+    max_cooperative_blocks = from_host = to_host = read = heed = no
+
+
+@pytest.fixture
+def device():
+    return Device()
+
+
+@pytest.fixture
+def bound(device):
+    """words -> total, with the number of words standing."""
+    return CudaBound(device, kernel("words.cu", "count_bits"), 64, (VARIES, 2, VARIES), False)
+
+
+WORDS, TOTAL = Array(4096, 8), Array(8192, 16)
+
+
+def test_the_first_launch_is_checked_and_the_next_are_quick(device, bound):
+    for _ in range(3):
+        bound(WORDS, TOTAL)
+    assert device.came == ["checked", "quick", "quick"]
+    buffer = np.asarray(bound._buffer)
+    assert buffer.tolist() == [4096, 8192, 2]
+
+
+def test_a_meter_times_quick_launches_and_counts_their_bytes(device, bound):
+    bound(WORDS, TOTAL)
+    meter = GpuMeter(SimpleNamespace(device=device))
+    measured = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
+    assert device.came == ["checked", "quick"]
+    assert (measured().kernel_ms, measured().bytes) == (0.25, 24)
+    meter.stop()
+    assert {"launch", "metered"}.isdisjoint(vars(device))
+    bound(WORDS, None)
+    assert device.came[-1] == "quick"
+
+
+def test_a_first_launch_under_a_meter_is_checked_and_measured(device, bound):
+    meter = GpuMeter(SimpleNamespace(device=device))
+    measured = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
+    again = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
+    meter.stop()
+    assert device.came == ["checked", "quick"]
+    assert measured()._replace(host_ms=0) == again()._replace(host_ms=0)
+
+
+def test_whoever_else_watches_launches_sees_them(device, bound):
+    bound(WORDS, TOTAL)
+    seen = []
+    device.launch = lambda *args, **how: seen.append(args)
+    bound(WORDS, TOTAL)
+    assert seen == [(bound.kernel, 64, WORDS, 2, TOTAL)]
+
+
+def test_events_are_used_again(device):
+    Event.made = 0
+    for _ in range(5):
+        with device.timer() as timer:
+            pass
+        assert timer.elapsed_ms == 0.25
+        del timer
+    assert Event.made == 2
+    both = device.timer(), device.timer()
+    assert Event.made == 4
+    assert both[0]._begin is not both[1]._begin
