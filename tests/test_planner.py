@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lagpu
-from lagpu import BOOL, INT64, Matrix, Vector, algorithms, binary, semiring
+from lagpu import BOOL, FP64, INT64, Matrix, Vector, algorithms, binary, semiring
 from lagpu.backends.gpu.plan import KERNELS, POLICIES
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 
@@ -184,3 +184,54 @@ def test_unknown_choices_list_the_names(place, choice, fact):
     u = Vector.from_coo([0], True, size=2, backend=place)
     with pytest.raises(InvalidValue, match=fact):
         semiring.any_pair(u @ A, **choice).new()
+
+
+def sweeps(A, policy):
+    """Path counts forward and a sum over successors backward, with the products' rows."""
+    paths, q = Vector(FP64, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+    q[0] = 1
+    kept, sums = [], []
+    with lagpu.trace() as t:
+        while q.nvals:
+            kept.append(q.dup())
+            paths(q.S) << q
+            q(~paths.S, replace=True) << semiring.plus_first(kept[-1] @ A, policy=policy)
+        for above, here in zip(kept[-2::-1], kept[:0:-1], strict=True):
+            back = Vector(FP64, A.nrows, like=A)
+            back(above.S) << semiring.plus_second(A @ here, policy=policy)
+            sums.append(back)
+    return [*kept, *sums], [row for row in t.rows if row.method == "mxv"]
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("n", [33, 1025])
+def test_a_backward_sweep_takes_the_lists_of_the_forward_one(place, n, symmetric):
+    A = hub_graph(n, place, symmetric)
+    expected, _ = sweeps(A.to("cpu"), None)
+    for policy in ("active", "mgbc"):
+        found, products = sweeps(A, policy)
+        assert all(x.to("cpu").isequal(y) for x, y in zip(found, expected, strict=True))
+        assert {row.kernel for row in products} == {"push_active", "pull_active"}
+        listed = [row for row in products if "listed by an earlier product" in row.reason]
+        assert len(listed) == (len(products) // 2 if policy == "mgbc" else 0)
+
+
+def test_a_list_is_dropped_with_the_entries_it_was_made_of(place):
+    A = hub_graph(33, place, True)
+    B = A.to("cpu")
+    changes = {
+        "set": lambda v: v.__setitem__(20, 1.0),
+        "remove": lambda v: v.__delitem__(int(v.to_coo()[0][0])),
+        "fill": lambda v: v << 2.0,
+        "resize": lambda v: v.clear(),
+        "accumulate": lambda v: v(accum="plus") << v,
+    }
+    for change in changes.values():
+        q = Vector.from_coo([0, 5, 9], [1.0, 2.0, 3.0], size=33, backend=place)
+        semiring.plus_first(q @ A, policy="mgbc").new()
+        assert q.data.listing is not None
+        change(q)
+        u = Vector.from_dense(np.arange(33.0), backend=place)
+        got = semiring.plus_second(A @ u, policy="mgbc").new(mask=q.S)
+        there = semiring.plus_second(B @ u.to("cpu")).new(mask=q.to("cpu").S)
+        assert got.to("cpu").isequal(there)

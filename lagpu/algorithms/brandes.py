@@ -82,9 +82,10 @@ def path_counts(A: Matrix, sources: list[int]) -> list[Any]:
     paths = type(frontier)(FP64, *frontier.shape, like=A, name="paths")
     kept = []
     for _ in loop(until_empty=frontier):
-        kept.append(frontier.dup())
-        paths(frontier.S) << frontier
-        frontier(~paths.S, replace=True) << semiring.plus_first(frontier @ A)
+        above = frontier.dup()  # multiplied as it is kept: a policy may leave lists of edges there
+        kept.append(above)
+        paths(above.S) << above
+        frontier(~paths.S, replace=True) << semiring.plus_first(above @ A)
     return kept
 
 

@@ -36,6 +36,7 @@ _PUSH = {
     "chunks": ("edges", 2 / 256),  # as in push.cuh: one for 256 edges, written and read
     "shares": ("in", 0.0),
 }
+_LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))
 #: For each kernel of a product, the arrays that it takes only a part of (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "spmv_csc_scalar": _PULL,
@@ -46,6 +47,7 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "spmv_push_queue": _PUSH,
     "spmv_push_active": _PUSH,
     "spmv_push_virtual": _PUSH,
+    "spmv_pull_active": {**_PULL, **_LISTED, "shares": ("in", 0.0)},
 }
 _SIGNAL = 24  # bytes: two numbers and a serial
 _SHADOWED = ("launch", "max_cooperative_blocks", "from_host", "to_host", "read", "heed", "metered")

@@ -125,8 +125,10 @@ def choose(A: MatrixStore, u: VectorStore, how: Product, desc: Descriptor | None
     if policy is None:
         raise InvalidValue(f"policy: there is no {how.policy!r}. Use {_list(tuple(POLICIES))}.")
     numbers = _numbers(A, u, how)
-    if policy is _active or policy is _mgbc:
-        numbers = _with_mask(numbers, A, how, desc)
+    if policy is _active or policy is _mgbc:  # sweeps: both forms serve again
+        plan = policy(_with_mask(numbers, A, how, desc))
+        if _is_there(A, how, plan.direction) or _may_turn(A):
+            return plan
     return _with_forms(A, u, how, policy(numbers))
 
 
