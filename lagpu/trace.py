@@ -49,7 +49,7 @@ class Trace(Watcher):
         self._run(Seen.now(to, call, author()), work)
 
     def _run(self, which: Seen, work: Callable[[], None]) -> None:
-        to, call, frame = which[:3]
+        to, call, frame, line, _ = which
         self._spell()
         meter = self._meter(call.backend)
         out = to.out
@@ -62,7 +62,7 @@ class Trace(Watcher):
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
         after = meter.count(out.data) if is_vector else _known(out.nvals)
         named = None if frame is None else frame.f_locals.copy()
-        self._late = late = Late(which._replace(named=named))
+        self._late = late = Late(Seen(to, call, frame, line, named))
         level = self.level
         self._pending.append(
             lambda: [row_of(late.said(), LoopRow(0, level, before(), after(), measured()), "eager")]

@@ -105,7 +105,9 @@ class LoopLog:
         to_host: Callable[[Array], np.ndarray[Any, Any]],
     ) -> None:
         self.capacity = CAPACITY
-        self.words = device.xp.empty(_HEAD + self.capacity * _WORDS, np.uint64)
+        words = _HEAD + self.capacity * _WORDS
+        device.require(8 * words, "trace", "Use trace(fuse=False), which keeps no log.")
+        self.words = device.xp.empty(words, np.uint64)
         self.rows: Callable[[], list[LoopRow]] | None = None
         self._copy, self._read = to_host, read
         self._statements: list[Statement] = []

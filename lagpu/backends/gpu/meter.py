@@ -42,7 +42,6 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "spmv_csc_scalar": _PULL,
     "spmv_csc_warp": _PULL,
     "spmv_csc_bitmap": _PULL,
-    "spmv_pull_active": {**_PULL, "shares": ("in", 0.0)},
     "spmv_csc_edge": {"lengths": ("out", 2.0)},
     "spmv_edge_reset": {},
     "spmv_push_queue": _PUSH,
