@@ -49,7 +49,7 @@ class Trace(Watcher):
         self._run(Seen.now(to, call, author()), work)
 
     def _run(self, which: Seen, work: Callable[[], None]) -> None:
-        to, call, frame, line, _ = which
+        to, call = which.to, which.call
         self._spell()
         meter = self._meter(call.backend)
         out = to.out
@@ -61,15 +61,19 @@ class Trace(Watcher):
             before = _known(call.inputs[0].nvals)
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
         after = meter.count(out.data) if is_vector else _known(out.nvals)
-        named = None if frame is None else frame.f_locals.copy()
-        self._late = late = Late(Seen(to, call, frame, line, named))
+        late = Late(which)
+        if call.inputs:
+            late.said()  # a row keeps no vector alive
+        else:  # of a constant the output alone is kept, until there is time
+            late.let_go()
+            self._late = late
         level = self.level
         self._pending.append(
             lambda: [row_of(late.said(), LoopRow(0, level, before(), after(), measured()), "eager")]
         )
 
     def _spell(self) -> None:
-        """Spell the statement before; a row keeps no vector alive for longer."""
+        """Spell the statement before, if that was put off."""
         if self._late is not None:
             self._late.said()
             self._late = None

@@ -113,26 +113,37 @@ class Said(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A statement and where it stands; its frame, or if that goes on what it named then."""
+    """A statement and where it stands: file, line, and the variables in sight."""
 
     to: Any
     call: Any
-    frame: FrameType | None
+    file: str
     line: int
-    named: dict[str, Any] | None = None
+    frame: FrameType | None
+    named: dict[str, Any] | None = None  # instead of the frame's
 
     @classmethod
     def now(cls, to: Any, call: Any, frame: FrameType | None) -> Seen:
         """Return it where the frame stands now."""
-        return cls(to, call, frame, 0 if frame is None else frame.f_lineno)
+        if frame is None:
+            return cls(to, call, "", 0, None)
+        return cls(to, call, frame.f_code.co_filename, frame.f_lineno, frame)
 
 
 class Late:
-    """What a row says of a statement, spelled when there is time: before the next one runs."""
+    """What a row says of a statement, spelled when it is asked for."""
 
     def __init__(self, which: Seen) -> None:
         self._which: Seen | None = which
         self._said: Said | None = None
+
+    def let_go(self) -> None:
+        """Keep nothing of the author's frame but the names of the output."""
+        seen = self._which
+        if seen is not None and seen.frame is not None:
+            out = seen.to.out
+            named = {name: x for name, x in seen.frame.f_locals.items() if x is out}
+            self._which = seen._replace(frame=None, named=named)
 
     def said(self) -> Said:
         """Return it; afterwards no vector is kept."""
@@ -144,13 +155,13 @@ class Late:
 
 def spelled(which: Seen) -> Said:
     """Spell a statement, with the names that its objects have in the author's frame."""
-    to, call, frame, line, named = which
+    to, call, file, line, frame, named = which
     left, right = to.formula, call.formula
     is_counter = type(right[0]) is Counter
     parts = (*left, " << ") if is_counter else (*left, " << ", *right)
     formula = spell(parts, _names_of(parts, frame.f_locals if named is None and frame else named))
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
-    return Said(call.method, formula, _place(frame, line), shapes, is_counter)
+    return Said(call.method, formula, _place(file, line), shapes, is_counter)
 
 
 def row_of(said: Said, row: LoopRow, mode: str) -> Row:
@@ -168,11 +179,9 @@ def row_of(said: Said, row: LoopRow, mode: str) -> Row:
     )
 
 
-def _place(frame: FrameType | None, line: int) -> str:
-    if frame is None:
-        return ""
-    file = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{file}:{line}"
+def _place(file: str, line: int) -> str:
+    name = file.replace("\\", "/").rsplit("/", 1)[-1]
+    return f"{name}:{line}" if name else ""
 
 
 def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:

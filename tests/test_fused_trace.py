@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from test_program import components, normalise, random_graph, relax, walks, with
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators
 from lagpu.backends.gpu import gxx, kernels, looplog
+from lagpu.cli import main
 from lagpu.errors import DimensionMismatch
 
 SIZES = [1, 2, 31, 33, 1025]
@@ -229,6 +231,34 @@ def test_a_full_log_says_how_much_is_missing(place, monkeypatch):
         twice(A, f, levels, other)
     assert [row.level for row in t.rows] == [k // 3 for k in range(9)]
     assert t.totals().unrecorded == 90 - 9
+
+
+def test_the_command_line_knows_the_depth_though_the_log_is_full(place, monkeypatch, capsys):
+    monkeypatch.setattr(looplog, "CAPACITY", 9)
+    assert main(["bfs", "path:40", "-s", "0", "-b", place.name, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["depth"], len(found["levels"])) == (39, 8)
+
+
+def test_a_trace_lets_go_of_what_it_has_seen(place):
+    """Within the trace, too: a graph that is deleted makes room for the next."""
+    A = graph(33, True, place)
+    v = Vector(INT32, 33, like=A)
+
+    def assigns(A, v):  # a frame of its own, which ends: a frame keeps what it was asked to name
+        v << v
+
+    def sets(A, v):
+        v[3] = 1
+
+    before = sys.getrefcount(A), sys.getrefcount(v)
+    with lagpu.trace():
+        algorithms.bfs_levels(A, 3)
+        algorithms.pagerank(A)
+        assigns(A, v)
+        assert (sys.getrefcount(A), sys.getrefcount(v)) == before
+        sets(A, v)
+        assert sys.getrefcount(A) == before[0]
 
 
 def test_what_a_fused_loop_cannot_tell_stays_empty(place):
