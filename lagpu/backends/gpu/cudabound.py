@@ -46,6 +46,7 @@ class CudaBound(Bound):
     ) -> None:
         super().__init__(device, kernel, threads, args, cooperative)
         self._pointers: tuple[bool, ...] | None = None
+        self._own = vars(device)  # has the methods that somebody put in place of the class'
 
     def _lay_out(self) -> None:
         """Pack what stands, behind what varies."""
@@ -71,34 +72,42 @@ class CudaBound(Bound):
         how = (ready.function, grid, 1, 1, BLOCK, 1, 1, 0)
         end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
         self._launch, self._how, self._end = launch, how, end
+        self._launching, self._errors = device.launching, driver.CUDADriverError
+        self._current_stream = device.xp.cuda.get_current_stream
         self._pointers = tuple(slots[k][1] for k in self._places)
 
     def __call__(self, *new: Any) -> None:
         """Run it with these for the arguments that vary."""
-        own = vars(self.device)
-        if self._pointers is not None and "launch" not in own:
-            self.run(new)
+        pointers = self._pointers
+        if pointers is None or "launch" in self._own:  # to be checked, or watched
+            self._carefully(new)
             return
-        metered = own.get("metered")
+        values = [
+            x if not pointer else 0 if x is None else x.data.ptr
+            for pointer, x in zip(pointers, new, strict=True)
+        ]
+        stream = self._current_stream().ptr
+        try:
+            with self._launching:
+                self._pack(self._buffer, 0, *values)
+                self._launch(*self._how, stream, *self._end)
+        except self._errors as error:
+            raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error
+
+    def _carefully(self, new: tuple[Any, ...]) -> None:
+        """Run it through whoever watches the device, checked if it is the first time."""
+        metered = self._own.get("metered")
         if self._pointers is not None and metered is not None:
             metered(self, new)
             return
-        super().__call__(*new)  # to be checked, or watched by somebody else
-        if self._pointers is None and ("launch" not in own or metered is not None):
+        super().__call__(*new)
+        if self._pointers is None and ("launch" not in self._own or metered is not None):
             self._lay_out()
 
     def run(self, new: tuple[Any, ...]) -> None:
         """Launch, once what stands has been laid out; nobody is told."""
-        device = self.device
-        assert self._pointers is not None
-        values = [
-            x if not pointer else 0 if x is None else x.data.ptr
-            for pointer, x in zip(self._pointers, new, strict=True)
-        ]
-        stream = device.xp.cuda.get_current_stream().ptr
+        own, self._own = self._own, {}
         try:
-            with device.launching:
-                self._pack(self._buffer, 0, *values)
-                self._launch(*self._how, stream, *self._end)
-        except device.xp.cuda.driver.CUDADriverError as error:
-            raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error
+            self(*new)
+        finally:
+            self._own = own

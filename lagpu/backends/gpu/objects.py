@@ -107,9 +107,10 @@ class Objects:
         """See `Backend`."""
         return v.copy(dtype)
 
-    @settled
     def vector_nvals(self, v: VectorStore) -> int:
         """See `Backend`."""
+        if self.recorder is not None:  # as `settled`; loops ask for it at each level
+            self.recorder.replay()
         return v.nvals
 
     @settled
