@@ -55,7 +55,7 @@ def draw_make(draw):
     return draw(st.sampled_from((block, matrix)), label="form")
 
 
-@for_all(cpu=100, compiled=60)
+@for_all(cpu=100, compiled=40)
 def test_mxm(backend, draw):
     pick = combination(draw, backend, op=SEMIRINGS, A=TYPES, B=TYPES, accum=ACCUMS)
     k, n = draw(BLOCKS, label="shape")

@@ -16,7 +16,7 @@ from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.dtypes import DType
 
-__all__ = ["BlockStore", "as_block", "described", "fits", "is_block", "own", "stride"]
+__all__ = ["BlockStore", "as_block", "described", "fits", "is_block", "own", "require", "stride"]
 
 MOST_ROWS = 1024
 _COLUMN_FORM = ("col_ptr", "row_idx", "values", "iso")
@@ -35,6 +35,13 @@ def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
     each = 2 * (dtype.numpy.itemsize + 0.125)
     needed = int(n * stride(k) * each)
     return needed <= 1 << 26 or needed <= device.free_bytes() // 2
+
+
+def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: str) -> None:
+    """Raise OutOfMemory unless a block's bits fit, and with a type its values."""
+    size = stride(shape[0]) * shape[1]
+    values = 0 if dtype is None else size * dtype.numpy.itemsize
+    device.require(size // 8 + values, what, "Take fewer rows at a time.")
 
 
 class BlockStore(MatrixStore):

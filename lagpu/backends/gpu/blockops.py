@@ -8,7 +8,7 @@ import numpy as np
 
 from lagpu.backends.base import Applied, Descriptor
 from lagpu.backends.gpu import elementwise
-from lagpu.backends.gpu.block import BlockStore, as_block, described, own, stride
+from lagpu.backends.gpu.block import BlockStore, as_block, described, own, require, stride
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.functors import monoid_functor
 from lagpu.backends.gpu.kernels import kernel
@@ -19,8 +19,16 @@ from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 __all__ = ["apply", "combine", "dup", "fill", "reduce_columns", "select", "write"]
 
 
-def _like(A: BlockStore, dtype: DType) -> VectorStore:
+def _like(A: BlockStore, dtype: DType, what: str) -> VectorStore:
+    require(A.device, A.shape, dtype, what)
     return VectorStore(A.device, A.entries.counters, dtype, A.entries.size)
+
+
+def _make_room(C: BlockStore) -> None:
+    """Store bits and values of an output."""
+    if C.entries.form != "bitmap" or C.entries.values is None:
+        require(C.device, C.shape, C.dtype, "assign")
+    C.entries.to_writable()
 
 
 def _block(A: BlockStore, entries: VectorStore) -> BlockStore:
@@ -29,6 +37,8 @@ def _block(A: BlockStore, entries: VectorStore) -> BlockStore:
 
 def dup(A: BlockStore, dtype: DType) -> BlockStore:
     """Return a copy, cast."""
+    if A.entries.form == "bitmap":
+        require(A.device, A.shape, None if A.entries.values is None else dtype, "dup")
     made = _block(A, A.entries.copy(dtype))
     made.alive = A.alive
     return made
@@ -40,6 +50,7 @@ def write(counters: Counters, C: MatrixStore, desc: Descriptor, T: MatrixStore) 
         T.under = None
         return T if T.dtype is C.dtype else dup(T, C.dtype)
     made = own(counters, C)
+    _make_room(made)
     elementwise.write(made.entries, described(counters, desc), as_block(counters, T).entries)
     made.changed()
     return made
@@ -50,7 +61,7 @@ def fill(counters: Counters, C: MatrixStore, desc: Descriptor, value: Any) -> Bl
     made, how = own(counters, C), described(counters, desc)
     w, k = made.entries, C.shape[0]
     mask, complement = elementwise.mask_words(how)
-    w.to_writable()
+    _make_room(made)
     count = counters.take()
     text, macros = elementwise.accum_of(desc.accum, w.dtype, w.dtype)
     run = kernel("block.cu", "block_fill", prelude=text, W=w.dtype.ctype, **macros)
@@ -74,21 +85,21 @@ def combine(
 ) -> BlockStore:
     """Return ``A (+) B`` or ``A (x) B``."""
     a, b = as_block(counters, A), as_block(counters, B)
-    w = _like(a, op.types(A.dtype, B.dtype)[1])
+    w = _like(a, op.types(A.dtype, B.dtype)[1], mode)
     elementwise.combine(mode, w, Descriptor(), a.entries, b.entries, op, defaults)
     return _block(a, w)
 
 
 def apply(A: BlockStore, op: Operator, how: Applied) -> BlockStore:
     """Return ``f(A)``, of an operator that does not look at positions."""
-    w = _like(A, how.result)
+    w = _like(A, how.result, "apply")
     elementwise.map_entries(w, Descriptor(), A.entries, op, how)
     return _block(A, w)
 
 
 def select(A: BlockStore, op: IndexUnaryOp, thunk: Any) -> BlockStore:
     """Return the entries for which an operator of the value alone holds."""
-    w = _like(A, A.dtype)
+    w = _like(A, A.dtype, "select")
     elementwise.select_entries(w, Descriptor(), A.entries, op, thunk)
     return _block(A, w)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lagpu.backends.base import Descriptor, Product
 from lagpu.backends.gpu import elementwise
-from lagpu.backends.gpu.block import BlockStore, as_block, described, stride
+from lagpu.backends.gpu.block import BlockStore, as_block, described, require, stride
 from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.counters import Counters
@@ -52,6 +52,7 @@ def multiply(
     size = stride(shape[0]) * shape[1]
     made = VectorStore(A.device, counters, result, size)
     iso = iso_result(A, block.entries, how)
+    require(A.device, shape, None if iso is not None else result, "mxm")
     words = made.spare_words()
     product = BlockStore(A.device, result, shape, made)
     counts, signal = counters.take(3), A.device.signal()

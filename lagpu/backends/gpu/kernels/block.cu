@@ -323,12 +323,13 @@ extern "C" __global__ void block_sums(
 }
 
 // The same for the listed long columns, a block a word; it runs before.
-extern "C" __global__ void block_sums_long(
-    i64 listed, const i64* columns, i64 per, i64 k, const LG_PTR* __restrict__ col_ptr,
-    const LG_IDX* __restrict__ row_idx, const LG_A* __restrict__ a_values, LG_A a_iso,
-    const u32* __restrict__ q_words, const LG_U* __restrict__ q_values, LG_U q_iso,
-    const u32* m_words, bool complement, const LG_PTR* lengths, u32* out_words, LG_Z* out,
-    u64* counts) {
+extern "C" __global__ void __launch_bounds__(1024)
+    block_sums_long(i64 listed, const i64* columns, i64 per, i64 k,
+                    const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
+                    const LG_A* __restrict__ a_values, LG_A a_iso, const u32* __restrict__ q_words,
+                    const LG_U* __restrict__ q_values, LG_U q_iso, const u32* m_words,
+                    bool complement, const LG_PTR* lengths, u32* out_words, LG_Z* out,
+                    u64* counts) {
   LG_SHARED(LG_Z, sums, 1024);
   LG_SHARED(u32, found, 32);
   const Operands a{col_ptr, row_idx, a_values, a_iso, q_words, q_values, q_iso};
