@@ -168,6 +168,7 @@ def test_counts_of_paths_over_a_hub(backend, graph):
     A = graph.to(backend)
     Q = Matrix(FP64, 33, A.nrows, backend=backend)
     Q << 2.0
+    assert Q.nvals == Q.dup().nvals == 33 * A.nrows
     got = semiring.plus_first(Q @ A).new()
     degrees = A.dup(FP64).apply("one").new().reduce_columnwise("plus").new()
     assert got.reduce_columnwise("max").new().isequal(degrees.apply("times", right=2.0).new())
@@ -176,7 +177,8 @@ def test_counts_of_paths_over_a_hub(backend, graph):
 
 def test_a_copy_does_not_change_with_its_original(backend):
     L = Matrix(INT32, 3, 40, backend=backend)
-    L[1, 5] << 4
+    one = Matrix.from_coo([1], [5], nrows=3, ncols=40, backend=backend)
+    L(one.S) << 4
     L(L.S) << 6
     copy, kept = L.dup(), L.S.new()
     L(~L.S) << 1
