@@ -11,7 +11,8 @@ import numpy as np
 
 from lagpu.algebra import binary
 from lagpu.backends.base import Applied, Descriptor, Product, Statement
-from lagpu.backends.gpu import build, elementwise, products, traversal
+from lagpu.backends.gpu import blockops, build, elementwise, products, traversal
+from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
@@ -199,6 +200,9 @@ class GpuBackend(Matrices):
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, monoid: Monoid, transpose: bool
     ) -> None:
         """See `Backend`: a product with a full vector that takes the matrix' value."""
+        if transpose and isinstance(A, BlockStore):
+            elementwise.write(w, desc, blockops.reduce_columns(A, monoid))
+            return
         domain, result = monoid.types(A.dtype)
         ones = VectorStore(self.device, self.counters, domain, A.shape[0 if transpose else 1])
         ones.set_full(None, domain.numpy.type(1))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
 __all__ = ["corner", "head", "matrix_form", "vector_form"]
@@ -79,5 +80,7 @@ def vector_form(v: VectorStore) -> str:
 
 def matrix_form(A: MatrixStore) -> str:
     """Return what is stored of a matrix."""
+    if isinstance(A, BlockStore):
+        return "block" + ", iso" * (A.entries.values is None and A.nvals > 0)
     both = "csc and csr" if A.rows is not None else "csc"
     return both + ", iso" * (A.values is None and A.nvals > 0)

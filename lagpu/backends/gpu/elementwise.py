@@ -17,6 +17,7 @@ from lagpu.dtypes import DType, lookup
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 
 __all__ = [
+    "accum_of",
     "apply_entries",
     "assign_value",
     "combine",
@@ -48,7 +49,8 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
     return true, desc.complement
 
 
-def _accum_of(accum: BinaryOp | None, dtype: DType, result: DType) -> tuple[str, dict[str, str]]:
+def accum_of(accum: BinaryOp | None, dtype: DType, result: DType) -> tuple[str, dict[str, str]]:
+    """Return the accumulator's functor text and macros."""
     if accum is None:
         return "", {}
     domain, out = accum.types(dtype, result)
@@ -134,7 +136,7 @@ def _over(
     `types` are those of what is read, of the operator's domain and result, and of the output.
     """
     read, domain, result, written = types
-    text, macros = _accum_of(accum, written, result)
+    text, macros = accum_of(accum, written, result)
     if name != "fill":
         macros |= {"U": read.ctype, "T": domain.ctype}
     if name == "map":
@@ -197,7 +199,7 @@ def _of_two(
 ) -> Bound:
     """Return the launch that combines vectors of these types into one; all but the size varies."""
     domain, result = op.types(*types[:2])
-    text, macros = _accum_of(accum, types[2], result)
+    text, macros = accum_of(accum, types[2], result)
     name, own = operator_functor(op)
     run = kernel(
         "combine.cu",

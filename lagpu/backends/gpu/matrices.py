@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Descriptor
-from lagpu.backends.gpu import aligned, build, expand
+from lagpu.backends.gpu import aligned, blockops, blockproducts, build, expand
+from lagpu.backends.gpu.block import BlockStore, fits, is_block
 from lagpu.backends.gpu.objects import Objects
 from lagpu.backends.gpu.storage import MatrixStore
 from lagpu.backends.matrices import Turned
@@ -30,6 +31,11 @@ class Matrices(Objects):
         desc: Descriptor,
     ) -> MatrixStore:
         """See `MatrixOperations`."""
+        shape = (A.shape[0], B.shape[0 if turned[1] else 1])
+        if is_block(A, desc.mask) and not turned[0] and self._fit(A) and self._fits(A, shape):
+            turn = turned[1] and B.turnable
+            B = expand.turn(B) if turned[1] and not turn else B
+            return blockproducts.multiply(self.counters, A, B, semiring, turn, desc)
         left, right = _turned(A, B, turned)
         return expand.mxm(left, A if turned[0] else None, right, semiring, desc)
 
@@ -37,13 +43,13 @@ class Matrices(Objects):
         self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
     ) -> MatrixStore:
         """See `MatrixOperations`."""
-        return aligned.combine("ewise_add", self.counters, *_turned(A, B, turned), op)
+        return self._combine("ewise_add", A, B, op, turned)
 
     def matrix_ewise_mult(
         self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
     ) -> MatrixStore:
         """See `MatrixOperations`."""
-        return aligned.combine("ewise_mult", self.counters, *_turned(A, B, turned), op)
+        return self._combine("ewise_mult", A, B, op, turned)
 
     def matrix_ewise_union(
         self,
@@ -54,7 +60,20 @@ class Matrices(Objects):
         defaults: tuple[Any, Any],
     ) -> MatrixStore:
         """See `MatrixOperations`."""
-        return aligned.combine("ewise_union", self.counters, *_turned(A, B, turned), op, defaults)
+        return self._combine("ewise_union", A, B, op, turned, defaults)
+
+    def _combine(
+        self,
+        mode: str,
+        A: MatrixStore,
+        B: MatrixStore,
+        op: BinaryOp,
+        turned: Turned,
+        defaults: tuple[Any, Any] | None = None,
+    ) -> MatrixStore:
+        if is_block(A, B) and not any(turned) and self._fit(A, B):
+            return blockops.combine(mode, self.counters, A, B, op, defaults)
+        return aligned.combine(mode, self.counters, *_turned(A, B, turned), op, defaults)
 
     def matrix_kronecker(
         self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
@@ -68,6 +87,8 @@ class Matrices(Objects):
 
     def matrix_write(self, C: MatrixStore, desc: Descriptor, T: MatrixStore) -> MatrixStore:
         """See `MatrixOperations`."""
+        if is_block(C, T) and self._fit(C, T, desc.mask):
+            return blockops.write(self.counters, C, desc, T)
         return aligned.write(self.counters, C, desc, T)
 
     def matrix_assign(
@@ -80,6 +101,8 @@ class Matrices(Objects):
         cols: Array | None,
     ) -> MatrixStore:
         """See `MatrixOperations`."""
+        if rows is None and cols is None and not turned:
+            return self.matrix_write(C, desc, A)
         A = expand.turn(A) if turned else A
         in_rows, in_cols = self._there(rows), self._there(cols)
         i = A.row_idx if in_rows is None else in_rows[A.row_idx]
@@ -97,6 +120,8 @@ class Matrices(Objects):
         cols: Array | None,
     ) -> MatrixStore:
         """See `MatrixOperations`: at the mask's entries, or where it has none, at all positions."""
+        if rows is None and cols is None and is_block(C, desc.mask) and self._fit(C, desc.mask):
+            return blockops.fill(self.counters, C, desc, value)
         in_rows, in_cols = self._there(rows), self._there(cols)
         if desc.mask is not None and not desc.complement:
             where = aligned.positions(desc.mask)
@@ -114,6 +139,18 @@ class Matrices(Objects):
         i = xp.arange(m, dtype=np.int64) if rows is None else rows
         j = xp.arange(n, dtype=np.int64) if cols is None else cols
         return (j[:, None] * np.int64(shape[0]) + i[None, :]).ravel()
+
+    def _fit(self, *matrices: MatrixStore | None) -> bool:
+        """Whether all of these are blocks, or may become such."""
+        return all(
+            A is None
+            or (isinstance(A, BlockStore) and A.entries.form == "bitmap")
+            or self._fits(A, A.shape)
+            for A in matrices
+        )
+
+    def _fits(self, A: MatrixStore, shape: tuple[int, int]) -> bool:
+        return fits(self.device, A.dtype, shape)
 
     def _there(self, indices: Array | None) -> Any:
         return None if indices is None else self.device.from_host(indices)

@@ -9,7 +9,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from lagpu.backends.base import Applied, Recorder
-from lagpu.backends.gpu import build, corner, elementwise
+from lagpu.backends.gpu import blockops, build, corner, elementwise
+from lagpu.backends.gpu.block import BlockStore, fits, stride
 from lagpu.backends.gpu.casts import cast_array, index_type
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device
@@ -197,6 +198,10 @@ class Objects:
     ) -> MatrixStore:
         """See `Backend`."""
         count = len(row_idx)
+        if not count and fits(self.device, dtype, shape):
+            size = stride(shape[0]) * shape[1]
+            entries = VectorStore(self.device, self.counters, dtype, size)
+            return BlockStore(self.device, dtype, shape, entries)
         iso = values if np.ndim(values) == 0 else _only_value(values)
         item = dtype.numpy.itemsize if iso is None else 0
         width = np.dtype(index_type(shape[0])).itemsize + item
@@ -224,6 +229,8 @@ class Objects:
 
     def matrix_dup(self, A: MatrixStore, dtype: DType) -> MatrixStore:
         """See `Backend`."""
+        if isinstance(A, BlockStore):
+            return blockops.dup(A, dtype)
         cast = cast_array
         values = None if A.values is None else cast(self.device.xp, A.values, dtype)
         iso = None if A.iso is None else cast(np, np.array([A.iso]), dtype)[0]
@@ -235,6 +242,8 @@ class Objects:
 
     def matrix_get(self, A: MatrixStore, i: int, j: int) -> Any:
         """See `Backend`."""
+        if isinstance(A, BlockStore):
+            return self.vector_get(A.entries, j * stride(A.shape[0]) + i)
         first, last = self._column(A, j)
         at = int(self.device.xp.searchsorted(A.row_idx[first:last], i)) + first
         if at == last or int(A.row_idx[at]) != i:
@@ -256,11 +265,15 @@ class Objects:
 
     def matrix_apply(self, A: MatrixStore, op: Operator, how: Applied) -> MatrixStore:
         """See `Backend`."""
+        if isinstance(A, BlockStore) and not isinstance(op, IndexUnaryOp):
+            return blockops.apply(A, op, how)
         values = elementwise.apply_entries(self.device, A, op, how, how.result)
         return _with_values(A, how.result, values, None)
 
     def matrix_select(self, A: MatrixStore, op: IndexUnaryOp, thunk: Any) -> MatrixStore:
         """See `Backend`."""
+        if isinstance(A, BlockStore) and op.name.startswith("value"):
+            return blockops.select(A, op, thunk)
         how = Applied(lookup(thunk.dtype), BOOL, None, thunk)
         return build.take(A, elementwise.apply_entries(self.device, A, op, how, BOOL))
 
@@ -298,6 +311,8 @@ class Objects:
 
     def matrix_reduce(self, A: MatrixStore, monoid: Monoid) -> Any:
         """See `Backend`."""
+        if isinstance(A, BlockStore):
+            return elementwise.reduce_entries(A.entries, monoid)
         if not A.nvals:
             return None
         return elementwise.reduce_values(

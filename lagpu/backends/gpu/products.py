@@ -22,7 +22,7 @@ from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.operators import BinaryOp
 
-__all__ = ["IDEMPOTENT", "memory_of", "multiply"]
+__all__ = ["IDEMPOTENT", "by_inputs", "by_outputs", "iso_result", "memory_of", "multiply"]
 
 # Sums of equal values: with these monoids the value itself.
 IDEMPOTENT = ("any", "min", "max", "lor", "land")
@@ -92,7 +92,7 @@ def multiply(
     NotSupported
         If the kernel's lists cannot hold the vector's indices.
     """
-    iso = _iso_result(A, u, how)
+    iso = iso_result(A, u, how)
     if plan.kernel == "push_edge" or (
         plan.kernel.startswith(("push", "pull_active")) and how.semiring.monoid.name != "any"
     ):
@@ -139,7 +139,7 @@ def _prepared(job: Job) -> Prepared:
     return found[1]
 
 
-def _iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
+def iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
     """Return the one value all sums have, or None if they may differ."""
     multiply = how.semiring.multiply
     if multiply.positional or how.semiring.monoid.name not in IDEMPOTENT:

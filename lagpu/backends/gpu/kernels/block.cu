@@ -1,0 +1,355 @@
+// A block: k x n, k small, stored vertex by vertex. Word v * per + g has the presence bits of rows
+// 32 g .. 32 g + 31 of column v, values lie at 32 * (v * per + g) + lane; `per` words hold k bits,
+// or an even number of words where k > 32. Bits past k are 0.
+//
+//   block_fill      C<M> = s                       block_reduce   w[j] = (+)_i C[i, j]
+//   block_pull      C<M> = Q (+.x) A, bits alone   block_push     the same from Q's entries
+//   block_sums      C<M> = Q (+.x) A with values   block_sums_long the same, a block a column
+//
+// A pull goes through the columns of A (its in-neighbours), a push through its rows. Columns longer
+// than LONG are cut into chunks, which are listed: no warp works longer than on one of them.
+//
+// Source: Then et al. 2014 (multi-source search); Beamer, Asanovic and Patterson 2012 (directions).
+#include "product.cuh"
+// what is not given; the file compiles by itself
+#ifndef LG_WORD
+#define LG_WORD u32
+#endif
+
+#define LONG 1024  // entries of a column, and of a chunk, at most
+#define FIRST 8    // entries that one thread looks at before its warp helps
+#define WORD_BITS i64(8 * sizeof(LG_WORD))
+
+// The bits of group g's rows, of k rows in all.
+template <class Word>
+LG_DEVICE Word rows_of(i64 g, i64 k) {
+  const i64 bits = 8 * sizeof(Word), rest = k - g * bits;
+  if (rest >= bits) return ~Word(0);
+  return rest <= 0 ? Word(0) : (Word(1) << rest) - 1;
+}
+
+// The bits that the mask keeps of word `at`, group g.
+template <class Word>
+LG_DEVICE Word wanted(const Word* mask, bool complement, i64 at, i64 g, i64 k) {
+  const Word held = mask ? mask[at] : ~Word(0);
+  return (complement ? ~held : held) & rows_of<Word>(g, k);
+}
+
+struct WordOr {
+  template <class T>
+  LG_DEVICE T operator()(T x, T y) const {
+    return x | y;
+  }
+};
+
+// C<M> = s. A warp takes 32 words; the values of each word that is written lie side by side.
+extern "C" __global__ void block_fill(i64 nwords, i64 per, i64 k, LG_W scalar, const u32* m_words,
+                                      bool complement, bool replace, u32* w_words, LG_W* w_values,
+                                      u64* nvals) {
+  u64 total = 0;
+  for (i64 base = global_warp() * 32; base < nwords; base += global_warps() * 32) {
+    const i64 mine = base + lane_id();
+    u32 before = 0, kept = 0;
+    if (mine < nwords) {
+      before = w_words[mine];
+      kept = wanted(m_words, complement, mine, mine % per, k);
+      const u32 after = kept | (replace ? 0 : before);
+      if (after != before) w_words[mine] = after;
+      total += bit_popc(after);
+    }
+    for (u32 some = warp_ballot(kept != 0); some; some &= some - 1) {
+      const u32 from = bit_ffs(some) - 1;
+      const u32 bits = warp_shfl(kept, from), old = warp_shfl(before, from);
+      const i64 i = (base + from) * 32 + lane_id();
+      if (!(bits >> lane_id() & 1)) continue;
+      if constexpr (ChosenAccum::assigns) {
+        w_values[i] = scalar;
+      } else {
+        w_values[i] = old >> lane_id() & 1 ? ChosenAccum::call(w_values[i], scalar, i) : scalar;
+      }
+    }
+  }
+  add_total(total, nvals);
+}
+
+// w[j] = the sum of column j's entries. A warp a column.
+extern "C" __global__ void block_reduce_columns(i64 n, i64 per, const u32* words,
+                                                const LG_U* values, LG_U iso, bool* found,
+                                                LG_Z* sums) {
+  for (i64 v = global_warp(); v < n; v += global_warps()) {
+    LG_Z sum = LG_Z(0);
+    bool some = false;
+    for (i64 g = 0; g < per; ++g) {
+      const i64 at = v * per + g;
+      if (!(words[at] >> lane_id() & 1)) continue;
+      const LG_Z x = entry_value<LG_Z>(values, iso, at * 32 + lane_id());
+      sum = some ? add<LG_ADD>(sum, x) : x;
+      some = true;
+    }
+    for (u32 step = 16; step; step /= 2) {
+      const LG_Z other = warp_shfl_xor(sum, step);
+      const bool has = warp_shfl_xor(u32(some), step);
+      if (has) sum = some ? add<LG_ADD>(sum, other) : other;
+      some |= has;
+    }
+    if (lane_id() == 0) {
+      found[v] = some;
+      sums[v] = sum;
+    }
+  }
+}
+
+// What a product of bits has found in word `at`: counted, and noted which rows are still alive.
+template <class PTR>
+LG_DEVICE void note(LG_WORD fresh, bool is_first, i64 v, i64 g, const PTR* lengths, u64* alive,
+                    Tallied* tally) {
+  tally->found += bit_popc(fresh);
+  if (is_first && lengths) tally->leaving += u64(lengths[v + 1] - lengths[v]);
+  if ((load_volatile(&alive[g]) & fresh) != fresh) atomic_or(&alive[g], u64(fresh));
+}
+
+// The union of words of group g at rows idx[p .. end), until all of `want` is found; by a warp.
+template <class IDX>
+LG_DEVICE LG_WORD gather_union(const LG_WORD* q, const IDX* idx, i64 p, i64 end, i64 groups, i64 g,
+                               LG_WORD want) {
+  LG_WORD all = 0;
+  for (i64 base = p; base < end; base += 128) {
+    LG_WORD x = 0;
+#pragma unroll
+    for (i64 step = 0; step < 128; step += 32) {
+      const i64 e = base + step + lane_id();
+      if (e < end) x |= q[i64(idx[e]) * groups + g];
+    }
+    all |= warp_reduce(x, WordOr());
+    if ((all & want) == want) break;
+  }
+  return all & want;
+}
+
+// C<M> = Q (+.x) A of bits, by the columns of A. `out` is zeroed; `q_alive`, unless null, has the
+// bits of Q's rows that are not empty.
+extern "C" __global__ void block_pull(i64 n, i64 groups, i64 k, const LG_PTR* __restrict__ col_ptr,
+                                      const LG_IDX* __restrict__ row_idx,
+                                      const u32* __restrict__ q_words, const u32* m_words,
+                                      bool complement, const u64* q_alive, const LG_PTR* lengths,
+                                      i64 chunks, const i64* chunk_column, const i64* chunk_start,
+                                      u32* out_words, u64* alive, u64* counts, u64* signal,
+                                      u64 serial) {
+  const LG_WORD* q = reinterpret_cast<const LG_WORD*>(q_words);
+  const LG_WORD* mask = reinterpret_cast<const LG_WORD*>(m_words);
+  LG_WORD* out = reinterpret_cast<LG_WORD*>(out_words);
+  Tallied tally{0, 0, 0};
+  for (i64 t = global_warp(); t < chunks * groups; t += global_warps()) {
+    const i64 c = t / groups, g = t - c * groups, v = chunk_column[c], at = v * groups + g;
+    LG_WORD want = wanted(mask, complement, at, g, k) & ~load_volatile(&out[at]);
+    if (q_alive) want &= LG_WORD(q_alive[g]);
+    want = warp_shfl(want, 0);  // another warp may have written between two lanes' loads
+    if (!want) continue;
+    const i64 p = chunk_start[c], last = col_ptr[v + 1];
+    const i64 end = p + LONG < last ? p + LONG : last;
+    const LG_WORD got = gather_union(q, row_idx, p, end, groups, g, want);
+    if (lane_id() == 0 && got) {
+      const LG_WORD old = atomic_or(&out[at], got);
+      note(got & ~old, old == 0, v, g, lengths, alive, &tally);
+    }
+  }
+  const i64 items = n * groups;
+  for (i64 base = global_warp() * 32; base < items; base += global_warps() * 32) {
+    const i64 at = base + lane_id(), v = at / groups, g = at - v * groups;
+    LG_WORD want = 0, got = 0;
+    i64 p = 0, end = 0;
+    if (at < items) {
+      p = col_ptr[v];
+      end = col_ptr[v + 1];
+      if (end > p && end - p <= LONG) want = wanted(mask, complement, at, g, k);
+      if (q_alive && want) want &= LG_WORD(q_alive[g]);
+    }
+    const i64 soon = p + FIRST < end ? p + FIRST : end;
+    if (want) {
+      for (; p < soon && (got & want) != want; ++p) got |= q[i64(row_idx[p]) * groups + g];
+      got &= want;
+    }
+    for (u32 rest = warp_ballot(got != want && p < end); rest; rest &= rest - 1) {
+      const u32 from = bit_ffs(rest) - 1;
+      const LG_WORD missing = warp_shfl(LG_WORD(want & ~got), from);
+      const LG_WORD more = gather_union(q, row_idx, warp_shfl(p, from), warp_shfl(end, from),
+                                        groups, warp_shfl(g, from), missing);
+      if (lane_id() == from) got |= more;
+    }
+    if (got) {
+      out[at] = got;
+      note(got, true, v, g, lengths, alive, &tally);
+    }
+  }
+  add_counts(tally, counts, signal, serial, nullptr);
+}
+
+// The entries idx[p .. end) of a row whose bits are x: a warp adds them to the outputs.
+template <class IDX, class PTR>
+LG_DEVICE void scatter_union(LG_WORD x, const IDX* idx, i64 p, i64 end, i64 groups, i64 g, i64 k,
+                             const LG_WORD* mask, bool complement, const PTR* lengths, LG_WORD* out,
+                             u64* alive, Tallied* tally) {
+  for (i64 e = p + lane_id(); e < end; e += 32) {
+    const i64 v = i64(idx[e]), at = v * groups + g;
+    const LG_WORD kept = x & wanted(mask, complement, at, g, k);
+    if (!kept || !(kept & ~load_volatile(&out[at]))) continue;
+    const LG_WORD old = atomic_or(&out[at], kept);
+    if (kept & ~old) note(LG_WORD(kept & ~old), old == 0, v, g, lengths, alive, tally);
+  }
+}
+
+// C<M> = Q (+.x) A of bits, from the entries of Q by the rows of A. `out` is zeroed.
+extern "C" __global__ void block_push(i64 n, i64 groups, i64 k, const LG_PTR* __restrict__ row_ptr,
+                                      const LG_IDX* __restrict__ col_idx,
+                                      const u32* __restrict__ q_words, const u32* m_words,
+                                      bool complement, const u64* q_alive, const LG_PTR* lengths,
+                                      i64 chunks, const i64* chunk_row, const i64* chunk_start,
+                                      u32* out_words, u64* alive, u64* counts, u64* signal,
+                                      u64 serial) {
+  const LG_WORD* q = reinterpret_cast<const LG_WORD*>(q_words);
+  const LG_WORD* mask = reinterpret_cast<const LG_WORD*>(m_words);
+  LG_WORD* out = reinterpret_cast<LG_WORD*>(out_words);
+  Tallied tally{0, 0, 0};
+  for (i64 t = global_warp(); t < chunks * groups; t += global_warps()) {
+    const i64 c = t / groups, g = t - c * groups, u = chunk_row[c];
+    const LG_WORD x = q[u * groups + g];
+    if (!x) continue;
+    const i64 p = chunk_start[c], last = row_ptr[u + 1];
+    scatter_union(x, col_idx, p, p + LONG < last ? p + LONG : last, groups, g, k, mask, complement,
+                  lengths, out, alive, &tally);
+  }
+  const i64 items = n * groups;
+  for (i64 base = global_warp() * 32; base < items; base += global_warps() * 32) {
+    const i64 at = base + lane_id(), u = at / groups, g = at - u * groups;
+    const LG_WORD x = at < items ? q[at] : LG_WORD(0);
+    i64 p = 0, end = 0;
+    if (x) {
+      p = row_ptr[u];
+      end = row_ptr[u + 1];
+    }
+    for (u32 some = warp_ballot(end > p && end - p <= LONG); some; some &= some - 1) {
+      const u32 from = bit_ffs(some) - 1;
+      scatter_union(warp_shfl(x, from), col_idx, warp_shfl(p, from), warp_shfl(end, from), groups,
+                    warp_shfl(g, from), k, mask, complement, lengths, out, alive, &tally);
+    }
+  }
+  add_counts(tally, counts, signal, serial, nullptr);
+}
+
+// The left operand and the matrix of a product with values.
+struct Operands {
+  const LG_PTR* ptr;
+  const LG_IDX* idx;
+  const LG_A* a_values;
+  LG_A a_iso;
+  const u32* words;
+  const LG_U* values;
+  LG_U iso;
+};
+
+// A lane's sum for its row; `some` says whether there is one.
+struct LaneSum {
+  LG_Z sum;
+  bool some;
+
+  LG_DEVICE void take(LG_Z x) {
+    sum = some ? add<LG_ADD>(sum, x) : x;
+    some = true;
+  }
+};
+
+// Add the products of word (v, g) at matrix entries p, p + 32, .. in steps; lanes are rows.
+LG_DEVICE void sum_column(const Operands& a, i64 v, i64 g, i64 per, u32 want, i64 p, i64 end,
+                          i64 step, LaneSum* mine) {
+  for (i64 base = p; base < end && want; base += step) {
+    const i64 e = base + lane_id();
+    const i64 u = e < end ? i64(a.idx[e]) : 0;
+    const u32 bits = e < end ? a.words[u * per + g] & want : 0;
+    u32 live = warp_ballot(bits != 0);
+    while (live) {  // four loads on the way at once
+      LG_T x[4], y[4];
+      i64 inner[4];
+      bool has[4];
+#pragma unroll
+      for (i32 t = 0; t < 4; ++t) {
+        const u32 from = live ? bit_ffs(live) - 1 : 0;
+        inner[t] = warp_shfl(u, from);
+        has[t] = live && (warp_shfl(bits, from) >> lane_id() & 1);
+        x[t] = y[t] = LG_T(0);
+        if (has[t]) {
+          if constexpr (LG_MUL::reads_x)
+            x[t] = entry_value<LG_T>(a.values, a.iso, (inner[t] * per + g) * 32 + lane_id());
+          if constexpr (LG_MUL::reads_y) y[t] = entry_value<LG_T>(a.a_values, a.a_iso, base + from);
+        }
+        live &= live ? live - 1 : 0;
+      }
+#pragma unroll
+      for (i32 t = 0; t < 4; ++t)
+        if (has[t])
+          mine->take(LG_MUL::call<LG_Z, LG_T>(x[t], y[t], g * 32 + lane_id(), inner[t], v));
+    }
+    want &= ~warp_ballot(mine->some && LG_ADD::is_terminal<LG_Z>(mine->sum));
+  }
+}
+
+// Write a word's sums; every lane of the warp calls it.
+LG_DEVICE void write_sums(const LaneSum& mine, i64 v, i64 at, const LG_PTR* lengths, u32* out_words,
+                          LG_Z* out, Tallied* tally) {
+  if (mine.some) out[at * 32 + lane_id()] = mine.sum;
+  const u32 bits = warp_ballot(mine.some);
+  if (lane_id() != 0) return;
+  out_words[at] = bits;
+  tally->found += bit_popc(bits);
+  if (bits && lengths) tally->leaving += u64(lengths[v + 1] - lengths[v]);
+}
+
+// C<M> = Q (+.x) A with values, by the columns of A that are not long. A warp a word.
+extern "C" __global__ void block_sums(
+    i64 n, i64 per, i64 k, const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
+    const LG_A* __restrict__ a_values, LG_A a_iso, const u32* __restrict__ q_words,
+    const LG_U* __restrict__ q_values, LG_U q_iso, const u32* m_words, bool complement,
+    const LG_PTR* lengths, u32* out_words, LG_Z* out, u64* counts, u64* signal, u64 serial) {
+  const Operands a{col_ptr, row_idx, a_values, a_iso, q_words, q_values, q_iso};
+  Tallied tally{0, 0, 0};
+  for (i64 at = global_warp(); at < n * per; at += global_warps()) {
+    const i64 v = at / per, g = at - v * per, p = col_ptr[v], end = col_ptr[v + 1];
+    if (end - p > LONG) continue;
+    const u32 want = wanted(m_words, complement, at, g, k);
+    LaneSum mine{LG_Z(0), false};
+    if (want) sum_column(a, v, g, per, want, p, end, 32, &mine);
+    write_sums(mine, v, at, lengths, out_words, out, &tally);
+  }
+  add_counts(tally, counts, signal, serial, nullptr);
+}
+
+// The same for the listed long columns, a block a word; it runs before.
+extern "C" __global__ void __launch_bounds__(1024)
+    block_sums_long(i64 listed, const i64* columns, i64 per, i64 k,
+                    const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
+                    const LG_A* __restrict__ a_values, LG_A a_iso, const u32* __restrict__ q_words,
+                    const LG_U* __restrict__ q_values, LG_U q_iso, const u32* m_words,
+                    bool complement, const LG_PTR* lengths, u32* out_words, LG_Z* out,
+                    u64* counts) {
+  LG_SHARED(LG_Z, sums, 1024);
+  LG_SHARED(u32, found, 32);
+  const Operands a{col_ptr, row_idx, a_values, a_iso, q_words, q_values, q_iso};
+  Tallied tally{0, 0, 0};
+  for (i64 t = block_index(); t < listed * per; t += grid_blocks()) {
+    const i64 v = columns[t / per], g = t % per, at = v * per + g, end = col_ptr[v + 1];
+    const u32 want = wanted(m_words, complement, at, g, k);
+    LaneSum mine{LG_Z(0), false};
+    sum_column(a, v, g, per, want, col_ptr[v] + 32 * block_warp(), end, 32 * block_warps(), &mine);
+    sums[block_thread()] = mine.sum;
+    const u32 bits = warp_ballot(mine.some);
+    if (lane_id() == 0) found[block_warp()] = bits;
+    block_sync();
+    if (block_warp() == 0) {
+      for (u32 w = 1; w < block_warps(); ++w)
+        if (found[w] >> lane_id() & 1) mine.take(sums[w * 32 + lane_id()]);
+      write_sums(mine, v, at, lengths, out_words, out, &tally);
+    }
+    block_sync();  // before the next word's sums
+  }
+  add_total(tally.found, &counts[0]);
+  add_total(tally.leaving, &counts[1]);
+}

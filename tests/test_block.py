@@ -1,0 +1,202 @@
+"""Matrices of few rows and many columns: the block form gives what every form gives."""
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import strategies as st
+from reference import Grid, How, assert_matches, assert_matrix_matches
+from strategies import (
+    ACCUMS,
+    BINARY,
+    SEMIRINGS,
+    TYPES,
+    combination,
+    for_all,
+    mask_of,
+    matrix,
+    plain_matrix,
+)
+
+import lagpu
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, algorithms, binary, monoid, semiring
+from lagpu.algorithms.multi import bfs_levels_multi
+from lagpu.generators import path, star
+
+BLOCKS = st.sampled_from(
+    ((1, 1), (1, 2), (2, 31), (1, 33), (2, 32), (31, 65), (32, 65), (33, 67), (63, 130), (65, 131))
+)
+LARGE = [(64, 1025), (130, 1023)]
+
+
+def block(grid, backend):
+    """A lagpu matrix that began empty, so that a backend with blocks makes it one."""
+    made = Matrix(grid.dtype, grid.nrows, grid.ncols, backend=backend)
+    made(made.S) << made.dtype.numpy.type(1)  # no entry, but written to
+    made(accum=binary.second) << matrix(grid, backend)
+    return made
+
+
+def draw_how(draw, shape, accum):
+    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")), label="mask")
+    replace = draw(st.booleans(), label="replace")
+    if kind is None:
+        return How(accum=accum, replace=replace)
+    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
+    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans(), label="iso mask"))
+    return How(mask, "S" in kind, "~" in kind, accum, replace)
+
+
+def updater(C, how, backend, make):
+    mask = how.mask and make(how.mask, backend)
+    return C(mask_of(how, mask), accum=how.accum, replace=how.replace)
+
+
+def draw_make(draw):
+    return draw(st.sampled_from((block, matrix)), label="form")
+
+
+@for_all(cpu=100, compiled=40)
+def test_mxm(backend, draw):
+    pick = combination(draw, backend, op=SEMIRINGS, A=TYPES, B=TYPES, accum=ACCUMS)
+    k, n = draw(BLOCKS, label="shape")
+    op = pick["op"]
+    result_type = op.types(pick["A"], pick["B"])[1]
+    Q = plain_matrix(draw, k, n, pick["A"], iso=draw(st.booleans(), label="iso Q"))
+    A = plain_matrix(draw, n, n, pick["B"], iso=draw(st.booleans(), label="iso A"))
+    how, C = draw_how(draw, (k, n), pick["accum"]), plain_matrix(draw, k, n, result_type)
+    turned = draw(st.booleans(), label="transposed")
+    right = matrix(A.T, backend).T if turned else matrix(A, backend)
+    if draw(st.booleans(), label="columns alone") and backend.name != "cpu":
+        right.stored.orientation = "csc"
+    expected = reference.write(C, reference.mxm(Q, A, op), result_type, how)
+    live = draw_make(draw)(C, backend)
+    updater(live, how, backend, draw_make(draw)) << op(block(Q, backend) @ right)
+    assert_matrix_matches(live, expected, result_type)
+
+
+@for_all(compiled=40)
+def test_ewise(backend, draw):
+    methods = ("ewise_add", "ewise_mult", "ewise_union")
+    pick = combination(
+        draw, backend, op=BINARY, A=TYPES, B=TYPES, C=TYPES, accum=ACCUMS, method=methods
+    )
+    shape, op, method = draw(BLOCKS), pick["op"], pick["method"]
+    A, B = plain_matrix(draw, *shape, pick["A"]), plain_matrix(draw, *shape, pick["B"])
+    defaults = (1, 0) if method == "ewise_union" else ()
+    result = getattr(reference, method)(A, B, op, *defaults)
+    how, C = draw_how(draw, shape, pick["accum"]), plain_matrix(draw, *shape, pick["C"])
+    result_type = op.types(A.dtype, B.dtype)[1]
+    expected = reference.write(C, result, result_type, how)
+    live = draw_make(draw)(C, backend)
+    left, right = draw_make(draw)(A, backend), draw_make(draw)(B, backend)
+    updater(live, how, backend, draw_make(draw)) << getattr(left, method)(right, op, *defaults)
+    assert_matrix_matches(live, expected, result_type)
+
+
+@for_all(compiled=40)
+def test_assign(backend, draw):
+    pick = combination(draw, backend, A=TYPES, C=TYPES, accum=ACCUMS)
+    shape = draw(BLOCKS)
+    C, A = plain_matrix(draw, *shape, pick["C"]), plain_matrix(draw, *shape, pick["A"])
+    value = draw_make(draw)(A, backend)
+    if draw(st.booleans(), label="scalar"):
+        value = 1
+        ones = {at: C.dtype.numpy.type(1) for at in C.places}
+        A = Grid(*shape, C.dtype, ones)
+    how, live = draw_how(draw, shape, pick["accum"]), draw_make(draw)(C, backend)
+    updater(live, how, backend, draw_make(draw)) << value
+    whole = [list(range(size)) for size in shape]
+    assert_matrix_matches(live, reference.assign_submatrix(C, A, *whole, how))
+
+
+@for_all(compiled=40)
+def test_what_reads_a_block(backend, draw):
+    shape = draw(BLOCKS)
+    kind = draw(st.sampled_from((BOOL, INT64, FP64)))
+    A = plain_matrix(draw, *shape, kind, iso=draw(st.booleans(), label="iso"))
+    A.entries = {at: x for at, x in A.entries.items() if x == x and abs(float(x)) < 1e9}
+    live, plain = block(A, backend), matrix(A, backend)
+    assert live.nvals == len(A.entries)
+    assert live.isequal(plain)
+    assert live.dup().isequal(plain)
+    assert live.dup(FP64).isequal(plain.dup(FP64))
+    assert live.T.new().isequal(plain.T.new())
+    assert live.get(0, 0) == plain.get(0, 0)
+    assert live.get(shape[0] - 1, shape[1] - 1) == plain.get(shape[0] - 1, shape[1] - 1)
+    assert live[:, [0]].new().isequal(plain[:, [0]].new())
+    assert (
+        live.apply("ainv" if kind is not BOOL else "lnot")
+        .new()
+        .isequal(plain.apply("ainv" if kind is not BOOL else "lnot").new())
+    )
+    assert live.apply("rowindex").new().isequal(plain.apply("rowindex").new())
+    assert live.select("valueeq", 1).new().isequal(plain.select("valueeq", 1).new())
+    assert live.select("tril", 0).new().isequal(plain.select("tril", 0).new())
+    assert live.reduce("max").new().value == plain.reduce("max").new().value
+    add = monoid.max
+    rows, cols = live.reduce_rowwise(add).new(), live.reduce_columnwise(add).new()
+    assert_matches(rows, reference.reduce_rows(A, add))
+    assert_matches(cols, reference.reduce_rows(A.T, add))
+    assert repr(live)
+
+
+@pytest.mark.parametrize("shape", LARGE)
+@pytest.mark.parametrize("directed", [False, True])
+def test_searches_of_a_block(backend, shape, directed):
+    """Hubs longer than a chunk, self-loops, sources in a component of their own."""
+    k, n = shape
+    n += 2000
+    generator = np.random.default_rng(k)
+    rows, cols = generator.integers(0, n - 50, (2, 4 * n))
+    hub = np.arange(1, n - 50)
+    rows, cols = (np.r_[a, b, 7] for a, b in ((rows, np.zeros_like(hub)), (cols, hub)))
+    if not directed:
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    A = Matrix.from_coo(rows, cols, True, nrows=n, ncols=n, dup_op=binary.any, backend=backend)
+    sources = [*range(k - 1), n - 1]
+    levels = bfs_levels_multi(A, sources)
+    for row in (0, 1, k - 1):
+        alone = algorithms.bfs_levels(A, sources[row])
+        assert levels[row, :].new().isequal(alone)
+    counts = algorithms.betweenness_centrality(A, k=40, seed=2, batch=40).to_dense()
+    alone = algorithms.betweenness_centrality(A, k=40, seed=2, batch=1).to_dense()
+    assert np.allclose(counts, alone, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("graph", [star(3000, backend="cpu"), path(80, backend="cpu")])
+def test_counts_of_paths_over_a_hub(backend, graph):
+    A = graph.to(backend)
+    Q = Matrix(FP64, 33, A.nrows, backend=backend)
+    Q << 2.0
+    assert Q.nvals == Q.dup().nvals == 33 * A.nrows
+    got = semiring.plus_first(Q @ A).new()
+    degrees = A.dup(FP64).apply("one").new().reduce_columnwise("plus").new()
+    assert got.reduce_columnwise("max").new().isequal(degrees.apply("times", right=2.0).new())
+    assert got.reduce_columnwise("min").new().isequal(degrees.apply("times", right=2.0).new())
+
+
+def test_a_copy_does_not_change_with_its_original(backend):
+    L = Matrix(INT32, 3, 40, backend=backend)
+    one = Matrix.from_coo([1], [5], nrows=3, ncols=40, backend=backend)
+    L(one.S) << 4
+    L(L.S) << 6
+    copy, kept = L.dup(), L.S.new()
+    L(~L.S) << 1
+    L(kept.S) << 9
+    assert (L.nvals, copy.nvals, copy.get(1, 5), L.get(1, 5), L.get(0, 0)) == (120, 1, 6, 9, 1)
+    other = Matrix(INT32, 3, 40, backend=backend)
+    other << L
+    L(L.S, replace=True) << 2
+    assert (other.get(1, 5), L.get(1, 5)) == (9, 2)
+
+
+def test_what_does_not_fit_is_no_block(backend, monkeypatch):
+    if backend.name == "cpu":
+        pytest.skip("cpu has no blocks")
+    wide = Matrix(FP64, 64, 1 << 21, backend=backend)
+    assert backend.matrix_form(wide.data).startswith("block")
+    monkeypatch.setattr(backend.device, "free_bytes", lambda: 1 << 27)
+    few = Matrix.from_coo([3, 5], [7, 1 << 20], 2.0, nrows=64, ncols=1 << 21, backend=backend)
+    wide(few.S) << 1.5
+    assert not backend.matrix_form(wide.data).startswith("block")
+    assert (wide.nvals, wide.get(3, 7)) == (2, 1.5)
