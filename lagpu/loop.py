@@ -161,14 +161,15 @@ def _data(vector: Vector | Matrix | None) -> Data | None:
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
     watcher = watch.active
     outer = -1 if watcher is None else watcher.level
+    empty, unchanged, times = until
     try:
-        while done != until.times and (until.empty is None or until.empty.nvals):
-            before = until.unchanged.dup() if until.unchanged is not None else None
+        while done != times and (empty is None or empty.nvals):
+            before = None if unchanged is None else unchanged.dup()
             if watcher is not None:
                 watcher.level = done
             yield done
             done += 1
-            if before is not None and before.isequal(until.unchanged):  # type: ignore[arg-type]
+            if before is not None and before.isequal(unchanged):  # type: ignore[arg-type]
                 return
     finally:
         if watcher is not None:

@@ -150,7 +150,8 @@ class GpuBackend(Matrices):
         self, w: VectorStore, desc: Descriptor, value: Any, indices: Array | None
     ) -> None:
         """See `Backend`."""
-        elementwise.assign_value(w, desc, value, self._region(w, indices))
+        region = None if indices is None else self._region(w, indices)
+        elementwise.assign_value(w, desc, value, region)
 
     def assign(
         self, w: VectorStore, desc: Descriptor, u: VectorStore, indices: Array | None

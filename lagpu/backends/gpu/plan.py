@@ -126,10 +126,11 @@ def choose(A: MatrixStore, u: VectorStore, how: Product, desc: Descriptor | None
         raise InvalidValue(f"policy: there is no {how.policy!r}. Use {_list(tuple(POLICIES))}.")
     numbers = _numbers(A, u, how)
     if policy is _active or policy is _mgbc:  # sweeps: both forms serve again
-        plan = policy(_with_mask(numbers, A, how, desc))
+        plan: Plan = policy(_with_mask(numbers, A, how, desc))
         if _is_there(A, how, plan.direction) or _may_turn(A):
             return plan
-    return _with_forms(A, u, how, policy(numbers))
+    plan = policy(numbers)
+    return plan if A.symmetric or A.rows is not None else _with_forms(A, u, how, plan)
 
 
 def _asked_for(A: MatrixStore, how: Product) -> Plan:

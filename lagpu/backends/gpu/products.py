@@ -98,9 +98,11 @@ def multiply(
     ):
         dtype = how.result  # made by atomics in the type of the sum
     prepared = _prepared(Job(A, u, how, plan, dtype, iso is not None))
-    u_words, u_values, number = u.readable()
-    if iso is not None:
-        u_values, number = None, False
+    if u.form == "sparse":
+        u.to_bitmap()
+    u_words, u_values, number = u.words, None, False
+    if iso is None:
+        u_values, number = u.values, u.number
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
     lists = prepared.lists
