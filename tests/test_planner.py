@@ -235,3 +235,11 @@ def test_a_list_is_dropped_with_the_entries_it_was_made_of(place):
         got = semiring.plus_second(A @ u, policy="mgbc").new(mask=q.S)
         there = semiring.plus_second(B @ u.to("cpu")).new(mask=q.to("cpu").S)
         assert got.to("cpu").isequal(there)
+
+
+def test_a_vector_without_entries_leaves_no_list(place):
+    A = hub_graph(33, place, True)
+    q, u = Vector(FP64, 33, like=A), Vector.from_dense(np.arange(33.0), backend=place)
+    assert semiring.plus_first(q @ A, policy="mgbc").new().nvals == 0
+    assert q.data.listing is None
+    assert semiring.plus_second(A @ u, policy="mgbc").new(mask=q.S).nvals == 0

@@ -106,8 +106,8 @@ def multiply(
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
     lists = prepared.lists
-    if plan.keep:
-        lists = tuple(w.device.xp.empty(max(u.nvals, 1), one.dtype) for one in lists)
+    if plan.keep and u.nvals:
+        lists = tuple(w.device.xp.empty(u.nvals, one.dtype) for one in lists)
         u.listing = Listing(weakref.ref(by_inputs(A, how)), *lists)
     elif plan.listing is not None:
         lists = (len(plan.listing.vertex), plan.listing.vertex, plan.listing.offset)
