@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from lagpu import watch
 from lagpu.backends.base import Backend, Counter, Data, Recorder, Statement
+from lagpu.dtypes import lookup
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loopsite import Site, backend_of, site_of
 from lagpu.matrix import Matrix
-from lagpu.operands import integer
+from lagpu.operands import integer, scalar_value
 from lagpu.refusals import spoken
 from lagpu.vector import Vector
 
@@ -82,7 +83,7 @@ def loop(
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
-    return _iterate_as_one(backend, until, site_of(frame))
+    return _iterate_as_one(backend, until, site_of(frame), not _eager.get())
 
 
 class _Until(NamedTuple):
@@ -95,7 +96,11 @@ class _Until(NamedTuple):
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Run every loop statement by statement, inside ``with lagpu.eager(): ...``."""
+    """Run every loop statement by statement, inside ``with lagpu.eager(): ...``.
+
+    A body that is nothing but statements is checked once; then each of them runs by itself, in
+    every iteration. Under a debugger, and while statements are traced, Python runs the body.
+    """
     token = _eager.set(True)
     try:
         yield
@@ -108,15 +113,20 @@ _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    if watch.active is not None and watch.active.why_eager:
-        return watch.active.why_eager
-    return "inside lagpu.eager()" if _eager.get() else ""
+    if watch.active is None:
+        return ""
+    return watch.active.why_eager or (_INSIDE if _eager.get() else "")
 
 
-def _iterate_as_one(backend: Backend, until: _Until, site: Site) -> Iterator[int]:
-    """Record the body once and let the backend run the whole loop; else iterate as usual."""
+_INSIDE = "inside lagpu.eager()"
+
+
+def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> Iterator[int]:
+    """Record the body once and run the whole loop from there; else iterate as usual."""
+    if not fuse:
+        backend.last_loop = f"eager: {_INSIDE}"
     if not site.statements:
-        backend.last_loop = f"eager: {site.reason}"
+        backend.last_loop = f"eager: {site.reason if fuse else _INSIDE}"
         yield from _iterate(until)
         return
     if until.times == 0 or (until.empty is not None and not until.empty.nvals):
@@ -131,9 +141,14 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site) -> Iterator[int
         yield Counter(0)
         backend.recorder = None
         statements = recorder.statements
-        if len(statements) == site.statements and _run_as_one(backend, statements, until):
-            recorder.statements = []
-            return
+        if len(statements) == site.statements:
+            if fuse and _run_as_one(backend, statements, until):
+                recorder.statements = []
+                return
+            if watcher is None and sys.gettrace() is None:  # nobody looks at the body
+                recorder.statements = []
+                _run_one_by_one(backend, statements, until)
+                return
         before = until.unchanged.dup() if until.unchanged is not None else None
     finally:  # also when the body raised: what stood before has been done then
         recorder.replay()
@@ -152,6 +167,25 @@ def _run_as_one(backend: Backend, statements: list[Statement], until: _Until) ->
         return backend.run_loop(statements, *how)
 
     return work() if watch.active is None else watch.active.run_loop(backend, work)
+
+
+def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until) -> None:
+    """Run the recorded body again and again, each statement by itself.
+
+    It has been checked, and says the same in every iteration but for the counter.
+    """
+    work = [(getattr(backend, s.method), s) for s in statements]
+    empty, unchanged, times = until
+    done = 0
+    while done != times and (empty is None or empty.nvals):
+        before = None if unchanged is None else unchanged.dup()
+        for run, (_, w, desc, args, is_counter) in work:
+            if is_counter:
+                args = (scalar_value(done, lookup(args[0].dtype), "loop"), *args[1:])
+            run(w, desc, *args)
+        done += 1
+        if before is not None and before.isequal(unchanged):  # type: ignore[arg-type]
+            return
 
 
 def _data(vector: Vector | Matrix | None) -> Data | None:

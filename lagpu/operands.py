@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -52,12 +53,17 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     EmptyObject
         If it is a `Scalar` without a value.
     """
-    if (  # what a loop assigns, at once
-        type(value) is int
-        and not (dtype.is_float or dtype.is_bool)
-        and int(dtype.smallest) <= value <= int(dtype.largest)
-    ):
-        return dtype.numpy.type(value)
+    if type(value) is int:  # what a loop assigns, at once
+        return _whole(value, dtype, what)
+    return _scalar(value, dtype, what)
+
+
+@functools.lru_cache(maxsize=4096)
+def _whole(value: int, dtype: DType, what: str) -> Any:
+    return _scalar(value, dtype, what)
+
+
+def _scalar(value: Any, dtype: DType, what: str) -> Any:
     scalar_dtype(value, dtype, what)  # refuses what is no number
     number = getattr(value, "value", value)
     if number is None:

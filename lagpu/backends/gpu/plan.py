@@ -12,7 +12,7 @@ from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.errors import InvalidValue, NotSupported
 
-__all__ = ["KERNELS", "POLICIES", "Plan", "choose", "explored"]
+__all__ = ["KERNELS", "POLICIES", "Plan", "choose"]
 
 KERNELS = (
     "push_edge",
@@ -190,12 +190,6 @@ def _with_mask(x: Numbers, A: MatrixStore, how: Product, desc: Descriptor | None
     if listing is not None and listing.form() is not form:
         listing = None
     return x._replace(wanted=mask.nvals, listing=listing)
-
-
-def explored(A: MatrixStore, u: VectorStore) -> tuple[int, int]:
-    """Return how many vertices and edges the frontiers before `u` had."""
-    trail = u.trail
-    return (trail.visited, trail.explored) if trail and trail.matrix() is A else (0, 0)
 
 
 def _turbobfs(x: Numbers) -> Plan:

@@ -15,12 +15,11 @@ from lagpu.backends.gpu.device import VARIES, Bound, format_bytes
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.leavings import Listing, Trail
-from lagpu.backends.gpu.plan import Plan, explored
+from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
-from lagpu.operators import BinaryOp
 
 __all__ = ["IDEMPOTENT", "by_inputs", "by_outputs", "iso_result", "memory_of", "multiply"]
 
@@ -118,13 +117,20 @@ def multiply(
         u_words, u_values, number, *mask, *lists, words, values, counts, signal.place,
         signal.serial, edges,
     )  # fmt: skip
-    visited, before = explored(A, u)
-    nvals, leaving = u.nvals, u.leaving
-    if leaving is None:
-        leaving = A.nvals * nvals // max(u.size, 1)
-    trail = Trail(weakref.ref(A), plan.direction == "pull", visited + nvals, before + leaving)
+    trail = _trail(A, u, plan)
     value = None if iso is None else cast_number(iso, dtype)
     return VectorStore.of_product(w, dtype, words, values, value, counts, signal, trail)
+
+
+def _trail(A: MatrixStore, u: VectorStore, plan: Plan) -> Trail:
+    """Return the trail of the product's result."""
+    nvals, leaving, trail = u.nvals, u.leaving, u.trail
+    if leaving is None:
+        leaving = A.nvals * nvals // max(u.size, 1)
+    pulled = plan.direction == "pull"
+    if trail is not None and trail.matrix() is A:
+        return Trail(trail.matrix, pulled, trail.visited + nvals, trail.explored + leaving)
+    return Trail(weakref.ref(A), pulled, nvals, leaving)
 
 
 def _prepared(job: Job) -> Prepared:
@@ -143,25 +149,31 @@ def _prepared(job: Job) -> Prepared:
 
 def iso_result(A: MatrixStore, u: VectorStore, how: Product) -> Any:
     """Return the one value all sums have, or None if they may differ."""
-    multiply = how.semiring.multiply
-    if multiply.positional or how.semiring.monoid.name not in IDEMPOTENT:
-        return None
-    left, right = (u, A) if how.flip else (A, u)
-    reads_left, reads_right = reads(multiply)
-    if (reads_left and left.values is not None) or (reads_right and right.values is not None):
-        return None
-    if not (reads_left or reads_right):
-        return _one_product(multiply, None, None, how.domain, how.result)
-    x, y = left.number, right.number
-    return _one_product.__wrapped__(multiply, x, y, how.domain, how.result)
+    reads_left, reads_right, known = _operands_read(how)
+    if reads_left or reads_right:
+        left, right = (u, A) if how.flip else (A, u)
+        if (reads_left and left.values is not None) or (reads_right and right.values is not None):
+            return None
+        return _one_product(how, left.number, right.number)
+    return known
 
 
 @functools.lru_cache(maxsize=256)
-def _one_product(op: BinaryOp, x: Any, y: Any, domain: DType, result: DType) -> Any:
+def _operands_read(how: Product) -> tuple[bool, bool, Any]:
+    """Return whether an iso result depends on the operands, else that result or None."""
+    multiply = how.semiring.multiply
+    if multiply.positional or how.semiring.monoid.name not in IDEMPOTENT:
+        return False, False, None
+    read = reads(multiply)
+    return *read, None if any(read) else _one_product(how, None, None)
+
+
+def _one_product(how: Product, x: Any, y: Any) -> Any:
     """Return ``x (x) y``; None stands for an operand that is not looked at."""
+    domain = how.domain
     pair = (np.zeros(1, domain.numpy) if z is None else np.array([z]) for z in (x, y))
     left, right = (cast_array(np, z, domain) for z in pair)
-    return cast_array(np, np.asarray(op.numpy(left, right)), result)[0]
+    return cast_array(np, np.asarray(how.semiring.multiply.numpy(left, right)), how.result)[0]
 
 
 def _kernel(
