@@ -1,8 +1,8 @@
 // The log of a loop that is traced: a record for each statement and iteration.
 //
 // Only kernels made for a trace have one: LG_LOG is the number of records it holds, 0 for no log,
-// and LG_LOGGED(...) is nothing then. One thread of the grid writes, the first of block 0; what it
-// knows meanwhile is in shared memory, so the others carry no register for it.
+// and LG_LOGGED(...) is nothing then. One thread of block 0 writes; what it knows meanwhile is in
+// shared memory, so the others carry no register for it.
 //
 // In memory, as u64: eight results of the kernel; the records so far; the rows that did not fit;
 // nine counts of new entries, of three levels by turns; five not used; then the records.

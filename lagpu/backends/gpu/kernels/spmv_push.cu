@@ -74,7 +74,8 @@ extern "C" __global__ void spmv_push_active(
 // columns of w, n of them. If `listed` is not negative, so many columns are listed already, by
 // spmv_push_active with these columns' vector: the offsets of a forward sweep serve the backward
 // one.
-// Source: Bisson and Bernaschi, MGBC: section 3.5, the prefix sums of the dependency accumulation.
+// Source: Bernaschi and others, Multilevel Parallelism for the Exploration of Large-Scale Graphs,
+// section 5.4, the prefix sums of the dependency accumulation.
 extern "C" __global__ void spmv_pull_active(
     i64 n, const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,

@@ -102,7 +102,7 @@ struct Search {
   // pointers: those would take registers, while these stay in the constants of the launch.
   bool words_turned, lists_turned;
   LG_LOGGED(LoopLog* log; u64 * memory;
-            const u32* had[3];)  // had: the words of assigned vectors that had entries
+            const u32* had[3]; bool any_had;)  // the words of assigned vectors that had entries
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
   LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
@@ -123,15 +123,28 @@ LG_DEVICE void assign(X* x, i32 v, u32 depth, LG_F z) {
 }
 
 #if LG_LOG
+// The thread that logs: of the one warp that has the least to do where one block searches alone.
+LG_DEVICE bool logs() { return block_index() == 0 && block_thread() == block_threads() - 1; }
+
+// The sum of x[0 .. count), in that thread's warp alone.
+LG_DEVICE u64 by_logging_warp(const u32* x, u32 count) {
+  u64 sum = 0;
+  if (block_warp() != block_warps() - 1) return sum;
+  for (u32 k = lane_id(); k < count; k += 32) sum += x[k];
+  return warp_reduce(sum, LgPlus());
+}
+
 // Count v, assigned in level `depth`, for the vectors that had entries, but not this one. Three
 // levels take turns: others may be a level ahead of the thread that logs, and the next clears.
 LG_DEVICE void count_new(const Search& s, i32 v, u32 depth) {
+  if (!s.any_had) return;
   for (u32 k = 0; k < 3; ++k)
     if (s.had[k] && !has_entry(s.had[k], v)) atomic_add(&s.memory[kLogNew + depth % 3 * 3 + k], 1);
 }
 
 // Add the counts of level `depth`, whose assignments have been made.
 LG_DEVICE void note_new(const Search& s, u32 depth) {
+  if (!s.any_had) return;
   for (u32 k = 0; k < 3; ++k)
     if (s.had[k])
       s.log->now.added[k] += atomic_exch(&s.memory[kLogNew + depth % 3 * 3 + k], u64(0));
@@ -418,7 +431,6 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
   LG_SHARED(u32, counts, 2);
   LG_SHARED(u32, is_large, 1);
-  LG_LOGGED(LG_SHARED(u32, followed, 1); if (block_thread() == 0) followed[0] = 0;)
   u32 side = 0;
   u32 count = u32(num_small);
   bool large = false;
@@ -431,7 +443,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   block_sync();
   while (count && count <= s.solo && !large && depth != times) {
     const u32 other = side ^ 1;
-    LG_LOGGED(if (block_thread() == 0) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
+    LG_LOGGED(if (logs()) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
+    LG_LOGGED(const u64 followed = by_logging_warp(degrees + side * s.solo, count);)
     for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
       const u32 k = k0 + lane_id();
       i32 i = 0;
@@ -440,7 +453,6 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
         i = vertices[side * s.solo + k];
         p = starts[side * s.solo + k];
         end = p + degrees[side * s.solo + k];
-        LG_LOGGED(atomic_add(&followed[0], u32(end - p));)
       }
       // Four edges at a time, each step for all four before the next: a level's time is the length
       // of this chain of loads.
@@ -495,8 +507,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
     large = is_large[0];  // read between barriers, as all threads must decide alike
     block_sync();
     if (block_thread() == 0) counts[side ^ 1] = 0;
-    LG_LOGGED(if (block_thread() == 0) end_level(s, count, atomic_exch(&followed[0], 0u));)
     block_sync();
+    LG_LOGGED(if (logs()) end_level(s, count, followed);)  // while others search on
   }
   u64 edges = 0;
   for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
@@ -621,10 +633,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   Deferred& later = deferred[0];
   if (block_thread() == 0) block_tally[0] = block_tally[1] = later.count = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
-            if (global_thread() == 0) s.log->open(result, blank & 8);)
+            if (logs()) s.log->open(result, blank & 8);)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
   LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
+  LG_LOGGED(s.any_had = s.had[0] || s.had[1] || s.had[2];)
   const i64 nwords = (n + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
@@ -684,7 +697,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const u64 leaving = load_volatile(counter(s, turn, kEdges));
     const f32 active = f32(leaving);
     if (listed) unexplored -= active;
-    LG_LOGGED(if (global_thread() == 0)
+    LG_LOGGED(if (logs())
                   begin_level(s, kPulls, depth, found, listed ? leaving : kUnknown, unexplored);)
     if (listed && active * alpha > unexplored) {
       if (LG_SUM) visit_found(s, depth ? num_small : 0, depth ? num_chunks : 0, barrier);
@@ -702,7 +715,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       ++pushes;
     } else if (listed) {
       if (LG_SUM && depth) visit_found(s, num_small, num_chunks, barrier);
-      LG_LOGGED(if (global_thread() == 0) s.log->now.how = kPushes;)
+      LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
       push(s, turn, depth, num_small, num_chunks, &tally);
       ++pushes;
     } else {
@@ -735,12 +748,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     ++turn;
     depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
     found = load_volatile(counter(s, turn, kFound));
-    LG_LOGGED(if (!alone && global_thread() == 0)
+    LG_LOGGED(if (!alone && logs())
                   end_level(s, found,
                             s.log->now.how == kPulls ? load_volatile(counter(s, turn, kLooked))
                                                      : s.log->now.leaving);)
   }
-  LG_LOGGED(if (global_thread() == 0) s.log->close();)
+  LG_LOGGED(if (logs()) s.log->close();)
   // A frontier that is left, because `times` is reached, has not got its assignments yet if they
   // come before the product in the loop.
   const bool left = found != 0;
