@@ -101,8 +101,8 @@ struct Search {
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
   // pointers: those would take registers, while these stay in the constants of the launch.
   bool words_turned, lists_turned;
-  LG_LOGGED(LoopLog* log; u64 * memory;
-            const u32* had[3]; bool any_had;)  // the words of assigned vectors that had entries
+  LG_LOGGED(LoopLog* log; u64 * memory; const u32* had[3];
+            bool any_had;)  // the words of assigned vectors that had entries
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
   LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
