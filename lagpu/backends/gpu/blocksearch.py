@@ -21,6 +21,7 @@ COUNTERS = 3 * 3 * 16
 FOREVER = 2**32 - 1
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
+OWN_SHARED = 10 * 1024  # bytes of the kernel's arrays, at most
 
 
 @dataclass(frozen=True)
@@ -147,14 +148,17 @@ def run(s: BlockSearch, counters: Counters, times: int | None) -> None:
     f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
     block = SIM_BLOCK if device.name == "sim" else BLOCK
     code = _kernel(s, block)
+    shared = 4 * len(space.some[0])  # room for the bits of one frontier's words
+    if shared > device.dynamic_shared_bytes - OWN_SHARED:
+        shared = 0
     device.launch(
-        code, device.max_cooperative_blocks(code, block) * block,
+        code, device.max_cooperative_blocks(code, block, shared) * block,
         n, s.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
         successors.row_idx, pull.hint, pull.empty, *_listed(chunks_of(predecessors)),
         *_listed(chunks_of(successors)), sources, listed, source_words, excluded, s.before,
-        FOREVER if times is None else times, PUSH_COST, count, space.visited, planes,
+        FOREVER if times is None else times, PUSH_COST, count, shared // 4, space.visited, planes,
         *space.words, *space.some, f_words, space.counters, space.barrier, space.result,
-        block=block, cooperative=True,
+        block=block, cooperative=True, shared=shared,
     )  # fmt: skip
     for assignment, made in zip(s.assignments, outputs, strict=True):
         _expand(assignment, made, space, planes, counters)

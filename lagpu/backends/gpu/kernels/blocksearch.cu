@@ -109,6 +109,7 @@ struct Search {
 struct Buffers {
   const Word* frontier;
   const u32* some;
+  const u32* filter;  // `some` in shared memory
   Word* next;
   u32* some_next;
 };
@@ -130,14 +131,21 @@ LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
   return q;
 }
 
+// The frontier's word `at`; it is only looked for where a filter, if there is one, has a bit.
+template <bool filtered>
+LG_DEVICE Word word_at(const Buffers& b, u32 at) {
+  if (filtered && !(b.filter[at / 32] >> (at % 32) & 1)) return 0;
+  return b.frontier[at];
+}
+
 // The union of the frontier's words of group g at those of a quad's indices in p .. end.
-LG_DEVICE Word gather(const Word* frontier, const Quad& q, LG_PTR quad, LG_PTR p, LG_PTR end,
-                      u32 g) {
+template <bool filtered>
+LG_DEVICE Word gather(const Buffers& b, const Quad& q, LG_PTR quad, LG_PTR p, LG_PTR end, u32 g) {
   Word x[4];
 #pragma unroll
   for (u32 t = 0; t < 4; ++t) {
     const LG_PTR e = quad * 4 + LG_PTR(t);
-    x[t] = e >= p && e < end ? frontier[u32(q.i[t]) * kGroups + g] : Word(0);
+    x[t] = e >= p && e < end ? word_at<filtered>(b, u32(q.i[t]) * kGroups + g) : Word(0);
   }
   return (x[0] | x[1]) | (x[2] | x[3]);
 }
@@ -191,6 +199,7 @@ LG_DEVICE void discover_alone(const Search& s, const Buffers& b, u32 at, Word fr
 }
 
 // Pull into the long columns, a chunk a warp; what the first chunks find, later ones leave out.
+template <bool filtered>
 LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
   const u32 tasks = s.in.chunks * kGroups;
   for (u32 t = u32(global_warp()); t < tasks; t += u32(global_warps())) {
@@ -207,7 +216,7 @@ LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
 #pragma unroll
       for (u32 step = 0; step < 64; step += 32) {
         const LG_PTR quad = base + LG_PTR(step + lane_id());
-        if (quad * 4 < end) x |= gather(b.frontier, load_quad(s, s.in.idx, quad), quad, p, end, g);
+        if (quad * 4 < end) x |= gather<filtered>(b, load_quad(s, s.in.idx, quad), quad, p, end, g);
       }
       got |= warp_reduce(x, LgOr());
     }
@@ -243,8 +252,9 @@ LG_DEVICE Ahead ahead(const Search& s, u32 at, Word want) {
 
 // Pull into every word that lacks bits: 32 words a warp, first the hint and one quad by each lane,
 // the rest by all together.
+template <bool filtered>
 LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tally) {
-  pull_chunks(s, b, tally);
+  pull_chunks<filtered>(s, b, tally);
   Word* const mine = missing + block_thread();
   Word* const warps = missing + block_warp() * LG_WARP;
   const u32 stride = u32(global_warps()) * LG_WARP;
@@ -262,9 +272,10 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
     LG_PTR quad = now.p / 4;
     if (now.want) {
       const Quad q = load_quad(s, s.in.idx, quad);  // on its way while the hint is looked at
-      if (now.hint >= 0) got = b.frontier[u32(now.hint) * kGroups + at % kGroups] & now.want;
+      if (now.hint >= 0)
+        got = word_at<filtered>(b, u32(now.hint) * kGroups + at % kGroups) & now.want;
       if (got != now.want)
-        got |= gather(b.frontier, q, quad, now.p, now.end, at % kGroups) & now.want;
+        got |= gather<filtered>(b, q, quad, now.p, now.end, at % kGroups) & now.want;
       ++quad;
     }
     const LG_PTR last = got != now.want ? (now.end + 3) / 4 : quad;
@@ -276,7 +287,7 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
         const Word open = there ? load_volatile(&warps[from]) : Word(0);
         if (!open) return;
         const u32 g = (base + from) % kGroups;
-        const Word x = open & gather(b.frontier, load_quad(s, s.in.idx, k), k, k * 4, end, g);
+        const Word x = open & gather<filtered>(b, load_quad(s, s.in.idx, k), k, k * 4, end, g);
         if (x) clear_shared(&warps[from], x);
       });
       warp_sync();
@@ -390,16 +401,18 @@ LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
 
 // listed: the first frontier's `sources` positions (v * stride + row), or null, and then its words.
 // v_words: the bits of v's entries, without those of the frontier if assignments come first; or
-// null. assigned: where the result's bits go. f_words, unless null: what is left of the frontier.
+// null. filter_words: of `some`, if shared memory has room for them, else 0. f_words, unless null:
+// what is left of the frontier.
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     block_search(i64 n, i64 nvals, const LG_PTR* in_ptr, const LG_IDX* in_idx,
                  const LG_PTR* out_ptr, const LG_IDX* out_idx, const i32* hint, const u32* empty,
                  i64 in_chunks, const i64* in_column, const i64* in_start, i64 out_chunks,
                  const i64* out_column, const i64* out_start, i64 sources, const i64* listed,
                  const u32* source_words, const u32* v_words, u32 before, u32 times, u32 push_cost,
-                 u32 plane_count, u32* visited, u32* planes, u32* words_a, u32* words_b,
-                 u32* words_c, u32* some_a, u32* some_b, u32* some_c, u32* f_words, u64* counters,
-                 GridBarrier* barrier, u64* result) {
+                 u32 plane_count, u32 filter_words, u32* visited, u32* planes, u32* words_a,
+                 u32* words_b, u32* words_c, u32* some_a, u32* some_b, u32* some_c, u32* f_words,
+                 u64* counters, GridBarrier* barrier, u64* result) {
+  LG_DYNAMIC_SHARED(u32, filter);
   LG_SHARED(Word, missing, LG_BLOCK);
   LG_SHARED(Word, alive, kMost);
   LG_SHARED(Word, alive_next, kMost);
@@ -449,7 +462,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   add_up(s, 0, tally);
   grid_sync(barrier);
 
-  u32 turn = 0, pushes = 0, pulls = 0;
+  u32 turn = 0, pushes = 0, pulls = 0, filtered = 0;
   u64 found = load_volatile(counter(counters, 0, kFound));
   while (found && turn != times) {
     const u64 leaving = load_volatile(counter(counters, turn, kEdges));
@@ -460,7 +473,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
         counter(counters, turn + 2, Counter(k))[block_thread()] = 0;
     block_sync();
     s.depth = turn + before;
-    const Buffers b{s.words(turn), s.some(turn), s.words(turn + 1), s.some(turn + 1)};
+    const Buffers b{s.words(turn), s.some(turn), filter, s.words(turn + 1), s.some(turn + 1)};
     clear(s, s.words(turn + 2), s.some(turn + 2));
     const u32 soon = s.depth + 1;  // a plane is zeroed one level before its first use
     if ((soon & (soon - 1)) == 0 && bit_ffs(soon) <= plane_count) {
@@ -469,7 +482,17 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     }
     tally = Tally{0, 0};
     if (leaving * push_cost > u64(nvals) * kGroups) {
-      pull(s, b, missing, &tally);
+      // `leaving` of all entries find a word that is not 0: where these are few, most looks end in
+      // shared memory and not in L2.
+      if (filter_words && leaving * 2 < u64(nvals) * kGroups) {
+        for (u32 w = block_thread(); w < filter_words; w += block_threads())
+          filter[w] = load_cg(&b.some[w]);
+        block_sync();
+        pull<true>(s, b, missing, &tally);
+        ++filtered;
+      } else {
+        pull<false>(s, b, missing, &tally);
+      }
       ++pulls;
     } else {
       push(s, b, &tally);
@@ -501,6 +524,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     result[1] = found;
     result[2] = pushes;
     result[3] = pulls;
+    result[5] = filtered;
   }
 }
 
