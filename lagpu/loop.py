@@ -79,7 +79,7 @@ def loop(
         return _iterate(until)
     why = _why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
     if isinstance(watched, Matrix):
-        why = why or "its condition is on a matrix"
+        why = why or _why_no_block(until)
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
@@ -121,6 +121,15 @@ def _why_eager() -> str:
 _INSIDE = "inside lagpu.eager()"
 
 
+def _why_no_block(until: _Until) -> str:
+    """Return why a loop over matrices is not recorded, or nothing."""
+    if until.unchanged is not None:
+        return "until_unchanged is a matrix"
+    if watch.active is not None:
+        return "a trace is on, and a search of a block keeps no log"
+    return _INSIDE if _eager.get() else ""
+
+
 def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> Iterator[int]:
     """Record the body once and run the whole loop from there; else iterate as usual."""
     if not fuse:
@@ -133,7 +142,9 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
         return
     watcher = watch.active
     outer = -1 if watcher is None else watcher.level
-    backend.recorder = recorder = Recorder(backend, None if watcher is None else watcher.replay)
+    ndim = 2 if isinstance(until.empty, Matrix) else 1
+    replay_one = None if watcher is None else watcher.replay
+    backend.recorder = recorder = Recorder(backend, replay_one, ndim)
     before = None
     if watcher is not None:
         watcher.level = 0  # of what is replayed
@@ -145,7 +156,8 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
             if fuse and _run_as_one(backend, statements, until):
                 recorder.statements = []
                 return
-            if watcher is None and sys.gettrace() is None:  # nobody looks at the body
+            looked_at = watcher is not None or sys.gettrace() is not None
+            if not (looked_at or ndim == 2):  # the data of matrices are others each time
                 recorder.statements = []
                 _run_one_by_one(backend, statements, until)
                 return
@@ -179,7 +191,7 @@ def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until
     done = 0
     while done != times and (empty is None or empty.nvals):
         before = None if unchanged is None else unchanged.dup()
-        for run, (_, w, desc, args, is_counter) in work:
+        for run, (_, w, desc, args, is_counter, _, _) in work:
             if is_counter:
                 args = (scalar_value(done, lookup(args[0].dtype), "loop"), *args[1:])
             run(w, desc, *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -326,13 +327,26 @@ class Matrix(Collection, MatrixOperand):
         return assignment(self, value, to.indices)
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        """Run a checked call; a watcher hears of it, and a recorded loop ends its recording."""
-        if watch.active is not None:
+        """Run a checked call; a watcher hears of it, and the record of a vector loop ends."""
+        recorder = self.backend.recorder
+        if recorder is not None and recorder.takes(2):
+            recorder.add(call, self.data, desc, self, self._later(call, desc, to))
+        elif watch.active is not None:
             watch.active.statement(to, call, lambda: self._set(call, desc))
-            return
-        if self.backend.recorder is not None:
-            self.backend.recorder.replay()
-        self._set(call, desc)
+        else:
+            self._set(call, desc)
+
+    def _later(self, call: Call, desc: Descriptor, to: Updater) -> Callable[[], None]:
+        """Return what runs a recorded call; matrices it names may have other data by then."""
+        named = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)))
+        held = [(x, x.data) for x in named]
+
+        def again() -> None:
+            now = {id(data): x.data for x, data in held}
+            call.args = tuple(now.get(id(x), x) for x in call.args)
+            self._set(call, desc._replace(mask=now.get(id(desc.mask), desc.mask)))
+
+        return again
 
     def _set(self, call: Call, desc: Descriptor) -> None:
         run = getattr(self.backend, call.method)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lagpu.backends.base import Counter
 from lagpu.errors import DimensionMismatch, DomainMismatch
 from lagpu.expr import Call, Mask, MatMul, is_operand
 from lagpu.indexing import IndexExpr, index_lists
@@ -48,7 +49,8 @@ def assignment(out: Matrix, value: Any, indices: Any) -> Call:
         number = scalar_value(value, out.dtype, out.name)
         rows, cols = (None if x is None else np.unique(x) for x in (rows, cols))
         where = (number, rows, cols)
-        return Call("matrix_assign_scalar", (out,), where, out.dtype, out.shape, (number,))
+        shown = value if type(value) is Counter else number  # a recorder looks for it
+        return Call("matrix_assign_scalar", (out,), where, out.dtype, out.shape, (shown,))
     if not is_operand(value, 2):
         raise DomainMismatch(
             f"{out.name} << {type(value).__name__}: is not a matrix. Use Matrix.from_coo."

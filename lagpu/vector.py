@@ -296,8 +296,9 @@ class Vector(Collection):
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
         """Run a checked call; a watcher hears of it."""
-        if self.backend.recorder is not None:
-            self.backend.recorder.add(call, self.data, desc)
+        recorder = self.backend.recorder
+        if recorder is not None and recorder.takes(1):
+            recorder.add(call, self.data, desc)
             if watch.active is not None:
                 watch.active.recorded(to, call)
         elif watch.active is not None:

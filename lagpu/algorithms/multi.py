@@ -48,8 +48,9 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
 
     Notes
     -----
-    As many products as the deepest search has levels, whatever k is; the loop runs statement by
-    statement. Source: Then et al. 2014 (multi-source search); Kepner and Gilbert 2011, chapter 6.
+    As many products as the deepest search has levels, whatever k is; on the gpu backend the loop is
+    one kernel, where its bits fit (docs/design/blocks.md).
+    Source: Then et al. 2014 (multi-source search); Kepner and Gilbert 2011, chapter 6.
 
     Examples
     --------

@@ -114,14 +114,19 @@ class Counter(int):
 
 
 class Statement(NamedTuple):
-    """One recorded operation that writes a vector.
+    """One recorded operation that writes a vector or a matrix.
 
     Attributes
     ----------
     method, w, desc, args
-        ``method(w, desc, *args)`` runs it.
+        ``method(w, desc, *args)`` runs it; of a matrix, as the front end calls it.
     is_counter : bool
         Whether the assigned scalar is the counter of the loop.
+    out : object or None
+        The matrix that is written: whoever runs the loop puts the new data in its `data`. The data
+        of a vector are changed themselves.
+    again : callable or None
+        Runs a statement that writes a matrix, with the data there are then.
     """
 
     method: str
@@ -129,6 +134,8 @@ class Statement(NamedTuple):
     desc: Descriptor
     args: tuple[Any, ...]
     is_counter: bool
+    out: Any = None
+    again: Callable[[], None] | None = None
 
 
 class Recorder:
@@ -140,6 +147,9 @@ class Recorder:
         Whose statements.
     replay_one : callable, optional
         Runs the statement that was taken as the k-th, by calling what it is given with k.
+    ndim : int, default 1
+        What it takes: statements that write vectors (1), or matrices (2). Another one ends the
+        recording.
 
     Attributes
     ----------
@@ -148,24 +158,41 @@ class Recorder:
     """
 
     def __init__(
-        self, backend: Backend, replay_one: Callable[[int, Callable[[], None]], None] | None = None
+        self,
+        backend: Backend,
+        replay_one: Callable[[int, Callable[[], None]], None] | None = None,
+        ndim: int = 1,
     ) -> None:
         self.backend = backend
         self.statements: list[Statement] = []
         self._replay_one = replay_one or (lambda _, work: work())
+        self._ndim = ndim
 
-    def add(self, call: Any, w: Data, desc: Descriptor) -> None:
-        """Take one checked call of the front end."""
+    def takes(self, ndim: int) -> bool:
+        """Whether it takes statements that write such objects; else what was taken is run."""
+        if ndim != self._ndim:
+            self.replay()
+        return ndim == self._ndim
+
+    def add(
+        self,
+        call: Any,
+        w: Data,
+        desc: Descriptor,
+        out: Any = None,
+        again: Callable[[], None] | None = None,
+    ) -> None:
+        """Take one checked call of the front end; of a matrix with what `Statement` has of it."""
         is_counter = type(call.formula[0]) is Counter
-        self.statements.append(Statement(call.method, w, desc, call.args, is_counter))
+        self.statements.append(Statement(call.method, w, desc, call.args, is_counter, out, again))
 
     def replay(self) -> None:
         """Run what was taken, in order, and take no more."""
         self.backend.recorder = None
         taken, self.statements = self.statements, []
         for k, s in enumerate(taken):
-            run = getattr(self.backend, s.method)
-            self._replay_one(k, partial(run, s.w, s.desc, *s.args))
+            run = s.again or partial(getattr(self.backend, s.method), s.w, s.desc, *s.args)
+            self._replay_one(k, run)
 
 
 class Backend(MatrixOperations, Protocol):

@@ -11,8 +11,9 @@ import numpy as np
 
 from lagpu.algebra import binary
 from lagpu.backends.base import Applied, Descriptor, Product, Statement
-from lagpu.backends.gpu import blockops, build, elementwise, products, traversal
+from lagpu.backends.gpu import blockops, blocksearch, build, elementwise, products, traversal
 from lagpu.backends.gpu.block import BlockStore
+from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
@@ -70,11 +71,19 @@ class GpuBackend(Matrices):
     def run_loop(
         self,
         statements: list[Statement],
-        until_empty: VectorStore | None,
+        until_empty: VectorStore | MatrixStore | None,
         unchanged: VectorStore | None,
         times: int | None,
     ) -> bool:
         """See `Backend`."""
+        if isinstance(until_empty, MatrixStore):
+            search = search_of(statements, until_empty, times)
+            if isinstance(search, str):
+                self.last_loop = f"eager: {search}"
+                return False
+            blocksearch.run(search, self.counters, times)
+            self.last_loop = "fused: one kernel, a search of a block"
+            return True
         log = self.loop_log
         if log is not None:
             log.begin(statements)

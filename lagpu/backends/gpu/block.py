@@ -16,7 +16,17 @@ from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.dtypes import DType
 
-__all__ = ["BlockStore", "as_block", "described", "fits", "is_block", "own", "require", "stride"]
+__all__ = [
+    "BlockStore",
+    "as_block",
+    "described",
+    "fits",
+    "is_block",
+    "of_few",
+    "own",
+    "require",
+    "stride",
+]
 
 MOST_ROWS = 1024
 _COLUMN_FORM = ("col_ptr", "row_idx", "values", "iso")
@@ -102,6 +112,37 @@ class BlockStore(MatrixStore):
         self.spaces.clear()
         self.under: Descriptor | None = None
         self.alive: Any = None
+
+
+def of_few(
+    device: Device,
+    counters: Counters,
+    rows: Any,
+    cols: Any,
+    values: Any,
+    dtype: DType,
+    shape: tuple[int, int],
+) -> BlockStore | None:
+    """Return a block of triplets that the host has, at most one a row: the sources of searches.
+
+    None if there are more of them, or two of one place, or they are on the device, or no block
+    fits.
+    """
+    if len(rows) > shape[0] or not all(isinstance(x, np.ndarray) for x in (rows, cols)):
+        return None
+    iso = np.ndim(values) == 0
+    if not (iso or isinstance(values, np.ndarray)) or not fits(device, dtype, shape):
+        return None
+    each = stride(shape[0])
+    positions = cols.astype(np.int64) * each + rows
+    order = np.argsort(positions)
+    positions = positions[order]
+    if bool((positions[1:] == positions[:-1]).any()):
+        return None
+    v = VectorStore(device, counters, dtype, each * shape[1])
+    packed = None if iso else device.from_host(values[order])
+    v.set_sparse(device.from_host(positions), packed, values if iso else None)
+    return BlockStore(device, dtype, shape, v)
 
 
 def is_block(*matrices: MatrixStore | None) -> bool:

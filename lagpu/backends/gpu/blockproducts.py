@@ -19,7 +19,7 @@ from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.workspaces import index_types
 from lagpu.operators import Semiring
 
-__all__ = ["multiply"]
+__all__ = ["PUSH_COST", "Chunks", "chunks_of", "multiply"]
 
 LONG = 1024  # as in block.cu
 #: A push of bits costs so many times a pull's look at an entry (docs/design/blocks.md).
@@ -98,7 +98,7 @@ def _bits(
     run = kernel(
         "block.cu", "block_pull" if pulls else "block_push", WORD=word, **index_types(form)
     )
-    chunks, n = _chunks(form), form.shape[1]
+    chunks, n = chunks_of(form), form.shape[1]
     A.device.launch(
         run, n * groups, n, groups, k, form.col_ptr, form.row_idx, q_words, *mask, Q.alive,
         _lengths(A, how, form), len(chunks.column), chunks.column, chunks.start, words, alive,
@@ -120,7 +120,7 @@ def _pulls(Q: BlockStore, A: MatrixStore, how: Product) -> bool:
     return leaving * PUSH_COST > A.nvals * groups
 
 
-def _chunks(form: MatrixStore) -> Chunks:
+def chunks_of(form: MatrixStore) -> Chunks:
     """Return the chunks of a form's long columns, made at the first call."""
     if "chunks" not in form.spaces:
         xp = form.device.xp
@@ -165,7 +165,7 @@ def _sums(
     }
     prelude = add_text + (text if text != add_text else "")
     operands = (form.col_ptr, form.row_idx, form.values, form.number, *Q.entries.readable(), *mask)
-    lengths, columns = _lengths(A, how, form), _chunks(form).columns
+    lengths, columns = _lengths(A, how, form), chunks_of(form).columns
     if len(columns):
         run = kernel("block.cu", "block_sums_long", prelude=prelude, **macros)
         A.device.launch(

@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.backends.base import Applied, Recorder
 from lagpu.backends.gpu import blockops, build, corner, elementwise
-from lagpu.backends.gpu.block import BlockStore, fits, stride
+from lagpu.backends.gpu.block import BlockStore, fits, of_few, stride
 from lagpu.backends.gpu.casts import cast_array, index_type
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device
@@ -191,6 +191,9 @@ class Objects:
         dup_op: BinaryOp | None,
     ) -> MatrixStore:
         """See `Backend`."""
+        few = of_few(self.device, self.counters, rows, cols, values, dtype, shape)
+        if few is not None:
+            return few
         return build.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
 
     def matrix_from_csc(

@@ -35,13 +35,6 @@ LG_DEVICE Word wanted(const Word* mask, bool complement, i64 at, i64 g, i64 k) {
   return (complement ? ~held : held) & rows_of<Word>(g, k);
 }
 
-struct WordOr {
-  template <class T>
-  LG_DEVICE T operator()(T x, T y) const {
-    return x | y;
-  }
-};
-
 // C<M> = s. A warp takes 32 words; the values of each word that is written lie side by side.
 extern "C" __global__ void block_fill(i64 nwords, i64 per, i64 k, LG_W scalar, const u32* m_words,
                                       bool complement, bool replace, u32* w_words, LG_W* w_values,
@@ -120,7 +113,7 @@ LG_DEVICE LG_WORD gather_union(const LG_WORD* q, const IDX* idx, i64 p, i64 end,
       const i64 e = base + step + lane_id();
       if (e < end) x |= q[i64(idx[e]) * groups + g];
     }
-    all |= warp_reduce(x, WordOr());
+    all |= warp_reduce(x, LgOr());
     if ((all & want) == want) break;
   }
   return all & want;

@@ -10,6 +10,13 @@ struct LgPlus {
   }
 };
 
+struct LgOr {
+  template <class T>
+  LG_DEVICE T operator()(T x, T y) const {
+    return x | y;
+  }
+};
+
 // The fold of the warp's values, on every lane; f associative and commutative.
 template <class T, class F>
 LG_DEVICE T warp_reduce(T value, F f) {

@@ -1,0 +1,116 @@
+"""Which loops over blocks one kernel can run, and why others cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lagpu.backends.base import Product, Statement
+from lagpu.backends.gpu.block import BlockStore, fits, stride
+from lagpu.backends.gpu.blocksearch import BlockAssignment, BlockSearch, planes_of
+from lagpu.backends.gpu.build import by_rows, is_symmetric
+from lagpu.backends.gpu.casts import cast_number
+from lagpu.backends.gpu.products import iso_result
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+
+__all__ = ["search_of"]
+
+
+def search_of(statements: list[Statement], f: MatrixStore, times: int | None) -> BlockSearch | str:
+    """Return the search that these statements are, repeated until `f` is empty, or why not."""
+    places = [k for k, s in enumerate(statements) if s.method == "matrix_mxm"]
+    if len(places) != 1:
+        return f"{len(places)} products in the body; a search of a block has one"
+    place = places[0]
+    product = statements[place]
+    Q, A, semiring, turned = product.args
+    mask = product.desc
+    if product.w is not f or Q is not f or turned[0]:
+        return "the product does not map the frontier to itself"
+    if A.shape[0] != A.shape[1] or any(A is s.w for s in statements):
+        return "the matrix is not square, or is written"
+    if mask.accum is not None or not mask.replace or mask.mask is None:
+        return "the product has an accumulator, or no mask with replace"
+    if not (mask.structure and mask.complement):
+        return "the product's mask is not the complement of a structure"
+    assigned = _assignments(statements, f)
+    if isinstance(assigned, str):
+        return assigned
+    if not any(mask.mask is a.x for a in assigned):
+        return "what the mask excludes is not assigned in the body"
+    before = place > 0
+    if before and place != len(statements) - 1:
+        return "assignments stand on both sides of the product"
+    domain, result = semiring.types(f.dtype, A.dtype)
+    how = Product(semiring, domain, result, not turned[1], True)
+    number = _value_left(A, f, how)
+    if number is None:
+        return "the products have not one known value"
+    why = _why_no_room(A, f, assigned, times)
+    if why:
+        return why
+    forms = (A, by_rows(A)) if how.transpose else (by_rows(A), A)
+    return BlockSearch(forms, A, f, mask.mask, product.out, number, assigned, before)
+
+
+def _assignments(statements: list[Statement], f: MatrixStore) -> tuple[BlockAssignment, ...] | str:
+    """Return the assignments ``x(f.S) << depth`` or a constant, or why there is another."""
+    found: list[BlockAssignment] = []
+    for s in statements:
+        if s.method == "matrix_mxm":
+            continue
+        desc = s.desc
+        if desc.mask is not f or not desc.structure or desc.complement:
+            return f"{s.method} is not masked by the frontier's structure"
+        if desc.accum is not None or desc.replace or s.w is f:
+            return f"{s.method} has an accumulator or replace, or writes the frontier"
+        if s.method != "matrix_assign_scalar" or s.args[1] is not None or s.args[2] is not None:
+            return f"{s.method} assigns neither the depth nor a number to the frontier's entries"
+        if any(a.x is s.w for a in found):
+            return "a matrix is assigned twice"
+        found.append(BlockAssignment(s.w, None if s.is_counter else s.args[0], s.out))
+    return tuple(found)
+
+
+def _value_left(A: MatrixStore, f: MatrixStore, how: Product) -> Any:
+    """Return the value of each entry of the frontier after any product, or None if it varies."""
+    entries = VectorStore.__new__(VectorStore)
+    entries.dtype, entries.values, entries.iso = f.dtype, _values(f), _number(f)
+    number = None
+    for _ in range(2):
+        found = iso_result(A, entries, how)
+        if found is None:
+            return None
+        before, number = number, cast_number(found, f.dtype)
+        entries.values, entries.iso = None, number
+    return number if before == number else None
+
+
+def _values(f: MatrixStore) -> Any:
+    return f.entries.values if isinstance(f, BlockStore) else f.values
+
+
+def _number(f: MatrixStore) -> Any:
+    return f.entries.number if isinstance(f, BlockStore) else f.number
+
+
+def _why_no_room(
+    A: MatrixStore, f: MatrixStore, assigned: tuple[BlockAssignment, ...], times: int | None
+) -> str:
+    """Return what keeps the search from running where it would fit, or nothing."""
+    k, n = f.shape
+    if not (A.turnable or is_symmetric(A)):
+        return "a search of a block needs rows, and the matrix' orientation is csc"
+    size = n * stride(k)
+    if n >= 2**31 or size // 32 >= 2**31:
+        return "the frontier has 2**31 words or more"
+    if not all(
+        isinstance(x, BlockStore) or fits(A.device, x.dtype, x.shape)
+        for x in (f, *(a.x for a in assigned))
+    ):
+        return "a matrix is no block, and does not fit as one"
+    words = size // 8
+    needed = words * (planes_of(n, times) + 5)
+    needed += sum(size * a.x.dtype.numpy.itemsize + words for a in assigned)
+    if needed > A.device.free_bytes():
+        return "the workspace of a search of a block does not fit"
+    return ""

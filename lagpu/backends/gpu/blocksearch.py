@@ -1,0 +1,217 @@
+"""Running a fused search of many sources: its workspace and one cooperative launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.block import BlockStore, as_block, own, require, stride
+from lagpu.backends.gpu.blockproducts import PUSH_COST, Chunks, chunks_of
+from lagpu.backends.gpu.counters import Counters
+from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
+from lagpu.backends.gpu.workspaces import index_types, pull_space
+
+__all__ = ["BlockAssignment", "BlockSearch", "planes_of", "run"]
+
+COUNTERS = 3 * 3 * 16
+FOREVER = 2**32 - 1
+# Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
+BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
+OWN_SHARED = 10 * 1024  # bytes of the kernel's arrays, at most
+
+
+@dataclass(frozen=True)
+class BlockAssignment:
+    """``x(f.S) << depth`` or ``x(f.S) << number``.
+
+    Attributes
+    ----------
+    x : MatrixStore
+        What is assigned.
+    number : NumPy scalar or None
+        The constant; None for the depth.
+    out : object
+        Whose attribute `data` is to be `x` as it is after the loop.
+    """
+
+    x: MatrixStore
+    number: Any
+    out: Any
+
+
+@dataclass(frozen=True)
+class BlockSearch:
+    """A loop over blocks that one kernel runs; see blocksearch.cu.
+
+    Attributes
+    ----------
+    forms : tuple of MatrixStore
+        The columns of the first are a vertex' predecessors, of the second its successors.
+    A : MatrixStore
+        What keeps the workspace.
+    f, v : MatrixStore
+        The frontier, and the matrix whose entries are not searched again.
+    f_out : object
+        Whose attribute `data` is to be the frontier after the loop.
+    number : NumPy scalar
+        The value of the entries of a frontier that is left.
+    assignments : tuple of BlockAssignment
+        What is assigned to the frontier's entries.
+    before : bool
+        Whether the assignments stand before the product.
+    """
+
+    forms: tuple[MatrixStore, MatrixStore]
+    A: MatrixStore
+    f: MatrixStore
+    v: MatrixStore
+    f_out: Any
+    number: Any
+    assignments: tuple[BlockAssignment, ...]
+    before: bool
+
+
+class Workspace:
+    """What searches of one matrix, and of so many words a vertex, need; made once and kept.
+
+    Attributes
+    ----------
+    words, some : list of array
+        Three frontiers, zero between searches, and for each a bit for every word that is not.
+    visited : array
+        The bits that are not searched again.
+    nbytes : int
+        Bytes of all these.
+    """
+
+    def __init__(self, device: Device, size: int, word: int) -> None:
+        xp, count = device.xp, nwords(size)
+        items = nwords(size // word)
+        self.nbytes = 4 * (4 * count + 3 * items) + 8 * COUNTERS
+        device.require(self.nbytes, "block search", "Take fewer rows at a time.")
+        self.words = [xp.zeros(count, np.uint32) for _ in range(3)]
+        self.some = [xp.zeros(items, np.uint32) for _ in range(3)]
+        self.visited = xp.empty(count, np.uint32)
+        self.counters = xp.zeros(COUNTERS, np.uint64)
+        self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
+        self.result = xp.zeros(8, np.uint64)
+
+
+def planes_of(n: int, times: int | None) -> int:
+    """Return how many bits a depth may need."""
+    return (n if times is None else min(n, times)).bit_length()
+
+
+def _word(k: int) -> tuple[str, int]:
+    """Return the type of a word, and its bits."""
+    return ("u64", 64) if stride(k) % 64 == 0 else ("u32", 32)
+
+
+def _space(s: BlockSearch, size: int) -> Workspace:
+    _, bits = _word(s.f.shape[0])
+    place = f"block search, {size // bits} words of {bits} bits"
+    if place not in s.A.spaces:
+        s.A.spaces[place] = Workspace(s.A.device, size, bits)
+    space: Workspace = s.A.spaces[place]
+    return space
+
+
+def _kernel(s: BlockSearch, block: int) -> Kernel:
+    k = s.f.shape[0]
+    word, bits = _word(k)
+    macros = {"WORD": word, "GROUPS": str(stride(k) // bits), **index_types(s.forms[0])}
+    return kernel("blocksearch.cu", "block_search", BLOCK=str(block), BLOCKS=str(BLOCKS), **macros)
+
+
+def _listed(chunks: Chunks) -> tuple[Any, ...]:
+    return len(chunks.column), chunks.column, chunks.start
+
+
+def run(s: BlockSearch, counters: Counters, times: int | None) -> None:
+    """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+    device, (k, n) = s.A.device, s.f.shape
+    predecessors, successors = s.forms
+    frontier, v = as_block(counters, s.f).entries, as_block(counters, s.v).entries
+    outputs = [_output(counters, a.x) for a in s.assignments]
+    size = frontier.size
+    space = _space(s, size)
+    pull = pull_space(predecessors, successors)
+    excluded = _excluded(s, frontier, v)
+    sources, listed, source_words = _sources(frontier)
+    count = planes_of(n, times)
+    device.require(4 * count * nwords(size), "block search", "Take fewer rows at a time.")
+    planes = device.xp.empty(count * nwords(size), np.uint32)
+    f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
+    block = SIM_BLOCK if device.name == "sim" else BLOCK
+    code = _kernel(s, block)
+    shared = 4 * len(space.some[0])  # room for the bits of one frontier's words
+    if shared > device.dynamic_shared_bytes - OWN_SHARED:
+        shared = 0
+    device.launch(
+        code, device.max_cooperative_blocks(code, block, shared) * block,
+        n, s.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
+        successors.row_idx, pull.hint, pull.empty, *_listed(chunks_of(predecessors)),
+        *_listed(chunks_of(successors)), sources, listed, source_words, excluded, s.before,
+        FOREVER if times is None else times, PUSH_COST, count, shared // 4, space.visited, planes,
+        *space.words, *space.some, f_words, space.counters, space.barrier, space.result,
+        block=block, cooperative=True, shared=shared,
+    )  # fmt: skip
+    for assignment, made in zip(s.assignments, outputs, strict=True):
+        _expand(assignment, made, space, planes, counters)
+        assignment.out.data = made
+    left = 0 if times is None else int(device.to_host(space.result)[1])
+    rest = VectorStore(device, counters, s.f.dtype, size)
+    if left:
+        rest.set_bitmap(f_words, None, s.number, left)
+    s.f_out.data = BlockStore(device, s.f.dtype, (k, n), rest)
+
+
+def _excluded(s: BlockSearch, frontier: VectorStore, v: VectorStore) -> Any:
+    """Return the bits that are not searched, or None: v's, but those assigned in the beginning."""
+    if v.form == "sparse" and not v.nvals:
+        return None
+    words = v.readable()[0]
+    assert words is not None
+    if not s.before:
+        return words.copy()
+    frontier.to_bitmap()
+    return words & ~frontier.words
+
+
+def _sources(frontier: VectorStore) -> tuple[int, Any, Any]:
+    """Return (entries, where they stand, words): either a list or words, the other one None."""
+    if frontier.form == "sparse":
+        listed, _ = frontier.listed()
+        return len(listed), listed, None
+    return 0, None, frontier.readable()[0]
+
+
+def _output(counters: Counters, x: MatrixStore) -> BlockStore:
+    """Return an output as a block; if it has no entry, nothing is written to it."""
+    made = own(counters, x)
+    require(made.device, made.shape, made.dtype, "assign")
+    return made
+
+
+def _expand(
+    a: BlockAssignment, made: BlockStore, space: Workspace, planes: Any, counters: Counters
+) -> None:
+    """Assign what the search has found."""
+    w = made.entries
+    blank = w.to_blank()
+    if not blank:
+        w.to_writable()
+    count = counters.take()
+    run = kernel("blocksearch.cu", "block_expand", X=w.dtype.ctype)
+    w.device.launch(
+        run, len(w.words), len(w.words), space.visited, planes, space.result, blank,
+        a.number is None, w.dtype.numpy.type(0) if a.number is None else a.number, w.words,
+        w.values, count,
+    )  # fmt: skip
+    w.counted(count)
+    w.forget()
+    made.changed()

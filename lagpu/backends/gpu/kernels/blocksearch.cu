@@ -1,0 +1,587 @@
+// Breadth-first searches of all rows of a block at once, as one cooperative kernel.
+//
+// The loop it runs, for a frontier f (k x n), a matrix v among the x, and iso products:
+//
+//     while f has entries and depth < times:
+//         x(f.S) << depth, or << a constant                   for each assigned x
+//         f(~v.S, replace=True) << f (+.x) A                  v is one of the x
+//         depth += 1
+//
+// A word has the bits of up to 64 rows (LG_WORD) of one vertex; word v * LG_GROUPS + g stands for
+// rows of group g. `visited` has the bits that are not searched again. Depths are kept bit-sliced
+// while the search runs: plane b has bit b of each entry's depth, so what a level finds is noted by
+// an operation on a word; `block_expand` makes numbers of them at the end, each written once.
+//
+// A frontier is words, and `some` has a bit for each word that is not 0. Three of both take turns:
+// read, filled, and zeroed; a launch finds all of them zero and leaves them so. A level ends with
+// the one barrier that it has.
+//
+// Pull: a vertex looks for the bits it has not, of the rows that are alive, the ones whose frontier
+// is not empty. Push: a vertex gives its bits to its successors. Either way a warp takes the
+// entries of its 32 words together, four indices (one load of 16 bytes) a lane.
+//
+// in_* is A by columns (predecessors), out_* by rows (successors); columns of more than LONG
+// entries are listed, cut into chunks of so many, and any warp takes the next chunk.
+//
+// Sources: Then et al. 2014 (bits of many searches in a word, sections 3 and 4); Beamer, Asanovic
+// and Patterson 2012 (directions); O'Neil and Quass 1997 (bit-sliced numbers).
+#include "entries.cuh"
+// what is not given; the file compiles by itself
+#ifndef LG_WORD
+#define LG_WORD u64
+#endif
+#ifndef LG_GROUPS  // words a vertex
+#define LG_GROUPS 1
+#endif
+#ifndef LG_PTR
+#define LG_PTR i32
+#endif
+#ifndef LG_IDX
+#define LG_IDX i32
+#endif
+#ifndef LG_BLOCK  // threads a block, and the blocks a multiprocessor is to hold at least
+#define LG_BLOCK 1024
+#endif
+#ifndef LG_BLOCKS
+#define LG_BLOCKS 1
+#endif
+#ifndef LG_X  // type of the expanded values
+#define LG_X i32
+#endif
+
+#define LONG 1024  // as in block.cu
+
+typedef LG_WORD Word;
+
+const u32 kGroups = LG_GROUPS;
+const u32 kLine = 16;   // u64 a cache line: counters do not share one
+const u32 kMost = 16;   // groups: 1024 rows
+const u32 kAtHand = 4;  // planes that block_expand keeps in registers
+
+// Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
+enum Counter : u32 { kFound, kEdges, kAlive, kCounters };
+
+// Clear bits of a word in shared memory; the halves have atomics of their own, a u64 has not.
+LG_DEVICE void clear_shared(u32* word, u32 bits) { atomic_and(word, ~bits); }
+LG_DEVICE void clear_shared(u64* word, u64 bits) {
+  u32* const half = reinterpret_cast<u32*>(word);
+  if (u32(bits)) atomic_and(half, ~u32(bits));
+  if (u32(bits >> 32)) atomic_and(half + 1, ~u32(bits >> 32));
+}
+
+// Four indices that stand side by side, at a multiple of four.
+struct alignas(16) Quad {
+  LG_IDX i[4];
+};
+
+// A matrix by columns, and the chunks of the long ones.
+struct Form {
+  const LG_PTR* ptr;
+  const LG_IDX* idx;
+  u32 chunks;
+  const i64 *chunk_column, *chunk_start;
+};
+
+struct Search {
+  u32 items;  // words: n * kGroups
+  LG_PTR nvals;
+  Form in, out;
+  const u32* empty;
+  const i32* hint;
+  Word *visited, *planes;
+  Word *words_a, *words_b, *words_c;
+  u32 *some_a, *some_b, *some_c;
+  u64* counters;
+  // of this level
+  u32 depth;  // of what it finds
+  // of the block, in shared memory
+  Word *alive, *alive_next;  // the rows with a frontier, and with a next one
+  u64* tally;                // found, edges, chunks looked at
+
+  LG_DEVICE Word* words(u32 turn) const {
+    return turn % 3 == 0 ? words_a : turn % 3 == 1 ? words_b : words_c;
+  }
+  LG_DEVICE u32* some(u32 turn) const {
+    return turn % 3 == 0 ? some_a : turn % 3 == 1 ? some_b : some_c;
+  }
+};
+
+struct Buffers {
+  const Word* frontier;
+  const u32* some;
+  const u32* filter;  // `some` in shared memory
+  Word* next;
+  u32* some_next;
+};
+
+struct Tally {
+  u64 found, edges;
+};
+
+LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
+  return counters + (turn % 3 * kCounters + which) * kLine;
+}
+
+LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
+  const LG_PTR first = quad * 4;
+  if ((reinterpret_cast<u64>(idx) & 15) == 0 && s.nvals - first >= 4)
+    return reinterpret_cast<const Quad*>(idx)[quad];
+  Quad q;
+  for (u32 t = 0; t < 4; ++t) q.i[t] = idx[first + LG_PTR(t) < s.nvals ? first + LG_PTR(t) : first];
+  return q;
+}
+
+// The frontier's word `at`; it is only looked for where a filter, if there is one, has a bit.
+template <bool filtered>
+LG_DEVICE Word word_at(const Buffers& b, u32 at) {
+  if (filtered && !(b.filter[at / 32] >> (at % 32) & 1)) return 0;
+  return b.frontier[at];
+}
+
+// The union of the frontier's words of group g at those of a quad's indices in p .. end.
+template <bool filtered>
+LG_DEVICE Word gather(const Buffers& b, const Quad& q, LG_PTR quad, LG_PTR p, LG_PTR end, u32 g) {
+  Word x[4];
+#pragma unroll
+  for (u32 t = 0; t < 4; ++t) {
+    const LG_PTR e = quad * 4 + LG_PTR(t);
+    x[t] = e >= p && e < end ? word_at<filtered>(b, u32(q.i[t]) * kGroups + g) : Word(0);
+  }
+  return (x[0] | x[1]) | (x[2] | x[3]);
+}
+
+// The warp goes through quads first .. last of all its lanes together, 32 at a time:
+// f(lane whose quad it is, quad, whether there is one). Every lane calls it and f.
+template <class F>
+LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, F f) {
+  const u32 mine = first < last ? u32(last - first) : 0;
+  const u32 end = warp_scan(mine, LgPlus());
+  const u32 total = warp_shfl(end, LG_WARP - 1);
+  const LG_PTR shift = first - LG_PTR(end - mine);
+  for (u32 base = 0; base < total; base += LG_WARP) {
+    const u32 k = base + lane_id();
+    u32 from = 0;  // the first lane with an end behind k
+    for (u32 step = LG_WARP / 2; step; step /= 2)
+      if (warp_shfl(end, from + step - 1) <= k) from += step;
+    f(from, warp_shfl(shift, from) + LG_PTR(k), k < total);
+  }
+}
+
+LG_DEVICE void note_alive(const Search& s, u32 g, Word fresh) {
+  if (fresh & ~load_volatile(&s.alive_next[g])) atomic_or(&s.alive_next[g], fresh);
+}
+
+LG_DEVICE u64 degree(const Search& s, u32 v) { return u64(s.out.ptr[v + 1] - s.out.ptr[v]); }
+
+// Bits that word `at` may lack: those that nobody else has found enter the next frontier.
+LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Tally* tally) {
+  const Word fresh = bits & ~atomic_or(&s.visited[at], bits);
+  if (!fresh) return;
+  for (u32 rest = s.depth; rest; rest &= rest - 1)
+    atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
+  tally->found += bit_popc(fresh);
+  if (atomic_or(&b.next[at], fresh) == 0) {
+    tally->edges += degree(s, at / kGroups);
+    atomic_or(&b.some_next[at / 32], 1u << (at % 32));
+  }
+  note_alive(s, at % kGroups, fresh);
+}
+
+// The same for a word that no other thread writes in this level.
+LG_DEVICE void discover_alone(const Search& s, const Buffers& b, u32 at, Word fresh, Tally* tally) {
+  b.next[at] = fresh;
+  s.visited[at] |= fresh;
+  for (u32 rest = s.depth; rest; rest &= rest - 1)
+    s.planes[u64(bit_ffs(rest) - 1) * s.items + at] |= fresh;
+  tally->found += bit_popc(fresh);
+  tally->edges += degree(s, at / kGroups);
+  note_alive(s, at % kGroups, fresh);
+}
+
+// Pull into the long columns, a chunk a warp; what the first chunks find, later ones leave out.
+template <bool filtered>
+LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
+  const u32 tasks = s.in.chunks * kGroups;
+  for (u32 t = u32(global_warp()); t < tasks; t += u32(global_warps())) {
+    const u32 c = t / kGroups, g = t % kGroups, v = u32(s.in.chunk_column[c]), at = v * kGroups + g;
+    Word missing = ~load_cg(&s.visited[at]) & s.alive[g];
+    missing = warp_shfl(missing, 0);  // another warp may have written between two lanes' loads
+    if (!missing) continue;
+    if (lane_id() == 0) atomic_add(&s.tally[2], u64(1));
+    const LG_PTR p = LG_PTR(s.in.chunk_start[c]), last = s.in.ptr[v + 1];
+    const LG_PTR end = last - p > LONG ? p + LONG : last;
+    Word got = 0;
+    for (LG_PTR base = p / 4; base * 4 < end && (got & missing) != missing; base += 64) {
+      Word x = 0;
+#pragma unroll
+      for (u32 step = 0; step < 64; step += 32) {
+        const LG_PTR quad = base + LG_PTR(step + lane_id());
+        if (quad * 4 < end) x |= gather<filtered>(b, load_quad(s, s.in.idx, quad), quad, p, end, g);
+      }
+      got |= warp_reduce(x, LgOr());
+    }
+    got &= missing;
+    if (lane_id() == 0 && got) discover(s, b, at, got, tally);
+  }
+}
+
+// What a pull loads of a warp's 32 words before it looks at them.
+struct Ahead {
+  Word want;
+  LG_PTR p, end;
+  i32 hint;
+};
+
+LG_DEVICE Word wanted(const Search& s, u32 at) {
+  return at < s.items && !(s.empty[at / kGroups / 32] >> (at / kGroups % 32) & 1)
+             ? ~s.visited[at] & s.alive[at % kGroups]
+             : Word(0);
+}
+
+LG_DEVICE Ahead ahead(const Search& s, u32 at, Word want) {
+  Ahead a{want, 0, 0, -1};
+  if (want) {
+    const u32 v = at / kGroups;
+    a.p = load_ro(&s.in.ptr[v]);
+    a.end = load_ro(&s.in.ptr[v + 1]);
+    a.hint = load_ro(&s.hint[v]);
+    if (a.end - a.p > LONG) a.want = 0;  // its chunks have been, or will be, taken
+  }
+  return a;
+}
+
+// Pull into every word that lacks bits: 32 words a warp, first the hint and one quad by each lane,
+// the rest by all together.
+template <bool filtered>
+LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tally) {
+  pull_chunks<filtered>(s, b, tally);
+  Word* const mine = missing + block_thread();
+  Word* const warps = missing + block_warp() * LG_WARP;
+  const u32 stride = u32(global_warps()) * LG_WARP;
+  u32 base = u32(global_warp()) * LG_WARP;
+  // Two turns ahead the visited bits are loaded, one turn ahead what those ask for.
+  Ahead next = ahead(s, base + lane_id(), wanted(s, base + lane_id()));
+  Word want_after = wanted(s, base + stride + lane_id());
+  for (; base < s.items; base += stride) {
+    const Ahead now = next;
+    const u32 at = base + lane_id();
+    next = ahead(s, at + stride, want_after);
+    want_after = wanted(s, at + 2 * stride);
+    if (!warp_any(now.want != 0)) continue;
+    Word got = 0;
+    LG_PTR quad = now.p / 4;
+    if (now.want) {
+      const Quad q = load_quad(s, s.in.idx, quad);  // on its way while the hint is looked at
+      if (now.hint >= 0)
+        got = word_at<filtered>(b, u32(now.hint) * kGroups + at % kGroups) & now.want;
+      if (got != now.want)
+        got |= gather<filtered>(b, q, quad, now.p, now.end, at % kGroups) & now.want;
+      ++quad;
+    }
+    const LG_PTR last = got != now.want ? (now.end + 3) / 4 : quad;
+    if (warp_any(quad < last)) {
+      *mine = now.want & ~got;
+      warp_sync();
+      through_quads(quad, last, [&](u32 from, LG_PTR k, bool there) {
+        const LG_PTR end = warp_shfl(now.end, from);
+        const Word open = there ? load_volatile(&warps[from]) : Word(0);
+        if (!open) return;
+        const u32 g = (base + from) % kGroups;
+        const Word x = open & gather<filtered>(b, load_quad(s, s.in.idx, k), k, k * 4, end, g);
+        if (x) clear_shared(&warps[from], x);
+      });
+      warp_sync();
+      got = now.want & ~load_volatile(mine);
+      warp_sync();  // before the next turn's words
+    }
+    const u32 finders = warp_ballot(got != 0);
+    if (got) discover_alone(s, b, at, got, tally);
+    if (lane_id() == 0 && finders) atomic_or(&b.some_next[base / 32], finders);
+  }
+}
+
+// Give bits x of group g to the successors in a quad, where they lack them.
+LG_DEVICE void scatter(const Search& s, const Buffers& b, Word x, LG_PTR quad, LG_PTR p, LG_PTR end,
+                       u32 g, Tally* tally) {
+  const Quad q = load_quad(s, s.out.idx, quad);
+  Word lacks[4];
+#pragma unroll
+  for (u32 t = 0; t < 4; ++t) {
+    const LG_PTR e = quad * 4 + LG_PTR(t);
+    lacks[t] = e >= p && e < end ? x & ~load_cg(&s.visited[u32(q.i[t]) * kGroups + g]) : Word(0);
+  }
+#pragma unroll
+  for (u32 t = 0; t < 4; ++t)
+    if (lacks[t]) discover(s, b, u32(q.i[t]) * kGroups + g, lacks[t], tally);
+}
+
+// Push the frontier's words: the long rows by chunks, the others 32 words a warp.
+LG_DEVICE void push(const Search& s, const Buffers& b, Tally* tally) {
+  const u32 warp = u32(global_warp()), warps = u32(global_warps());
+  const u32 tasks = s.out.chunks * kGroups;
+  for (u32 t = warp; t < tasks; t += warps) {
+    const u32 c = t / kGroups, g = t % kGroups, u = u32(s.out.chunk_column[c]);
+    const Word x = b.frontier[u * kGroups + g];
+    if (!x) continue;
+    if (lane_id() == 0) atomic_add(&s.tally[2], u64(1));
+    const LG_PTR p = LG_PTR(s.out.chunk_start[c]), last = s.out.ptr[u + 1];
+    const LG_PTR end = last - p > LONG ? p + LONG : last;
+    for (LG_PTR quad = p / 4 + LG_PTR(lane_id()); quad * 4 < end; quad += LG_WARP)
+      scatter(s, b, x, quad, p, end, g, tally);
+  }
+  // A lane loads one word of `some`, far from its neighbours': entries that stand near to each
+  // other are then taken by different warps.
+  const u32 nsome = (s.items + 31) / 32;
+  for (u32 w0 = warp; w0 < nsome; w0 += warps * LG_WARP) {
+    const u64 w = w0 + u64(lane_id()) * warps;
+    const u32 word = w < nsome ? b.some[w] : 0;
+    for (u32 rest = warp_ballot(word != 0); rest; rest &= rest - 1) {
+      const u32 place = bit_ffs(rest) - 1;
+      const u32 base = (w0 + place * warps) * 32, at = base + lane_id();
+      Word x = 0;
+      LG_PTR p = 0, end = 0;
+      if (warp_shfl(word, place) >> lane_id() & 1) {
+        x = b.frontier[at];
+        p = s.out.ptr[at / kGroups];
+        end = s.out.ptr[at / kGroups + 1];
+        if (end - p > LONG) end = p;
+      }
+      through_quads(p / 4, p < end ? (end + 3) / 4 : p / 4, [&](u32 from, LG_PTR quad, bool there) {
+        const Word bits = warp_shfl(x, from);
+        const LG_PTR its_p = warp_shfl(p, from), its_end = warp_shfl(end, from);
+        if (there) scatter(s, b, bits, quad, its_p, its_end, (base + from) % kGroups, tally);
+      });
+    }
+  }
+}
+
+// Zero a frontier's words, where there are any, and their bits.
+LG_DEVICE void clear(const Search& s, Word* words, u32* some) {
+  const u32 nsome = (s.items + 31) / 32;
+  for (u32 w = u32(global_warp()); w < nsome; w += u32(global_warps())) {
+    const u32 bits = load_cg(&some[w]);
+    if (!bits) continue;
+    if (bits >> lane_id() & 1) words[w * 32 + lane_id()] = 0;
+    warp_sync();  // all have read it
+    if (lane_id() == 0) some[w] = 0;
+  }
+}
+
+// An entry of the first frontier.
+LG_DEVICE void enter(const Search& s, bool before, u32 at, Word bits, Tally* tally) {
+  tally->found += bit_popc(bits);
+  if (before) atomic_or(&s.visited[at], bits);
+  if (atomic_or(&s.words_a[at], bits) == 0) {
+    tally->edges += degree(s, at / kGroups);
+    atomic_or(&s.some_a[at / 32], 1u << (at % 32));
+  }
+  note_alive(s, at % kGroups, bits);
+}
+
+// Add what the block has found to the counters of a turn, and forget it; the grid meets behind it.
+LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
+  if (warp_any(tally.found != 0)) {
+    const u64 found = warp_reduce(tally.found, LgPlus());
+    const u64 edges = warp_reduce(tally.edges, LgPlus());
+    if (lane_id() == 0) {
+      atomic_add(&s.tally[0], found);
+      atomic_add(&s.tally[1], edges);
+    }
+  }
+  block_sync();
+  if (block_thread() < kGroups) {
+    const Word alive = atomic_exch(&s.alive_next[block_thread()], Word(0));
+    if (alive) atomic_or(counter(s.counters, turn, kAlive) + block_thread(), u64(alive));
+  }
+  if (block_thread() < 2) {  // exchanged: a plain load might be made by all threads beforehand
+    const u64 sum = atomic_exch(&s.tally[block_thread()], u64(0));
+    if (sum) atomic_add(counter(s.counters, turn, Counter(block_thread())), sum);
+  }
+}
+
+// listed: the first frontier's `sources` positions (v * stride + row), or null, and then its words.
+// v_words: the bits of v's entries, without those of the frontier if assignments come first; or
+// null. filter_words: of `some`, if shared memory has room for them, else 0. f_words, unless null:
+// what is left of the frontier.
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
+    block_search(i64 n, i64 nvals, const LG_PTR* in_ptr, const LG_IDX* in_idx,
+                 const LG_PTR* out_ptr, const LG_IDX* out_idx, const i32* hint, const u32* empty,
+                 i64 in_chunks, const i64* in_column, const i64* in_start, i64 out_chunks,
+                 const i64* out_column, const i64* out_start, i64 sources, const i64* listed,
+                 const u32* source_words, const u32* v_words, u32 before, u32 times, u32 push_cost,
+                 u32 plane_count, u32 filter_words, u32* visited, u32* planes, u32* words_a,
+                 u32* words_b, u32* words_c, u32* some_a, u32* some_b, u32* some_c, u32* f_words,
+                 u64* counters, GridBarrier* barrier, u64* result) {
+  LG_DYNAMIC_SHARED(u32, filter);
+  LG_SHARED(Word, missing, LG_BLOCK);
+  LG_SHARED(Word, alive, kMost);
+  LG_SHARED(Word, alive_next, kMost);
+  LG_SHARED(u64, block_tally, 3);
+  const u32 items = u32(n) * kGroups;
+  Search s{items,
+           LG_PTR(nvals),
+           Form{in_ptr, in_idx, u32(in_chunks), in_column, in_start},
+           Form{out_ptr, out_idx, u32(out_chunks), out_column, out_start},
+           empty,
+           hint,
+           reinterpret_cast<Word*>(visited),
+           reinterpret_cast<Word*>(planes),
+           reinterpret_cast<Word*>(words_a),
+           reinterpret_cast<Word*>(words_b),
+           reinterpret_cast<Word*>(words_c),
+           some_a,
+           some_b,
+           some_c,
+           counters,
+           before,
+           alive,
+           alive_next,
+           block_tally};
+  const Word* excluded = reinterpret_cast<const Word*>(v_words);
+  if (block_thread() < kMost) alive_next[block_thread()] = 0;
+  if (block_thread() < 3) block_tally[block_thread()] = 0;
+  for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) {
+    s.visited[at] = excluded ? excluded[at] : Word(0);
+    if (before) s.planes[at] = 0;  // the first level finds depth 1
+  }
+  for (u32 k = u32(global_thread()); k < 3 * kCounters * kLine; k += u32(global_threads()))
+    counters[k] = 0;
+  if (global_thread() == 0) result[4] = 0;
+  grid_sync(barrier);
+  Tally tally{0, 0};
+  if (listed) {
+    const u32 bits = 8 * sizeof(Word);
+    for (i64 q = global_thread(); q < sources; q += global_threads())
+      enter(s, before, u32(listed[q] / bits), Word(1) << (listed[q] % bits), &tally);
+  } else {
+    const Word* from = reinterpret_cast<const Word*>(source_words);
+    for (u32 at = u32(global_thread()); at < items; at += u32(global_threads()))
+      if (from[at]) enter(s, before, at, from[at], &tally);
+  }
+  block_sync();
+  add_up(s, 0, tally);
+  grid_sync(barrier);
+
+  u32 turn = 0, pushes = 0, pulls = 0, filtered = 0;
+  u64 found = load_volatile(counter(counters, 0, kFound));
+  while (found && turn != times) {
+    const u64 leaving = load_volatile(counter(counters, turn, kEdges));
+    if (block_thread() < kGroups)
+      alive[block_thread()] = Word(load_volatile(counter(counters, turn, kAlive) + block_thread()));
+    if (block_index() == 0 && block_thread() < kLine)
+      for (u32 k = 0; k < kCounters; ++k)
+        counter(counters, turn + 2, Counter(k))[block_thread()] = 0;
+    block_sync();
+    s.depth = turn + before;
+    const Buffers b{s.words(turn), s.some(turn), filter, s.words(turn + 1), s.some(turn + 1)};
+    clear(s, s.words(turn + 2), s.some(turn + 2));
+    const u32 soon = s.depth + 1;  // a plane is zeroed one level before its first use
+    if ((soon & (soon - 1)) == 0 && bit_ffs(soon) <= plane_count) {
+      Word* const plane = s.planes + u64(bit_ffs(soon) - 1) * items;
+      for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) plane[at] = 0;
+    }
+    tally = Tally{0, 0};
+    if (leaving * push_cost > u64(nvals) * kGroups) {
+      // `leaving` of all entries find a word that is not 0: where these are few, most looks end in
+      // shared memory and not in L2.
+      if (filter_words && leaving * 2 < u64(nvals) * kGroups) {
+        for (u32 w = block_thread(); w < filter_words; w += block_threads())
+          filter[w] = load_cg(&b.some[w]);
+        block_sync();
+        pull<true>(s, b, missing, &tally);
+        ++filtered;
+      } else {
+        pull<false>(s, b, missing, &tally);
+      }
+      ++pulls;
+    } else {
+      push(s, b, &tally);
+      ++pushes;
+    }
+    add_up(s, turn + 1, tally);
+    grid_sync(barrier);
+    ++turn;
+    found = load_volatile(counter(counters, turn, kFound));
+  }
+
+  // What is left, because `times` is reached, has not been assigned if that comes before the
+  // product; and a result's bits are those that v did not have.
+  const Word* left = s.words(turn);
+  Word* const rest = reinterpret_cast<Word*>(f_words);
+  if (f_words || excluded) {
+    for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) {
+      const Word its = found ? left[at] : Word(0);
+      if (rest) rest[at] = its;
+      s.visited[at] &= ~((excluded ? excluded[at] : Word(0)) | (before ? its : Word(0)));
+    }
+    grid_sync(barrier);  // the words are zeroed now
+  }
+  clear(s, s.words(turn), s.some(turn));
+  clear(s, s.words(turn + 2), s.some(turn + 2));
+  if (block_thread() == 0 && block_tally[2]) atomic_add(&result[4], block_tally[2]);
+  if (global_thread() == 0) {
+    result[0] = turn ? turn - 1 + before : 0;  // the largest depth that may be in the planes
+    result[1] = found;
+    result[2] = pushes;
+    result[3] = pulls;
+    result[5] = filtered;
+  }
+}
+
+// C(assigned.S) << the depth, which planes 0 .. bits of result[0] have, or << number.
+// A warp takes 32 words of 32 entries; a thread writes four values that lie side by side. If C was
+// blank, its words are not set, and what is no entry of it may be written too.
+struct alignas(sizeof(LG_X) * 4 < 16 ? sizeof(LG_X) * 4 : 16) Four {
+  LG_X x[4];
+};
+
+extern "C" __global__ void block_expand(i64 nwords, const u32* assigned, const u32* planes,
+                                        const u64* result, bool blank, bool is_depth, LG_X number,
+                                        u32* words, LG_X* values, u64* nvals) {
+  const u32 depth = u32(result[0]);
+  const u32 count = is_depth && depth ? 32 - bit_clz(depth) : 0;
+  const u32 shift = lane_id() % 8 * 4;
+  u64 total = 0;
+  for (i64 base = global_warp() * 32; base < nwords; base += global_warps() * 32) {
+    const i64 at = base + lane_id();
+    const u32 bits = at < nwords ? assigned[at] : 0;
+    if (at < nwords) {
+      const u32 after = bits | (blank ? 0 : words[at]);
+      words[at] = after;
+      total += bit_popc(after);
+    }
+    if (!warp_any(bits != 0)) continue;
+    u32 plane[kAtHand];
+#pragma unroll
+    for (u32 p = 0; p < kAtHand; ++p) plane[p] = bits && p < count ? planes[p * nwords + at] : 0;
+#pragma unroll
+    for (u32 step = 0; step < 8; ++step) {
+      const u32 from = step * 4 + lane_id() / 8;
+      const u32 here = warp_shfl(bits, from) >> shift & 15;
+      u32 number_of[4] = {0, 0, 0, 0};
+#pragma unroll
+      for (u32 p = 0; p < kAtHand; ++p) {
+        if (p >= count) break;
+        const u32 its = warp_shfl(plane[p], from) >> shift;
+#pragma unroll
+        for (u32 q = 0; q < 4; ++q) number_of[q] |= (its >> q & 1) << p;
+      }
+      if (!here) continue;
+      for (u32 p = kAtHand; p < count; ++p) {
+        const u32 its = planes[p * nwords + base + from] >> shift;
+        for (u32 q = 0; q < 4; ++q) number_of[q] |= (its >> q & 1) << p;
+      }
+      LG_X* const to = values + (base + from) * 32 + shift;
+      Four four;
+#pragma unroll
+      for (u32 q = 0; q < 4; ++q) four.x[q] = is_depth ? cast<LG_X>(i32(number_of[q])) : number;
+      if (blank) {
+        *reinterpret_cast<Four*>(to) = four;
+      } else {
+        for (u32 q = 0; q < 4; ++q)
+          if (here >> q & 1) to[q] = four.x[q];
+      }
+    }
+  }
+  add_total(total, nvals);
+}

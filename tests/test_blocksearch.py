@@ -1,0 +1,325 @@
+"""Searches of many sources as one kernel: fused or not, and on cpu, the same."""
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, binary, loop, semiring
+from lagpu.algorithms.multi import bfs_levels_multi, bfs_parents_multi
+from lagpu.generators import path, star
+
+FUSED = "fused: one kernel, a search of a block"
+
+
+@pytest.fixture(params=["as it is chosen", "push", "pull"])
+def direction(request, backend, monkeypatch):
+    """Whichever direction the kernel would choose, or always the same one."""
+    if request.param != "as it is chosen":
+        if backend.name == "cpu":
+            pytest.skip("cpu has one way")
+        from lagpu.backends.gpu import blocksearch
+
+        monkeypatch.setattr(blocksearch, "PUSH_COST", 0 if request.param == "push" else 1 << 31)
+    return request.param
+
+
+def numbers(A):
+    """What the kernel told of its last search.
+
+    Levels pushed, pulled, chunks looked at, and levels pulled with a filter.
+    """
+    spaces = [x for name, x in A.data.spaces.items() if name.startswith("block search")]
+    return A.backend.device.to_host(spaces[-1].result)[2:6].tolist()
+
+
+def random_graph(n, degree, directed, seed=1):
+    """A graph with self-loops, and a second component of a tenth of the vertices."""
+    generator = np.random.default_rng(seed)
+    cut = max(1, n - n // 10)
+    rows, cols = generator.integers(0, n, (2, degree * n))
+    kept = (rows < cut) == (cols < cut)
+    rows, cols = np.r_[rows[kept], 0], np.r_[cols[kept], 0]
+    if not directed:
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    return Matrix.from_coo(rows, cols, nrows=n, ncols=n, dup_op=binary.any, backend="cpu")
+
+
+def frontier_of(A, sources, k=None, dtype=BOOL):
+    rows = np.arange(len(sources))
+    shape = {"nrows": k or len(sources), "ncols": A.nrows}
+    return Matrix.from_coo(rows, sources, dtype.numpy.type(1), like=A, **shape)
+
+
+def assert_fused(backend):
+    if backend.name != "cpu":
+        assert backend.last_loop == FUSED
+
+
+def assert_as_on_cpu(found, expected):
+    assert found.to("cpu").isequal(expected, check_dtype=True)
+    assert found.nvals == expected.nvals
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("k", "n"), [(1, 2), (2, 31), (31, 65), (32, 1023), (33, 66), (65, 1025)])
+def test_levels(backend, direction, k, n, directed):
+    graph = random_graph(n, 2, directed)
+    A = graph.to(backend)
+    sources = [*range(k - 1), n - 1]
+    levels = bfs_levels_multi(A, sources)
+    assert_fused(backend)
+    assert_as_on_cpu(levels, bfs_levels_multi(graph, sources))
+    if direction == "push":
+        assert numbers(A)[1] == 0
+    if direction == "pull":
+        assert numbers(A)[1] > 0
+    again = bfs_levels_multi(A, sources[::-1])  # the workspace is as it was
+    assert_as_on_cpu(again, bfs_levels_multi(graph, sources[::-1]))
+
+
+@pytest.mark.parametrize(("k", "n"), [(64, 1500), (130, 700)])
+def test_both_directions(backend, k, n):
+    """Few sources are pushed, then there is much to pull, and the last ones are pushed again."""
+    graph = random_graph(n, 4, directed=False)
+    A = graph.to(backend)
+    levels = bfs_levels_multi(A, list(range(k)))
+    assert_fused(backend)
+    assert_as_on_cpu(levels, bfs_levels_multi(graph, list(range(k))))
+    if backend.name != "cpu":
+        pushes, pulls, _, filtered = numbers(A)
+        assert pushes
+        assert pulls > filtered > 0
+
+
+def test_a_long_column_is_taken_in_chunks(backend, direction):
+    graph = star(3000, backend="cpu")
+    A = graph.to(backend)
+    sources = [0, 1, 2999, *range(100, 130)]
+    levels = bfs_levels_multi(A, sources)
+    assert_fused(backend)
+    assert_as_on_cpu(levels, bfs_levels_multi(graph, sources))
+    if backend.name != "cpu":
+        assert numbers(A)[2] > 1
+
+
+@pytest.mark.parametrize("dtype", [INT32, INT64, FP64, BOOL])
+def test_many_levels_and_their_types(backend, dtype):
+    """More bits of a depth than `block_expand` keeps at hand."""
+    A = path(70, backend="cpu").to(backend)
+    levels = searched(A, [0, 69, 30], Matrix(dtype, 3, 70, like=A))[0]
+    assert_fused(backend)
+    expected = searched(A.to("cpu"), [0, 69, 30], Matrix(dtype, 3, 70, backend="cpu"))[0]
+    assert_as_on_cpu(levels, expected)
+
+
+def searched(A, sources, levels, times=None, semi=semiring.any_pair, frontier=None):
+    frontier = frontier_of(A, sources) if frontier is None else frontier
+    for depth in loop(until_empty=frontier, times=times):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semi(frontier @ A)
+    return levels, frontier
+
+
+def searched_behind(A, sources, levels, times=None):
+    frontier = frontier_of(A, sources)
+    for depth in loop(until_empty=frontier, times=times):
+        frontier(~levels.S, replace=True) << semiring.lor_land(frontier @ A.T)
+        levels(frontier.S) << depth
+    return levels, frontier
+
+
+def searched_twice(A, sources, levels, times=None):
+    frontier, reached = frontier_of(A, sources), Matrix(BOOL, *levels.shape, like=A)
+    for depth in loop(until_empty=frontier, times=times):
+        reached(frontier.S) << True
+        levels(frontier.S) << depth
+        frontier(~reached.S, replace=True) << semiring.any_pair(frontier @ A)
+    return levels, reached
+
+
+def searched_turned(A, sources, levels):
+    frontier = frontier_of(A, sources)
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A.T)
+    return levels
+
+
+def search_that_raises(frontier, levels, other):
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        levels(other.S) << depth
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3, 50])
+@pytest.mark.parametrize("search", [searched, searched_behind, searched_twice])
+def test_times(backend, search, times):
+    graph = random_graph(70, 2, directed=True)
+    A, sources = graph.to(backend), [3, 0, 69]
+    live = search(A, sources, Matrix(INT32, 3, 70, like=A), times)
+    if times:
+        assert_fused(backend)
+    plain = search(graph, sources, Matrix(INT32, 3, 70, like=graph), times)
+    for found, expected in zip(live, plain, strict=True):
+        assert_as_on_cpu(found, expected)
+
+
+@pytest.mark.parametrize("search", [searched, searched_behind, searched_twice])
+@pytest.mark.parametrize("times", [None, 2])
+def test_what_the_levels_have_before(backend, search, times):
+    """Entries there are stay and mask; the sources' own are assigned again."""
+    graph = random_graph(70, 2, directed=False)
+    sources = [3, 0, 69]
+
+    def run(A):
+        levels = Matrix.from_coo([0, 0, 1, 2], [3, 5, 8, 60], [7, 8, 9, 6], INT32,
+                                 nrows=3, ncols=70, like=A)  # fmt: skip
+        return search(A, sources, levels, times)
+
+    live, plain = run(graph.to(backend)), run(graph)
+    assert_fused(backend)
+    for found, expected in zip(live, plain, strict=True):
+        assert_as_on_cpu(found, expected)
+
+
+def test_a_frontier_of_many_entries(backend):
+    """A block with words, some of them at vertices without predecessors."""
+    graph = path(200, directed=True, backend="cpu")
+
+    def run(A):
+        frontier = Matrix(BOOL, 2, 200, like=A)
+        frontier(~frontier.S) << True
+        keep = Matrix.from_coo([0, 0, 1], [0, 7, 100], nrows=2, ncols=200, like=A)
+        frontier(keep.S, replace=True) << True
+        return searched(A, None, Matrix(INT32, 2, 200, like=A), frontier=frontier)[0]
+
+    live = run(graph.to(backend))
+    assert_fused(backend)
+    assert_as_on_cpu(live, run(graph))
+
+
+def test_no_edges(backend):
+    A = Matrix(BOOL, 40, 40, backend=backend)
+    levels = bfs_levels_multi(A, [3, 39])
+    assert sorted(zip(*(x.tolist() for x in levels.to_coo()), strict=True)) == [
+        (0, 3, 0),
+        (1, 39, 0),
+    ]
+
+
+def test_values_that_do_not_vary_are_fused(backend):
+    graph = random_graph(70, 2, directed=True)
+    for semi, dtype in ((semiring.min_first, INT32), (semiring.any_pair, FP64)):
+        A = graph.to(backend)
+        frontier = frontier_of(A, [3, 0], dtype=dtype)
+        live = searched(A, [3, 0], Matrix(INT32, 2, 70, like=A), 2, semi, frontier)
+        assert_fused(backend)
+        frontier = frontier_of(graph, [3, 0], dtype=dtype)
+        plain = searched(graph, [3, 0], Matrix(INT32, 2, 70, like=graph), 2, semi, frontier)
+        for found, expected in zip(live, plain, strict=True):
+            assert_as_on_cpu(found, expected)
+
+
+def test_what_is_no_search_runs_as_it_is_written(backend):
+    """Whatever the body, the answer is that of cpu, and `last_loop` says why."""
+    graph = random_graph(70, 2, directed=True)
+    said = []
+
+    def counts(A):
+        frontier, paths = frontier_of(A, [3, 0], dtype=FP64), Matrix(FP64, 2, 70, like=A)
+        for _ in loop(until_empty=frontier):
+            paths(frontier.S) << frontier
+            frontier(~paths.S, replace=True) << semiring.plus_first(frontier @ A)
+        return paths
+
+    def other_mask(A):
+        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
+        for depth in loop(until_empty=frontier):
+            levels(frontier.V) << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+        return levels
+
+    def no_replace(A):
+        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
+        for depth in loop(until_empty=frontier, times=3):
+            levels(frontier.S) << depth
+            frontier(~levels.S) << semiring.any_pair(frontier @ A)
+        return levels
+
+    def vector_inside(A):
+        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
+        seen = lagpu.Vector(INT32, 70, like=A)
+        for depth in loop(until_empty=frontier):
+            levels(frontier.S) << depth
+            seen << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+        return levels
+
+    def accumulated(A):
+        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
+        for depth in loop(until_empty=frontier):
+            levels(frontier.S, accum=binary.plus) << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+        return levels
+
+    def parents(A):
+        return bfs_parents_multi(A, [3, 0]).apply("one").new()
+
+    for search in (counts, other_mask, no_replace, vector_inside, accumulated, parents):
+        live = search(graph.to(backend))
+        said.append(getattr(backend, "last_loop", "eager: cpu"))
+        assert_as_on_cpu(live, search(graph))
+    assert all(why.startswith("eager: ") for why in said), said
+    if backend.name != "cpu":
+        assert (
+            said[0] == "eager: matrix_dup assigns neither the depth nor a number to the "
+            "frontier's entries"
+        )
+
+
+def test_columns_alone_and_transposed(backend):
+    graph = random_graph(70, 2, directed=True)
+    A, levels = graph.to(backend), Matrix(INT32, 3, 70, backend="cpu")
+    expected = searched(graph, [3, 0, 69], levels)[0]
+    turned = graph.T.new().to(backend)
+    found = searched_turned(turned, [3, 0, 69], Matrix(INT32, 3, 70, backend=backend))
+    assert_fused(backend)
+    assert_as_on_cpu(found, expected)
+    if backend.name == "cpu":
+        return
+    A.orientation = "csc"
+    assert_as_on_cpu(bfs_levels_multi(A, [3, 0, 69]), expected)
+    assert "orientation is csc" in backend.last_loop
+
+
+def test_what_does_not_fit_runs_as_it_is_written(backend, monkeypatch):
+    if backend.name == "cpu":
+        pytest.skip("cpu has no blocks")
+    A = path(40, backend="cpu").to(backend)
+    sources = frontier_of(A, [3, 0])
+    levels = Matrix(INT32, 2, 40, like=A)
+    monkeypatch.setattr(backend.device, "free_bytes", lambda: 6000)  # enough for its statements
+    searched(A, None, levels, 2, frontier=sources)
+    assert backend.last_loop == "eager: the workspace of a search of a block does not fit"
+
+
+def test_traced_and_eager_loops(backend):
+    graph = random_graph(70, 2, directed=True)
+    A, expected = graph.to(backend), bfs_levels_multi(graph, [3, 0])
+    with lagpu.trace() as trace:
+        traced = bfs_levels_multi(A, [3, 0])
+    assert_as_on_cpu(traced, expected)
+    assert len(trace.rows) == 2 * (int(expected.reduce("max").new().value) + 1)
+    with lagpu.eager():
+        assert_as_on_cpu(bfs_levels_multi(A, [3, 0]), expected)
+    if backend.name != "cpu":
+        assert backend.last_loop == "eager: inside lagpu.eager()"
+
+
+def test_a_body_that_raises_has_done_what_stood_before(backend):
+    A = path(10, backend="cpu").to(backend)
+    frontier, levels = frontier_of(A, [3]), Matrix(INT32, 1, 10, like=A)
+    other = Matrix(INT32, 1, 11, like=A)
+    with pytest.raises(lagpu.errors.DimensionMismatch):
+        search_that_raises(frontier, levels, other)
+    assert (levels.nvals, levels.get(0, 3)) == (1, 0)
