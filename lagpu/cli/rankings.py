@@ -65,7 +65,7 @@ def sssp(
 def pagerank(
     graph: Graph,
     alpha: Annotated[float, typer.Option(help="Probability of following an edge.")] = 0.85,
-    tol: Annotated[float, typer.Option(help="Stop at a change below n * TOL.")] = 1e-6,
+    tol: Annotated[float, typer.Option(help="Stop at a change below n * TOL and 0.001.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Iterations at most.")] = 100,
     weight: Annotated[
         bool, typer.Option("--weight/--no-weight", help="Whether values are weights.")
