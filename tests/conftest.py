@@ -4,6 +4,7 @@ import os
 
 import hypothesis
 import pytest
+from sharing import place_on_gpu
 from world import World
 
 from lagpu import backends, generators
@@ -46,6 +47,13 @@ def pytest_generate_tests(metafunc):
     names = asked_for(metafunc.config) or ALL
     params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
     metafunc.parametrize("backend", params, indirect=True, scope="session")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Let a test that fills the GPU's memory run alone; `auto` may bring any test to the GPU."""
+    with place_on_gpu(alone="filled" in getattr(item, "fixturenames", ())):
+        return (yield)
 
 
 @pytest.fixture(scope="session")
