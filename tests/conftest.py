@@ -1,11 +1,13 @@
-"""The `backend` fixture, the option that chooses backends, and hypothesis' profiles."""
+"""The `backend` fixture and its option, hypothesis' profiles, and what several files need."""
 
 import os
 
 import hypothesis
 import pytest
+from sharing import place_on_gpu
+from world import World
 
-from lagpu import backends
+from lagpu import backends, generators
 from lagpu.errors import BackendUnavailable
 
 ALL = ("cpu", "sim", "gpu")
@@ -47,6 +49,13 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("backend", params, indirect=True, scope="session")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Let a test that fills the GPU's memory run alone; `auto` may bring any test to the GPU."""
+    with place_on_gpu(alone="filled" in getattr(item, "fixturenames", ())):
+        return (yield)
+
+
 @pytest.fixture(scope="session")
 def backend(request):
     """Each backend in turn; one that was asked for by name is not skipped."""
@@ -58,3 +67,52 @@ def backend(request):
         if must:
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def world(backend):
+    """Some objects, with what they held at first."""
+    return World(backend)
+
+
+@pytest.fixture(scope="session")
+def graph():
+    """A Kronecker graph of 128 vertices on cpu."""
+    return generators.kronecker(7, backend="cpu")
+
+
+@pytest.fixture
+def save(tmp_path):
+    """Write a file: its path."""
+
+    def save(content, name="graph"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return save
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process: (exit code, stdout, stderr)."""
+    from lagpu.cli import main
+
+    def call(*args):
+        code = main([str(arg) for arg in args])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Run a command that must end with 2, one line on stderr and nothing on stdout."""
+
+    def call(*args):
+        code, out, err = run(*args)
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        assert err.startswith("lagpu: ")
+        return err
+
+    return call

@@ -17,7 +17,6 @@ from lagpu import Matrix, algorithms, backends
 from lagpu.backends.gpu.plan import POLICIES
 from lagpu.bench import peers, report, suite
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
-from lagpu.cli import main
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.generators import device, grid2d
 
@@ -26,15 +25,6 @@ FIELDS = {
     "wall_median_ms",
     "q1_ms", "q3_ms", "gteps", "bytes", "checked", "vertices", "edges",
 }  # fmt: skip
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*args: object) -> tuple[int, str, str]:
-        code = main([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def test_rows_have_the_promised_fields(run, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import signal
@@ -13,51 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import spawn
 
 import lagpu
 from lagpu import algorithms, check, io
 from lagpu.algorithms import bfs_levels
 from lagpu.backends.gpu.plan import KERNELS, POLICIES
-from lagpu.cli import main
 from lagpu.cli import search as search_module
 
 SHIPPED = Path(__file__).parents[1] / "examples" / "data" / "stdlib-imports.txt.gz"
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        code = main([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
-def refused(run):
-    """Run a command that must end with 2, one line on stderr and nothing on stdout."""
-
-    def call(*args: object) -> str:
-        code, out, err = run(*args)
-        assert code == 2, err
-        assert out == ""
-        assert err.startswith("lagpu: ")
-        assert err.count("\n") == 1
-        return err
-
-    return call
-
-
-def spawn(*args: object, **more) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "lagpu", *map(str, args)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **more,
-    )
 
 
 # ----------------------------------------------------------------------------------- bfs
@@ -274,152 +237,6 @@ def test_help_and_import_load_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "set()\n")
-
-
-# ------------------------------------------------------------------------------- wrong input
-
-WRONG_ARGUMENTS = {
-    "no source": (["bfs", "path:3"], "give one of --source 0 and --sources 0,5,9"),
-    "two kinds of sources": (["bfs", "path:3", "-s", 0, "--sources", "1"], "give one of --source"),
-    "each of one": (["bfs", "path:3", "-s", 0, "--each"], "--each: belongs to --sources"),
-    "sources are words": (["bfs", "path:3", "--sources", "0,x"], "'0,x' is not vertices"),
-    "no sources": (["bfs", "path:3", "--sources", ""], "'' is not vertices"),
-    "a source twice": (["bfs", "path:3", "--sources", "0,0", "--each"], "0 is given twice"),
-    "one of the sources too large": (["bfs", "path:3", "--sources", "0,3"], "index 3 is outside"),
-    "parents of several": (
-        ["bfs", "path:3", "--sources", "0,1", "--output", "parents"],
-        "levels alone without --each",
-    ),
-    "paths of each": (
-        ["bfs", "path:3", "--sources", "0,1", "--each", "--output", "paths"],
-        "levels or parents with --each",
-    ),
-    "steps of several": (
-        ["bfs", "path:3", "--sources", "0,1", "--step", "a.html"],
-        "--step: shows",
-    ),
-    "a matrix as csv": (
-        ["bfs", "path:3", "--sources", "0,1", "--each", "--save", "a.csv"],
-        "a row each is a matrix",
-    ),
-    "source is a word": (["bfs", "path:3", "-s", "x"], "--source"),
-    "source is a fraction": (["bfs", "path:3", "-s", "1.5"], "--source"),
-    "negative source": (["bfs", "path:3", "-s", "-1"], "index -1 is outside 0 .. 2"),
-    "source too large": (["bfs", "path:3", "-s", "3"], "index 3 is outside 0 .. 2"),
-    "unknown option": (["bfs", "path:3", "-s", "0", "--blah"], "No such option"),
-    "unknown command": (["blah"], "No such command"),
-    "unknown output": (["bfs", "path:3", "-s", "0", "--output", "x"], "--output"),
-    "unknown backend": (["bfs", "path:3", "-s", "0", "-b", "tpu"], "auto, cpu, gpu, sim"),
-    "unknown kernel": (["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "x"], "push_edge"),
-    "unknown policy": (["bfs", "path:3", "-s", "0", "-b", "sim", "--policy", "x"], "turbobfs"),
-    "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--policy", "auto"], "cpu backend"),
-    "unknown graph": (["bfs", "nograph:5", "-s", "0"], "there is no graph"),
-    "numbers of a graph": (["info", "grid:5"], "grid:RxC"),
-    "negative seed": (["info", "kron:4", "--seed", "-1"], "--seed"),
-    "missing file": (["bfs", "missing.mtx", "-s", "0"], "there is no file missing.mtx"),
-    "nothing to check": (
-        ["check", "path:3", "-s", "0"],
-        "--levels, --parents, --paths, --distances, --components,",
-    ),
-    "missing result": (["check", "path:3", "-s", "0", "--levels", "missing"], "there is no file"),
-    "huge graph": (["bfs", "kron:40", "-s", "0"], "needs"),
-    "huge graph in a file": (["generate", "kron:40", "never.npz"], "GB free"),
-}
-
-
-@pytest.mark.parametrize(("args", "message"), WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
-def test_wrong_arguments(refused, args, message):
-    assert message in refused(*args)
-    assert not Path("never.npz").exists()
-
-
-WRONG_FILES = {
-    "empty": (b"", "is empty"),
-    "binary": (bytes(range(256)), "is binary"),
-    "truncated": (gzip.compress(b"0 1\n" * 99, mtime=0)[:-9], "truncated"),
-    "not edges": (b"0 1\n1 banana\n", "line 2"),
-    "lying header": (b"%%MatrixMarket matrix coordinate pattern general\n3 3 5\n1 1\n", "5"),
-    "outside": (b"%%MatrixMarket matrix coordinate pattern general\n3 3 1\n4 1\n", "out of bounds"),
-    "not square": (b"%%MatrixMarket matrix coordinate pattern general\n3 4 1\n1 1\n", "square"),
-}
-
-
-@pytest.mark.parametrize(("content", "message"), WRONG_FILES.values(), ids=WRONG_FILES)
-@pytest.mark.parametrize("command", ["bfs", "info", "check"])
-def test_wrong_files(refused, tmp_path, command, content, message):
-    file = tmp_path / "graph"
-    file.write_bytes(content)
-    more = {
-        "bfs": ["-s", 0, "-b", "cpu"],
-        "info": [],
-        "check": ["-s", 0, "--levels", file],
-    }[command]
-    assert message in refused(command, file, *more)
-
-
-WRONG_RESULTS = {
-    "levels.txt": (b"0 0\n1 x\n", "line 2 is not an index and a value"),
-    "three.txt": (b"0 0 0\n", "line 1"),
-    "empty.txt": (b"# nothing\n", "holds no entry"),
-    "large.txt": (b"0 0\n99999999999999999999 1\n", "64 bits"),
-    "outside.txt": (b"0 0\n7 1\n", "outside"),
-    "text.npz": (b"0 0\n", "no arrays"),
-    "cut.npz": (b"PK\x03\x04", "no arrays"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG_RESULTS)
-def test_wrong_results(refused, tmp_path, name):
-    content, message = WRONG_RESULTS[name]
-    (tmp_path / name).write_bytes(content)
-    assert message in refused("check", "path:3", "-s", 0, "--levels", tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["levels.bmp", "no/folder/levels.txt"])
-def test_nothing_half_written(refused, tmp_path, name):
-    refused("bfs", "path:3", "-s", 0, "-b", "cpu", "--json", "--save", tmp_path / name)
-    refused("generate", "path:3", tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_report_without_a_folder_is_refused_at_once(refused, monkeypatch, tmp_path):
-    monkeypatch.setattr("lagpu.selftest.run", None)
-    refused("selftest", "-b", "cpu", "--json", tmp_path / "no" / "report.json")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_gpu_names_the_package(refused, monkeypatch):
-    from lagpu import backends
-
-    monkeypatch.setattr(backends, "_loaded", {})
-    monkeypatch.setitem(sys.modules, "cupy", None)  # importing it fails
-    message = refused("bfs", "path:3", "-s", 0, "--backend", "gpu")
-    assert 'pip install "lagpu[gpu]"' in message
-    assert "CuPy is missing" in message
-
-
-def test_a_missing_compiler_says_what_to_install():
-    environment = os.environ | {"CXX": "no-such-compiler"}
-    process = spawn("bfs", "path:3", "-s", 0, "--backend", "sim", env=environment)
-    out, err = process.communicate()
-    assert (process.returncode, out) == (2, "")
-    assert "no-such-compiler" in err
-    assert "apt install g++" in err
-    assert err.count("\n") == 1
-
-
-def test_debug_shows_where(run):
-    for args in (["--debug", "info", "missing"], ["info", "missing", "--debug"]):
-        with pytest.raises(lagpu.errors.FileMissing):
-            run(*args)
-
-
-def test_allocations_that_fail_are_one_line(refused, monkeypatch):
-    def fail(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(search_module, "load", lambda *_, **__: fail())
-    assert "out of memory" in refused("bfs", "path:3", "-s", 0, "-b", "cpu")
 
 
 # --------------------------------------------------------------------------- the process itself

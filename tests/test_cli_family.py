@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from lagpu import algorithms
-from lagpu.cli import main
 from lagpu.cli.prove import WHOLE
 from lagpu.generators import from_spec
 from lagpu.io.vectors import read_vector
@@ -34,28 +33,6 @@ COMMANDS = {
     "triangles": ([], {"algorithm": "triangles"}),
     "triangles clustering": (["--clustering"], {"algorithm": "clustering"}),
 }
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*args):
-        code = main([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
-def refused(run):
-    """Run a command that must end with 2, one line on stderr and nothing on stdout."""
-
-    def call(*args):
-        code, out, err = run(*args)
-        assert (code, out, err.count("\n")) == (2, "", 1), err
-        assert err.startswith("lagpu: ")
-        return err
-
-    return call
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -107,15 +107,15 @@ def test_a_device_array_does_not_move_by_itself():
 
 def test_typed_operators_are_remembered():
     """A loop that names its type makes no new operator on every turn."""
-    from lagpu.backends import cpu
+    from lagpu.backends.cpu.operators import typed_operator
 
     v = Vector.from_dense([1.0, 2.0], backend="cpu")
     v.apply(unary.abs["FP32"]).new()
-    before = cpu._operator.cache_info().currsize
+    before = typed_operator.cache_info().currsize
     for _ in range(5):
         v.apply(unary.abs["FP32"]).new()
         semiring.plus_times["FP32"]
-    assert cpu._operator.cache_info().currsize == before
+    assert typed_operator.cache_info().currsize == before
 
 
 def run(code):
@@ -219,12 +219,12 @@ def test_accumulating_a_cast_row_sum_into_a_full_vector():
 
 
 def test_semirings_of_the_table_are_the_librarys_own():
-    from lagpu.backends import cpu
+    from lagpu.backends.cpu import operators
 
-    before = len(cpu._keep_alive)
+    before = len(operators.KEPT)
     A = Matrix.from_coo([0], [0], [1.5], backend="cpu")
     u = Vector.from_dense([2.0], backend="cpu")
     semiring.plus_times["FP64"](A @ u).new()
-    cpu._semiring.cache_clear()
+    operators.c_semiring.cache_clear()
     assert semiring.plus_times(A @ u).new().get(0) == 3.0
-    assert len(cpu._keep_alive) == before
+    assert len(operators.KEPT) == before

@@ -8,16 +8,7 @@ import pytest
 from lagpu import algorithms, backends
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.sim import SimDevice
-from lagpu.cli import compare, main
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*args):
-        code = main([str(arg) for arg in args])
-        return code, *capsys.readouterr()
-
-    return call
+from lagpu.cli import compare
 
 
 @pytest.fixture

@@ -137,6 +137,18 @@ def test_a_vertex_and_itself(backend):
     assert has_path(A, 2, 2)
 
 
+def test_searches_meet_in_a_frontier(backend):
+    """Where they meet is sought among the new vertices only: each is looked at once."""
+    n = 60
+    A = matrix(n, both_ways([(v, v + 1) for v in range(n - 1)]), backend)
+    with lagpu.trace() as traced:
+        assert shortest_path(A, 0, n - 1) == list(range(n))
+    sought = [row for row in traced.rows if row.method == "ewise_mult"]
+    assert len(sought) == n - 1
+    assert max(row.nvals_in for row in sought) == 1
+    assert sum(row.copy_bytes for row in sought) == 0
+
+
 def test_no_vertices(backend):
     A = Matrix("BOOL", 0, 0, backend=backend)
     assert eccentricity(A).size == closeness_centrality(A).size == harmonic_centrality(A).size == 0

@@ -24,7 +24,7 @@ def gpu():
 
 @pytest.fixture
 def filled(gpu):
-    """All but some 30 MB of the GPU's memory taken."""
+    """All but some 30 MB of the GPU's memory taken; such a test runs alone (conftest)."""
     xp = gpu.device.xp
     pool = xp.get_default_memory_pool()
     pool.free_all_blocks()

@@ -77,11 +77,35 @@ def test_no_vertices(backend):
 
 def test_too_few_iterations(backend):
     A = matrix(4, [(0, 1), (1, 2), (2, 0), (2, 3)], backend)
-    with pytest.raises(NotConverged, match=r"after 2 iterations\. Allow more") as caught:
+    with pytest.raises(NotConverged, match=r"by 0\.\d+ .* after 2 iterations\. Allow") as caught:
         pagerank(A, max_iter=2)
     assert isinstance(caught.value, ArithmeticError)
     with pytest.raises(NotConverged, match="after 0"):
         pagerank(A, max_iter=0)
+
+
+def walk(n):
+    """A walk along 50 edges from vertex 0, that begins anywhere and jumps back to 0."""
+    A = matrix(n, [(v, v + 1) for v in range(50)], "cpu")
+    return pagerank(A, personalization={0: 1})
+
+
+def test_many_vertices_do_not_end_it():
+    """With 1.5 million vertices n * tol is above 1: more than ranks that sum to 1 tell apart."""
+    exact = {v: 0.15 * 0.85**v / (1 - 0.85**51) for v in range(51)}
+    for n in (51, 1_500_000):
+        where, ranks = walk(n).to_coo()
+        wrong = dict(zip(where[:51].tolist(), ranks[:51], strict=True))
+        apart = sum(abs(exact[v] - wrong[v]) for v in exact) + ranks[51:].sum()
+        assert apart < 1e-3 * 0.85 / 0.15, n
+
+
+def test_a_tolerance_above_the_bound_is_refused_by_the_proof():
+    """Ranks all alike are no ranks, however many vertices n * tol allows for."""
+    A = matrix(4000, [(v, 0) for v in range(1, 4000)], "cpu")
+    check_pagerank(A, pagerank(A, tol=1.0), tol=1.0)
+    with pytest.raises(CheckFailed, match=r"a further step .* not below 0\.001"):
+        check_pagerank(A, (np.arange(4000), np.full(4000, 1 / 4000)), tol=1.0)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ __all__ = ["pagerank"]
 
 Weights = Vector | Mapping[int, float]
 
+MOST = 1e-3  # that ranks, whose sum is 1, may still change by together when they are returned
+
 
 def pagerank(
     A: Matrix,
@@ -51,7 +53,7 @@ def pagerank(
     max_iter : int
         Iterations at most.
     tol : float
-        Stop when the ranks change by less than ``n * tol`` together.
+        Stop when the ranks change by less than ``min(n * tol, 1e-3)`` together.
     nstart : Vector or dict, optional
         Weights to start from; by default all alike.
     weight : bool
@@ -76,7 +78,10 @@ def pagerank(
     Notes
     -----
     One product an iteration. Source: Page, Brin, Motwani and Winograd 1999; parameters, stopping
-    and treatment of dangling vertices as in NetworkX.
+    and treatment of dangling vertices as in NetworkX, but for the bound: NetworkX stops below
+    ``n * tol`` alone, and the sum of all ranks is 1, so that with more than a million vertices
+    its default ends the first iteration. With the default `tol` the bound counts from 1000
+    vertices on. A change by r leaves the ranks within ``r * alpha / (1 - alpha)`` of exact ones.
 
     Examples
     --------
@@ -102,6 +107,7 @@ def pagerank(
     )
     out << add_up(A @ ones)
     out << out.select("valuegt", 0)
+    enough, moved = min(n * tol, MOST), 2.0  # as far apart as ranks can be
     for _ in loop(times=max_iter if n else 0):
         share << ranks.ewise_mult(out, binary.truediv)
         flow << follow(share @ A)
@@ -113,12 +119,14 @@ def pagerank(
         change << new.ewise_mult(ranks, binary.minus)
         change << change.apply("abs")
         ranks << new
-        if change.reduce("plus").new().value < n * tol:
+        moved = change.reduce("plus").new().value
+        if moved < enough:
             return ranks
     if n:
         raise NotConverged(
-            f"pagerank: ranks still change after {max_iter} iterations. "
-            "Allow more with max_iter=, or a larger tol=."
+            f"pagerank: ranks still change by {moved:.3g} together, not below {enough:.3g}, after "
+            f"{max_iter} iterations. Allow more with max_iter="
+            + (", or a larger tol=." if enough < MOST else ".")
         )
     return ranks
 

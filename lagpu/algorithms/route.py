@@ -2,7 +2,7 @@
 
 The smaller frontier takes a step: along the edges from the source, against them from the target::
 
-    q<!s(p)> = q (any.secondi) A        r<!s(c)> = A (any.secondi) r
+    q<!s(p)> = q (any.secondi) A        r<!s(c)> = r (any.secondi) A'
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def shortest_path(A: Matrix, source: int, target: int) -> list[int]:
     if middle is None:
         raise NoPath(f"shortest_path: there is no path from {source} to {target}.")
     route = [middle]
-    while route[0] != source:
-        route.insert(0, before.get(route[0]))
+    while route[-1] != source:
+        route.append(before.get(route[-1]))
+    route.reverse()
     while route[-1] != target:
         route.append(behind.get(route[-1]))
     return route
@@ -92,18 +93,21 @@ def has_path(A: Matrix, source: int, target: int) -> bool:
 def _meet(A: Matrix, source: int, target: int) -> tuple[Vector, Vector, int | None]:
     """Return who comes before each vertex, who behind it, and a vertex where the searches meet."""
     kind = index_type(A)
-    before, behind, forth, back = (Vector(kind, A.nrows, like=A) for _ in range(4))
+    before, behind, forth, back, met = (Vector(kind, A.nrows, like=A) for _ in range(5))
     before[source] = forth[source] = source
     behind[target] = back[target] = target
-    while True:
-        met = before.ewise_mult(behind, binary.pair).new().to_coo()[0]
-        if met.size:
-            return before, behind, int(met[0])
-        if not (forth.nvals and back.nvals):
-            return before, behind, None
+    if source == target:
+        return before, behind, source
+    against = A if A.is_symmetric else A.T  # a step along edges is pushed on every backend
+    while forth.nvals and back.nvals:
         if forth.nvals <= back.nvals:
             forth(~before.S, replace=True) << semiring.any_secondi(forth @ A)
             before(forth.S) << forth
+            met << behind.ewise_mult(forth, binary.pair)
         else:
-            back(~behind.S, replace=True) << semiring.any_firstj(A @ back)
+            back(~behind.S, replace=True) << semiring.any_secondi(back @ against)
             behind(back.S) << back
+            met << before.ewise_mult(back, binary.pair)
+        if met.nvals:
+            return before, behind, int(met.to_coo()[0][0])
+    return before, behind, None

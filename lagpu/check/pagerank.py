@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 PAGERANK_RULES = (
     "every vertex has a rank, a number >= 0",
     "ranks have the sum 1",
-    "a further step changes the ranks by less than n * tol together",
+    "a further step changes the ranks by less than min(n * tol, 0.001) together",
 )
 
 
@@ -79,8 +79,9 @@ def check_pagerank(
     share = np.divide(rank, out, out=np.zeros(n), where=stays)
     further = alpha * (steps.T @ share + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
     moved = np.abs(further - rank).sum()
-    if n and not moved < n * tol + 1e-12:
-        raise CheckFailed(f"{name}: {PAGERANK_RULES[2]}: by {moved}, not below {n * tol}.")
+    enough = min(n * tol, 1e-3)  # ranks with the sum 1 are never more than 2 apart
+    if n and not moved < enough + 1e-12:
+        raise CheckFailed(f"{name}: {PAGERANK_RULES[2]}: by {moved}, not below {enough}.")
     return PAGERANK_RULES
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lagpu.cli.commands import Backend, Output, Seed
+from lagpu.cli.options import Backend, Kernel, Output, Report, Seed
 
 __all__ = ["Mode", "app"]
 
@@ -52,10 +51,7 @@ def bench(
     output: Annotated[
         list[Output] | None, typer.Option(help="What to search for; repeatable.")
     ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
-    ] = None,
+    kernel: Kernel = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,9 +60,7 @@ def bench(
         ),
     ] = None,
     seed: Seed = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
-    ] = None,
+    json_file: Report = None,
     peers: Annotated[
         list[str] | None,
         typer.Option(
@@ -144,9 +138,7 @@ def graph500(
     backend: Backend = "auto",
     roots: Annotated[int, typer.Option(help="Searches.")] = 64,
     seed: Seed = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
-    ] = None,
+    json_file: Report = None,
 ) -> None:
     """Run the Graph500 benchmark: construction, and searches proved by its five rules."""
     from lagpu.cli.measure import measure_graph500

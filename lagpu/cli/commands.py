@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["Output", "app"]
+from lagpu.cli.options import (
+    AsJson,
+    Backend,
+    Check,
+    Directed,
+    Each,
+    Graph,
+    Kernel,
+    OneSource,
+    Output,
+    Policy,
+    Report,
+    Save,
+    Seed,
+    Source,
+    Sources,
+)
+
+__all__ = ["app"]
 
 app = typer.Typer(
     name="lagpu",
@@ -16,49 +33,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-class Output(StrEnum):
-    """What a search returns."""
-
-    LEVELS = "levels"
-    PARENTS = "parents"
-    PATHS = "paths"
-
-
-_GRAPH_HELP = (
-    "A file (Matrix Market, edge list, .npz; also .gz), or kron:16, urand:16, road:512, "
-    "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9."
-)
-Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH_HELP)]
-Source = Annotated[int, typer.Option("--source", "-s", help="Vertex to start from.")]
-OneSource = Annotated[
-    int | None,
-    typer.Option("--source", "-s", help="Vertex to start from.", show_default=False),
-]
-Sources = Annotated[
-    str | None,
-    typer.Option(
-        help="Several vertices, as in 0,5,9: levels from the nearest.", show_default=False
-    ),
-]
-Each = Annotated[bool, typer.Option("--each", help="A search from each of --sources, all at once.")]
-Backend = Annotated[
-    str, typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim.")
-]
-Directed = Annotated[
-    bool | None,
-    typer.Option(
-        "--directed/--undirected",
-        help="Take a file's entries as they stand, or add each edge's reverse; "
-        "by default the file decides.",
-        show_default=False,
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[
-    int | None, typer.Option(help="Seed of a generated graph.", min=0, show_default=False)
-]
 
 
 def _version(wanted: bool) -> None:
@@ -94,20 +68,12 @@ def bfs(
     output: Annotated[
         Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
     ] = Output.LEVELS,
-    kernel: Annotated[
-        str | None,
-        typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
-    ] = None,
+    kernel: Kernel = None,
+    policy: Policy = None,
     directed: Directed = None,
     seed: Seed = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Write the result: .npz, .txt or .csv.", show_default=False)
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Prove the result.")] = False,
+    save: Save = None,
+    check: Check = False,
     trace_file: Annotated[
         Path | None,
         typer.Option(
@@ -223,14 +189,8 @@ def crosscheck(
     target: Annotated[
         int | None, typer.Option("--target", "-t", help="Of path.", show_default=False)
     ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
-    ] = None,
+    kernel: Kernel = None,
+    policy: Policy = None,
     directed: Directed = None,
     seed: Seed = None,
     as_json: AsJson = False,
@@ -254,9 +214,7 @@ def crosscheck(
 @app.command()
 def selftest(
     backend: Backend = "auto",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
-    ] = None,
+    json_file: Report = None,
 ) -> None:
     """Prove an installation: every kernel, operation and algorithm against python-graphblas."""
     from lagpu.cli.prove import prove_installation

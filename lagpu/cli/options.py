@@ -1,28 +1,74 @@
-"""Options that the commands of several algorithms share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from lagpu.cli.commands import AsJson, Backend, Directed, Graph, Seed, Source
 
 __all__ = [
     "AsJson",
     "Backend",
     "Check",
     "Directed",
+    "Each",
     "Graph",
     "Kernel",
+    "OneSource",
+    "Output",
     "Policy",
+    "Report",
     "Save",
     "Seed",
     "SeedOfBoth",
     "Source",
+    "Sources",
 ]
 
+
+class Output(StrEnum):
+    """What a search returns."""
+
+    LEVELS = "levels"
+    PARENTS = "parents"
+    PATHS = "paths"
+
+
+_GRAPH_HELP = (
+    "A file (Matrix Market, edge list, .npz; also .gz), or kron:16, urand:16, road:512, "
+    "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9."
+)
+Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH_HELP)]
+Source = Annotated[int, typer.Option("--source", "-s", help="Vertex to start from.")]
+OneSource = Annotated[
+    int | None,
+    typer.Option("--source", "-s", help="Vertex to start from.", show_default=False),
+]
+Sources = Annotated[
+    str | None,
+    typer.Option(
+        help="Several vertices, as in 0,5,9: levels from the nearest.", show_default=False
+    ),
+]
+Each = Annotated[bool, typer.Option("--each", help="A search from each of --sources, all at once.")]
+Backend = Annotated[
+    str, typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim.")
+]
+Directed = Annotated[
+    bool | None,
+    typer.Option(
+        "--directed/--undirected",
+        help="Take a file's entries as they stand, or add each edge's reverse; "
+        "by default the file decides.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Seed of a generated graph.", min=0, show_default=False)
+]
 Kernel = Annotated[
     str | None,
     typer.Option(help="Use this kernel for every product (gpu, sim).", show_default=False),
@@ -40,4 +86,7 @@ SeedOfBoth = Annotated[
     typer.Option(
         help="Seed of a generated graph, and of the algorithm.", min=0, show_default=False
     ),
+]
+Report = Annotated[
+    Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
 ]

@@ -6,21 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lagpu.cli.options import (
-    AsJson,
-    Backend,
-    Check,
-    Directed,
-    Graph,
-    Kernel,
-    Policy,
-    Save,
-    Seed,
-    SeedOfBoth,
-    Source,
-)
+from lagpu.cli.command import analysis
+from lagpu.cli.options import SeedOfBoth, Source
 
 if TYPE_CHECKING:
+    from lagpu.cli.analysis import Job
     from lagpu.matrix import Matrix
     from lagpu.vector import Vector
 
@@ -29,75 +19,52 @@ __all__ = ["app"]
 app = typer.Typer()
 
 
-@app.command()
+@analysis(app)
 def sssp(
-    graph: Graph,
     source: Source,
     delta: Annotated[
         float | None,
         typer.Option(help="Step of delta-stepping; without it Bellman-Ford.", show_default=False),
     ] = None,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Find the distances from one vertex over the weights of a graph."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse, ranking
+    from lagpu.cli.analysis import Job, ranking
 
-    job = Job(
+    return Job(
         "sssp",
         lambda A: algorithms.sssp(A, source, delta=delta),
         lambda A, found: checkers.check_distances(A, source, found),
         lambda found: {"source": source, "reached": found.nvals, "farthest": ranking(found)},
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
 
 
-@app.command()
+@analysis(app)
 def pagerank(
-    graph: Graph,
     alpha: Annotated[float, typer.Option(help="Probability of following an edge.")] = 0.85,
-    tol: Annotated[float, typer.Option(help="Stop at a change below n * TOL.")] = 1e-6,
+    tol: Annotated[float, typer.Option(help="Stop at a change below n * TOL and 0.001.")] = 1e-6,
     max_iter: Annotated[int, typer.Option(help="Iterations at most.")] = 100,
     weight: Annotated[
         bool, typer.Option("--weight/--no-weight", help="Whether values are weights.")
     ] = True,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Rank the vertices of a graph by PageRank."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse, ranking
+    from lagpu.cli.analysis import Job, ranking
 
     how: dict[str, Any] = {"alpha": alpha, "tol": tol, "weight": weight}
-    job = Job(
+    return Job(
         "pagerank",
         lambda A: algorithms.pagerank(A, max_iter=max_iter, **how),
         lambda A, ranks: checkers.check_pagerank(A, ranks, **how),
         lambda ranks: {"pagerank": ranking(ranks)},
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
 
 
-@app.command()
+@analysis(app)
 def bc(
-    graph: Graph,
     k: Annotated[
         int | None,
         typer.Option("--sources", "-k", help="Estimate from K sources.", show_default=False),
@@ -114,22 +81,15 @@ def bc(
             help="Sources at once; by default as suit graph and memory.", min=1, show_default=False
         ),
     ] = None,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
     seed: SeedOfBoth = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Rank the vertices of a graph by betweenness centrality."""
     import random
 
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.algorithms.brandes import batch_size, is_directed, sample
-    from lagpu.cli.analysis import Job, Place, analyse, ranking
+    from lagpu.cli.analysis import Job, ranking
 
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 
@@ -159,33 +119,22 @@ def bc(
             facts["standard_error"] = [[v, error.get(v)] for v, _ in lines]
         return facts
 
-    job = Job("betweenness_centrality", run, prove, tell, lambda found: found[1])
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
+    return Job("betweenness_centrality", run, prove, tell, lambda found: found[1])
 
 
-@app.command()
+@analysis(app)
 def closeness(
-    graph: Graph,
     harmonic: Annotated[
         bool, typer.Option("--harmonic", help="Sum of reciprocal distances instead.")
     ] = False,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Rank the vertices of a graph by how near they are to the others."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse, ranking
+    from lagpu.cli.analysis import Job, ranking
 
     name = "harmonic" if harmonic else "closeness"
-    job = Job(
+    return Job(
         f"{name}_centrality",
         algorithms.harmonic_centrality if harmonic else algorithms.closeness_centrality,
         lambda A, found: checkers.check_remoteness(
@@ -193,5 +142,3 @@ def closeness(
         ),
         lambda found: {name: ranking(found)},
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)

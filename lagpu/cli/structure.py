@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lagpu.cli.options import (
-    AsJson,
-    Backend,
-    Check,
-    Directed,
-    Graph,
-    Kernel,
-    Policy,
-    Save,
-    Seed,
-    SeedOfBoth,
-    Source,
-)
+from lagpu.cli.command import analysis
+from lagpu.cli.options import AsJson, SeedOfBoth, Source
 from lagpu.errors import CheckFailed
 
 if TYPE_CHECKING:
+    from lagpu.cli.analysis import Job
     from lagpu.matrix import Matrix
     from lagpu.vector import Vector
 
@@ -38,28 +28,19 @@ class Method(StrEnum):
     BFS = "bfs"
 
 
-@app.command()
+@analysis(app)
 def components(
-    graph: Graph,
     strong: Annotated[
         bool, typer.Option("--strong", help="Of vertices that reach each other.")
     ] = False,
     method: Annotated[Method, typer.Option(help="How weak ones are found.")] = Method.FASTSV,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Find the connected components of a graph."""
     import numpy as np
 
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.analysis import Job
 
     def run(A: Matrix) -> Vector:
         if strong:
@@ -71,35 +52,25 @@ def components(
         alone = int(np.count_nonzero(sizes == 1))
         return {"components": len(sizes), "largest": int(sizes.max()), "of_one_vertex": alone}
 
-    job = Job(
+    return Job(
         "strongly_connected_components" if strong else "connected_components",
         run,
         lambda A, labels: checkers.check_components(A, labels, strong=strong),
         tell,
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
 
 
-@app.command()
+@analysis(app, save=False)
 def diameter(
-    graph: Graph,
     pseudo: Annotated[
         bool, typer.Option("--pseudo", help="A few searches: two vertices far apart.")
     ] = False,
     source: Annotated[int, typer.Option("--source", "-s", help="Where --pseudo begins.")] = 0,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Find the largest distance between two vertices of a graph."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.analysis import Job
 
     def prove_pseudo(A: Matrix, found: tuple[int, int, int]) -> None:
         length, begin, end = found
@@ -124,54 +95,33 @@ def diameter(
         lambda found: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
         lambda _: None,
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, estimate if pseudo else exact, check=check, save=None, as_json=as_json)
+    return estimate if pseudo else exact
 
 
-@app.command()
+@analysis(app, save=False)
 def path(
-    graph: Graph,
     source: Source,
     target: Annotated[int, typer.Option("--target", "-t", help="Vertex to reach.")],
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Find a path with fewest edges between two vertices."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.analysis import Job
 
-    job = Job(
+    return Job(
         "shortest_path",
         lambda A: algorithms.shortest_path(A, source, target),
         lambda A, found: checkers.check_route(A, source, target, found),
         lambda found: {"length": len(found) - 1, "path": found},
         lambda _: None,
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=None, as_json=as_json)
 
 
-@app.command()
-def bipartite(
-    graph: Graph,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+@analysis(app)
+def bipartite() -> Job:
     """Find the two sides of a bipartite graph, or an odd cycle."""
     from lagpu import algorithms
-    from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.analysis import Job
     from lagpu.cli.prove import prove_sides
 
     def tell(found: tuple[Any, Any]) -> dict[str, Any]:
@@ -182,70 +132,38 @@ def bipartite(
         return {"bipartite": True, "side_0": sides.size - right, "side_1": right}
 
     run = algorithms.bipartite_sides
-    job = Job("bipartite_sides", run, prove_sides, tell, lambda found: found[0])
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
+    return Job("bipartite_sides", run, prove_sides, tell, lambda found: found[0])
 
 
-@app.command()
-def cores(
-    graph: Graph,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+@analysis(app)
+def cores() -> Job:
     """Find the core number of each vertex of a graph."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.analysis import Job
 
     def tell(found: Vector) -> dict[str, Any]:
         numbers = found.to_dense()
         largest = int(numbers.max())
         return {"largest_core": largest, "vertices_in_it": int((numbers == largest).sum())}
 
-    job = Job("core_number", algorithms.core_number, checkers.check_core_numbers, tell)
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
+    return Job("core_number", algorithms.core_number, checkers.check_core_numbers, tell)
 
 
-@app.command()
+@analysis(app)
 def triangles(
-    graph: Graph,
     share: Annotated[
         bool,
         typer.Option("--clustering", help="Shares of the pairs of neighbours that are joined."),
     ] = False,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Count the triangles of an undirected graph, and those of each vertex."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse, ranking
+    from lagpu.cli.analysis import Job, ranking
 
-    job = Job(
-        "triangles",
-        algorithms.triangles,
-        checkers.check_triangles,
-        lambda found: {
-            "triangles": found.reduce("plus").new().value // 3,
-            "triangles_of_vertex": ranking(found),
-        },
-    )
     if share:
-        job = Job(
+        return Job(
             "clustering",
             algorithms.clustering,
             checkers.check_clustering,
@@ -254,68 +172,53 @@ def triangles(
                 "clustering": ranking(found),
             },
         )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
+    return Job(
+        "triangles",
+        algorithms.triangles,
+        checkers.check_triangles,
+        lambda found: {
+            "triangles": found.reduce("plus").new().value // 3,
+            "triangles_of_vertex": ranking(found),
+        },
+    )
 
 
-@app.command()
-def order(
-    graph: Graph,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+@analysis(app)
+def order() -> Job:
     """Find the topological levels of a directed acyclic graph."""
     import numpy as np
 
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.analysis import Job
 
     def tell(found: Vector) -> dict[str, Any]:
         sizes = np.bincount(found.to_dense())
         return {"levels": len(sizes), "widest_level": int(sizes.max())}
 
-    job = Job(
+    return Job(
         "topological_levels",
         algorithms.topological_levels,
         checkers.check_topological_levels,
         tell,
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
 
 
-@app.command()
+@analysis(app)
 def independent(
-    graph: Graph,
-    backend: Backend = "auto",
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
     seed: SeedOfBoth = None,
-    save: Save = None,
-    check: Check = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Job:
     """Find a maximal independent set of a graph."""
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.cli.analysis import Job, Place, analyse
+    from lagpu.cli.analysis import Job
 
-    job = Job(
+    return Job(
         "maximal_independent_set",
         lambda A: algorithms.maximal_independent_set(A, seed=seed),
         checkers.check_independent_set,
         lambda found: {"members": found.nvals},
     )
-    place = Place(graph, backend, kernel, policy, directed, seed)
-    analyse(place, job, check=check, save=save, as_json=as_json)
 
 
 @app.command("list")

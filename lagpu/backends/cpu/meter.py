@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import graphblas as gb
-from suitesparse_graphblas import lib
-
 from lagpu.backends.base import Product
-from lagpu.backends.cpu import Box
+from lagpu.backends.cpu.handles import Box, gb, lib
 from lagpu.backends.measure import Measured, Whole
 
 __all__ = ["CpuMeter"]

@@ -1,40 +1,43 @@
-"""Whole matrices on the cpu backend: each operation is one or two GraphBLAS C calls."""
+"""Operations that make a matrix: each is one or two GraphBLAS C calls."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import graphblas as gb
 import numpy as np
-from suitesparse_graphblas import lib
 
 from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Descriptor
-from lagpu.backends.cpu import (
+from lagpu.backends.cpu.handles import (
     NULL,
     Box,
-    CpuBackend,
-    _binary,
-    _check,
-    _descriptor,
-    _function,
-    _mask,
-    _operator,
-    _pointer,
-    _scalar,
-    _semiring,
+    c_function,
+    c_scalar,
+    check,
+    descriptor,
+    gb,
+    index_list,
+    lib,
 )
+from lagpu.backends.cpu.objects import Objects
+from lagpu.backends.cpu.operators import (
+    binary_operator,
+    c_semiring,
+    compares_in_type_of_entries,
+    typed_operator,
+)
+from lagpu.backends.cpu.shared import apply_into, how_written, reduced, select_into
 from lagpu.backends.matrices import Turned
-from lagpu.dtypes import DType
-from lagpu.operators import BinaryOp, Semiring
+from lagpu.dtypes import DType, lookup
+from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
-__all__ = ["WholeCpuBackend"]
+__all__ = ["WholeMatrices"]
 
 Array = np.ndarray[Any, Any]
 
 
-class WholeCpuBackend(CpuBackend):
-    """The cpu backend with all operations on whole matrices."""
+class WholeMatrices(Objects):
+    """Products, combinations, parts and writes of matrices; see `MatrixOperations`."""
 
     def matrix_mxm(
         self, A: Box, B: Box, semiring: Semiring, turned: Turned, desc: Descriptor
@@ -43,9 +46,9 @@ class WholeCpuBackend(CpuBackend):
         domain, result = semiring.types(A.dtype, B.dtype)
         out = _matrix(result, _shape(A, turned[0])[0], _shape(B, turned[1])[1])
         mask = NULL if desc.mask is None else desc.mask.handle
-        d = _descriptor(False, desc.structure, desc.complement, _turns(turned))
-        plus_times = _semiring(semiring, domain)
-        _check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
+        d = descriptor(False, desc.structure, desc.complement, _turns(turned))
+        plus_times = c_semiring(semiring, domain)
+        check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
         return out
 
     def matrix_ewise_add(self, A: Box, B: Box, op: BinaryOp, turned: Turned) -> Box:
@@ -62,44 +65,44 @@ class WholeCpuBackend(CpuBackend):
         """See `MatrixOperations`."""
         domain, result = op.types(A.dtype, B.dtype)
         out = _matrix(result, *_shape(A, turned[0]))
-        left, right = (_scalar(x, domain) for x in defaults)
+        left, right = (c_scalar(x, domain) for x in defaults)
         info = lib.GxB_Matrix_eWiseUnion(
-            out.handle, NULL, NULL, _operator(op, domain).gb_obj,
+            out.handle, NULL, NULL, typed_operator(op, domain).gb_obj,
             A.handle, left.handle, B.handle, right.handle, _turning(turned),
         )  # fmt: skip
-        _check(info, "ewise_union")
+        check(info, "ewise_union")
         return out
 
     def matrix_kronecker(self, A: Box, B: Box, op: BinaryOp, turned: Turned) -> Box:
         """See `MatrixOperations`."""
         (m, n), (p, q) = _shape(A, turned[0]), _shape(B, turned[1])
         out = _matrix(op.types(A.dtype, B.dtype)[1], m * p, n * q)
-        operator = _binary(op, A.dtype, B.dtype)
+        operator = binary_operator(op, A.dtype, B.dtype)
         d = _turning(turned)
         info = lib.GrB_Matrix_kronecker_BinaryOp(
             out.handle, NULL, NULL, operator, A.handle, B.handle, d
         )
-        _check(info, "kronecker")
+        check(info, "kronecker")
         return out
 
     def matrix_extract(self, A: Box, rows: Array | None, cols: Array | None) -> Box:
         """See `MatrixOperations`."""
         nrows, ncols = _shape(A, False)
-        i, m, _i = _pointer(rows, nrows)
-        j, n, _j = _pointer(cols, ncols)
+        i, m, _i = index_list(rows, nrows)
+        j, n, _j = index_list(cols, ncols)
         out = _matrix(
             A.dtype, nrows if rows is None else len(rows), ncols if cols is None else len(cols)
         )
         call = lib.GrB_Matrix_extract
-        _check(call(out.handle, NULL, NULL, A.handle, i, m, j, n, NULL), "extract")
+        check(call(out.handle, NULL, NULL, A.handle, i, m, j, n, NULL), "extract")
         return out
 
     def matrix_write(self, C: Box, desc: Descriptor, T: Box) -> Box:
         """See `MatrixOperations`: an identity, as assigning a full matrix is not safe (cpu.md)."""
-        out = _changeable(self, C, desc)
-        mask, accum, d = _how(out, desc, T.dtype)
+        out = self.matrix_dup(C, C.dtype)
+        mask, accum, d = how_written(out, desc, T.dtype)
         how = Applied(T.dtype, T.dtype)
-        self._apply("Matrix", out, mask, accum, d, T, unary.identity, how)
+        apply_into("Matrix", out, mask, accum, d, T, unary.identity, how)
         return out
 
     def matrix_assign(
@@ -114,25 +117,48 @@ class WholeCpuBackend(CpuBackend):
             return self.matrix_write(
                 C, desc, self.matrix_assign(blank, plain, A, False, rows, cols)
             )
-        out = _changeable(self, C, desc)
-        mask, accum, d = _how(out, desc, A.dtype)
-        i, m, _i = _pointer(rows, out.gb.nrows)
-        j, n, _j = _pointer(cols, out.gb.ncols)
+        out = self.matrix_dup(C, C.dtype)
+        mask, accum, d = how_written(out, desc, A.dtype)
+        i, m, _i = index_list(rows, out.gb.nrows)
+        j, n, _j = index_list(cols, out.gb.ncols)
         call = lib.GrB_Matrix_assign
-        _check(call(out.handle, mask, accum, A.handle, i, m, j, n, d), "assign")
+        check(call(out.handle, mask, accum, A.handle, i, m, j, n, d), "assign")
         return out
 
     def matrix_assign_scalar(
         self, C: Box, desc: Descriptor, value: Any, rows: Array | None, cols: Array | None
     ) -> Box:
         """See `MatrixOperations`."""
-        out = _changeable(self, C, desc)
-        mask, accum, d = _how(out, desc, out.dtype)
-        i, m, _i = _pointer(rows, out.gb.nrows)
-        j, n, _j = _pointer(cols, out.gb.ncols)
-        call = _function("Matrix_assign", out.dtype)
-        _check(call(out.handle, mask, accum, value.item(), i, m, j, n, d), "assign")
+        out = self.matrix_dup(C, C.dtype)
+        mask, accum, d = how_written(out, desc, out.dtype)
+        i, m, _i = index_list(rows, out.gb.nrows)
+        j, n, _j = index_list(cols, out.gb.ncols)
+        call = c_function("Matrix_assign", out.dtype)
+        check(call(out.handle, mask, accum, value.item(), i, m, j, n, d), "assign")
         return out
+
+    def matrix_apply(self, A: Box, op: Operator, how: Applied) -> Box:
+        """See `Backend`."""
+        C = gb.Matrix(how.result.name, A.gb.nrows, A.gb.ncols)
+        out = Box(C, how.result)
+        apply_into("Matrix", out, NULL, NULL, NULL, A, op, how)
+        return out
+
+    def matrix_select(self, A: Box, op: IndexUnaryOp, thunk: Any) -> Box:
+        """See `Backend`."""
+        out = Box(gb.Matrix(A.dtype.name, A.gb.nrows, A.gb.ncols), A.dtype)
+        if compares_in_type_of_entries(op, A, thunk):
+            select_into("Matrix", out, NULL, NULL, NULL, A, op, thunk)
+        else:
+            kept = self.matrix_select(self.matrix_dup(A, lookup(thunk.dtype)), op, thunk)
+            shape = (lib.GrB_ALL, A.gb.nrows, lib.GrB_ALL, A.gb.ncols)
+            where = (out.handle, kept.handle, NULL, A.handle, *shape, lib.GrB_DESC_S)
+            check(lib.GrB_Matrix_assign(*where), "select")
+        return out
+
+    def matrix_reduce(self, A: Box, monoid: Monoid) -> Any:
+        """See `Backend`."""
+        return reduced("Matrix", A, monoid) if A.gb.nvals else None
 
 
 def _matrix(dtype: DType, nrows: int, ncols: int) -> Box:
@@ -149,32 +175,13 @@ def _turns(turned: Turned) -> str:
 
 
 def _turning(turned: Turned) -> Any:
-    return _descriptor(False, False, False, _turns(turned))
+    return descriptor(False, False, False, _turns(turned))
 
 
 def _combined(call: Any, A: Box, B: Box, op: BinaryOp, turned: Turned) -> Box:
     """Return an element-wise combination."""
     out = _matrix(op.types(A.dtype, B.dtype)[1], *_shape(A, turned[0]))
-    operator = _binary(op, A.dtype, B.dtype)
+    operator = binary_operator(op, A.dtype, B.dtype)
     info = call(out.handle, NULL, NULL, operator, A.handle, B.handle, _turning(turned))
-    _check(info, "ewise")
+    check(info, "ewise")
     return out
-
-
-def _changeable(backend: CpuBackend, C: Box, desc: Descriptor) -> Box:
-    """Return a copy to write into; never a full one if something is added to it (cpu.md)."""
-    out = backend.matrix_dup(C, C.dtype)
-    if desc.accum is not None:
-        form = lib.GxB_SPARSE | lib.GxB_BITMAP
-        info = lib.GrB_Matrix_set_INT32(out.handle, form, lib.GxB_SPARSITY_CONTROL)
-        _check(info, "accumulate")
-    return out
-
-
-def _how(out: Box, desc: Descriptor, result: DType) -> tuple[Any, Any, Any]:
-    """Return (mask, accumulator, descriptor) as C handles."""
-    return (
-        _mask(desc),
-        NULL if desc.accum is None else _binary(desc.accum, out.dtype, result),
-        _descriptor(desc.replace, desc.structure, desc.complement, ""),
-    )

@@ -1,0 +1,43 @@
+"""The cpu backend: each operation is one GraphBLAS C call through python-graphblas; the oracle.
+
+Objects, operators and user-defined functions are python-graphblas'. The calls go straight to the
+C library it carries, because its own checks and dispatch, which lagpu's front end has already
+made, take three times as long as a BFS level on a road network (docs/design/cpu.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lagpu.backends.base import Product, Statement
+from lagpu.backends.cpu.handles import Box
+from lagpu.backends.cpu.matrices import WholeMatrices
+from lagpu.backends.cpu.meter import CpuMeter
+from lagpu.backends.cpu.vectors import VectorOperations
+from lagpu.backends.measure import Meter
+from lagpu.memory import available_bytes
+
+__all__ = ["CpuBackend"]
+
+
+class CpuBackend(VectorOperations, WholeMatrices):
+    """python-graphblas: the oracle, and the default where there is no GPU."""
+
+    name = "cpu"
+    recorder = None
+
+    def run_loop(self, statements: list[Statement], until_empty: Box, times: int | None) -> bool:
+        """See `Backend`: SuiteSparse runs each statement by itself."""
+        return False
+
+    def meter(self) -> Meter:
+        """See `Backend`."""
+        return CpuMeter()
+
+    def explain(self, A: Any, u: Any, how: Product) -> list[str]:
+        """See `Backend`."""
+        return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+
+    def free_bytes(self) -> int:
+        """See `Backend`."""
+        return available_bytes()

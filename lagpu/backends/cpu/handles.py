@@ -1,0 +1,132 @@
+"""What a C call is given: python-graphblas' objects in boxes, descriptors, index lists."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from lagpu.dtypes import DType
+from lagpu.errors import BackendMismatch, BackendUnavailable, LagpuError, OutOfMemory
+
+try:
+    import graphblas as gb
+    from suitesparse_graphblas import ffi, lib
+except ImportError as error:
+    raise BackendUnavailable(
+        f"cpu: {error}. Install it with: pip install python-graphblas"
+    ) from error
+
+__all__ = [
+    "C_NAMES",
+    "NULL",
+    "Box",
+    "GraphBLASError",
+    "c_function",
+    "c_scalar",
+    "check",
+    "descriptor",
+    "ffi",
+    "gb",
+    "index_list",
+    "lib",
+    "on_host",
+]
+
+Array = np.ndarray[Any, Any]
+NULL = ffi.NULL
+C_NAMES = {
+    "BOOL": "bool",
+    "INT32": "int32_t",
+    "INT64": "int64_t",
+    "UINT32": "uint32_t",
+    "UINT64": "uint64_t",
+    "FP32": "float",
+    "FP64": "double",
+}
+
+
+class GraphBLASError(LagpuError, RuntimeError):
+    """The C library refused a call that the front end had checked: a bug worth reporting."""
+
+
+class Box:
+    """A python-graphblas object with its C handle at hand.
+
+    Attributes
+    ----------
+    gb : graphblas.Vector or graphblas.Matrix
+        The object, which owns the handle.
+    handle : cffi pointer
+        ``GrB_Vector`` or ``GrB_Matrix``.
+    dtype : DType
+        Type of the values.
+    symmetric : bool or None
+        For a matrix: whether it equals its transpose, once known.
+    degrees : dict
+        For a matrix: entries a row (True) and a column (False), once a trace has asked.
+    full : bool
+        Whether GraphBLAS may store it as a full one.
+    twin : graphblas.Vector, graphblas.Matrix or None
+        The last copy that served as a mask in its place, kept while the C library uses it.
+    """
+
+    __slots__ = ("degrees", "dtype", "full", "gb", "handle", "symmetric", "twin")
+
+    def __init__(self, obj: Any, dtype: DType) -> None:
+        self.gb = obj
+        self.handle = obj.gb_obj[0]
+        self.dtype = dtype
+        self.symmetric: bool | None = None
+        self.full = True
+        self.twin: Any = None
+        self.degrees: dict[bool, Any] = {}
+
+    @property
+    def width(self) -> int:
+        """Bytes of a value; a stored one, as GraphBLAS tells nobody which it keeps once."""
+        return int(self.dtype.numpy.itemsize)
+
+
+def check(info: int, what: str) -> None:
+    """Turn a GraphBLAS status into an error."""
+    if info == lib.GrB_OUT_OF_MEMORY:
+        raise OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
+    if info < 0:
+        raise GraphBLASError(f"{what}: GraphBLAS status {info}.")
+
+
+@functools.cache
+def c_function(name: str, dtype: DType) -> Any:
+    """Return the C function ``GrB_<name>_<type>``."""
+    return getattr(lib, f"GrB_{name}_{dtype.name}")
+
+
+@functools.cache
+def descriptor(replace: bool, structure: bool, complement: bool, transpose: str) -> Any:
+    """Return the predefined descriptor; `transpose` is ``""``, ``"T0"`` or ``"T1"``."""
+    name = "R" * replace + "S" * structure + "C" * complement + transpose
+    return getattr(lib, f"GrB_DESC_{name}") if name else NULL
+
+
+def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:
+    """Return (C pointer, length, owner) of an index list; None means all."""
+    if indices is None:
+        return lib.GrB_ALL, size, None
+    owner = np.ascontiguousarray(indices, np.uint64)
+    return ffi.cast("GrB_Index*", ffi.from_buffer(owner)), len(owner), owner
+
+
+def c_scalar(number: Any, dtype: DType) -> Box:
+    """Return a GraphBLAS scalar."""
+    box = Box(gb.Scalar(dtype.name, is_cscalar=False), dtype)
+    check(c_function("Scalar_setElement", dtype)(box.handle, number.item()), "setElement")
+    return box
+
+
+def on_host(array: Any) -> Any:
+    """Return a NumPy array; a device array does not move by itself."""
+    if hasattr(array, "__cuda_array_interface__"):
+        raise BackendMismatch("cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy.")
+    return array

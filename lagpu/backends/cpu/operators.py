@@ -1,0 +1,127 @@
+"""lagpu's operators, monoids and semirings as those of the C library, each made once."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.cpu.handles import Box, check, ffi, gb, lib
+from lagpu.dtypes import DType, lookup
+from lagpu.errors import BackendUnavailable, NotSupported
+from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
+
+__all__ = [
+    "KEPT",
+    "binary_operator",
+    "c_monoid",
+    "c_semiring",
+    "compares_in_type_of_entries",
+    "typed_operator",
+]
+
+KEPT: list[Any] = []  # what GraphBLAS holds pointers to
+
+
+def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
+    """Return python-graphblas' operator, not yet typed, of a NumPy function of numbers.
+
+    Its result is exactly `result`, whatever Numba would infer.
+    """
+    try:
+        import numba
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"cpu: {op!r} needs Numba. Install it with: pip install numba"
+        ) from error
+    function, read, write = op.numpy, domain.numpy.type, result.numpy.type
+    if isinstance(function, np.ufunc):  # Numba calls a ufunc, but does not compile one alone
+        inner = numba.njit(lambda *operands: function(*operands))
+    else:
+        inner = numba.njit(function)
+    if arity == 1:
+        return gb.unary.register_anonymous(lambda x: write(inner(read(x))), op.name, is_udt=True)
+    if arity == 2:
+        return gb.binary.register_anonymous(
+            lambda x, y: write(inner(read(x), read(y))), op.name, is_udt=True
+        )
+    return gb.indexunary.register_anonymous(
+        lambda x, i, j, y: write(inner(read(x), i, j, read(y))), op.name, is_udt=True
+    )
+
+
+@functools.cache
+def typed_operator(op: Operator, domain: DType) -> Any:
+    """Return python-graphblas' typed operator."""
+    kinds: dict[type[Operator], tuple[Any, int]] = {
+        UnaryOp: (gb.unary, 1),
+        BinaryOp: (gb.binary, 2),
+        IndexUnaryOp: (gb.indexunary, 4),
+    }
+    module, arity = kinds[type(op)]
+    if op.body:
+        return _compiled(op, domain, op.result(domain), arity)[domain.name]
+    if isinstance(op, BinaryOp) and op.positional:
+        return getattr(module.ss, op.name)["INT64"]
+    if isinstance(op, IndexUnaryOp) and not op.uses_value:
+        return getattr(module, op.name)["INT64"]
+    return getattr(module, op.name)[domain.name]
+
+
+@functools.cache
+def binary_operator(op: BinaryOp, left: DType, right: DType) -> Any:
+    """Return the C operator for operands of these types."""
+    return typed_operator(op, op.types(left, right)[0]).gb_obj
+
+
+@functools.cache
+def c_monoid(monoid: Monoid, dtype: DType) -> Any:
+    """Return the C monoid for operands of this type."""
+    domain = monoid.types(dtype)[0]
+    if not monoid.registered:
+        return getattr(gb.monoid, monoid.name)[domain.name].gb_obj
+    values = [monoid.identity(domain).item()]
+    if monoid.terminal is not None:
+        values.append(monoid.terminal(domain).item())
+    new = f"{'GrB_Monoid' if len(values) == 1 else 'GxB_Monoid_terminal'}_new_{domain.name}"
+    handle = ffi.new("GrB_Monoid*")
+    operator = typed_operator(monoid.op, domain).gb_obj
+    check(getattr(lib, new)(handle, operator, *values), f"monoid {monoid.name}")
+    KEPT.append(handle)
+    return handle[0]
+
+
+@functools.cache
+def c_semiring(semiring: Semiring, domain: DType) -> Any:
+    """Return the C semiring whose multiplication works on `domain`."""
+    add, multiply = semiring.monoid, semiring.multiply
+    if not add.registered and not multiply.body:
+        module = gb.semiring.ss if multiply.positional else gb.semiring
+        kind = gb.dtypes.lookup_dtype("INT64" if multiply.positional else domain.name)
+        found = getattr(module, semiring.name, None)
+        if found is not None and kind in found.types:
+            return found[kind].gb_obj
+    product = multiply.result(domain)
+    result = add.types(product)[1]
+    if product is result:
+        times = typed_operator(multiply, domain)
+    elif multiply.positional:
+        raise NotSupported(
+            f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
+        )
+    else:  # GraphBLAS does not cast a product; a function compiled with the cast does
+        times = _compiled(multiply, domain, result, 2)[domain.name]
+    handle = ffi.new("GrB_Semiring*")
+    info = lib.GrB_Semiring_new(handle, c_monoid(add, result), times.gb_obj)
+    check(info, f"semiring {semiring.name}")
+    KEPT.append(handle)
+    return handle[0]
+
+
+def compares_in_type_of_entries(op: IndexUnaryOp, entries: Box, thunk: Any) -> bool:
+    """Whether GraphBLAS compares as lagpu does.
+
+    It casts the thunk to the type of the entries, so that -1 would equal the UINT32 4294967295.
+    """
+    return not op.uses_value or bool(op.body) or lookup(thunk.dtype) is entries.dtype

@@ -1,0 +1,72 @@
+"""What is the same for vectors and matrices, but for the kind in the name of the C function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lagpu.backends.base import Applied, Descriptor
+from lagpu.backends.cpu.handles import C_NAMES, NULL, Box, c_function, check, descriptor, ffi, lib
+from lagpu.backends.cpu.operators import c_monoid, typed_operator
+from lagpu.backends.cpu.workarounds import accumulator, mask_handle
+from lagpu.dtypes import DType, lookup
+from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, UnaryOp
+
+__all__ = ["apply_into", "element", "how_written", "reduced", "select_into"]
+
+
+def how_written(
+    w: Box, desc: Descriptor, result: DType, transpose: str = ""
+) -> tuple[Any, Any, Any]:
+    """Return (mask, accumulator, descriptor) as C handles."""
+    _, structure, complement, accum, replace = desc
+    return (
+        mask_handle(desc),
+        accumulator(w, accum, result),
+        descriptor(replace, structure, complement, transpose),
+    )
+
+
+def element(kind: str, x: Box, *where: int) -> Any:
+    """Return the value at an index or two, or None."""
+    value = ffi.new(f"{C_NAMES[x.dtype.name]}*")
+    info = c_function(f"{kind}_extractElement", x.dtype)(value, x.handle, *where)
+    if info == lib.GrB_NO_VALUE:
+        return None
+    check(info, "extractElement")
+    return value[0]
+
+
+def apply_into(
+    kind: str, w: Box, mask: Any, accum: Any, d: Any, u: Box, op: Operator, how: Applied
+) -> None:
+    """``w<m> = f(u)``."""
+    operator = typed_operator(op, how.domain).gb_obj
+    if isinstance(op, UnaryOp):
+        info = getattr(lib, f"GrB_{kind}_apply")(w.handle, mask, accum, operator, u.handle, d)
+    elif how.left is not None:
+        call = c_function(f"{kind}_apply_BinaryOp1st", how.domain)
+        info = call(w.handle, mask, accum, operator, how.left.item(), u.handle, d)
+    else:
+        name = "BinaryOp2nd" if isinstance(op, BinaryOp) else "IndexOp"
+        call = c_function(f"{kind}_apply_{name}", how.domain)
+        info = call(w.handle, mask, accum, operator, u.handle, how.right.item(), d)
+    check(info, "apply")
+
+
+def select_into(
+    kind: str, w: Box, mask: Any, accum: Any, d: Any, u: Box, op: IndexUnaryOp, thunk: Any
+) -> None:
+    """``w<m> = u`` where `op` holds."""
+    domain = lookup(thunk.dtype)
+    operator = typed_operator(op, domain).gb_obj
+    call = c_function(f"{kind}_select", domain)
+    check(call(w.handle, mask, accum, operator, u.handle, thunk.item(), d), "select")
+
+
+def reduced(kind: str, u: Box, monoid: Monoid) -> Any:
+    """Return the sum of all entries, of which there is one or more."""
+    result = monoid.types(u.dtype)[1]
+    value = ffi.new(f"{C_NAMES[result.name]}*")
+    call = c_function(f"{kind}_reduce", result)
+    check(call(value, NULL, c_monoid(monoid, u.dtype), u.handle, NULL), "reduce")
+    return value[0]

@@ -1,0 +1,84 @@
+"""Commands that run one algorithm: each has its own options and its job, and shares the rest."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import typer
+
+from lagpu.cli.options import AsJson, Backend, Check, Directed, Graph, Kernel, Policy, Save, Seed
+
+if TYPE_CHECKING:
+    from lagpu.cli.analysis import Job
+
+__all__ = ["analysis"]
+
+#: Options of every such command, behind its own; (type, default).
+_SHARED: dict[str, tuple[Any, Any]] = {
+    "backend": (Backend, "auto"),
+    "kernel": (Kernel, None),
+    "policy": (Policy, None),
+    "directed": (Directed, None),
+    "seed": (Seed, None),
+    "save": (Save, None),
+    "check": (Check, False),
+    "as_json": (AsJson, False),
+}
+
+
+def analysis(
+    app: typer.Typer, *, save: bool = True
+) -> Callable[[Callable[..., Job]], Callable[..., Job]]:
+    """Make a command of a function from its own options to a `Job`.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        Where the command belongs.
+    save : bool
+        Whether its result can be saved as a vector.
+    """
+
+    def register(job_of: Callable[..., Job]) -> Callable[..., Job]:
+        own = _options(job_of)
+
+        def command(**given: Any) -> None:
+            from lagpu.cli.analysis import Place, analyse
+
+            job = job_of(**{name: given[name] for name in own})
+            place = Place(**{field.name: given[field.name] for field in fields(Place)})
+            how = {name: given[name] for name in ("check", "as_json")}
+            analyse(place, job, save=given.get("save"), **how)
+
+        shared = {name: _parameter(name, *of) for name, of in _SHARED.items()}
+        if not save:
+            del shared["save"]
+        options = {"graph": _parameter("graph", Graph)}
+        options |= {name: own[name] for name in own if name not in shared}
+        options |= shared | {name: own[name] for name in own if name in shared}
+        command.__doc__ = job_of.__doc__
+        command.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
+        command.__annotations__ = {name: option.annotation for name, option in options.items()}
+        app.command(job_of.__name__)(command)
+        return job_of
+
+    return register
+
+
+def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    how = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, how, default=default, annotation=kind)
+
+
+def _options(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function with their types, which stand there as text."""
+    said = inspect.get_annotations(function)
+    said.pop("return", None)  # a Job, whose module is imported when a command runs
+    names = function.__globals__
+    kinds = get_type_hints(SimpleNamespace(__annotations__=said), names, include_extras=True)
+    found = inspect.signature(function).parameters
+    return {name: _parameter(name, kinds[name], found[name].default) for name in found}

@@ -1,0 +1,43 @@
+"""Small problems for ``lagpu bench --algorithm``, and what systems answer."""
+
+from __future__ import annotations
+
+from lagpu import Matrix, backends, io
+from lagpu.bench.family import menu
+from lagpu.bench.family.menu import Answer
+from lagpu.bench.family.problem import Problem, make
+
+# Two triangles joined by an edge, with a self-loop; a path that leads back; a diamond; two parts.
+GRAPHS = {
+    "undirected": [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3), (4, 4)],
+    "even": [(0, 1), (1, 2), (2, 3), (3, 0)],
+    "directed": [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)],
+    "acyclic": [(3, 1), (3, 0), (1, 2), (0, 2)],
+    "apart": [(0, 1), (1, 2), (3, 4)],
+}
+
+
+UNDIRECTED = ("undirected", "even", "apart")
+
+
+def matrix(kind: str) -> Matrix:
+    i, j = (list(ends) for ends in zip(*GRAPHS[kind], strict=True))
+    if kind in UNDIRECTED:
+        i, j = i + j, j + i
+    n = 1 + max(i + j)
+    return Matrix.from_coo(i, j, nrows=n, ncols=n, dup_op="lor", backend="cpu")
+
+
+def problem_of(kind, folder) -> Problem:
+    io.write(matrix(kind), folder / "graph.npz")
+    make(str(folder / "graph.npz"), backends.get("cpu"), None, folder)
+    return Problem.read(folder)
+
+
+def question(key: str) -> menu.Question:
+    return next(q for q in menu.menu() if q.key == key)
+
+
+def answer(system, key: str) -> Answer:
+    ask, read = system.prepare(question(key))
+    return read(ask())
