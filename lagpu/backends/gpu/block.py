@@ -12,7 +12,7 @@ import numpy as np
 from lagpu.backends.base import Descriptor
 from lagpu.backends.gpu.casts import index_type
 from lagpu.backends.gpu.counters import Counters
-from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.device import Device, has_free
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.dtypes import DType
 
@@ -44,7 +44,7 @@ def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
         return False
     each = 2 * (dtype.numpy.itemsize + 0.125)
     needed = int(n * stride(k) * each)
-    return needed <= 1 << 26 or needed <= device.free_bytes() // 2
+    return needed <= 1 << 26 or has_free(device, 2 * needed)
 
 
 def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: str) -> None:

@@ -9,6 +9,7 @@ from lagpu.backends.gpu.block import BlockStore, fits, stride
 from lagpu.backends.gpu.blocksearch import BlockAssignment, BlockSearch, planes_of
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_number
+from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.products import iso_result
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
@@ -111,6 +112,6 @@ def _why_no_room(
     words = size // 8
     needed = words * (planes_of(n, times) + 5)
     needed += sum(size * a.x.dtype.numpy.itemsize + words for a in assigned)
-    if needed > A.device.free_bytes():
+    if not has_free(A.device, needed):
         return "the workspace of a search of a block does not fit"
     return ""

@@ -27,6 +27,7 @@ __all__ = [
     "check_free",
     "check_shared",
     "format_bytes",
+    "has_free",
 ]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -324,12 +325,18 @@ def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
     return KernelLaunchError(f"{kernel.name}: parameter {param.name!r} ({param}): {fact}.")
 
 
+def has_free(device: Device, nbytes: int) -> bool:
+    """Whether `nbytes` can be allocated; the driver is asked only if the pool does not have them.
+
+    To ask it takes longer than a search.
+    """
+    return nbytes <= device.pooled_bytes() or nbytes <= device.free_bytes()
+
+
 def check_free(device: Device, nbytes: int, what: str, remedy: str) -> None:
     """Raise OutOfMemory when `device` has fewer than `nbytes` free; `Device.require` for all."""
-    if nbytes <= device.pooled_bytes():  # to ask the driver takes longer than a small kernel
-        return
-    free = device.free_bytes()
-    if nbytes > free:
+    if not has_free(device, nbytes):
+        free = device.free_bytes()
         remedy = remedy or "Use a smaller graph or a device with more memory."
         raise OutOfMemory(
             f"{what}: needs {format_bytes(nbytes)}, "

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from lagpu.backends.base import Descriptor, Product
 from lagpu.backends.gpu.build import is_symmetric
+from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.errors import InvalidValue, NotSupported
@@ -297,7 +298,7 @@ def _is_there(A: MatrixStore, how: Product, direction: str) -> bool:
 
 def _may_turn(A: MatrixStore) -> bool:
     """Whether the second form of a matrix may be made: it is allowed, and there is room."""
-    return A.turnable and A.device.free_bytes() > A.nbytes + 32 * A.nvals
+    return A.turnable and has_free(A.device, A.nbytes + 32 * A.nvals)
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Descriptor, Product, Statement
 from lagpu.backends.gpu.build import by_rows, is_symmetric
+from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.looplog import LogLines, LoopLog
@@ -347,7 +348,7 @@ class Program:
     ) -> tuple[str, MatrixStore | None, MatrixStore | None]:
         """Add the struct of a product's types; return its name and the forms of the matrix."""
         both = is_symmetric(A) or A.rows is not None
-        if not both and A.turnable and self.device.free_bytes() > A.nbytes + 32 * A.nvals:
+        if not both and A.turnable and has_free(self.device, A.nbytes + 32 * A.nvals):
             both = by_rows(A) is not A
         incoming = A if how.transpose else by_rows(A) if both else None
         outgoing = A if not how.transpose else by_rows(A) if both else None
