@@ -80,13 +80,7 @@ class Matrix(Collection, MatrixOperand):
         self.nrows, self.ncols = as_size(nrows, "Matrix"), as_size(ncols, "Matrix")
         self.backend = backends.choose(like, backend)
         self.name = name or "A"
-        self.data = self.backend.matrix_from_csc(
-            np.zeros(self.ncols + 1, np.int64),
-            np.empty(0, np.int64),
-            np.empty(0, self.dtype.numpy),
-            self.dtype,
-            self.shape,
-        )
+        self.data = self.backend.matrix(self.dtype, self.shape)
 
     @classmethod
     def _of(

@@ -271,6 +271,9 @@ class Backend(MatrixOperations, Protocol):
         """Whether two vectors of one size have the same entries with equal values."""
 
     # ----------------------------------------------------------------- objects: matrices
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> Data:
+        """Return an empty matrix."""
+
     def matrix_from_coo(
         self,
         rows: Any,

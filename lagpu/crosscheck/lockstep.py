@@ -187,7 +187,7 @@ class Lockstep(Watcher):
     def _make(self, method: str, args: tuple[Any, ...]) -> Twin:
         dtype, shape = MAKING[method](*args)
         made = Twin(self._each(method, *args), dtype, shape)
-        if method == "vector" or (method == "matrix_from_csc" and not len(args[1])):
+        if method in ("vector", "matrix"):
             return made  # an output to be: no statement yet
         made.free = any(x.free for x in args if isinstance(x, Twin))
         if len(shape) == 1:

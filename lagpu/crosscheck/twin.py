@@ -17,6 +17,7 @@ MAKING: dict[str, Callable[..., tuple[DType, tuple[int, ...]]]] = {
     "vector_from_coo": lambda indices, values, dtype, size: (dtype, (size,)),
     "vector_dup": lambda v, dtype: (dtype, v.shape),
     "matrix_diag": lambda A, k: (A.dtype, (_diagonal(A.shape, k),)),
+    "matrix": lambda dtype, shape: (dtype, shape),
     "matrix_from_coo": lambda rows, cols, values, dtype, shape, dup: (dtype, shape),
     "matrix_from_csc": lambda ptr, idx, values, dtype, shape: (dtype, shape),
     "matrix_dup": lambda A, dtype: (dtype, A.shape),

@@ -129,6 +129,12 @@ class Objects:
             raise InvalidValue(twice) from error
         return Box(A, dtype)
 
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> Box:
+        """See `Backend`."""
+        A = gb.Matrix(dtype.name, *shape)
+        A.ss.config["format"] = "by_row"
+        return Box(A, dtype)
+
     def matrix_from_csc(
         self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
     ) -> Box:

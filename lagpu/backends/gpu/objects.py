@@ -181,6 +181,18 @@ class Objects:
         return bool(xp.all((u.number if x is None else x) == (v.number if y is None else y)))
 
     # ----------------------------------------------------------------- objects: matrices
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> MatrixStore:
+        """See `Backend`."""
+        device = self.device
+        if fits(device, dtype, shape):
+            size = stride(shape[0]) * shape[1]
+            entries = VectorStore(device, self.counters, dtype, size)
+            return BlockStore(device, dtype, shape, entries)
+        device.require(4 * shape[1], "Matrix")
+        none = device.xp.empty(0, np.int32)
+        ptr = device.xp.zeros(shape[1] + 1, np.int32)
+        return MatrixStore(device, dtype, shape, ptr, none, None, dtype.numpy.type(0))
+
     def matrix_from_coo(
         self,
         rows: Any,
@@ -201,10 +213,6 @@ class Objects:
     ) -> MatrixStore:
         """See `Backend`."""
         count = len(row_idx)
-        if not count and fits(self.device, dtype, shape):
-            size = stride(shape[0]) * shape[1]
-            entries = VectorStore(self.device, self.counters, dtype, size)
-            return BlockStore(self.device, dtype, shape, entries)
         iso = values if np.ndim(values) == 0 else _only_value(values)
         item = dtype.numpy.itemsize if iso is None else 0
         width = np.dtype(index_type(shape[0])).itemsize + item
