@@ -97,6 +97,7 @@ struct Search {
   // of the block, in shared memory
   Word *alive, *alive_next;  // the rows with a frontier, and with a next one
   u64* tally;                // found, edges, chunks looked at
+  u32* taken;  // chunks and batches of words that the block's warps have taken in this pull
 
   LG_DEVICE Word* words(u32 turn) const {
     return turn % 3 == 0 ? words_a : turn % 3 == 1 ? words_b : words_c;
@@ -198,11 +199,19 @@ LG_DEVICE void discover_alone(const Search& s, const Buffers& b, u32 at, Word fr
   note_alive(s, at % kGroups, fresh);
 }
 
+// The next of a block's tasks, for one warp: those of all blocks take turns. A warp that had little
+// to do takes more of them.
+LG_DEVICE u32 take(u32* taken) {
+  u32 k = 0;
+  if (lane_id() == 0) k = atomic_add(taken, 1u);
+  return warp_shfl(k, 0) * grid_blocks() + block_index();
+}
+
 // Pull into the long columns, a chunk a warp; what the first chunks find, later ones leave out.
 template <bool filtered>
 LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
   const u32 tasks = s.in.chunks * kGroups;
-  for (u32 t = u32(global_warp()); t < tasks; t += u32(global_warps())) {
+  for (u32 t = take(&s.taken[0]); t < tasks; t = take(&s.taken[0])) {
     const u32 c = t / kGroups, g = t % kGroups, v = u32(s.in.chunk_column[c]), at = v * kGroups + g;
     Word missing = ~load_cg(&s.visited[at]) & s.alive[g];
     missing = warp_shfl(missing, 0);  // another warp may have written between two lanes' loads
@@ -257,16 +266,18 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
   pull_chunks<filtered>(s, b, tally);
   Word* const mine = missing + block_thread();
   Word* const warps = missing + block_warp() * LG_WARP;
-  const u32 stride = u32(global_warps()) * LG_WARP;
-  u32 base = u32(global_warp()) * LG_WARP;
+  const u32 batches = (s.items + LG_WARP - 1) / LG_WARP;
   // Two turns ahead the visited bits are loaded, one turn ahead what those ask for.
-  Ahead next = ahead(s, base + lane_id(), wanted(s, base + lane_id()));
-  Word want_after = wanted(s, base + stride + lane_id());
-  for (; base < s.items; base += stride) {
+  u32 batch = take(&s.taken[1]), batch_after = take(&s.taken[1]);
+  Ahead next = ahead(s, batch * LG_WARP + lane_id(), wanted(s, batch * LG_WARP + lane_id()));
+  Word want_after = wanted(s, batch_after * LG_WARP + lane_id());
+  while (batch < batches) {
     const Ahead now = next;
-    const u32 at = base + lane_id();
-    next = ahead(s, at + stride, want_after);
-    want_after = wanted(s, at + 2 * stride);
+    const u32 base = batch * LG_WARP, at = base + lane_id();
+    batch = batch_after;
+    next = ahead(s, batch * LG_WARP + lane_id(), want_after);
+    batch_after = take(&s.taken[1]);
+    want_after = wanted(s, batch_after * LG_WARP + lane_id());
     if (!warp_any(now.want != 0)) continue;
     Word got = 0;
     LG_PTR quad = now.p / 4;
@@ -417,6 +428,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   LG_SHARED(Word, alive, kMost);
   LG_SHARED(Word, alive_next, kMost);
   LG_SHARED(u64, block_tally, 3);
+  LG_SHARED(u32, taken, 2);
   const u32 items = u32(n) * kGroups;
   Search s{items,
            LG_PTR(nvals),
@@ -436,7 +448,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
            before,
            alive,
            alive_next,
-           block_tally};
+           block_tally,
+           taken};
   const Word* excluded = reinterpret_cast<const Word*>(v_words);
   if (block_thread() < kMost) alive_next[block_thread()] = 0;
   if (block_thread() < 3) block_tally[block_thread()] = 0;
@@ -466,6 +479,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   u64 found = load_volatile(counter(counters, 0, kFound));
   while (found && turn != times) {
     const u64 leaving = load_volatile(counter(counters, turn, kEdges));
+    if (block_thread() < 2) taken[block_thread()] = 0;
     if (block_thread() < kGroups)
       alive[block_thread()] = Word(load_volatile(counter(counters, turn, kAlive) + block_thread()));
     if (block_index() == 0 && block_thread() < kLine)
