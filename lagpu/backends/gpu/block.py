@@ -12,7 +12,7 @@ import numpy as np
 from lagpu.backends.base import Descriptor
 from lagpu.backends.gpu.casts import index_type
 from lagpu.backends.gpu.counters import Counters
-from lagpu.backends.gpu.device import Device, has_free
+from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.dtypes import DType
 
@@ -38,13 +38,16 @@ def stride(nrows: int) -> int:
 
 
 def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
-    """Whether a matrix of this shape may be a block: wide, and bits and values fit twice."""
+    """Whether a matrix of this shape may be a block: wide, and bits and values fit twice.
+
+    Once will do where nothing has to be asked for; to ask the driver takes longer than a level.
+    """
     k, n = shape
     if not 1 <= k <= MOST_ROWS or n < 2 * k:
         return False
-    each = 2 * (dtype.numpy.itemsize + 0.125)
-    needed = int(n * stride(k) * each)
-    return needed <= 1 << 26 or has_free(device, 2 * needed)
+    needed = int(n * stride(k) * (dtype.numpy.itemsize + 0.125))
+    small = needed <= 1 << 25 or needed <= device.pooled_bytes()
+    return small or 4 * needed <= device.free_bytes()
 
 
 def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: str) -> None:

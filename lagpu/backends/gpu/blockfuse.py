@@ -6,7 +6,7 @@ from typing import Any
 
 from lagpu.backends.base import Product, Statement
 from lagpu.backends.gpu.block import BlockStore, fits, stride
-from lagpu.backends.gpu.blocksearch import BlockAssignment, BlockSearch, planes_of
+from lagpu.backends.gpu.blocksearch import BlockAssignment, BlockSearch, bytes_of
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import has_free
@@ -109,9 +109,7 @@ def _why_no_room(
         for x in (f, *(a.x for a in assigned))
     ):
         return "a matrix is no block, and does not fit as one"
-    words = size // 8
-    needed = words * (planes_of(n, times) + 5)
-    needed += sum(size * a.x.dtype.numpy.itemsize + words for a in assigned)
+    needed = bytes_of(A, f, assigned, times)
     if not has_free(A.device, needed):
         return "the workspace of a search of a block does not fit"
     return ""

@@ -15,7 +15,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types, pull_space
 
-__all__ = ["BlockAssignment", "BlockSearch", "planes_of", "run"]
+__all__ = ["BlockAssignment", "BlockSearch", "bytes_of", "run"]
 
 COUNTERS = 3 * 3 * 16
 FOREVER = 2**32 - 1
@@ -101,7 +101,18 @@ class Workspace:
         self.result = xp.zeros(8, np.uint64)
 
 
-def planes_of(n: int, times: int | None) -> int:
+def bytes_of(
+    A: MatrixStore, f: MatrixStore, assignments: tuple[BlockAssignment, ...], times: int | None
+) -> int:
+    """Return the bytes that a search will ask for."""
+    size = stride(f.shape[0]) * f.shape[1]
+    words = 4 * nwords(size)
+    made = 0 if _place(f) in A.spaces else 5 * words
+    values = sum(size * a.x.dtype.numpy.itemsize + words for a in assignments)
+    return made + words * (_planes(f.shape[1], times) + (times is not None)) + values
+
+
+def _planes(n: int, times: int | None) -> int:
     """Return how many bits a depth may need."""
     return (n if times is None else min(n, times)).bit_length()
 
@@ -111,11 +122,16 @@ def _word(k: int) -> tuple[str, int]:
     return ("u64", 64) if stride(k) % 64 == 0 else ("u32", 32)
 
 
+def _place(f: MatrixStore) -> str:
+    """Return the name of the workspace that serves such frontiers."""
+    each = stride(f.shape[0])
+    return f"block search, {each} bits a vertex"
+
+
 def _space(s: BlockSearch, size: int) -> Workspace:
-    _, bits = _word(s.f.shape[0])
-    place = f"block search, {size // bits} words of {bits} bits"
+    place = _place(s.f)
     if place not in s.A.spaces:
-        s.A.spaces[place] = Workspace(s.A.device, size, bits)
+        s.A.spaces[place] = Workspace(s.A.device, size, _word(s.f.shape[0])[1])
     space: Workspace = s.A.spaces[place]
     return space
 
@@ -142,7 +158,7 @@ def run(s: BlockSearch, counters: Counters, times: int | None) -> None:
     pull = pull_space(predecessors, successors)
     excluded = _excluded(s, frontier, v)
     sources, listed, source_words = _sources(frontier)
-    count = planes_of(n, times)
+    count = _planes(n, times)
     device.require(4 * count * nwords(size), "block search", "Take fewer rows at a time.")
     planes = device.xp.empty(count * nwords(size), np.uint32)
     f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)

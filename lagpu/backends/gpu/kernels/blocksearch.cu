@@ -97,6 +97,7 @@ struct Search {
   // of the block, in shared memory
   Word *alive, *alive_next;  // the rows with a frontier, and with a next one
   u64* tally;                // found, edges, chunks looked at
+  u32* taken;  // chunks and batches of words that the block's warps have taken in this pull
 
   LG_DEVICE Word* words(u32 turn) const {
     return turn % 3 == 0 ? words_a : turn % 3 == 1 ? words_b : words_c;
@@ -115,7 +116,8 @@ struct Buffers {
 };
 
 struct Tally {
-  u64 found, edges;
+  u32 found;
+  u64 edges;
 };
 
 LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
@@ -127,7 +129,7 @@ LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
   if ((reinterpret_cast<u64>(idx) & 15) == 0 && s.nvals - first >= 4)
     return reinterpret_cast<const Quad*>(idx)[quad];
   Quad q;
-  for (u32 t = 0; t < 4; ++t) q.i[t] = idx[first + LG_PTR(t) < s.nvals ? first + LG_PTR(t) : first];
+  for (u32 t = 0; t < 4; ++t) q.i[t] = idx[LG_PTR(t) < s.nvals - first ? first + LG_PTR(t) : first];
   return q;
 }
 
@@ -141,29 +143,53 @@ LG_DEVICE Word word_at(const Buffers& b, u32 at) {
 // The union of the frontier's words of group g at those of a quad's indices in p .. end.
 template <bool filtered>
 LG_DEVICE Word gather(const Buffers& b, const Quad& q, LG_PTR quad, LG_PTR p, LG_PTR end, u32 g) {
+  const LG_PTR skip = p - quad * 4, rest = end - quad * 4;
   Word x[4];
 #pragma unroll
   for (u32 t = 0; t < 4; ++t) {
-    const LG_PTR e = quad * 4 + LG_PTR(t);
-    x[t] = e >= p && e < end ? word_at<filtered>(b, u32(q.i[t]) * kGroups + g) : Word(0);
+    const bool in = LG_PTR(t) >= skip && LG_PTR(t) < rest;
+    x[t] = in ? word_at<filtered>(b, u32(q.i[t]) * kGroups + g) : Word(0);
   }
   return (x[0] | x[1]) | (x[2] | x[3]);
 }
 
+// The quad behind the last one that has entries before `end`, which is not 0.
+LG_DEVICE LG_PTR quads_end(LG_PTR end) { return (end - 1) / 4 + 1; }
+
+// A quad that a lane is to look at, for another lane.
+struct Task {
+  u32 from;  // whose it is
+  LG_PTR quad;
+  bool there;
+};
+
 // The warp goes through quads first .. last of all its lanes together, 32 at a time:
-// f(lane whose quad it is, quad, whether there is one). Every lane calls it and f.
-template <class F>
-LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, F f) {
+// use(task, load(task)), where the indices of the next 32 are on their way while these are used.
+// Every lane calls it, load and use.
+template <class Load, class Use>
+LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, Load load, Use use) {
   const u32 mine = first < last ? u32(last - first) : 0;
   const u32 end = warp_scan(mine, LgPlus());
   const u32 total = warp_shfl(end, LG_WARP - 1);
   const LG_PTR shift = first - LG_PTR(end - mine);
-  for (u32 base = 0; base < total; base += LG_WARP) {
-    const u32 k = base + lane_id();
+  const auto task = [&](u32 k) {
     u32 from = 0;  // the first lane with an end behind k
     for (u32 step = LG_WARP / 2; step; step /= 2)
       if (warp_shfl(end, from + step - 1) <= k) from += step;
-    f(from, warp_shfl(shift, from) + LG_PTR(k), k < total);
+    return Task{from, warp_shfl(shift, from) + LG_PTR(k), k < total};
+  };
+  if (!total) return;
+  Task next = task(lane_id());
+  Quad ready = load(next);
+  for (u32 base = LG_WARP;; base += LG_WARP) {
+    const Task now = next;
+    const Quad q = ready;
+    if (base < total) {
+      next = task(base + lane_id());
+      ready = load(next);
+    }
+    use(now, q);
+    if (base >= total) break;
   }
 }
 
@@ -198,11 +224,19 @@ LG_DEVICE void discover_alone(const Search& s, const Buffers& b, u32 at, Word fr
   note_alive(s, at % kGroups, fresh);
 }
 
+// The next of a block's tasks, for one warp: those of all blocks take turns. A warp that had little
+// to do takes more of them.
+LG_DEVICE u32 take(u32* taken) {
+  u32 k = 0;
+  if (lane_id() == 0) k = atomic_add(taken, 1u);
+  return warp_shfl(k, 0) * grid_blocks() + block_index();
+}
+
 // Pull into the long columns, a chunk a warp; what the first chunks find, later ones leave out.
 template <bool filtered>
 LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
   const u32 tasks = s.in.chunks * kGroups;
-  for (u32 t = u32(global_warp()); t < tasks; t += u32(global_warps())) {
+  for (u32 t = take(&s.taken[0]); t < tasks; t = take(&s.taken[0])) {
     const u32 c = t / kGroups, g = t % kGroups, v = u32(s.in.chunk_column[c]), at = v * kGroups + g;
     Word missing = ~load_cg(&s.visited[at]) & s.alive[g];
     missing = warp_shfl(missing, 0);  // another warp may have written between two lanes' loads
@@ -211,12 +245,13 @@ LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
     const LG_PTR p = LG_PTR(s.in.chunk_start[c]), last = s.in.ptr[v + 1];
     const LG_PTR end = last - p > LONG ? p + LONG : last;
     Word got = 0;
-    for (LG_PTR base = p / 4; base * 4 < end && (got & missing) != missing; base += 64) {
+    const LG_PTR behind = quads_end(end);
+    for (LG_PTR base = p / 4; base < behind && (got & missing) != missing; base += 64) {
       Word x = 0;
 #pragma unroll
       for (u32 step = 0; step < 64; step += 32) {
         const LG_PTR quad = base + LG_PTR(step + lane_id());
-        if (quad * 4 < end) x |= gather<filtered>(b, load_quad(s, s.in.idx, quad), quad, p, end, g);
+        if (quad < behind) x |= gather<filtered>(b, load_quad(s, s.in.idx, quad), quad, p, end, g);
       }
       got |= warp_reduce(x, LgOr());
     }
@@ -257,16 +292,18 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
   pull_chunks<filtered>(s, b, tally);
   Word* const mine = missing + block_thread();
   Word* const warps = missing + block_warp() * LG_WARP;
-  const u32 stride = u32(global_warps()) * LG_WARP;
-  u32 base = u32(global_warp()) * LG_WARP;
+  const u32 batches = (s.items + LG_WARP - 1) / LG_WARP;
   // Two turns ahead the visited bits are loaded, one turn ahead what those ask for.
-  Ahead next = ahead(s, base + lane_id(), wanted(s, base + lane_id()));
-  Word want_after = wanted(s, base + stride + lane_id());
-  for (; base < s.items; base += stride) {
+  u32 batch = take(&s.taken[1]), batch_after = take(&s.taken[1]);
+  Ahead next = ahead(s, batch * LG_WARP + lane_id(), wanted(s, batch * LG_WARP + lane_id()));
+  Word want_after = wanted(s, batch_after * LG_WARP + lane_id());
+  while (batch < batches) {
     const Ahead now = next;
-    const u32 at = base + lane_id();
-    next = ahead(s, at + stride, want_after);
-    want_after = wanted(s, at + 2 * stride);
+    const u32 base = batch * LG_WARP, at = base + lane_id();
+    batch = batch_after;
+    next = ahead(s, batch * LG_WARP + lane_id(), want_after);
+    batch_after = take(&s.taken[1]);
+    want_after = wanted(s, batch_after * LG_WARP + lane_id());
     if (!warp_any(now.want != 0)) continue;
     Word got = 0;
     LG_PTR quad = now.p / 4;
@@ -278,18 +315,24 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
         got |= gather<filtered>(b, q, quad, now.p, now.end, at % kGroups) & now.want;
       ++quad;
     }
-    const LG_PTR last = got != now.want ? (now.end + 3) / 4 : quad;
+    const LG_PTR last = got != now.want ? quads_end(now.end) : quad;
     if (warp_any(quad < last)) {
       *mine = now.want & ~got;
       warp_sync();
-      through_quads(quad, last, [&](u32 from, LG_PTR k, bool there) {
-        const LG_PTR end = warp_shfl(now.end, from);
-        const Word open = there ? load_volatile(&warps[from]) : Word(0);
-        if (!open) return;
-        const u32 g = (base + from) % kGroups;
-        const Word x = open & gather<filtered>(b, load_quad(s, s.in.idx, k), k, k * 4, end, g);
-        if (x) clear_shared(&warps[from], x);
-      });
+      through_quads(
+          quad, last,
+          [&](const Task& task) {
+            const bool open = task.there && load_volatile(&warps[task.from]);
+            return open ? load_quad(s, s.in.idx, task.quad) : Quad{};
+          },
+          [&](const Task& task, const Quad& q) {
+            const LG_PTR end = warp_shfl(now.end, task.from);
+            const Word open = task.there ? load_volatile(&warps[task.from]) : Word(0);
+            if (!open) return;
+            const Word x = open & gather<filtered>(b, q, task.quad, task.quad * 4, end,
+                                                   (base + task.from) % kGroups);
+            if (x) clear_shared(&warps[task.from], x);
+          });
       warp_sync();
       got = now.want & ~load_volatile(mine);
       warp_sync();  // before the next turn's words
@@ -301,14 +344,14 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
 }
 
 // Give bits x of group g to the successors in a quad, where they lack them.
-LG_DEVICE void scatter(const Search& s, const Buffers& b, Word x, LG_PTR quad, LG_PTR p, LG_PTR end,
-                       u32 g, Tally* tally) {
-  const Quad q = load_quad(s, s.out.idx, quad);
+LG_DEVICE void scatter(const Search& s, const Buffers& b, Word x, const Quad& q, LG_PTR quad,
+                       LG_PTR p, LG_PTR end, u32 g, Tally* tally) {
+  const LG_PTR skip = p - quad * 4, rest = end - quad * 4;
   Word lacks[4];
 #pragma unroll
   for (u32 t = 0; t < 4; ++t) {
-    const LG_PTR e = quad * 4 + LG_PTR(t);
-    lacks[t] = e >= p && e < end ? x & ~load_cg(&s.visited[u32(q.i[t]) * kGroups + g]) : Word(0);
+    const bool in = LG_PTR(t) >= skip && LG_PTR(t) < rest;
+    lacks[t] = in ? x & ~load_cg(&s.visited[u32(q.i[t]) * kGroups + g]) : Word(0);
   }
 #pragma unroll
   for (u32 t = 0; t < 4; ++t)
@@ -326,8 +369,9 @@ LG_DEVICE void push(const Search& s, const Buffers& b, Tally* tally) {
     if (lane_id() == 0) atomic_add(&s.tally[2], u64(1));
     const LG_PTR p = LG_PTR(s.out.chunk_start[c]), last = s.out.ptr[u + 1];
     const LG_PTR end = last - p > LONG ? p + LONG : last;
-    for (LG_PTR quad = p / 4 + LG_PTR(lane_id()); quad * 4 < end; quad += LG_WARP)
-      scatter(s, b, x, quad, p, end, g, tally);
+    const LG_PTR behind = quads_end(end);
+    for (LG_PTR quad = p / 4 + LG_PTR(lane_id()); quad < behind; quad += LG_WARP)
+      scatter(s, b, x, load_quad(s, s.out.idx, quad), quad, p, end, g, tally);
   }
   // A lane loads one word of `some`, far from its neighbours': entries that stand near to each
   // other are then taken by different warps.
@@ -346,11 +390,18 @@ LG_DEVICE void push(const Search& s, const Buffers& b, Tally* tally) {
         end = s.out.ptr[at / kGroups + 1];
         if (end - p > LONG) end = p;
       }
-      through_quads(p / 4, p < end ? (end + 3) / 4 : p / 4, [&](u32 from, LG_PTR quad, bool there) {
-        const Word bits = warp_shfl(x, from);
-        const LG_PTR its_p = warp_shfl(p, from), its_end = warp_shfl(end, from);
-        if (there) scatter(s, b, bits, quad, its_p, its_end, (base + from) % kGroups, tally);
-      });
+      through_quads(
+          p / 4, p < end ? quads_end(end) : p / 4,
+          [&](const Task& task) {
+            return task.there ? load_quad(s, s.out.idx, task.quad) : Quad{};
+          },
+          [&](const Task& task, const Quad& q) {
+            const Word bits = warp_shfl(x, task.from);
+            const LG_PTR its_p = warp_shfl(p, task.from), its_end = warp_shfl(end, task.from);
+            if (task.there)
+              scatter(s, b, bits, q, task.quad, its_p, its_end, (base + task.from) % kGroups,
+                      tally);
+          });
     }
   }
 }
@@ -381,7 +432,7 @@ LG_DEVICE void enter(const Search& s, bool before, u32 at, Word bits, Tally* tal
 // Add what the block has found to the counters of a turn, and forget it; the grid meets behind it.
 LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
   if (warp_any(tally.found != 0)) {
-    const u64 found = warp_reduce(tally.found, LgPlus());
+    const u64 found = warp_reduce(u64(tally.found), LgPlus());
     const u64 edges = warp_reduce(tally.edges, LgPlus());
     if (lane_id() == 0) {
       atomic_add(&s.tally[0], found);
@@ -417,6 +468,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   LG_SHARED(Word, alive, kMost);
   LG_SHARED(Word, alive_next, kMost);
   LG_SHARED(u64, block_tally, 3);
+  LG_SHARED(u32, taken, 2);
   const u32 items = u32(n) * kGroups;
   Search s{items,
            LG_PTR(nvals),
@@ -436,7 +488,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
            before,
            alive,
            alive_next,
-           block_tally};
+           block_tally,
+           taken};
   const Word* excluded = reinterpret_cast<const Word*>(v_words);
   if (block_thread() < kMost) alive_next[block_thread()] = 0;
   if (block_thread() < 3) block_tally[block_thread()] = 0;
@@ -466,6 +519,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   u64 found = load_volatile(counter(counters, 0, kFound));
   while (found && turn != times) {
     const u64 leaving = load_volatile(counter(counters, turn, kEdges));
+    if (block_thread() < 2) taken[block_thread()] = 0;
     if (block_thread() < kGroups)
       alive[block_thread()] = Word(load_volatile(counter(counters, turn, kAlive) + block_thread()));
     if (block_index() == 0 && block_thread() < kLine)
