@@ -265,6 +265,9 @@ class CpuBackend:
         """See `Backend`: SuiteSparse runs each statement by itself."""
         return False
 
+    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
+        """See `Backend`: there are no blocks."""
+
     def meter(self) -> Meter:
         """See `Backend`."""
         from lagpu.backends.cpumeter import CpuMeter

@@ -16,7 +16,17 @@ from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.dtypes import DType
 
-__all__ = ["BlockStore", "as_block", "described", "fits", "is_block", "own", "require", "stride"]
+__all__ = [
+    "BlockStore",
+    "as_block",
+    "bytes_of",
+    "described",
+    "fits",
+    "is_block",
+    "own",
+    "require",
+    "stride",
+]
 
 MOST_ROWS = 1024
 _COLUMN_FORM = ("col_ptr", "row_idx", "values", "iso")
@@ -27,13 +37,20 @@ def stride(nrows: int) -> int:
     return 32 if nrows <= 32 else -(-nrows // 64) * 64
 
 
-def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
-    """Whether a matrix of this shape may be a block: wide, and bits and values fit twice."""
+def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:
+    """Return the bytes of a block of this shape, or None if it cannot be one: it must be wide."""
     k, n = shape
     if not 1 <= k <= MOST_ROWS or n < 2 * k:
+        return None
+    return n * stride(k) * dtype.numpy.itemsize + n * stride(k) // 8
+
+
+def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
+    """Whether a matrix of this shape may be a block: wide, and bits and values fit twice."""
+    size = bytes_of(dtype, shape)
+    if size is None:
         return False
-    each = 2 * (dtype.numpy.itemsize + 0.125)
-    needed = int(n * stride(k) * each)
+    needed = 2 * size
     return needed <= 1 << 26 or needed <= device.free_bytes() // 2
 
 
