@@ -18,7 +18,7 @@ from lagpu.operands import integer, scalar_value
 from lagpu.refusals import spoken
 from lagpu.vector import Vector
 
-__all__ = ["eager", "loop"]
+__all__ = ["eager", "loop", "why_eager"]
 
 
 def loop(
@@ -77,7 +77,7 @@ def loop(
     backend = backend_of(site_of(frame), frame) if watched is None else watched.backend
     if backend is None or not hasattr(backend, "last_loop"):
         return _iterate(until)
-    why = _why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
+    why = why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
     if isinstance(watched, Matrix):
         why = why or _why_no_block(until)
     if why:
@@ -111,7 +111,7 @@ def eager() -> Iterator[None]:
 _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 
-def _why_eager() -> str:
+def why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
     if watch.active is None:
         return ""

@@ -17,6 +17,7 @@ from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
+from lagpu.backends.gpu.levels import VectorLevels
 from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.matrices import Matrices
 from lagpu.backends.gpu.meter import GpuMeter
@@ -24,6 +25,8 @@ from lagpu.backends.gpu.objects import settled
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.program import program_of
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+from lagpu.backends.gpu.sweep import Sweep
+from lagpu.backends.gpu.sweepmatch import match
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
 __all__ = ["GpuBackend"]
@@ -99,6 +102,25 @@ class GpuBackend(Matrices):
             return False
         made.run(times, log)
         self.last_loop = "fused: one kernel, a program"
+        return True
+
+    @settled
+    def vector_levels(self, v: VectorStore) -> VectorLevels:
+        """See `Backend`."""
+        return VectorLevels(self.counters, v)
+
+    def run_sweep(
+        self, statements: list[Statement], here: VectorStore, above: VectorStore, levels: Any
+    ) -> bool:
+        """See `Backend`."""
+        found: Any = "it is traced, and a sweep keeps no log"
+        if self.loop_log is None:
+            found = match(statements, here, above)
+        if isinstance(found, str):
+            self.last_loop = f"eager: {found}"
+            return False
+        Sweep(found, here, above, levels).run()
+        self.last_loop = "fused: one kernel, a sweep"
         return True
 
     # --------------------------------------------------------- operations: write a vector

@@ -9,6 +9,7 @@ import numpy as np
 
 from lagpu.backends.base import Product
 from lagpu.backends.gpu import build
+from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.looplog import LoopLog
@@ -109,12 +110,21 @@ class Workspace:
         self.barrier = push.barrier
         self.result = xp.zeros(8, np.uint64)
         self.kernels: dict[Any, Kernel] = {}
+        self._levels: Any = None
         short = successors.nvals <= SHORT_DEGREE * n
         self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
         dense = successors.nvals >= DENSE_DEGREE * n
         self.alpha = LONG_ALPHA if short else DENSE_ALPHA if dense else ALPHA
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
+
+    def levels(self, device: Device, n: int) -> Any:
+        """Return room for the level each vertex is found in; made at the first call."""
+        if self._levels is None:
+            device.require(4 * n, "traversal")
+            self._levels = device.xp.empty(n, np.int32)
+            self.nbytes += 4 * n
+        return self._levels
 
 
 def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
@@ -183,6 +193,7 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
     blank, values, words = _outputs(t)
     f_values = f.spare_values(f.dtype) if t.keep else None
     f_words = None if times is None else f.spare_words()
+    found_in = space.levels(device, n) if t.sums else None
     reads_matrix = not t.iso and reads(t.how.semiring.multiply)[1 if t.how.flip else 0]
     hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
     matrix = (successors.col_ptr, successors.row_idx, None if t.iso else successors.values)
@@ -196,7 +207,7 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
         hint, space.empty, v_words, sources, source_values, f.number,
         np.int64(source), np.uint64(num_sources), f_values, *values, *words, flags, f_words,
         np.uint32(t.before), np.uint32(FOREVER if times is None else times), space.solo,
-        space.alpha, BETA, *space.words, *space.lists, *space.chunks,
+        space.alpha, BETA, space.words[0], found_in, *space.words[1:], *space.lists, *space.chunks,
         space.counters, space.barrier, result,
         block=block, cooperative=True, shared=space.shared,
     )  # fmt: skip

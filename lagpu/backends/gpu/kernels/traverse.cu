@@ -53,12 +53,13 @@
 #define LG_X2_T i32
 #endif
 
-const u32 kCalm = 2;       // turns with a small frontier before one block goes on alone
-const u32 kLook = 8;       // predecessors that a lane looks at alone
-const u32 kMany = 2048;    // predecessors from which the whole block looks
-const u32 kDeferred = 32;  // such vertices a block keeps for later
-const u32 kBatch = 4;      // of them at once
-const u32 kLine = 16;      // u64 a cache line: counters do not share one
+const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where products are summed
+const u32 kCalm = 2;           // turns with a small frontier before one block goes on alone
+const u32 kLook = 8;           // predecessors that a lane looks at alone
+const u32 kMany = 2048;        // predecessors from which the whole block looks
+const u32 kDeferred = 32;      // such vertices a block keeps for later
+const u32 kBatch = 4;          // of them at once
+const u32 kLine = 16;          // u64 a cache line: counters do not share one
 
 // Counters of a turn; three turns rotate: read, filled, cleared.
 // kLevel is the depth that a block searching alone has reached.
@@ -93,6 +94,7 @@ struct Search {
   LG_X2_T* x2;
   u32 shift;  // 1: found in level d, assigned d + 1
   u32* visited;
+  i32* found_in;  // with sums, the level a vertex was found in: it takes products of that level on
   u32 *words_a, *words_b;     // presence words
   Vertices small_a, small_b;  // vertices of degree <= kSmall
   u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex
@@ -176,6 +178,18 @@ LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner
                           outer);
 }
 
+// With sums: add the product to vertex j if it is open or was found in this level too, which finds
+// vertices of level `at`; whether it is found now.
+LG_DEVICE bool accumulate(const Search& s, i64 entry, i32 i, i32 j, i32 at) {
+  const i32 before = load_cg(&s.found_in[j]);
+  if (before < at) return false;
+  atomic_accumulate<LG_ADD, LG_F>(&s.f_values[j],
+                                  cast<LG_F>(product(s, s.out_values, entry, i, j)));
+  if (before == at || atomic_cas(&s.found_in[j], kOpen, at) != kOpen) return false;
+  atomic_or(&s.visited[j / 32], 1u << (j % 32));
+  return true;
+}
+
 // Put the lanes' vertices into lists and counters of `turn`.
 LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* chunks, bool won,
                        i32 v, LG_PTR start, LG_PTR stop) {
@@ -198,18 +212,15 @@ LG_DEVICE void follow(const Search& s, u32 turn, u32 depth, bool early, bool val
   if (valid) {
     j = i32(load_ro(&s.out_idx[entry]));
     const u32 bit = 1u << (j % 32);
-    const u32 seen = load_cg(&s.visited[j / 32]);
+    const u32 seen = LG_SUM ? 0 : load_cg(&s.visited[j / 32]);
     if (early) {
       start = load_ro(&s.out_ptr[j]);
       stop = load_ro(&s.out_ptr[j + 1]);
     }
-    if (!(seen & bit)) {
-      if constexpr (LG_SUM)
-        atomic_accumulate<LG_ADD, LG_F>(&s.f_values[j],
-                                        cast<LG_F>(product(s, s.out_values, entry, i, j)));
-      u32* const words = LG_SUM ? s.next() : s.visited;
-      won = !(atomic_or(&words[j / 32], bit) & bit);
-    }
+    if constexpr (LG_SUM)
+      won = accumulate(s, entry, i, j, i32(depth) + 1);
+    else
+      won = !(seen & bit) && !(atomic_or(&s.visited[j / 32], bit) & bit);
   }
   if (!warp_any(won)) return;
   if (won) {
@@ -412,6 +423,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
     const u32 bits = warp_ballot(hit);
     if (hit) {
       if (LG_SUM) s.f_values[j] = cast<LG_F>(sum);
+      if (LG_SUM) s.found_in[j] = i32(depth) + 1;
       discover(s, j, depth + s.shift, cast<LG_F>(sum));
     }
     if (lane_id() == 0) {
@@ -467,12 +479,14 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
         }
         for (u32 q = 0; q < 4; ++q) {
           bit[q] = 1u << (j[q] % 32);
-          old[q] = open[q] ? load_cg(&s.visited[j[q] / 32]) : 0xffffffffu;
+          old[q] = open[q] ? LG_SUM ? 0 : load_cg(&s.visited[j[q] / 32]) : 0xffffffffu;
           start[q] = open[q] ? load_ro(&s.out_ptr[j[q]]) : 0;
           stop[q] = open[q] ? load_ro(&s.out_ptr[j[q] + 1]) : 0;
         }
         for (u32 q = 0; q < 4; ++q)
-          if (!(old[q] & bit[q])) old[q] = atomic_or(&s.visited[j[q] / 32], bit[q]);
+          if (!(old[q] & bit[q]))
+            old[q] = LG_SUM ? accumulate(s, p + q, i, j[q], i32(depth) + 1) ? 0 : 0xffffffffu
+                            : atomic_or(&s.visited[j[q] / 32], bit[q]);
         u32 winners[4], total = 0;
         for (u32 q = 0; q < 4; ++q) {
           winners[q] = warp_ballot(!(old[q] & bit[q]));
@@ -489,7 +503,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
           const u32 degree = u32(stop[q] - start[q]);
           if (degree) prefetch(&s.out_idx[start[q]]);  // it is expanded next
           if (degree > kSmall) is_large[0] = 1;
-          discover(s, j[q], depth + s.shift, cast<LG_F>(product(s, s.out_values, p + q, i, j[q])));
+          discover(s, j[q], depth + s.shift,
+                   LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, p + q, i, j[q])));
           if (mine < s.solo) {
             vertices[other * s.solo + mine] = j[q];
             starts[other * s.solo + mine] = start[q];
@@ -575,20 +590,6 @@ LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
   grid_sync(barrier);
 }
 
-// With sums, vertices found are marked in `next` and become visited at the level's end.
-LG_DEVICE void visit_found(const Search& s, u64 num_small, u64 num_chunks, GridBarrier* barrier) {
-  for (u64 q = global_thread(); q < num_small + num_chunks; q += global_threads()) {
-    const bool is_small = q < num_small;
-    const u64 entry =
-        is_small ? u64(load_cg(&s.small().vertex[q])) : load_cg(&s.chunks()[q - num_small]);
-    if (!is_small && entry >> 32) continue;
-    const i32 v = i32(u32(entry));
-    atomic_or(&s.visited[v / 32], 1u << (v % 32));
-    atomic_and(&s.next()[v / 32], ~(1u << (v % 32)));
-  }
-  grid_sync(barrier);
-}
-
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     traverse(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
              const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
@@ -598,10 +599,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
              const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
              i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
              u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
-             u32 times, u32 solo, f32 alpha, f32 beta, u32* visited, u32* words_a, u32* words_b,
-             i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b, u32* degree_a,
-             u32* degree_b, u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier,
-             u64* result) {
+             u32 times, u32 solo, f32 alpha, f32 beta, u32* visited, i32* found_in, u32* words_a,
+             u32* words_b, i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b,
+             u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b, u64* counters,
+             GridBarrier* barrier, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -618,6 +619,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            x2,
            shift,
            visited,
+           found_in,
            words_a,
            words_b,
            Vertices{vertex_a, start_a, degree_a},
@@ -642,14 +644,15 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   // Start: a vertex without predecessors needs no look, one that v has is not wanted.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
     visited[w] = empty[w] | (v_words ? v_words[w] : 0);
-    if (LG_SUM) s.next()[w] = 0;
     if (LG_X0 && (blank & 1)) x0_words[w] = 0;
     if (LG_X1 && (blank & 2)) x1_words[w] = 0;
     if (LG_X2 && (blank & 4)) x2_words[w] = 0;
   }
   if (LG_SUM)
-    for (i64 v = global_thread(); v < n; v += global_threads())
+    for (i64 v = global_thread(); v < n; v += global_threads()) {
       f_values[v] = cast<LG_F>(LG_ADD::identity<LG_Z>());
+      found_in[v] = v_words && has_entry(v_words, v) ? 0 : kOpen;
+    }
   for (i64 k = global_thread(); k < 3 * kCounters * kLine; k += global_threads())
     counters[k] = k == kFound * kLine ? num_sources : 0;
   grid_sync(barrier);
@@ -665,6 +668,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       stop = out_ptr[v + 1];
       const LG_F z = source_values ? source_values[q] : f_iso;
       if (LG_KEEP) f_values[v] = z;
+      if (LG_SUM) found_in[v] = 0;
       if (shift && LG_SUM && LG_X0 == 2) x0[v] = cast<LG_X0_T>(z);
       if (shift && LG_SUM && LG_X1 == 2) x1[v] = cast<LG_X1_T>(z);
       if (shift && LG_SUM && LG_X2 == 2) x2[v] = cast<LG_X2_T>(z);
@@ -700,7 +704,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     LG_LOGGED(if (logs())
                   begin_level(s, kPulls, depth, found, listed ? leaving : kUnknown, unexplored);)
     if (listed && active * alpha > unexplored) {
-      if (LG_SUM) visit_found(s, depth ? num_small : 0, depth ? num_chunks : 0, barrier);
       lists_to_words(s, num_small, num_chunks, barrier);
       listed = false;
     }
@@ -709,12 +712,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     Tally tally{0, 0};
     // One block alone saves barriers but starts slowly: only once frontiers stay small.
     calm = listed && num_chunks == 0 && num_small <= solo ? calm + 1 : 0;
-    const bool alone = !LG_SUM && calm > kCalm;
+    const bool alone = calm > kCalm;
     if (alone) {
       if (block_index() == 0) search_alone(s, turn, depth, times, num_small);
       ++pushes;
     } else if (listed) {
-      if (LG_SUM && depth) visit_found(s, num_small, num_chunks, barrier);
       LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
       push(s, turn, depth, num_small, num_chunks, &tally);
       ++pushes;
