@@ -10,6 +10,7 @@ from lagpu.loop import eager, loop
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
 from lagpu.step import step
+from lagpu.sweep import sweep
 from lagpu.trace import trace
 from lagpu.vector import Vector
 
@@ -37,6 +38,7 @@ __all__ = [
     "monoid",
     "semiring",
     "step",
+    "sweep",
     "trace",
     "unary",
     "use",

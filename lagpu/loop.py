@@ -18,7 +18,7 @@ from lagpu.operands import integer, scalar_value
 from lagpu.refusals import spoken
 from lagpu.vector import Vector
 
-__all__ = ["eager", "loop"]
+__all__ = ["eager", "loop", "why_eager"]
 
 
 def loop(
@@ -111,11 +111,15 @@ def eager() -> Iterator[None]:
 _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 
+def why_eager() -> str:
+    """Return why each statement is to run by itself, or nothing."""
+    watched = "" if watch.active is None else watch.active.why_eager
+    return watched or (_INSIDE if _eager.get() else "")
+
+
 def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    if watch.active is None:
-        return ""
-    return watch.active.why_eager or (_INSIDE if _eager.get() else "")
+    return "" if watch.active is None else why_eager()
 
 
 _INSIDE = "inside lagpu.eager()"

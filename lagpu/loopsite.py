@@ -54,9 +54,13 @@ class _Impure(Exception):
     """Something in the body that recording would freeze."""
 
 
-def site_of(frame: FrameType) -> Site:
-    """Return what is known of the ``for`` statement whose iterable `frame` is calling now."""
-    site = _read(frame.f_code, frame.f_lineno)
+def site_of(frame: FrameType, callee: str = "loop") -> Site:
+    """Return what is known of the ``for`` statement whose iterable `frame` is calling now.
+
+    The iterable is a call of `callee`: ``loop``, which yields a counter, or ``sweep``, which yields
+    two vectors.
+    """
+    site = _read(frame.f_code, frame.f_lineno, callee)
     if not site.statements:
         return site
     for name in site.names:
@@ -96,7 +100,7 @@ def _lookup(dotted: str, frame: FrameType) -> Any:
 
 
 @functools.lru_cache(maxsize=512)
-def _read(code: CodeType, line: int) -> Site:
+def _read(code: CodeType, line: int, callee: str) -> Site:
     """Read the loop at `line` of `code` from the source, if that is the source that runs."""
     try:
         tree = ast.parse("".join(linecache.getlines(code.co_filename)))
@@ -117,10 +121,11 @@ def _read(code: CodeType, line: int) -> Site:
         and node.iter.lineno <= line <= (node.iter.end_lineno or line)
     ]
     if len(found) != 1:
-        return Site(0, (), "loop(...) is not the iterable of one for statement")
+        return Site(0, (), f"{callee}(...) is not the iterable of one for statement")
     try:
-        _require_unread(found[0], tree)
-        return _check(found[0])
+        targets = _targets(found[0], callee)
+        _require_unread(found[0], tree, targets, "counter " if callee == "loop" else "")
+        return _check(found[0], targets, callee)
     except _Impure as impure:
         return Site(0, (), str(impure))
 
@@ -141,8 +146,30 @@ def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
     return [c for c in found if c.co_firstlineno == like.co_firstlineno or c is not code]
 
 
-def _require_unread(loop: ast.For, tree: ast.Module) -> None:
-    """Raise `_Impure` if the counter may be read outside the loop: recording leaves it at 0."""
+def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
+    """Return the names that a ``for`` statement sets: one of a loop, two of a sweep."""
+    named = _dotted(loop.iter.func)  # type: ignore[attr-defined]
+    if named is None or named.split(".")[-1] != callee:
+        raise _Impure(f"{callee}(...) is wrapped in another call")
+    target = loop.target
+    if callee == "loop":
+        parts = [target]
+    else:
+        parts = list(target.elts) if isinstance(target, ast.Tuple) else []
+    names = tuple(part.id for part in parts if isinstance(part, ast.Name))
+    if loop.orelse or len(set(names)) != (1 if callee == "loop" else 2):
+        how = "unpacks its counter" if callee == "loop" else "does not name here and above"
+        raise _Impure(f"the for statement has an else, or {how}")
+    return names
+
+
+def _require_unread(
+    loop: ast.For, tree: ast.Module, targets: tuple[str, ...], kind: str = "counter "
+) -> None:
+    """Raise `_Impure` if a target may be read outside the loop: recording leaves it at the first.
+
+    `kind` is what messages call it.
+    """
     around = [
         node
         for node in ast.walk(tree)
@@ -150,21 +177,23 @@ def _require_unread(loop: ast.For, tree: ast.Module) -> None:
         and any(inner is loop for inner in ast.walk(node))
     ]
     if not around:
-        raise _Impure("it stands outside a function, where anything may read its counter")
-    counter = loop.target.id if isinstance(loop.target, ast.Name) else ""
+        what = kind.strip() or "masks"
+        raise _Impure(f"it stands outside a function, where anything may read its {what}")
     inside = {id(node) for node in ast.walk(loop)}
     for node in ast.walk(around[0]):  # the outermost: a closure may read it too
         named = node.id if isinstance(node, ast.Name) else ""
         if named in ("locals", "eval", "exec", "vars"):
-            raise _Impure(f"line {node.lineno} may read the counter {counter}")  # type: ignore[attr-defined]
+            raise _Impure(f"line {node.lineno} may read the {kind}{targets[0]}")  # type: ignore[attr-defined]
         stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        if named == counter and id(node) not in inside and not stored:
-            raise _Impure(f"line {node.lineno} reads the counter {counter}")  # type: ignore[attr-defined]
-        if isinstance(node, ast.Global | ast.Nonlocal) and counter in node.names:
-            raise _Impure(f"the counter {counter} is not local")
+        if named in targets and id(node) not in inside and not stored:
+            raise _Impure(f"line {node.lineno} reads the {kind}{named}")  # type: ignore[attr-defined]
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            for name in targets:
+                if name in node.names:
+                    raise _Impure(f"the {kind}{name} is not local")
 
 
-def _check(loop: ast.For) -> Site:
+def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> Site:
     """Return the site of a ``for`` statement.
 
     Raises
@@ -172,20 +201,16 @@ def _check(loop: ast.For) -> Site:
     _Impure
         With the line and what stands there.
     """
-    callee = _dotted(loop.iter.func)  # type: ignore[attr-defined]
-    if callee is None or callee.split(".")[-1] != "loop":
-        raise _Impure("loop(...) is wrapped in another call")
-    if loop.orelse or not isinstance(loop.target, ast.Name):
-        raise _Impure("the for statement has an else, or unpacks its counter")
+    counter = targets[0] if callee == "loop" else ""
     names: dict[str, None] = {}
     for statement in loop.body:
         shift = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
             raise _Impure(f"line {statement.lineno} is no w << call statement")
-        _visit(shift.left, loop.target.id, names)
-        if not (isinstance(shift.right, ast.Name) and shift.right.id == loop.target.id):
-            _visit(shift.right, loop.target.id, names)
-    return Site(len(loop.body), tuple(names))
+        _visit(shift.left, counter, names)
+        if not (counter and isinstance(shift.right, ast.Name) and shift.right.id == counter):
+            _visit(shift.right, counter, names)
+    return Site(len(loop.body), tuple(n for n in names if counter or n not in targets))
 
 
 def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:

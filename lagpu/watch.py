@@ -26,6 +26,7 @@ _NOTATION = frozenset(
         "refusals",
         "scalar",
         "step",
+        "sweep",
         "trace",
         "transposed",
         "vector",

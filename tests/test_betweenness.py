@@ -19,7 +19,7 @@ from lagpu.algorithms import (
     edge_betweenness_centrality,
 )
 from lagpu.check import check_betweenness, check_edge_betweenness
-from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue, LimitExceeded
 
 
 def prove(A, *, directed, k=None, seed=None, normalized=True, endpoints=False, batch=None):
@@ -92,19 +92,34 @@ def test_a_larger_sample(backend, batch):
 
 def test_the_batch_fits_the_memory(backend, monkeypatch):
     A = matrix(100, both_ways([(v, v + 1) for v in range(99)]), backend)
-    size, pointers = 96 * (A.nvals + A.nrows), 8 * 100 * 61  # 60 levels from vertex 60 to vertex 0
+    size = 96 * (A.nvals + A.nrows)
 
-    def of(free):
-        monkeypatch.setattr(type(backend), "free_bytes", lambda self: 2 * (free + pointers))
-        return brandes.batch_size(A, list(range(60, 100)))
+    def of(free, count=40):
+        monkeypatch.setattr(type(backend), "free_bytes", lambda self: free)
+        return brandes.batch_size(A, list(range(60, 60 + count)))
 
     assert backend.free_bytes() > 1e6
-    assert [of(free) for free in (-pointers, -1, 0, 2 * size - 1, 2 * size)] == [1, 1, 1, 1, 2]
-    assert [of(free) for free in (5 * size, 39 * size, 40 * size)] == [4, 32, 40]
-    monkeypatch.setattr(brandes, "_TOUCHED", 9 * (A.nvals + A.nrows + 61 * 100))
-    assert of(10**12) == 8
     sources = list(range(60, 80))
-    assert [len(block) for block in brandes.blocks(A, sources, None)] == [8, 8, 4]
+    if backend.block_bytes(FP64, 32, 100) is None:
+        assert [of(2 * free) for free in (0, 2 * size - 1, 2 * size)] == [1, 1, 2]
+        assert [of(2 * free) for free in (5 * size, 39 * size, 40 * size)] == [4, 32, 40]
+        monkeypatch.setattr(brandes, "_TOUCHED", 9 * (A.nvals + A.nrows + 61 * 100))
+        assert of(10**12) == 8
+        assert [len(block) for block in brandes.blocks(A, sources, None)] == [8, 8, 4]
+        return
+    whole = 100 * 32 * (12 * 8 + 2 * 4 + 3 * 1) + 17 * 100 * 32 // 8  # blocks of 32 rows
+    assert [of(whole - 1), of(whole), of(10**12)] == [1, 32, 32]
+    assert [of(10**12, 31)] == [1], "a block is no faster if it is not full"
+    monkeypatch.setattr(brandes, "_DEEP", 60)  # there are 61 levels
+    assert of(10**12) == 1
+    assert [len(block) for block in brandes.blocks(A, sources[:3], None)] == [1, 1, 1]
+
+
+def test_a_wide_block_where_many_sources_fit(backend):
+    """64 rows only where the matrix is at least twice as wide."""
+    A = matrix(200, both_ways([(0, v) for v in range(1, 200)]), backend)
+    blocks = [len(b) for b in brandes.blocks(A, list(range(140)), None)]
+    assert blocks == ([140] if backend.block_bytes(FP64, 32, 200) is None else [64, 64, 12])
 
 
 def test_a_block_is_a_matrix_and_one_source_a_vector(backend):
@@ -127,6 +142,21 @@ def test_many_paths(backend):
     found = betweenness_centrality(A, 1, seed=3, endpoints=True)
     theirs = nx.betweenness_centrality(networkx_of(A), 1, seed=3, endpoints=True)
     assert entries(found) == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize("search", [betweenness_centrality, edge_betweenness_centrality])
+def test_too_many_paths_are_an_error(backend, search):
+    """2**1023 paths are told exactly; 2**1024 are more than FP64 holds, at one vertex alone."""
+    for diamonds in (1023, 1024):
+        start = 3 * np.arange(diamonds)[:, None]
+        edges = (start + np.array([0, 0, 1, 2]), start + np.array([1, 2, 3, 3]))
+        A = Matrix.from_coo(*(x.ravel() for x in edges), nrows=3073, ncols=3073, backend=backend)
+        seed = next(s for s in range(10**5) if random.Random(s).sample(range(3073), 1) == [0])
+        if diamonds == 1023:
+            assert np.isfinite(search(A, 1, seed=seed).reduce("max").new().value)
+        else:
+            with pytest.raises(LimitExceeded, match=r"from vertex 0 .* 1\.8e308 .* seed"):
+                search(A, 1, seed=seed)
 
 
 @pytest.mark.parametrize("endpoints", [False, True])

@@ -38,7 +38,7 @@ LAYERS = (
     ("vector",),
     ("matrix", "scalar"),
     ("loopsite",),
-    ("loop", "csc"),
+    ("loop", "csc", "sweep"),
     ("algorithms", "generators", "io", "check"),
     ("",),  # applications: the command line, the self-test, the package itself
 )

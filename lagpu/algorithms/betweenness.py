@@ -1,22 +1,25 @@
 """Betweenness centrality of vertices: Brandes' algorithm, one source or many at once.
 
-Path counts forward, a frontier q a level; backward the dependencies d of each source on each
-vertex. They are vectors for one source, and matrices with a row for each of several::
+A source's dependencies d, from both sweeps of a search, without its own; `brandes` has these::
 
-    q'<!s(p)> = q (+.first) A;  p = p + q'
-    d<s(q)>   = (((1 + d) / q') (+.first) A') q
+    b = b + d<levels>
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
-from lagpu.algorithms.brandes import blocks, path_counts, sample, scale, weights
-from lagpu.dtypes import FP64
+from lagpu.algebra import binary
+from lagpu.algorithms.brandes import (
+    blocks,
+    count_paths,
+    dependencies,
+    sample,
+    scale,
+    weights,
+)
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
@@ -67,12 +70,15 @@ def betweenness_centrality(
         If `k` is not 1 to n, `seed` is negative, or `batch` is below 1.
     DimensionMismatch, DomainMismatch
         If `A` is not square, or `k`, `seed` or `batch` no integer.
+    LimitExceeded
+        If there are more than 1.8e308 shortest paths to a vertex.
 
     Notes
     -----
-    Two products a level and block of sources. The frontiers of a block are kept: its path counts,
-    and 8 bytes a vertex and level beside them. The sum over s and t of (paths from s to t
-    through v) / (paths from s to t), in floating point; scaled as in NetworkX 3.6.
+    Two products a level and block of sources; memory does not depend on the number of levels. On
+    `gpu` each half of a single source's search is one kernel.
+    The sum over s and t of (paths from s to t through v) / (paths from s to t), in floating point;
+    scaled as in NetworkX 3.6.
     Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6
     (batches).
 
@@ -113,7 +119,7 @@ def betweenness_estimate(
 
     Raises
     ------
-    InvalidValue, DimensionMismatch, DomainMismatch
+    InvalidValue, DimensionMismatch, DomainMismatch, LimitExceeded
         As `betweenness_centrality`.
 
     Notes
@@ -148,40 +154,17 @@ def _sums(
     total = Vector.from_dense(np.zeros(A.nrows), like=A, name="betweenness")
     second = total.dup(name="squares")
     for block in blocks(A, sources, batch):
-        for found in _dependencies(A, block, endpoints):
-            total(accum=binary.plus) << _by_vertex(found)
-            if squares:  # a source meets a vertex in one level alone
-                square = found.ewise_mult(found, binary.times).new()
-                second(accum=binary.plus) << _by_vertex(square)
+        levels, paths = count_paths(A, block)
+        delta = dependencies(A, levels, paths)
+        if endpoints:
+            delta(levels.V, accum=binary.plus) << 1  # a path leads through its own end
+        else:
+            delta(levels.V, replace=True) << delta  # and not through its source, at level 0
+        total(accum=binary.plus) << _by_vertex(delta)
+        if squares:
+            square = delta.ewise_mult(delta, binary.times).new()
+            second(accum=binary.plus) << _by_vertex(square)
     return total, second
-
-
-def _dependencies(A: Matrix, sources: list[int], endpoints: bool) -> Iterator[Any]:
-    """Yield each source's dependencies on the vertices of a level, the farthest level first."""
-    frontiers = path_counts(A, sources)
-    delta, share = (
-        type(frontiers[0])(FP64, *frontiers[0].shape, like=A, name=name)
-        for name in ("delta", "share")
-    )
-    while len(frontiers) > 1:
-        here = frontiers.pop()
-        above = frontiers[-1]
-        yield _one_more(here, delta) if endpoints else delta
-        if len(frontiers) == 1 and not endpoints:
-            return
-        share << here.apply("minv")
-        share(accum=binary.plus) << delta.ewise_mult(here, binary.truediv)
-        delta(above.S, replace=True) << semiring.plus_first(share @ A.T)
-        delta << delta.ewise_mult(above, binary.times)
-    if endpoints:
-        yield delta  # a source on itself: as many as it reaches
-
-
-def _one_more(here: Any, delta: Any) -> Any:
-    """Return ``1 + delta`` at the vertices of a level: a path leads through its own end."""
-    through = here.apply("one").new(name="through")
-    through(accum=binary.plus) << delta
-    return through
 
 
 def _by_vertex(x: Vector | Matrix) -> Any:

@@ -1,4 +1,12 @@
-"""What Brandes' algorithm needs for vertices and for edges: sources, path counts, scale."""
+"""What Brandes' algorithm needs for vertices and for edges: sources, both sweeps, scale.
+
+Path counts p forward, a frontier q a level; backward the dependencies d of each source on each
+vertex, level after level. They are vectors for one source, and matrices with a row for each of
+several::
+
+    q<!s(p)> = q (+.first) A;  p = p + q
+    d<above> = (((1 + d) / p)<here> (+.first) A') p
+"""
 
 from __future__ import annotations
 
@@ -9,23 +17,40 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import semiring
+from lagpu.algebra import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.source import random_seed, require_square
-from lagpu.dtypes import FP64
-from lagpu.errors import InvalidValue
+from lagpu.dtypes import BOOL, FP64, INT32
+from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.loop import loop
 from lagpu.matrix import Matrix
 from lagpu.operands import integer
+from lagpu.sweep import sweep
 from lagpu.vector import Vector
 
-__all__ = ["batch_size", "blocks", "is_directed", "path_counts", "sample", "scale", "weights"]
+__all__ = [
+    "batch_size",
+    "blocks",
+    "count_paths",
+    "dependencies",
+    "is_directed",
+    "sample",
+    "scale",
+    "weights",
+]
 
 Array = np.ndarray[Any, Any]
 
-_ENTRY_BYTES = 96  # of a product's entry while it is sorted, and of a vertex in all levels together
-_POINTER_BYTES = 8
+_ENTRY_BYTES = (
+    96  # of a product's entry while it is sorted, and of a vertex in all vectors together
+)
 _TOUCHED = 2**24  # entries: more fill no machine better, and one source at a time is as fast
+# Where k x n matrices are blocks. On an H200, 2026-11-21, of kron20e16 one source takes 1.31 ms by
+# itself and 0.66 among 32 or 64, whether the block is full or not; of delaunay20, with some 500
+# levels, a block takes a launch for each statement and level, and one source by itself does not.
+_BLOCKS = (64, 32)
+_DEEP = 64  # levels from which one source at a time is faster
+_LIVE = ((FP64, 12), (INT32, 2), (BOOL, 3))  # blocks at once; the last one is made where four fit
 
 
 def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
@@ -40,20 +65,31 @@ def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
 
 
 def batch_size(A: Matrix, sources: list[int]) -> int:
-    """Return how many of the sources to take at once, a power of two or all of them.
+    """Return how many of the sources to take at once.
 
-    As many as fit half of the free memory where `A` lives, if in the widest level every edge of
-    each source is on a shortest path, beside a pointer for each vertex and level; and no more than
-    touch 2**24 entries, in the widest product and where each level is written into its block. A
-    search from the first source says how many levels there are.
+    A search from the first source says how many levels there are. Where k x n matrices are blocks:
+    64 or 32, if there are so many, all blocks fit, and the levels are few; else 1.
+
+    Elsewhere a power of two or all of them: as many as fit half of the free memory where `A` lives,
+    if in the widest level every edge of each source is on a shortest path; and no more than touch
+    2**24 entries, in the widest product and where each level is written into its matrix.
     """
     if len(sources) < 2:
         return 1
     depth = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
-    left = A.backend.free_bytes() // 2 - _POINTER_BYTES * A.nrows * depth
+    free = A.backend.free_bytes()
+    if A.backend.block_bytes(FP64, _BLOCKS[-1], A.nrows) is not None:
+        fitting = (k for k in _BLOCKS if k <= len(sources) and _block_bytes(A, k) <= free)
+        return 1 if depth > _DEEP else next(fitting, 1)
     size = A.nvals + A.nrows
-    room = min(max(left, 0) // (_ENTRY_BYTES * size), _TOUCHED // (size + depth * A.nrows))
+    room = min(free // 2 // (_ENTRY_BYTES * size), _TOUCHED // (size + depth * A.nrows))
     return len(sources) if room >= len(sources) else 1 << max(0, room.bit_length() - 1)
+
+
+def _block_bytes(A: Matrix, k: int) -> int:
+    """Return the bytes of all blocks of k sources together."""
+    each = ((A.backend.block_bytes(dtype, k, A.nrows), count) for dtype, count in _LIVE)
+    return sum((size or 0) * count for size, count in each)
 
 
 def blocks(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:
@@ -65,10 +101,15 @@ def blocks(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[in
         yield sources[k : k + batch]
 
 
-def path_counts(A: Matrix, sources: list[int]) -> list[Any]:
-    """Return for each level the numbers of shortest paths to its vertices.
+def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
+    """Return the levels of the vertices, and the numbers of shortest paths to them.
 
-    One source has a vector, several have a matrix with a row for each.
+    One source has vectors, several have matrices with a row for each.
+
+    Raises
+    ------
+    LimitExceeded
+        If a number is larger than FP64 holds.
     """
     frontier: Any
     if len(sources) == 1:
@@ -79,14 +120,41 @@ def path_counts(A: Matrix, sources: list[int]) -> list[Any]:
         frontier = Matrix.from_coo(
             rows, sources, 1, FP64, nrows=k, ncols=A.nrows, like=A, name="frontier"
         )
+    levels = type(frontier)(INT32, *frontier.shape, like=A, name="levels")
     paths = type(frontier)(FP64, *frontier.shape, like=A, name="paths")
-    kept = []
-    for _ in loop(until_empty=frontier):
-        above = frontier.dup()  # multiplied as it is kept: a policy may leave lists of edges there
-        kept.append(above)
-        paths(above.S) << above
-        frontier(~paths.S, replace=True) << semiring.plus_first(above @ A)
-    return kept
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        paths(frontier.S) << frontier
+        frontier(~levels.S, replace=True) << semiring.plus_first(frontier @ A)
+    if math.isinf(paths.reduce("max").new().value):
+        raise LimitExceeded(
+            f"betweenness: from {_named(sources)} there are more than 1.8e308 shortest paths to a "
+            "vertex, and FP64 holds no more, so no share of them is known. Choose other sources "
+            "with k and seed, or leave out what multiplies the paths."
+        )
+    return levels, paths
+
+
+def _named(sources: list[int]) -> str:
+    return f"vertex {sources[0]}" if len(sources) == 1 else f"one of {len(sources)} vertices"
+
+
+def dependencies(A: Matrix, levels: Any, paths: Any) -> Any:
+    """Return what each source's shortest paths owe to each vertex that they reach.
+
+    The sum over all t of (paths to t through v) / (paths to t); at the source itself the number of
+    vertices that it reaches.
+    """
+    delta, share, pulled = (
+        type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
+    )
+    delta(paths.S) << 0
+    for here, above in sweep(levels):
+        share(here.S, replace=True) << delta.apply(binary.plus, right=1)
+        share(here.S) << share.ewise_mult(paths, binary.truediv)
+        pulled(above.S, replace=True) << semiring.plus_first(share @ A.T)
+        delta(accum=binary.plus) << pulled.ewise_mult(paths, binary.times)
+    return delta
 
 
 def is_directed(A: Matrix) -> bool:

@@ -1,8 +1,9 @@
 """Betweenness centrality of edges: what flows along them from each source.
 
-Edges are the rows of two matrices, T with an entry at an edge's tail and H at its head::
+Edges are the rows of two matrices, T with an entry at an edge's tail and H at its head. Along those
+that lead one level on, with path counts p and the dependencies d of `brandes`::
 
-    f = (T q) (H ((1 + d) / q'));  d = f T
+    f<H l - T l = 1> = (T p) (H ((1 + d) / p))
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from lagpu.algebra import binary, semiring
-from lagpu.algorithms.brandes import is_directed, path_counts, sample, scale
-from lagpu.dtypes import FP64
+from lagpu.algorithms.brandes import count_paths, dependencies, is_directed, sample, scale
+from lagpu.dtypes import FP64, INT32
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
@@ -41,13 +42,14 @@ def edge_betweenness_centrality(
 
     Raises
     ------
-    InvalidValue, DimensionMismatch, DomainMismatch
+    InvalidValue, DimensionMismatch, DomainMismatch, LimitExceeded
         As `betweenness_centrality`.
 
     Notes
     -----
     Edges are the rows of two matrices: T has an entry at an edge's tail, H at its head. So what
-    flows along the edges is a vector, ``f = (T q) (H ((1 + d) / q'))``, and ``d = f T``.
+    flows along the edges is a vector, ``f = (T p) (H ((1 + d) / p))``, and each source takes two
+    sweeps and some products with these.
 
     Examples
     --------
@@ -63,19 +65,18 @@ def edge_betweenness_centrality(
     heads = Matrix.from_csr(each, cols, ncols=A.nrows, like=A, name="H")
     total = Vector.from_dense(np.zeros(len(rows)), like=A, name="betweenness")
     along, ahead = (Vector(FP64, len(rows), like=A, name=name) for name in ("along", "ahead"))
+    step, before = (Vector(INT32, len(rows), like=A, name=name) for name in ("step", "before"))
     for source in sources:
-        frontiers = path_counts(A, [source])
-        delta = Vector.from_dense(np.zeros(A.nrows), like=A, name="delta")
-        share = Vector(FP64, A.nrows, like=A, name="share")
-        for k_above in range(len(frontiers) - 2, -1, -1):
-            above, here = frontiers[k_above], frontiers[k_above + 1]
-            share(here.S, replace=True) << delta.apply("plus", right=1)
-            share << share.ewise_mult(here, binary.truediv)
-            along << semiring.any_second(tails @ above)
-            ahead << semiring.any_second(heads @ share)
-            along << along.ewise_mult(ahead, binary.times)
-            total(accum=binary.plus) << along
-            delta(accum=binary.plus) << semiring.plus_first(along @ tails)
+        levels, paths = count_paths(A, [source])
+        share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")
+        share << share.ewise_mult(paths, binary.truediv)
+        step << semiring.any_second(heads @ levels)
+        before << semiring.any_second(tails @ levels)
+        step << step.ewise_mult(before, binary.minus)
+        step << step.select("valueeq", 1)  # edges on a shortest path
+        along(step.S, replace=True) << semiring.any_second(tails @ paths)
+        ahead(step.S, replace=True) << semiring.any_second(heads @ share)
+        total(accum=binary.plus) << along.ewise_mult(ahead, binary.times)
     if not directed:
         back = np.lexsort((rows, cols))  # the k-th edge by columns is the reverse of the k-th
         total(accum=binary.plus) << total[back].new()

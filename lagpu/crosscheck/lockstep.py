@@ -156,6 +156,9 @@ class Lockstep(Watcher):
         lines = self._each("explain", A, u, how)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
+    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
+        """Return None: what is not stored alike is told by its entries."""
+
     def free_bytes(self) -> int:
         """Return what is free everywhere."""
         return int(min(self._each("free_bytes")))

@@ -12,7 +12,10 @@ from lagpu.crosscheck.report import Place
 __all__ = ["author", "place_of_author"]
 
 # A statement stands where the notation, or this package, was called from.
-_NOTATION = ("collection", "expr", "indexing", "loop", "matrix", "scalar", "transposed", "vector")
+_NOTATION = (
+    *("collection", "expr", "indexing", "loop", "matrix", "scalar", "sweep", "transposed"),
+    "vector",
+)
 
 
 def author() -> FrameType | None:

@@ -15,6 +15,7 @@ from lagpu.backends.cpu.matrices import WholeMatrices
 from lagpu.backends.cpu.meter import CpuMeter
 from lagpu.backends.cpu.vectors import VectorOperations
 from lagpu.backends.measure import Meter
+from lagpu.dtypes import DType
 from lagpu.memory import available_bytes
 
 __all__ = ["CpuBackend"]
@@ -29,6 +30,9 @@ class CpuBackend(VectorOperations, WholeMatrices):
     def run_loop(self, statements: list[Statement], until_empty: Box, times: int | None) -> bool:
         """See `Backend`: SuiteSparse runs each statement by itself."""
         return False
+
+    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
+        """See `Backend`: there are no blocks."""
 
     def meter(self) -> Meter:
         """See `Backend`."""

@@ -17,6 +17,7 @@ from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
+from lagpu.backends.gpu.levels import VectorLevels
 from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.matrices import Matrices
 from lagpu.backends.gpu.meter import GpuMeter
@@ -100,6 +101,18 @@ class GpuBackend(Matrices):
         made.run(times, log)
         self.last_loop = "fused: one kernel, a program"
         return True
+
+    @settled
+    def vector_levels(self, v: VectorStore) -> VectorLevels:
+        """See `Backend`."""
+        return VectorLevels(self.counters, v)
+
+    def run_sweep(
+        self, statements: list[Statement], here: VectorStore, above: VectorStore, levels: Any
+    ) -> bool:
+        """See `Backend`."""
+        self.last_loop = "eager: not yet"
+        return False
 
     # --------------------------------------------------------- operations: write a vector
     def mxv(

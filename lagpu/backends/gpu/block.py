@@ -19,6 +19,7 @@ from lagpu.dtypes import DType
 __all__ = [
     "BlockStore",
     "as_block",
+    "bytes_of",
     "described",
     "fits",
     "is_block",
@@ -37,15 +38,22 @@ def stride(nrows: int) -> int:
     return 32 if nrows <= 32 else -(-nrows // 64) * 64
 
 
+def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:
+    """Return the bytes of a block of this shape, or None if it cannot be one: it must be wide."""
+    k, n = shape
+    if not 1 <= k <= MOST_ROWS or n < 2 * k:
+        return None
+    return n * stride(k) * dtype.numpy.itemsize + n * stride(k) // 8
+
+
 def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
     """Whether a matrix of this shape may be a block: wide, and bits and values fit twice.
 
     Once will do where nothing has to be asked for; to ask the driver takes longer than a level.
     """
-    k, n = shape
-    if not 1 <= k <= MOST_ROWS or n < 2 * k:
+    needed = bytes_of(dtype, shape)
+    if needed is None:
         return False
-    needed = int(n * stride(k) * (dtype.numpy.itemsize + 0.125))
     small = needed <= 1 << 25 or needed <= device.pooled_bytes()
     return small or 4 * needed <= device.free_bytes()
 

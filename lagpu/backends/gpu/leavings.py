@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from lagpu.backends.gpu.storage import MatrixStore
 
-__all__ = ["Listing", "Trail"]
+__all__ = ["Listable", "Listing", "Trail"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -46,3 +46,14 @@ class Listing(NamedTuple):
     form: weakref.ref[MatrixStore]
     vertex: Array
     offset: Array
+
+    def of(self, form: MatrixStore) -> Listing | None:
+        """Return it if it is of the columns of `form`."""
+        return self if self.form() is form else None
+
+
+class Listable(Protocol):
+    """What has a list of a vector's columns, or makes it."""
+
+    def of(self, form: MatrixStore) -> Listing | None:
+        """Return the list of the columns of `form`, if there is one."""

@@ -8,10 +8,11 @@ import numpy as np
 
 from lagpu.backends.base import Descriptor
 from lagpu.backends.gpu import aligned, blockops, blockproducts, build, expand
-from lagpu.backends.gpu.block import BlockStore, fits, is_block
+from lagpu.backends.gpu.block import BlockStore, bytes_of, fits, is_block
 from lagpu.backends.gpu.objects import Objects
 from lagpu.backends.gpu.storage import MatrixStore
 from lagpu.backends.matrices import Turned
+from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp, Semiring
 
 __all__ = ["Matrices"]
@@ -151,6 +152,10 @@ class Matrices(Objects):
 
     def _fits(self, A: MatrixStore, shape: tuple[int, int]) -> bool:
         return fits(self.device, A.dtype, shape)
+
+    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> int | None:
+        """See `Backend`."""
+        return bytes_of(dtype, (nrows, ncols))
 
     def _there(self, indices: Array | None) -> Any:
         return None if indices is None else self.device.from_host(indices)

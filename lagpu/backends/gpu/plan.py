@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lagpu.backends.base import Descriptor, Product
-from lagpu.backends.gpu.build import is_symmetric
+from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
@@ -127,7 +127,7 @@ def choose(A: MatrixStore, u: VectorStore, how: Product, desc: Descriptor | None
         raise InvalidValue(f"policy: there is no {how.policy!r}. Use {_list(tuple(POLICIES))}.")
     numbers = _numbers(A, u, how)
     if policy is _active or policy is _mgbc:  # sweeps: both forms serve again
-        plan: Plan = policy(_with_mask(numbers, A, how, desc))
+        plan: Plan = policy(_with_mask(numbers, A, how, desc, lists=policy is _mgbc))
         if _is_there(A, how, plan.direction) or _may_turn(A):
             return plan
     plan = policy(numbers)
@@ -181,15 +181,17 @@ def _numbers(A: MatrixStore, u: VectorStore, how: Product) -> Numbers:
     )
 
 
-def _with_mask(x: Numbers, A: MatrixStore, how: Product, desc: Descriptor | None) -> Numbers:
-    """Return the numbers with those of the mask."""
+def _with_mask(
+    x: Numbers, A: MatrixStore, how: Product, desc: Descriptor | None, lists: bool
+) -> Numbers:
+    """Return the numbers with those of the mask, and its list if `lists`."""
     mask = None if desc is None else desc.mask
     if mask is None or desc is None or desc.complement:
         return x
-    listing: Listing | None = mask.listing if desc.structure else None
-    form = A if how.transpose or is_symmetric(A) else A.rows
-    if listing is not None and listing.form() is not form:
-        listing = None
+    listing: Listing | None = None
+    if lists and desc.structure and mask.listing is not None:
+        form = A if how.transpose or is_symmetric(A) else by_rows(A) if _may_turn(A) else A.rows
+        listing = None if form is None else mask.listing.of(form)
     return x._replace(wanted=mask.nvals, listing=listing)
 
 

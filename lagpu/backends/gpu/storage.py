@@ -11,7 +11,7 @@ from lagpu.backends.gpu.casts import cast_array, cast_number, index_type
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device, Signal
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.leavings import Listing, Trail
+from lagpu.backends.gpu.leavings import Listable, Trail
 from lagpu.dtypes import DType
 
 __all__ = ["MatrixStore", "VectorStore", "nwords"]
@@ -46,8 +46,8 @@ class VectorStore:
         What the product that made it left for the planner.
     leaving : int or None
         Matrix entries in the columns of its entries, known if a product counted them.
-    listing : Listing or None
-        These entries, if a product was to keep them.
+    listing : Listable or None
+        These entries, if a product was to keep them or they are a level.
     """
 
     __slots__ = (
@@ -77,7 +77,7 @@ class VectorStore:
     iso: Any
     trail: Trail | None
     leaving: int | None
-    listing: Listing | None
+    listing: Listable | None
     _nvals: int | None
     _count: Array
     _signal: Signal | None
@@ -238,7 +238,7 @@ class VectorStore:
             self.set_bitmap(words, None, self.iso, 1)
             return
         self._upload()
-        count, packed = self.nvals, self.values
+        count, packed, listing = self.nvals, self.values, self.listing
         words = self.spare_words()
         words.fill(0)
         values = None if packed is None else self.spare_values(self.dtype)
@@ -247,6 +247,7 @@ class VectorStore:
                 "scatter_entries", count, count, self.indices, packed, words, values, typed=True
             )
         self.set_bitmap(words, values, self.iso, count)
+        self.listing = listing  # of the same entries
 
     def _upload(self) -> None:
         """Put the index list of a sparse vector on the device, if it is not there."""
