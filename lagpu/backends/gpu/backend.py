@@ -25,6 +25,8 @@ from lagpu.backends.gpu.objects import settled
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.program import program_of
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+from lagpu.backends.gpu.sweep import Sweep
+from lagpu.backends.gpu.sweepmatch import match
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
 __all__ = ["GpuBackend"]
@@ -111,8 +113,15 @@ class GpuBackend(Matrices):
         self, statements: list[Statement], here: VectorStore, above: VectorStore, levels: Any
     ) -> bool:
         """See `Backend`."""
-        self.last_loop = "eager: not yet"
-        return False
+        found: Any = "it is traced, and a sweep keeps no log"
+        if self.loop_log is None:
+            found = match(statements, here, above)
+        if isinstance(found, str):
+            self.last_loop = f"eager: {found}"
+            return False
+        Sweep(found, here, above, levels).run()
+        self.last_loop = "fused: one kernel, a sweep"
+        return True
 
     # --------------------------------------------------------- operations: write a vector
     def mxv(

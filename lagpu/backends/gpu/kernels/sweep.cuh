@@ -1,0 +1,336 @@
+// A sweep over the levels of a search as one cooperative kernel, the farthest level first.
+//
+// The body it runs, of which gpu/sweep.py writes the statements as one function of a vertex:
+//
+//     for here, above in sweep(levels):
+//         ... at here          element-wise: x gets entries there and nowhere else
+//         y(above.S, replace=True) << x (+.x) A      one product, or with A'
+//         ... at above         element-wise
+//
+// A vertex has one level, so it is visited once: it sums over its matrix entries whose x was made
+// in the level before, does what is to be done at `above`, then what is to be done at `here` of the
+// next turn, all in one thread. Only x is read by others, so a level ends with one barrier. marks[v]
+// is the level of v once x has an entry there, 0 before: level 0 is never `here`.
+//
+// order has the vertices by level, rising in each; level k stands at offsets[k] .. offsets[k + 1].
+// Small levels are run by one block alone with barriers of a block; others by the whole grid: short
+// columns by a lane each, longer ones by a warp, the longest by a block. Sums need no atomics, so
+// those of floats do not depend on the order of threads.
+//
+// Work: each vertex with a level and each entry of its column once.
+// Source: Brandes 2001 (the backward sweep); degree classes by Merrill, Garland and Grimshaw, PPoPP
+// 2012.
+#ifndef LAGPU_SWEEP_CUH
+#define LAGPU_SWEEP_CUH
+#include "product.cuh"
+#ifndef LG_BLOCK  // threads a block
+#define LG_BLOCK 1024
+#endif
+
+// A level that one block runs alone: two vertices a thread, and eight matrix entries. It takes some
+// microseconds then, about as long as the barrier of the grid that it saves.
+const i64 kSoloVertices = 2 * LG_BLOCK;
+const u32 kSoloEntries = 8 * LG_BLOCK;
+const u32 kLane = 16;      // entries of a column that one lane sums alone
+const i64 kLong = 4096;    // entries from which the whole block sums: 32 rounds of a warp
+const u32 kDeferred = 64;  // such columns a block keeps for later; more are summed by warps
+const u32 kBatch = 4;      // entries a lane looks at at once, so that their loads overlap
+
+// ---- element-wise statements, at one vertex
+
+// What a vector has at one vertex.
+template <class U>
+struct Entry {
+  bool there;
+  U value;
+};
+
+template <class U>
+LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 v) {
+  return {has_entry(words, v), values ? values[v] : iso};
+}
+
+template <class Op, class T, class Z, class U>
+LG_DEVICE Entry<Z> mapped(Entry<U> u, T scalar, bool scalar_left, i64 v) {
+  if (!u.there) return {false, Z(0)};
+  const T x = cast<T>(u.value);
+  return {true, scalar_left ? Op::template call<Z, T>(scalar, x, v, 0, 0)
+                            : Op::template call<Z, T>(x, scalar, v, 0, 0)};
+}
+
+template <class Op, class T, class U>
+LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 v) {
+  return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, v, 0, 0), u.value};
+}
+
+// u (+) v or u (x) v, as combine.cu has the modes.
+template <class Op, class T, class Z, class U, class V>
+LG_DEVICE Entry<Z> combined(i32 mode, Entry<U> x, Entry<V> y, T x_default, T y_default, i64 v) {
+  if (mode == 1 ? !(x.there && y.there) : !(x.there || y.there)) return {false, Z(0)};
+  if (mode != 2 && !(x.there && y.there))
+    return {true, x.there ? cast<Z>(x.value) : cast<Z>(y.value)};
+  return {true, Op::template call<Z, T>(x.there ? cast<T>(x.value) : x_default,
+                                        y.there ? cast<T>(y.value) : y_default, v, 0, 0)};
+}
+
+// What w has after t has been written where the mask keeps.
+template <class Acc, class W, class Z>
+LG_DEVICE Entry<W> written(Entry<W> w, Entry<Z> t, i64 v) {
+  if constexpr (Acc::assigns) return {t.there, cast<W>(t.value)};
+  if constexpr (!Acc::assigns) {
+    if (!t.there) return w;
+    return {true, w.there ? Acc::call(w.value, t.value, v) : cast<W>(t.value)};
+  }
+}
+
+LG_DEVICE void set_bit(u32* words, i64 v) { atomic_or(&words[v / 32], 1u << (v % 32)); }
+
+// Put an entry back; its bit is written only if it has changed, as others may write the word.
+template <class W>
+LG_DEVICE void put_back(u32* words, W* values, i64 v, Entry<W> w, bool was_there) {
+  if (w.there) values[v] = w.value;
+  if (w.there && !was_there) set_bit(words, v);
+  if (!w.there && was_there) atomic_and(&words[v / 32], ~(1u << (v % 32)));
+}
+
+// ---- the product
+
+// A vertex with its column.
+template <class PTR>
+struct Place {
+  i32 v;  // -1 for none
+  PTR begin, end;
+};
+
+// Columns that are summed by the whole block.
+template <class S>
+struct Later {
+  Place<typename S::PTR> place[kDeferred];
+  Entry<typename S::Z> partial[LG_WARP];
+  u32 count;
+};
+
+// All that does not change in a sweep. `a` has the columns of the outputs, `x` the operand's values.
+template <class S, class MARK>
+struct Swept {
+  Columns<S> a;
+  const typename S::U* x;
+  MARK* marks;
+  const i32* order;
+  const i64* offsets;
+  u32* entries;  // of the small levels' columns
+};
+
+template <class S>
+LG_DEVICE Entry<typename S::Z> joined(Entry<typename S::Z> x, Entry<typename S::Z> y) {
+  typedef typename S::Z Z;
+  if (!y.there) return x;
+  return {true, x.there ? add<typename S::ADD, Z>(x.value, y.value) : y.value};
+}
+
+// The sum over entries p, p + step, ... before `end` of column v, of those marked `from`.
+template <class S, class MARK>
+LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, MARK>& s, i64 p, i64 end, u32 step, i32 v,
+                                           MARK from) {
+  typedef typename S::Z Z;
+  Entry<Z> sum{false, S::ADD::template identity<Z>()};
+  for (; p < end; p += i64(kBatch) * step) {
+    i32 i[kBatch];
+    bool there[kBatch];
+    for (u32 q = 0; q < kBatch; ++q) {
+      const i64 at = p + i64(q) * step;
+      i[q] = at < end ? i32(load_ro(&s.a.idx[at])) : -1;
+    }
+    for (u32 q = 0; q < kBatch; ++q) there[q] = i[q] >= 0 && s.marks[i[q]] == from;
+    for (u32 q = 0; q < kBatch; ++q) {
+      if (!there[q]) continue;
+      const i64 at = p + i64(q) * step;
+      sum = joined<S>(sum, {true, multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, at, i[q],
+                                              v)});
+    }
+    if (takes_first<S> && sum.there) break;
+  }
+  return sum;
+}
+
+// The sum of the lanes' sums, on every lane; which of `any` differs.
+template <class S>
+LG_DEVICE Entry<typename S::Z> sum_lanes(Entry<typename S::Z> sum) {
+  for (u32 step = LG_WARP / 2; step; step /= 2) {
+    const typename S::Z value = warp_shfl_xor(sum.value, step);
+    const bool there = warp_shfl_xor(sum.there, step);
+    sum = joined<S>(sum, {there, value});
+  }
+  return sum;
+}
+
+// ---- levels
+
+template <class S, class MARK>
+LG_DEVICE Place<typename S::PTR> place_of(const Swept<S, MARK>& s, i32 v) {
+  if (v < 0) return {-1, 0, 0};
+  return {v, load_ro(&s.a.ptr[v]), load_ro(&s.a.ptr[v + 1])};
+}
+
+// How many vertices a warp takes of so many: fewer where that keeps more warps busy.
+LG_DEVICE u32 group_of(i64 count, i64 warps) {
+  u32 group = LG_WARP;
+  while (group > 1 && count <= warps * (group / 2)) group /= 2;
+  return group;
+}
+
+// The lane's vertex of the group at q; -1 if there is none.
+template <class S, class MARK>
+LG_DEVICE i32 vertex_at(const Swept<S, MARK>& s, i64 first, i64 last, i64 q, u32 group) {
+  const i64 k = first + q + lane_id();
+  return lane_id() < group && k < last ? load_ro(&s.order[k]) : -1;
+}
+
+// Visit the lanes' vertices, of level d; later, if not null, gets columns for the whole block.
+template <class S, class MARK, class Visit>
+LG_DEVICE void visit_group(const Swept<S, MARK>& s, const Place<typename S::PTR>& mine, u32 d,
+                           bool pulls, Later<S>* later, Visit visit) {
+  typedef typename S::Z Z;
+  typedef typename S::PTR PTR;
+  const MARK from = MARK(d + 1);
+  bool here = mine.v >= 0;
+  Entry<Z> sum{false, Z(0)};
+  if (pulls) {
+    const bool is_short = here && mine.end - mine.begin <= PTR(kLane);
+    if (is_short) sum = sum_entries(s, mine.begin, mine.end, 1, mine.v, from);
+    for (u32 rest = warp_ballot(here && !is_short); rest; rest &= rest - 1) {
+      const u32 lane = bit_ffs(rest) - 1;
+      const i64 begin = warp_shfl(mine.begin, lane), end = warp_shfl(mine.end, lane);
+      if (later && end - begin >= kLong) {
+        u32 at = 0;
+        if (lane_id() == lane) at = atomic_add(&later->count, 1u);
+        at = warp_shfl(at, lane);
+        if (at < kDeferred) {
+          if (lane_id() == lane) {
+            later->place[at] = mine;
+            here = false;
+          }
+          continue;
+        }
+      }
+      const Entry<Z> total =
+          sum_lanes<S>(sum_entries(s, begin + lane_id(), end, LG_WARP, warp_shfl(mine.v, lane), from));
+      if (lane_id() == lane) sum = total;
+    }
+  }
+  if (here) visit(mine.v, d, sum);
+}
+
+// Visit the vertices that were put off, each by the whole block.
+template <class S, class MARK, class Visit>
+LG_DEVICE void visit_later(const Swept<S, MARK>& s, u32 d, Later<S>* later, Visit visit) {
+  block_sync();
+  const u32 count = later->count < kDeferred ? later->count : kDeferred;
+  for (u32 k = 0; k < count; ++k) {
+    const Place<typename S::PTR> one = later->place[k];
+    const auto mine = sum_lanes<S>(sum_entries(s, i64(one.begin) + block_thread(), i64(one.end),
+                                               block_threads(), one.v, MARK(d + 1)));
+    if (lane_id() == 0) later->partial[block_warp()] = mine;
+    block_sync();
+    if (block_thread() == 0) {
+      auto sum = later->partial[0];
+      for (u32 w = 1; w < block_warps(); ++w) sum = joined<S>(sum, later->partial[w]);
+      visit(one.v, d, sum);
+    }
+    block_sync();
+  }
+  if (block_thread() == 0) later->count = 0;  // all have read it, or there were none
+}
+
+// Whether one block runs a level alone.
+template <class S, class MARK>
+LG_DEVICE bool is_small(const Swept<S, MARK>& s, i64 d) {
+  return s.offsets[d + 1] - s.offsets[d] <= kSoloVertices && s.entries[d] <= kSoloEntries;
+}
+
+// One block visits small levels from d on, one after the other; returns the level behind them. What
+// the next level asks for first is loaded before this one's barrier: the time of a level is the
+// length of its chain of loads. fetch(v) has the vectors' values of v brought near.
+template <class S, class MARK, class Visit, class Fetch>
+LG_DEVICE i64 visit_alone(const Swept<S, MARK>& s, i64 d, i64 deepest, Visit visit, Fetch fetch) {
+  const i64 warps = block_warps();
+  const auto first_vertex = [&](i64 level) {
+    if (level < 0) return -1;
+    const i64 first = s.offsets[level], last = s.offsets[level + 1];
+    const u32 group = group_of(last - first, warps);
+    return vertex_at(s, first, last, i64(block_warp()) * group, group);
+  };
+  Place<typename S::PTR> now = place_of(s, first_vertex(d));
+  i32 after = first_vertex(d - 1);
+  for (; d >= 0 && is_small(s, d); --d) {
+    const Place<typename S::PTR> next = place_of(s, after);
+    after = first_vertex(d - 2);
+    const i64 first = s.offsets[d], last = s.offsets[d + 1];
+    const u32 group = group_of(last - first, warps);
+    i64 q = i64(block_warp()) * group;
+    if (q < last - first)
+      visit_group(s, now, u32(d), d < deepest, static_cast<Later<S>*>(nullptr), visit);
+    for (q += warps * group; q < last - first; q += warps * group)
+      visit_group(s, place_of(s, vertex_at(s, first, last, q, group)), u32(d), d < deepest,
+                  static_cast<Later<S>*>(nullptr), visit);
+    if (next.v >= 0) {
+      prefetch(&s.a.idx[next.begin]);
+      fetch(next.v);
+    }
+    now = next;
+    block_sync();
+  }
+  return d;
+}
+
+// Visit all vertices, the deepest level first; visit(v, d, sum) is called once for each, by one
+// thread. Marks are 0 and `entries` too; begins with a barrier. `level` has the level of each
+// place of `order`, of `count`; `reached` is a word for the block that goes on alone.
+template <class S, class MARK, class Visit, class Fetch>
+LG_DEVICE void visit_levels(const Swept<S, MARK>& s, const i32* level, i64 count, i64 deepest,
+                            i64* reached, Later<S>* later, GridBarrier* barrier, Visit visit,
+                            Fetch fetch) {
+  if (block_thread() == 0) later->count = 0;
+  grid_sync(barrier);
+  // Weigh the levels that are small by their vertices.
+  for (i64 k0 = global_warp() * LG_WARP; k0 < count; k0 += global_warps() * LG_WARP) {
+    const i64 k = k0 + lane_id();
+    const i32 d = k < count ? load_ro(&level[k]) : -1;
+    u32 length = 0;
+    if (d >= 0 && s.offsets[d + 1] - s.offsets[d] <= kSoloVertices) {
+      const Place<typename S::PTR> place = place_of(s, load_ro(&s.order[k]));
+      const i64 entries = i64(place.end) - i64(place.begin);
+      length = entries < kSoloEntries ? u32(entries) : kSoloEntries + 1;
+    }
+    const i32 one = warp_shfl(d, 0);
+    if (warp_all(d == one)) {  // most warps: one atomic instead of 32
+      length = warp_reduce(length, LgPlus());
+      if (lane_id() == 0 && length) atomic_add(&s.entries[one], length);
+    } else if (length) {
+      atomic_add(&s.entries[d], length);
+    }
+  }
+  grid_sync(barrier);
+  const i64 warp = i64(block_warp()) * grid_blocks() + block_index();
+  for (i64 d = deepest; d >= 0;) {
+    if (is_small(s, d)) {
+      if (block_index() == 0) {
+        const i64 behind = visit_alone(s, d, deepest, visit, fetch);
+        if (block_thread() == 0) *reached = behind;
+      }
+      grid_sync(barrier);
+      d = load_volatile(reached);  // written again only behind the barrier of a large level
+    } else {
+      const i64 first = s.offsets[d], last = s.offsets[d + 1];
+      const u32 group = group_of(last - first, global_warps());
+      for (i64 q = warp * group; q < last - first; q += global_warps() * group)
+        visit_group(s, place_of(s, vertex_at(s, first, last, q, group)), u32(d), d < deepest, later,
+                    visit);
+      visit_later(s, u32(d), later, visit);
+      grid_sync(barrier);
+      --d;
+    }
+  }
+}
+
+#endif  // LAGPU_SWEEP_CUH
