@@ -117,7 +117,11 @@ def _misfit(
 
 def _without_rows(A: MatrixStore) -> str:
     """Return why the rows of a matrix are not to be had, or nothing."""
-    if A.rows is not None or (A.turnable and has_free(A.device, A.nbytes + 32 * A.nvals)):
+    if (
+        A.symmetric
+        or A.rows is not None
+        or (A.turnable and has_free(A.device, A.nbytes + 32 * A.nvals))
+    ):
         return ""
     return "" if is_symmetric(A) else "it needs the rows of the matrix, and may not make them"
 
