@@ -274,10 +274,8 @@ LG_DEVICE i64 visit_alone(const Swept<S, MARK>& s, i64 d, i64 deepest, Visit vis
     for (q += warps * group; q < last - first; q += warps * group)
       visit_group(s, place_of(s, vertex_at(s, first, last, q, group)), u32(d), d < deepest,
                   static_cast<Later<S>*>(nullptr), visit);
-    if (next.v >= 0) {
-      prefetch(&s.a.idx[next.begin]);
-      fetch(next.v);
-    }
+    if (next.end > next.begin) prefetch(&s.a.idx[next.begin]);
+    if (next.v >= 0) fetch(next.v);
     now = next;
     block_sync();
   }
