@@ -77,7 +77,7 @@ def loop(
     backend = backend_of(site_of(frame), frame) if watched is None else watched.backend
     if backend is None or not hasattr(backend, "last_loop"):
         return _iterate(until)
-    why = why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
+    why = _why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
     if isinstance(watched, Matrix):
         why = why or _why_no_block(until)
     if why:
@@ -112,10 +112,14 @@ _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 
 
 def why_eager() -> str:
+    """Return why each statement is to run by itself, or nothing."""
+    watched = "" if watch.active is None else watch.active.why_eager
+    return watched or (_INSIDE if _eager.get() else "")
+
+
+def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    if watch.active is None:
-        return ""
-    return watch.active.why_eager or (_INSIDE if _eager.get() else "")
+    return "" if watch.active is None else why_eager()
 
 
 _INSIDE = "inside lagpu.eager()"

@@ -10,7 +10,8 @@ import numpy as np
 
 from lagpu import watch
 from lagpu.algebra import unary
-from lagpu.backends.base import Applied, Backend, Data, Levels, Recorder, Statement
+from lagpu.backends.base import Applied, Backend, Data, Recorder, Statement
+from lagpu.backends.levels import Levels
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.expr import unfit

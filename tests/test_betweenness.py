@@ -107,7 +107,7 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
         assert of(10**12) == 8
         assert [len(block) for block in brandes.blocks(A, sources, None)] == [8, 8, 4]
         return
-    whole = 100 * 32 * (12 * 8 + 2 * 4 + 3 * 1) + 17 * 100 * 32 // 8  # blocks of 32 rows
+    whole = 100 * 32 * (14 * 8 + 3 * 4 + 3 * 1) + 20 * 100 * 32 // 8  # blocks of 32 rows
     assert [of(whole - 1), of(whole), of(10**12)] == [1, 32, 32]
     assert [of(10**12, 31)] == [1], "a block is no faster if it is not full"
     monkeypatch.setattr(brandes, "_DEEP", 60)  # there are 61 levels

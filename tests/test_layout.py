@@ -21,7 +21,7 @@ LAYERS = (
     ("operators",),
     ("table",),
     ("algebra",),
-    ("backends.base", "backends.matrices", "backends.measure"),
+    ("backends.base", "backends.levels", "backends.matrices", "backends.measure"),
     ("backends.cpu", "backends.gpu.kernels", "backends.gpu.gxx", "backends.gpu.functors"),
     ("backends.cpu.backend",),
     ("backends.gpu.device", "backends.gpu.casts"),

@@ -1,5 +1,8 @@
 """Sweeps that run as one kernel, and sweeps that must not: the answer is that of the eager one."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 from graphs import both_ways, matrix
@@ -8,6 +11,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 from strategies import for_all
 
 import lagpu
+import lagpu.backends.gpu.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
 
 FUSED = "fused: one kernel, a sweep"
@@ -17,8 +21,7 @@ def fuses(backend):
     return hasattr(backend, "last_loop")
 
 
-# ---- bodies: functions of their own, without assert, so that pytest leaves their code alone.
-# v is a dict of vectors on entry; each takes the vectors it names.
+# ---- bodies: functions of their own, without assert, so that pytest leaves their code alone
 
 
 def brandes(A, levels, paths, delta, share, pulled):
@@ -158,11 +161,13 @@ def test_random_bodies_graphs_and_levels(backend, draw):
 @pytest.mark.parametrize("body", [brandes, many])
 def test_large_and_small_levels_by_turns(backend, n, body):
     """One block alone, the grid, one block alone again; more than 255 levels."""
+    if body is many and not fuses(backend):
+        pytest.skip("one way to run a loop is enough for one body")
     tail = 300
     edges = [(v, v + 1) for v in range(tail)]
     edges += [(tail, v) for v in range(tail + 1, n - 1)]
     edges += [(v, n - 1) for v in range(tail + 1, n - 1)]
-    A = matrix(n, both_ways(edges), backend)
+    A = matrix(n, both_ways([(*e, 2) for e in edges]), backend, weights="whole")
     made = vectors(n, FP64 if body is brandes else INT64, backend, n, True)
     for source in (0, tail, n - 1):
         ran = compare(body, A, algorithms.bfs_levels(A, source), made)
@@ -172,15 +177,15 @@ def test_large_and_small_levels_by_turns(backend, n, body):
 @pytest.mark.parametrize("body", [brandes, heights, positions])
 def test_hubs(backend, body):
     """Columns for a lane, a warp, a block; more of the last than a block keeps."""
-    n = 5000
+    n = 5000 if body is brandes else 1200
     star = [(0, v) for v in range(1, n)]
     A = matrix(n, both_ways(star), backend)
     made = vectors(n, FP64 if body is brandes else INT64, backend, 3, True)
     compare(body, A, algorithms.bfs_levels(A, 0), made)
     compare(body, A, algorithms.bfs_levels(A, 7), made)
     assert not fuses(backend) or backend.last_loop.startswith("eager: inside")
-    rng = np.random.default_rng(5)  # every vertex of level 1 has all of the 4200 of level 2
-    hubs, last = 300, 4500
+    rng = np.random.default_rng(5)  # every vertex of level 1 has all of the 1100 of level 2
+    hubs, last = 80, 1180
     mine = [np.repeat(np.arange(1, hubs), last - hubs), np.tile(np.arange(hubs, last), hubs - 1)]
     rows = np.r_[np.zeros(hubs - 1, np.int64), mine[0], rng.integers(0, last, 99)]
     cols = np.r_[np.arange(1, hubs), mine[1], rng.integers(0, last, 99)]
@@ -315,11 +320,7 @@ def test_what_does_not_fit_runs_eagerly_and_says_why(backend, body, reason):
 
     found, result = run()
     if fuses(backend):
-        assert lagpu.errors.__name__  # the module is there
-        assert backend.last_loop.startswith("eager: ")
-        import re
-
-        assert re.search(reason, backend.last_loop), backend.last_loop
+        assert re.match(f"eager: .*{reason}", backend.last_loop), backend.last_loop
     with lagpu.eager():
         wanted, same = run()
     assert all(x.isequal(y) for x, y in zip(found, wanted, strict=True))
@@ -367,19 +368,18 @@ def test_a_traced_sweep_is_eager(backend):
         assert backend.last_loop == "eager: it is traced, and a sweep keeps no log"
 
 
-def test_sweeps_of_one_structure_share_a_kernel(backend, monkeypatch):
+@pytest.fixture
+def made(monkeypatch):
+    """The kernels that sweeps ask for."""
+    kernels, real = [], module.from_source
+    told = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
+    monkeypatch.setattr(module, "from_source", told)
+    return kernels
+
+
+def test_sweeps_of_one_structure_share_a_kernel(backend, made):
     if not fuses(backend):
         pytest.skip("cpu has no kernels of ours")
-    from lagpu.backends.gpu import sweep as module
-
-    made = []
-
-    def told(*args, **macros):
-        made.append(real(*args, **macros))
-        return made[-1]
-
-    real = module.from_source
-    monkeypatch.setattr(module, "from_source", told)
     for n in (33, 100):
         A = graph(n, backend, 1, True)
         brandes(A, algorithms.bfs_levels(A, 1), *vectors(n, FP64, backend, n, True))
@@ -388,21 +388,11 @@ def test_sweeps_of_one_structure_share_a_kernel(backend, monkeypatch):
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_nvrtc_compiles_sweeps(arch, monkeypatch):
-    from lagpu.backends.gpu import sweep as module
-
-    made = []
-
-    def told(*args, **macros):
-        made.append(real(*args, **macros | {"BLOCK": "1024"}))
-        return real(*args, **macros)
-
-    real = module.from_source
-    monkeypatch.setattr(module, "from_source", told)
+def test_nvrtc_compiles_sweeps(arch, made):
     place = lagpu.backends.get("sim")
     A = graph(33, place, 1, True)
-    for body, dtype in BODIES:
+    for body, dtype in BODIES[:: 1 if arch == "sm_90" else 4]:
         body(A, algorithms.bfs_levels(A, 1), *vectors(33, dtype, place, 1, True))
-    assert len(made) == len(BODIES)
     for kernel in made:
-        assert nvrtc_compile(kernel, arch)
+        macros = (("LG_BLOCK", str(module.BLOCK)),)
+        assert nvrtc_compile(dataclasses.replace(kernel, macros=macros), arch)

@@ -50,7 +50,10 @@ _TOUCHED = 2**24  # entries: more fill no machine better, and one source at a ti
 # levels, a block takes a launch for each statement and level, and one source by itself does not.
 _BLOCKS = (64, 32)
 _DEEP = 64  # levels from which one source at a time is faster
-_LIVE = ((FP64, 12), (INT32, 2), (BOOL, 3))  # blocks at once; the last one is made where four fit
+# Blocks at once. FP64: paths, delta, share, pulled, frontier, the last three with the buffers
+# of their next values; two results of statements; and four to spare, since a block is made where it
+# fits four times. INT32: levels, a copy, those of one level.
+_LIVE = ((FP64, 14), (INT32, 3), (BOOL, 3))
 
 
 def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from lagpu.backends.levels import LevelOperations
 from lagpu.backends.matrices import MatrixOperations
 from lagpu.backends.measure import Meter
 from lagpu.dtypes import DType
@@ -30,7 +31,6 @@ __all__ = [
     "Counter",
     "Data",
     "Descriptor",
-    "Levels",
     "Product",
     "Recorder",
     "Statement",
@@ -196,23 +196,7 @@ class Recorder:
             self._replay_one(k, run)
 
 
-class Levels(Protocol):
-    """The entries of an integer vector or matrix, by value.
-
-    Attributes
-    ----------
-    lowest, deepest : int
-        Least and largest value; 0 and -1 if there are no entries.
-    """
-
-    lowest: int
-    deepest: int
-
-    def cut(self, d: int) -> Data:
-        """Return the BOOL vector or matrix that is True where the value is `d`."""
-
-
-class Backend(MatrixOperations, Protocol):
+class Backend(MatrixOperations, LevelOperations, Protocol):
     """One place where vectors and matrices live and operations run."""
 
     name: str
@@ -230,27 +214,6 @@ class Backend(MatrixOperations, Protocol):
 
         Until a vector is empty before an iteration, or one is as it was behind it, or for a number
         of times. Returns False, with nothing done, if they do not fit a program.
-        """
-
-    def run_sweep(
-        self, statements: list[Statement], here: Data, above: Data, levels: Levels
-    ) -> bool:
-        """Run recorded statements for each level of a vector as one program, the farthest first.
-
-        They name `here` and `above`, the masks of the first turn; `levels` is what `vector_levels`
-        has returned. Returns False, with nothing done, if they do not fit a program.
-        """
-
-    def vector_levels(self, v: Data) -> Levels:
-        """Return the entries of an integer vector by value, cut out of one ordering.
-
-        Only a backend that runs loops as one program needs this and `run_sweep`.
-        """
-
-    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> int | None:
-        """Return the bytes of a matrix of few rows that is stored position by position, a block.
-
-        None means that a matrix of this shape is never stored so here.
         """
 
     def meter(self) -> Meter:

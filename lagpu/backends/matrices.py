@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp, Semiring
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ Turned = tuple[bool, bool]
 
 class MatrixOperations(Protocol):
     """Operations that make a matrix of one or two others."""
+
+    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> int | None:
+        """Return the bytes of a matrix of few rows that is stored position by position, a block.
+
+        None means that a matrix of this shape is never stored so here.
+        """
 
     def matrix_mxm(
         self, A: Data, B: Data, semiring: Semiring, turned: Turned, desc: Descriptor

@@ -51,11 +51,11 @@ def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
 
     Once will do where nothing has to be asked for; to ask the driver takes longer than a level.
     """
-    size = bytes_of(dtype, shape)
-    if size is None:
+    needed = bytes_of(dtype, shape)
+    if needed is None:
         return False
-    small = size <= 1 << 25 or size <= device.pooled_bytes()
-    return small or 4 * size <= device.free_bytes()
+    small = needed <= 1 << 25 or needed <= device.pooled_bytes()
+    return small or 4 * needed <= device.free_bytes()
 
 
 def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: str) -> None:

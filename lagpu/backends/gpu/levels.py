@@ -19,7 +19,7 @@ Array = Any
 
 
 class VectorLevels:
-    """See `lagpu.backends.base.Levels`.
+    """See `lagpu.backends.levels.Levels`.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class VectorLevels:
         return found
 
     def cut(self, d: int) -> VectorStore:
-        """See `lagpu.backends.base.Levels`."""
+        """See `lagpu.backends.levels.Levels`."""
         made = VectorStore(self._device, self._counters, BOOL, self.size)
         vertices = self.order[self.starts[d] : self.starts[d + 1]]
         if len(vertices) == self.size:

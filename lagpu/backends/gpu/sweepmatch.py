@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lagpu.backends.base import Statement
 from lagpu.backends.gpu.build import is_symmetric
+from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
 __all__ = ["Matched", "inputs_of", "match"]
@@ -116,7 +117,11 @@ def _misfit(
 
 def _without_rows(A: MatrixStore) -> str:
     """Return why the rows of a matrix are not to be had, or nothing."""
-    if A.rows is not None or (A.turnable and A.device.free_bytes() > A.nbytes + 32 * A.nvals):
+    if (
+        A.symmetric
+        or A.rows is not None
+        or (A.turnable and has_free(A.device, A.nbytes + 32 * A.nvals))
+    ):
         return ""
     return "" if is_symmetric(A) else "it needs the rows of the matrix, and may not make them"
 

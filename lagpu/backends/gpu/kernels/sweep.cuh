@@ -9,8 +9,8 @@
 //
 // A vertex has one level, so it is visited once: it sums over its matrix entries whose x was made
 // in the level before, does what is to be done at `above`, then what is to be done at `here` of the
-// next turn, all in one thread. Only x is read by others, so a level ends with one barrier. marks[v]
-// is the level of v once x has an entry there, 0 before: level 0 is never `here`.
+// next turn, all in one thread. Only x is read by others, so a level ends with one barrier.
+// marks[v] is the level of v once x has an entry there, 0 before: level 0 is never `here`.
 //
 // order has the vertices by level, rising in each; level k stands at offsets[k] .. offsets[k + 1].
 // Small levels are run by one block alone with barriers of a block; others by the whole grid: short
@@ -31,10 +31,10 @@
 // microseconds then, about as long as the barrier of the grid that it saves.
 const i64 kSoloVertices = 2 * LG_BLOCK;
 const u32 kSoloEntries = 8 * LG_BLOCK;
-const u32 kLane = 16;      // entries of a column that one lane sums alone
-const i64 kLong = 4096;    // entries from which the whole block sums: 32 rounds of a warp
-const u32 kDeferred = 64;  // such columns a block keeps for later; more are summed by warps
-const u32 kBatch = 4;      // entries a lane looks at at once, so that their loads overlap
+const u32 kBatch = 4;            // entries a lane looks at at once, so that their loads overlap
+const u32 kLane = 16;            // entries of a column that one lane sums alone: four rounds
+const i64 kLong = 4 * LG_BLOCK;  // from which the whole block does: one round, and 32 of a warp
+const u32 kDeferred = LG_BLOCK / 16;  // such columns a block keeps for later; warps sum the others
 
 // ---- element-wise statements, at one vertex
 
@@ -110,7 +110,8 @@ struct Later {
   u32 count;
 };
 
-// All that does not change in a sweep. `a` has the columns of the outputs, `x` the operand's values.
+// All that does not change in a sweep. `a` has the columns of the outputs, `x` the operand's
+// values.
 template <class S, class MARK>
 struct Swept {
   Columns<S> a;
@@ -145,8 +146,8 @@ LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, MARK>& s, i64 p, i64 e
     for (u32 q = 0; q < kBatch; ++q) {
       if (!there[q]) continue;
       const i64 at = p + i64(q) * step;
-      sum = joined<S>(sum, {true, multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, at, i[q],
-                                              v)});
+      sum = joined<S>(sum,
+                      {true, multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, at, i[q], v)});
     }
     if (takes_first<S> && sum.there) break;
   }
@@ -213,8 +214,8 @@ LG_DEVICE void visit_group(const Swept<S, MARK>& s, const Place<typename S::PTR>
           continue;
         }
       }
-      const Entry<Z> total =
-          sum_lanes<S>(sum_entries(s, begin + lane_id(), end, LG_WARP, warp_shfl(mine.v, lane), from));
+      const Entry<Z> total = sum_lanes<S>(
+          sum_entries(s, begin + lane_id(), end, LG_WARP, warp_shfl(mine.v, lane), from));
       if (lane_id() == lane) sum = total;
     }
   }
@@ -273,10 +274,8 @@ LG_DEVICE i64 visit_alone(const Swept<S, MARK>& s, i64 d, i64 deepest, Visit vis
     for (q += warps * group; q < last - first; q += warps * group)
       visit_group(s, place_of(s, vertex_at(s, first, last, q, group)), u32(d), d < deepest,
                   static_cast<Later<S>*>(nullptr), visit);
-    if (next.v >= 0) {
-      prefetch(&s.a.idx[next.begin]);
-      fetch(next.v);
-    }
+    if (next.end > next.begin) prefetch(&s.a.idx[next.begin]);
+    if (next.v >= 0) fetch(next.v);
     now = next;
     block_sync();
   }
