@@ -69,6 +69,9 @@ def test_levels(backend, direction, k, n, directed):
     levels = bfs_levels_multi(A, sources)
     assert_fused(backend)
     assert_as_on_cpu(levels, bfs_levels_multi(graph, sources))
+    if backend.name != "cpu":
+        pushes, pulls, *_ = numbers(A)
+        assert pushes + pulls == 1 + levels.reduce("max").new().value
     if direction == "push":
         assert numbers(A)[1] == 0
     if direction == "pull":
@@ -196,6 +199,16 @@ def test_a_frontier_of_many_entries(backend):
     live = run(graph.to(backend))
     assert_fused(backend)
     assert_as_on_cpu(live, run(graph))
+
+
+def test_few_triplets_are_what_they_were(backend):
+    """A wide matrix of at most one entry a row is a block at once; twice one place is not."""
+    A = Matrix.from_coo([2, 0, 1], [7, 9, 7], [5, 6, 7], nrows=3, ncols=70, backend=backend)
+    assert [x.tolist() for x in A.to_coo()] == [[0, 1, 2], [9, 7, 7], [6, 7, 5]]
+    with pytest.raises(lagpu.errors.InvalidValue, match="twice"):
+        Matrix.from_coo([1, 1], [7, 7], nrows=3, ncols=70, backend=backend)
+    both = {"nrows": 3, "ncols": 70, "backend": backend, "dup_op": binary.plus}
+    assert Matrix.from_coo([1, 1], [7, 7], [3, 4], **both).get(1, 7) == 7
 
 
 def test_no_edges(backend):

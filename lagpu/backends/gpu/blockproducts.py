@@ -86,7 +86,7 @@ def _bits(
     tell: tuple[Any, ...],
     counters: Counters,
 ) -> Any:
-    """Launch ``block_pull`` or ``block_push``; return the rows that are alive after it."""
+    """Launch ``block_bits``, either way; return the rows that are alive after it."""
     k = Q.shape[0]
     each = stride(k)
     q_words, _, _ = Q.entries.readable()
@@ -96,7 +96,7 @@ def _bits(
     words.fill(0)
     alive = counters.take(groups)
     run = kernel(
-        "block.cu", "block_pull" if pulls else "block_push", WORD=word, **index_types(form)
+        "block.cu", "block_bits", WORD=word, PUSH="0" if pulls else "1", **index_types(form)
     )
     chunks, n = chunks_of(form), form.shape[1]
     A.device.launch(

@@ -18,6 +18,7 @@ from lagpu.backends.gpu.workspaces import index_types, pull_space
 __all__ = ["BlockAssignment", "BlockSearch", "bytes_of", "run"]
 
 COUNTERS = 3 * 3 * 16
+RESULTS = 64  # as kResults in blocksearch.cu
 FOREVER = 2**32 - 1
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
@@ -84,6 +85,10 @@ class Workspace:
         Three frontiers, zero between searches, and for each a bit for every word that is not.
     visited : array
         The bits that are not searched again.
+    result : array
+        What the last search told: [1] entries left, [2], [3] levels pushed and pulled, [4] chunks
+        looked at, [5] levels pulled with a filter, [6] levels; [7] when it began, in ns; from [8]
+        on when the first level began and when each of the first 55 ended.
     nbytes : int
         Bytes of all these.
     """
@@ -98,7 +103,7 @@ class Workspace:
         self.visited = xp.empty(count, np.uint32)
         self.counters = xp.zeros(COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
-        self.result = xp.zeros(8, np.uint64)
+        self.result = xp.zeros(RESULTS, np.uint64)
 
 
 def bytes_of(

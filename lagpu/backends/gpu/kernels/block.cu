@@ -2,9 +2,9 @@
 // 32 g .. 32 g + 31 of column v, values lie at 32 * (v * per + g) + lane; `per` words hold k bits,
 // or an even number of words where k > 32. Bits past k are 0.
 //
-//   block_fill      C<M> = s                       block_reduce   w[j] = (+)_i C[i, j]
-//   block_pull      C<M> = Q (+.x) A, bits alone   block_push     the same from Q's entries
-//   block_sums      C<M> = Q (+.x) A with values   block_sums_long the same, a block a column
+//   block_fill      C<M> = s                       block_reduce_columns  w[j] = (+)_i C[i, j]
+//   block_bits      C<M> = Q (+.x) A, bits alone, pulled or pushed
+//   block_sums      C<M> = Q (+.x) A with values   block_sums_long       the same, a block a column
 //
 // A pull goes through the columns of A (its in-neighbours), a push through its rows. Columns longer
 // than LONG are cut into chunks, which are listed: no warp works longer than on one of them.
@@ -14,6 +14,9 @@
 // what is not given; the file compiles by itself
 #ifndef LG_WORD
 #define LG_WORD u32
+#endif
+#ifndef LG_PUSH  // 1: from the entries of Q
+#define LG_PUSH 0
 #endif
 
 #define LONG 1024  // entries of a column, and of a chunk, at most
@@ -92,139 +95,160 @@ extern "C" __global__ void block_reduce_columns(i64 n, i64 per, const u32* words
   }
 }
 
-// What a product of bits has found in word `at`: counted, and noted which rows are still alive.
-template <class PTR>
-LG_DEVICE void note(LG_WORD fresh, bool is_first, i64 v, i64 g, const PTR* lengths, u64* alive,
-                    Tallied* tally) {
-  tally->found += bit_popc(fresh);
-  if (is_first && lengths) tally->leaving += u64(lengths[v + 1] - lengths[v]);
-  if ((load_volatile(&alive[g]) & fresh) != fresh) atomic_or(&alive[g], u64(fresh));
-}
+// A product of bits, C<M> = Q (+.x) A: `ptr` and `idx` are A by columns (pull) or rows (push), with
+// the chunks of its long ones; `out` is zeroed; `q_alive`, unless null, has the bits of Q's rows
+// that are not empty, and `alive` gets those of C's.
+struct Bits {
+  i64 n, groups, k;
+  const LG_PTR* ptr;
+  const LG_IDX* idx;
+  const LG_WORD *q, *mask;
+  bool complement;
+  const u64* q_alive;
+  const LG_PTR* lengths;
+  i64 chunks;
+  const i64 *chunk_column, *chunk_start;
+  LG_WORD* out;
+  u64* alive;
 
-// The union of words of group g at rows idx[p .. end), until all of `want` is found; by a warp.
-template <class IDX>
-LG_DEVICE LG_WORD gather_union(const LG_WORD* q, const IDX* idx, i64 p, i64 end, i64 groups, i64 g,
-                               LG_WORD want) {
-  LG_WORD all = 0;
-  for (i64 base = p; base < end; base += 128) {
-    LG_WORD x = 0;
-#pragma unroll
-    for (i64 step = 0; step < 128; step += 32) {
-      const i64 e = base + step + lane_id();
-      if (e < end) x |= q[i64(idx[e]) * groups + g];
-    }
-    all |= warp_reduce(x, LgOr());
-    if ((all & want) == want) break;
+  LG_DEVICE LG_WORD kept(i64 at, i64 g) const { return wanted(mask, complement, at, g, k); }
+
+  LG_DEVICE i64 chunk_end(i64 c) const {
+    const i64 p = chunk_start[c], last = ptr[chunk_column[c] + 1];
+    return p + LONG < last ? p + LONG : last;
   }
-  return all & want;
-}
 
-// C<M> = Q (+.x) A of bits, by the columns of A. `out` is zeroed; `q_alive`, unless null, has the
-// bits of Q's rows that are not empty.
-extern "C" __global__ void block_pull(i64 n, i64 groups, i64 k, const LG_PTR* __restrict__ col_ptr,
-                                      const LG_IDX* __restrict__ row_idx,
-                                      const u32* __restrict__ q_words, const u32* m_words,
-                                      bool complement, const u64* q_alive, const LG_PTR* lengths,
-                                      i64 chunks, const i64* chunk_column, const i64* chunk_start,
-                                      u32* out_words, u64* alive, u64* counts, u64* signal,
-                                      u64 serial) {
-  const LG_WORD* q = reinterpret_cast<const LG_WORD*>(q_words);
-  const LG_WORD* mask = reinterpret_cast<const LG_WORD*>(m_words);
-  LG_WORD* out = reinterpret_cast<LG_WORD*>(out_words);
-  Tallied tally{0, 0, 0};
-  for (i64 t = global_warp(); t < chunks * groups; t += global_warps()) {
-    const i64 c = t / groups, g = t - c * groups, v = chunk_column[c], at = v * groups + g;
-    LG_WORD want = wanted(mask, complement, at, g, k) & ~load_volatile(&out[at]);
-    if (q_alive) want &= LG_WORD(q_alive[g]);
+  // What has been found in word `at` is counted, and which rows are alive.
+  LG_DEVICE void note(LG_WORD fresh, bool is_first, i64 v, i64 g, Tallied* tally) const {
+    tally->found += bit_popc(fresh);
+    if (is_first && lengths) tally->leaving += u64(lengths[v + 1] - lengths[v]);
+    if ((load_volatile(&alive[g]) & fresh) != fresh) atomic_or(&alive[g], u64(fresh));
+  }
+
+  // The union of words of group g at indices p .. end, until all of `want` is found; by a warp.
+  LG_DEVICE LG_WORD gather(i64 p, i64 end, i64 g, LG_WORD want) const {
+    LG_WORD all = 0;
+    for (i64 base = p; base < end; base += 128) {
+      LG_WORD x = 0;
+#pragma unroll
+      for (i64 step = 0; step < 128; step += 32) {
+        const i64 e = base + step + lane_id();
+        if (e < end) x |= q[i64(idx[e]) * groups + g];
+      }
+      all |= warp_reduce(x, LgOr());
+      if ((all & want) == want) break;
+    }
+    return all & want;
+  }
+
+  // The outputs at indices p .. end get the bits x; by a warp.
+  LG_DEVICE void scatter(LG_WORD x, i64 p, i64 end, i64 g, Tallied* tally) const {
+    for (i64 e = p + lane_id(); e < end; e += 32) {
+      const i64 v = i64(idx[e]), at = v * groups + g;
+      const LG_WORD add = x & kept(at, g);
+      if (!add || !(add & ~load_volatile(&out[at]))) continue;
+      const LG_WORD old = atomic_or(&out[at], add);
+      if (add & ~old) note(LG_WORD(add & ~old), old == 0, v, g, tally);
+    }
+  }
+};
+
+// By the columns of A.
+LG_DEVICE void pull_bits(const Bits& b, Tallied* tally) {
+  for (i64 t = global_warp(); t < b.chunks * b.groups; t += global_warps()) {
+    const i64 c = t / b.groups, g = t - c * b.groups, v = b.chunk_column[c], at = v * b.groups + g;
+    LG_WORD want = b.kept(at, g) & ~load_volatile(&b.out[at]);
+    if (b.q_alive) want &= LG_WORD(b.q_alive[g]);
     want = warp_shfl(want, 0);  // another warp may have written between two lanes' loads
     if (!want) continue;
-    const i64 p = chunk_start[c], last = col_ptr[v + 1];
-    const i64 end = p + LONG < last ? p + LONG : last;
-    const LG_WORD got = gather_union(q, row_idx, p, end, groups, g, want);
+    const LG_WORD got = b.gather(b.chunk_start[c], b.chunk_end(c), g, want);
     if (lane_id() == 0 && got) {
-      const LG_WORD old = atomic_or(&out[at], got);
-      note(got & ~old, old == 0, v, g, lengths, alive, &tally);
+      const LG_WORD old = atomic_or(&b.out[at], got);
+      b.note(got & ~old, old == 0, v, g, tally);
     }
   }
-  const i64 items = n * groups;
+  const i64 items = b.n * b.groups;
   for (i64 base = global_warp() * 32; base < items; base += global_warps() * 32) {
-    const i64 at = base + lane_id(), v = at / groups, g = at - v * groups;
+    const i64 at = base + lane_id(), v = at / b.groups, g = at - v * b.groups;
     LG_WORD want = 0, got = 0;
     i64 p = 0, end = 0;
     if (at < items) {
-      p = col_ptr[v];
-      end = col_ptr[v + 1];
-      if (end > p && end - p <= LONG) want = wanted(mask, complement, at, g, k);
-      if (q_alive && want) want &= LG_WORD(q_alive[g]);
+      p = b.ptr[v];
+      end = b.ptr[v + 1];
+      if (end > p && end - p <= LONG) want = b.kept(at, g);
+      if (b.q_alive && want) want &= LG_WORD(b.q_alive[g]);
     }
     const i64 soon = p + FIRST < end ? p + FIRST : end;
     if (want) {
-      for (; p < soon && (got & want) != want; ++p) got |= q[i64(row_idx[p]) * groups + g];
+      for (; p < soon && (got & want) != want; ++p) got |= b.q[i64(b.idx[p]) * b.groups + g];
       got &= want;
     }
     for (u32 rest = warp_ballot(got != want && p < end); rest; rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;
       const LG_WORD missing = warp_shfl(LG_WORD(want & ~got), from);
-      const LG_WORD more = gather_union(q, row_idx, warp_shfl(p, from), warp_shfl(end, from),
-                                        groups, warp_shfl(g, from), missing);
+      const LG_WORD more =
+          b.gather(warp_shfl(p, from), warp_shfl(end, from), warp_shfl(g, from), missing);
       if (lane_id() == from) got |= more;
     }
     if (got) {
-      out[at] = got;
-      note(got, true, v, g, lengths, alive, &tally);
+      b.out[at] = got;
+      b.note(got, true, v, g, tally);
     }
   }
-  add_counts(tally, counts, signal, serial, nullptr);
 }
 
-// The entries idx[p .. end) of a row whose bits are x: a warp adds them to the outputs.
-template <class IDX, class PTR>
-LG_DEVICE void scatter_union(LG_WORD x, const IDX* idx, i64 p, i64 end, i64 groups, i64 g, i64 k,
-                             const LG_WORD* mask, bool complement, const PTR* lengths, LG_WORD* out,
-                             u64* alive, Tallied* tally) {
-  for (i64 e = p + lane_id(); e < end; e += 32) {
-    const i64 v = i64(idx[e]), at = v * groups + g;
-    const LG_WORD kept = x & wanted(mask, complement, at, g, k);
-    if (!kept || !(kept & ~load_volatile(&out[at]))) continue;
-    const LG_WORD old = atomic_or(&out[at], kept);
-    if (kept & ~old) note(LG_WORD(kept & ~old), old == 0, v, g, lengths, alive, tally);
+// From the entries of Q by the rows of A.
+LG_DEVICE void push_bits(const Bits& b, Tallied* tally) {
+  for (i64 t = global_warp(); t < b.chunks * b.groups; t += global_warps()) {
+    const i64 c = t / b.groups, g = t - c * b.groups;
+    const LG_WORD x = b.q[b.chunk_column[c] * b.groups + g];
+    if (x) b.scatter(x, b.chunk_start[c], b.chunk_end(c), g, tally);
   }
-}
-
-// C<M> = Q (+.x) A of bits, from the entries of Q by the rows of A. `out` is zeroed.
-extern "C" __global__ void block_push(i64 n, i64 groups, i64 k, const LG_PTR* __restrict__ row_ptr,
-                                      const LG_IDX* __restrict__ col_idx,
-                                      const u32* __restrict__ q_words, const u32* m_words,
-                                      bool complement, const u64* q_alive, const LG_PTR* lengths,
-                                      i64 chunks, const i64* chunk_row, const i64* chunk_start,
-                                      u32* out_words, u64* alive, u64* counts, u64* signal,
-                                      u64 serial) {
-  const LG_WORD* q = reinterpret_cast<const LG_WORD*>(q_words);
-  const LG_WORD* mask = reinterpret_cast<const LG_WORD*>(m_words);
-  LG_WORD* out = reinterpret_cast<LG_WORD*>(out_words);
-  Tallied tally{0, 0, 0};
-  for (i64 t = global_warp(); t < chunks * groups; t += global_warps()) {
-    const i64 c = t / groups, g = t - c * groups, u = chunk_row[c];
-    const LG_WORD x = q[u * groups + g];
-    if (!x) continue;
-    const i64 p = chunk_start[c], last = row_ptr[u + 1];
-    scatter_union(x, col_idx, p, p + LONG < last ? p + LONG : last, groups, g, k, mask, complement,
-                  lengths, out, alive, &tally);
-  }
-  const i64 items = n * groups;
+  const i64 items = b.n * b.groups;
   for (i64 base = global_warp() * 32; base < items; base += global_warps() * 32) {
-    const i64 at = base + lane_id(), u = at / groups, g = at - u * groups;
-    const LG_WORD x = at < items ? q[at] : LG_WORD(0);
+    const i64 at = base + lane_id(), u = at / b.groups, g = at - u * b.groups;
+    const LG_WORD x = at < items ? b.q[at] : LG_WORD(0);
     i64 p = 0, end = 0;
     if (x) {
-      p = row_ptr[u];
-      end = row_ptr[u + 1];
+      p = b.ptr[u];
+      end = b.ptr[u + 1];
     }
     for (u32 some = warp_ballot(end > p && end - p <= LONG); some; some &= some - 1) {
       const u32 from = bit_ffs(some) - 1;
-      scatter_union(warp_shfl(x, from), col_idx, warp_shfl(p, from), warp_shfl(end, from), groups,
-                    warp_shfl(g, from), k, mask, complement, lengths, out, alive, &tally);
+      b.scatter(warp_shfl(x, from), warp_shfl(p, from), warp_shfl(end, from), warp_shfl(g, from),
+                tally);
     }
+  }
+}
+
+// See Bits; LG_PUSH says which way.
+extern "C" __global__ void block_bits(i64 n, i64 groups, i64 k, const LG_PTR* __restrict__ ptr,
+                                      const LG_IDX* __restrict__ idx,
+                                      const u32* __restrict__ q_words, const u32* m_words,
+                                      bool complement, const u64* q_alive, const LG_PTR* lengths,
+                                      i64 chunks, const i64* chunk_column, const i64* chunk_start,
+                                      u32* out_words, u64* alive, u64* counts, u64* signal,
+                                      u64 serial) {
+  const Bits b{n,
+               groups,
+               k,
+               ptr,
+               idx,
+               reinterpret_cast<const LG_WORD*>(q_words),
+               reinterpret_cast<const LG_WORD*>(m_words),
+               complement,
+               q_alive,
+               lengths,
+               chunks,
+               chunk_column,
+               chunk_start,
+               reinterpret_cast<LG_WORD*>(out_words),
+               alive};
+  Tallied tally{0, 0, 0};
+  if constexpr (LG_PUSH) {
+    push_bits(b, &tally);
+  } else {
+    pull_bits(b, &tally);
   }
   add_counts(tally, counts, signal, serial, nullptr);
 }

@@ -54,8 +54,10 @@
 typedef LG_WORD Word;
 
 const u32 kGroups = LG_GROUPS;
-const u32 kLine = 16;   // u64 a cache line: counters do not share one
-const u32 kMost = 16;   // groups: 1024 rows
+const u32 kLine = 16;  // u64 a cache line: counters do not share one
+const u32 kMost = 16;  // groups: 1024 rows
+// Numbers told: what the end writes; from kEnds on, when the first levels began and ended, in ns.
+const u32 kEnds = 8, kResults = 64;
 const u32 kAtHand = 4;  // planes that block_expand keeps in registers
 
 // Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
@@ -499,7 +501,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   }
   for (u32 k = u32(global_thread()); k < 3 * kCounters * kLine; k += u32(global_threads()))
     counters[k] = 0;
-  if (global_thread() == 0) result[4] = 0;
+  if (global_thread() == 0) {
+    result[4] = 0;
+    result[kEnds - 1] = clock_ns();
+  }
   grid_sync(barrier);
   Tally tally{0, 0};
   if (listed) {
@@ -514,6 +519,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   block_sync();
   add_up(s, 0, tally);
   grid_sync(barrier);
+  if (global_thread() == 0) result[kEnds] = clock_ns();
 
   u32 turn = 0, pushes = 0, pulls = 0, filtered = 0;
   u64 found = load_volatile(counter(counters, 0, kFound));
@@ -555,6 +561,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     add_up(s, turn + 1, tally);
     grid_sync(barrier);
     ++turn;
+    if (global_thread() == 0 && kEnds + turn < kResults) result[kEnds + turn] = clock_ns();
     found = load_volatile(counter(counters, turn, kFound));
   }
 
@@ -579,6 +586,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     result[2] = pushes;
     result[3] = pulls;
     result[5] = filtered;
+    result[6] = turn;
   }
 }
 
