@@ -1,5 +1,6 @@
 """The `backend` fixture and its option, hypothesis' profiles, and what several files need."""
 
+import gc
 import os
 
 import hypothesis
@@ -67,6 +68,14 @@ def backend(request):
         if must:
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def own_garbage():
+    """Let `gc.collect` look at what the test makes alone: all that a run holds takes far longer."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -93,11 +93,14 @@ def plain_vector(draw, size, dtype):
     return Plain(size, dtype, dict(zip(indices.tolist(), values, strict=True)))
 
 
-def plain_matrix(draw, nrows, ncols, dtype, *, iso=False):
-    """Draw a matrix; `iso` gives all entries one value."""
+def plain_matrix(draw, nrows, ncols, dtype, *, iso=False, most=None):
+    """Draw a matrix, of `most` entries at most; `iso` gives all entries one value."""
     generator = _generator(draw)
     density = draw(st.sampled_from((0.0, 0.05, 0.3, 1.0)), label="density")
     rows, cols = np.nonzero(generator.random((nrows, ncols)) < density)
+    if most is not None and len(rows) > most:
+        kept = np.sort(generator.choice(len(rows), most, replace=False))
+        rows, cols = rows[kept], cols[kept]
     values = _values(generator, dtype, 1 if iso else len(rows))
     where = zip(rows.tolist(), cols.tolist(), strict=True)
     return Grid(nrows, ncols, dtype, dict(zip(where, np.resize(values, len(rows)), strict=True)))
@@ -112,6 +115,23 @@ def how_written(draw, size, accum, *, masks=(None, "S", "V", "~S", "~V")):
     dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
     mask = plain_vector(draw, size, dtype)
     return How(mask, "S" in kind, "~" in kind, accum, replace)
+
+
+def how_matrix_written(draw, shape, accum):
+    """Draw mask, complement and replace for a matrix."""
+    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")), label="mask")
+    replace = draw(st.booleans(), label="replace")
+    if kind is None:
+        return How(accum=accum, replace=replace)
+    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
+    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans(), label="iso mask"))
+    return How(mask, "S" in kind, "~" in kind, accum, replace)
+
+
+def updater(C, how, backend, make=None):
+    """``C(mask, accum, replace)``, the mask made by `make`."""
+    mask = how.mask and (make or matrix)(how.mask, backend)
+    return C(mask_of(how, mask), accum=how.accum, replace=how.replace)
 
 
 def vector(plain, backend):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 from hypothesis import strategies as st
-from reference import Grid, How, assert_matches, assert_matrix_matches
+from reference import Grid, assert_matches, assert_matrix_matches
 from strategies import (
     ACCUMS,
     BINARY,
@@ -12,12 +12,12 @@ from strategies import (
     TYPES,
     combination,
     for_all,
-    mask_of,
+    how_matrix_written,
     matrix,
     plain_matrix,
+    updater,
 )
 
-import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, algorithms, binary, monoid, semiring
 from lagpu.algorithms.multi import bfs_levels_multi
 from lagpu.generators import path, star
@@ -25,6 +25,7 @@ from lagpu.generators import path, star
 BLOCKS = st.sampled_from(
     ((1, 1), (1, 2), (2, 31), (1, 33), (2, 32), (31, 65), (32, 65), (33, 67), (63, 130), (65, 131))
 )
+TERMS = 20_000  # of a product at most, as each is worked out by a plain loop
 LARGE = [(64, 1025), (130, 1023)]
 
 
@@ -34,21 +35,6 @@ def block(grid, backend):
     made(made.S) << made.dtype.numpy.type(1)  # no entry, but written to
     made(accum=binary.second) << matrix(grid, backend)
     return made
-
-
-def draw_how(draw, shape, accum):
-    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")), label="mask")
-    replace = draw(st.booleans(), label="replace")
-    if kind is None:
-        return How(accum=accum, replace=replace)
-    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
-    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans(), label="iso mask"))
-    return How(mask, "S" in kind, "~" in kind, accum, replace)
-
-
-def updater(C, how, backend, make):
-    mask = how.mask and make(how.mask, backend)
-    return C(mask_of(how, mask), accum=how.accum, replace=how.replace)
 
 
 def draw_make(draw):
@@ -62,8 +48,8 @@ def test_mxm(backend, draw):
     op = pick["op"]
     result_type = op.types(pick["A"], pick["B"])[1]
     Q = plain_matrix(draw, k, n, pick["A"], iso=draw(st.booleans(), label="iso Q"))
-    A = plain_matrix(draw, n, n, pick["B"], iso=draw(st.booleans(), label="iso A"))
-    how, C = draw_how(draw, (k, n), pick["accum"]), plain_matrix(draw, k, n, result_type)
+    A = plain_matrix(draw, n, n, pick["B"], iso=draw(st.booleans(), label="iso A"), most=TERMS // k)
+    how, C = how_matrix_written(draw, (k, n), pick["accum"]), plain_matrix(draw, k, n, result_type)
     turned = draw(st.booleans(), label="transposed")
     right = matrix(A.T, backend).T if turned else matrix(A, backend)
     if draw(st.booleans(), label="columns alone") and backend.name != "cpu":
@@ -84,7 +70,7 @@ def test_ewise(backend, draw):
     A, B = plain_matrix(draw, *shape, pick["A"]), plain_matrix(draw, *shape, pick["B"])
     defaults = (1, 0) if method == "ewise_union" else ()
     result = getattr(reference, method)(A, B, op, *defaults)
-    how, C = draw_how(draw, shape, pick["accum"]), plain_matrix(draw, *shape, pick["C"])
+    how, C = how_matrix_written(draw, shape, pick["accum"]), plain_matrix(draw, *shape, pick["C"])
     result_type = op.types(A.dtype, B.dtype)[1]
     expected = reference.write(C, result, result_type, how)
     live = draw_make(draw)(C, backend)
@@ -103,7 +89,7 @@ def test_assign(backend, draw):
         value = 1
         ones = {at: C.dtype.numpy.type(1) for at in C.places}
         A = Grid(*shape, C.dtype, ones)
-    how, live = draw_how(draw, shape, pick["accum"]), draw_make(draw)(C, backend)
+    how, live = how_matrix_written(draw, shape, pick["accum"]), draw_make(draw)(C, backend)
     updater(live, how, backend, draw_make(draw)) << value
     whole = [list(range(size)) for size in shape]
     assert_matrix_matches(live, reference.assign_submatrix(C, A, *whole, how))

@@ -25,6 +25,8 @@ from lagpu.errors import (
     UnusedCall,
 )
 
+pytestmark = pytest.mark.usefixtures("own_garbage")
+
 BUILT_IN = {
     "DimensionMismatch": ValueError,
     "DomainMismatch": TypeError,

@@ -2,7 +2,7 @@
 
 import reference
 from hypothesis import strategies as st
-from reference import Grid, How, assert_matrix_matches
+from reference import Grid, assert_matrix_matches
 from strategies import (
     ACCUMS,
     BINARY,
@@ -10,9 +10,10 @@ from strategies import (
     TYPES,
     combination,
     for_all,
-    mask_of,
+    how_matrix_written,
     matrix,
     plain_matrix,
+    updater,
 )
 
 import lagpu
@@ -20,21 +21,6 @@ from lagpu import BOOL, FP64, INT64, Matrix, binary, crosscheck, semiring
 from lagpu.generators import star
 
 SHAPES = st.sampled_from((0, 1, 2, 3, 5, 9, 33))
-
-
-def draw_how(draw, m, n, accum):
-    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")), label="mask")
-    replace = draw(st.booleans(), label="replace")
-    if kind is None:
-        return How(accum=accum, replace=replace)
-    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
-    mask = plain_matrix(draw, m, n, dtype, iso=draw(st.booleans(), label="iso mask"))
-    return How(mask, "S" in kind, "~" in kind, accum, replace)
-
-
-def updater(C, how, backend):
-    mask = how.mask and matrix(how.mask, backend)
-    return C(mask_of(how, mask), accum=how.accum, replace=how.replace)
 
 
 def draw_operand(draw, m, n, dtype, backend):
@@ -59,7 +45,7 @@ def test_mxm(backend, draw):
     kind = safe_type(pick["C"], result_type, op.monoid.is_exact(result_type))
     A, left = draw_operand(draw, m, k, pick["A"], backend)
     B, right = draw_operand(draw, k, n, pick["B"], backend)
-    how, C = draw_how(draw, m, n, pick["accum"]), plain_matrix(draw, m, n, kind)
+    how, C = how_matrix_written(draw, (m, n), pick["accum"]), plain_matrix(draw, m, n, kind)
     expected = reference.write(C, reference.mxm(A, B, op), result_type, how)
     live = matrix(C, backend)
     updater(live, how, backend) << op(left @ right)
@@ -77,7 +63,7 @@ def test_ewise(backend, draw):
     B, right = draw_operand(draw, m, n, pick["B"], backend)
     defaults = (1, 0) if method == "ewise_union" else ()
     result = getattr(reference, method)(A, B, op, *defaults)
-    how, C = draw_how(draw, m, n, pick["accum"]), plain_matrix(draw, m, n, pick["C"])
+    how, C = how_matrix_written(draw, (m, n), pick["accum"]), plain_matrix(draw, m, n, pick["C"])
     result_type = op.types(A.dtype, B.dtype)[1]
     expected = reference.write(C, result, result_type, how)
     live = matrix(C, backend)
@@ -114,7 +100,7 @@ def test_extract(backend, draw):
         draw_indices(draw, size, distinct=False) for size in (A.nrows, A.ncols)
     )
     C = plain_matrix(draw, len(rows), len(cols), pick["C"])
-    how = draw_how(draw, len(rows), len(cols), pick["accum"])
+    how = how_matrix_written(draw, (len(rows), len(cols)), pick["accum"])
     expected = reference.write(C, reference.submatrix(A, rows, cols), A.dtype, how)
     live = matrix(C, backend)
     updater(live, how, backend) << matrix(A, backend)[wrote_rows, wrote_cols]
@@ -133,7 +119,7 @@ def test_assign(backend, draw):
         value = 1
         ones = {(i, j): C.dtype.numpy.type(1) for i in range(len(rows)) for j in range(len(cols))}
         A = Grid(len(rows), len(cols), C.dtype, ones)
-    how, live = draw_how(draw, C.nrows, C.ncols, pick["accum"]), matrix(C, backend)
+    how, live = how_matrix_written(draw, (C.nrows, C.ncols), pick["accum"]), matrix(C, backend)
     updater(live, how, backend)[wrote_rows, wrote_cols] << value
     assert_matrix_matches(live, reference.assign_submatrix(C, A, rows, cols, how))
 

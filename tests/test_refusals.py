@@ -28,6 +28,8 @@ from lagpu.errors import (
     UnusedCall,
 )
 
+pytestmark = pytest.mark.usefixtures("own_garbage")
+
 
 @pytest.fixture
 def q(backend):

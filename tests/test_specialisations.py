@@ -16,12 +16,16 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
 from lagpu.operators import BinaryOp
 
-pytestmark = pytest.mark.parametrize("arch", ARCHITECTURES)
+EVERY = pytest.mark.parametrize("arch", ARCHITECTURES)
 
 
 def with_types(table):
-    """Each row with another type: all rows and all types are covered without all pairs."""
-    return list(zip(built_in(table), itertools.cycle(ALL), strict=False))
+    """Each row with another type and another GPU: all of each are covered without all triples.
+
+    That every file compiles for every GPU is tests/test_kernels_compile.py's.
+    """
+    types, kinds = itertools.cycle(ALL), itertools.cycle(ARCHITECTURES)
+    return list(zip(built_in(table), types, kinds, strict=False))
 
 
 def built_in(table):
@@ -34,7 +38,7 @@ def graph(dtype):
     return Matrix.from_coo([0, 1, 2], [1, 2, 0], values, backend="sim")
 
 
-@pytest.mark.parametrize(("s", "dtype"), with_types(semiring), ids=str)
+@pytest.mark.parametrize(("s", "dtype", "arch"), with_types(semiring), ids=str)
 def test_products(s, dtype, arch):
     flip = len(s.name) % 2 == 0  # mxv for some, vxm for the others
     A = graph(dtype)
@@ -53,7 +57,7 @@ def test_products(s, dtype, arch):
 
 
 @pytest.mark.parametrize(
-    ("op", "dtype"), with_types(op for op in binary if not op.positional), ids=str
+    ("op", "dtype", "arch"), with_types(op for op in binary if not op.positional), ids=str
 )
 def test_binary(op, dtype, arch):
     domain, result = op.types(dtype)
@@ -65,22 +69,26 @@ def test_binary(op, dtype, arch):
     assert nvrtc_compile(kernel("map.cu", "map", W=dtype.ctype, **macros), arch)
 
 
-@pytest.mark.parametrize(("op", "dtype"), with_types(unary), ids=str)
+@pytest.mark.parametrize(("op", "dtype", "arch"), with_types(unary), ids=str)
 def test_unary(op, dtype, arch):
     domain, result = op.types(dtype)
     macros = {"OP": op.cuda, "T": domain.ctype, "Z": result.ctype, "U": dtype.ctype}
     assert nvrtc_compile(kernel("map.cu", "map", W=FP32.ctype, **macros), arch)
 
 
-@pytest.mark.parametrize(("op", "dtype"), with_types(indexunary), ids=str)
+@pytest.mark.parametrize(("op", "dtype", "arch"), with_types(indexunary), ids=str)
 def test_indexunary(op, dtype, arch):
     domain = dtype if op.uses_value else INT64
     macros = {"OP": op.cuda, "T": domain.ctype, "Z": op.result(domain).ctype, "U": dtype.ctype}
     assert nvrtc_compile(kernel("map.cu", "map", W=INT64.ctype, **macros), arch)
 
 
-@pytest.mark.parametrize("m", built_in(monoid), ids=str)
-@pytest.mark.parametrize("dtype", [BOOL, INT32, FP64], ids=str)
+@EVERY
+@pytest.mark.parametrize(
+    ("m", "dtype"),
+    list(zip(built_in(monoid), itertools.cycle([BOOL, INT32, FP64]), strict=False)),
+    ids=str,
+)
 def test_monoids(m, dtype, arch):
     result = m.types(dtype)[1]
     add = monoid_functor(m)[0]
@@ -89,6 +97,7 @@ def test_monoids(m, dtype, arch):
     )
 
 
+@EVERY
 @pytest.mark.parametrize(
     ("s", "dtype"),
     [
@@ -122,6 +131,7 @@ def test_traversals(s, dtype, arch):
     )
 
 
+@EVERY
 def test_a_users_operator(arch):
     name, text = operator_functor(BinaryOp("f", None, "User_f", body="x * x + y"))
     types = dict.fromkeys(("U", "T", "Z", "W"), "i32")

@@ -30,6 +30,8 @@ from lagpu.errors import (
     UnknownOperator,
 )
 
+pytestmark = pytest.mark.usefixtures("own_garbage")
+
 
 def make(**arrays):
     return lambda o: Vector.from_coo(**arrays, backend=o.backend)
