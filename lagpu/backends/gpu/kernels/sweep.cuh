@@ -27,10 +27,10 @@
 #define LG_BLOCK 1024
 #endif
 
-// A level that one block runs alone: two vertices a thread, and eight matrix entries. It takes some
-// microseconds then, about as long as the barrier of the grid that it saves.
-const i64 kSoloVertices = 2 * LG_BLOCK;
-const u32 kSoloEntries = 8 * LG_BLOCK;
+// A level that one block runs alone. More would wait for what one multiprocessor can gather from
+// L2, for longer than the barrier of the grid takes that it saves.
+const i64 kSoloVertices = LG_BLOCK / 2;
+const u32 kSoloEntries = 4 * LG_BLOCK;
 const u32 kBatch = 4;            // entries a lane looks at at once, so that their loads overlap
 const u32 kLane = 16;            // entries of a column that one lane sums alone: four rounds
 const i64 kLong = 4 * LG_BLOCK;  // from which the whole block does: one round, and 32 of a warp
@@ -311,6 +311,15 @@ LG_DEVICE void visit_levels(const Swept<S, MARK>& s, const i32* level, i64 count
   }
   grid_sync(barrier);
   const i64 warp = i64(block_warp()) * grid_blocks() + block_index();
+  const auto first_vertex = [&](i64 level) {
+    if (level < 0) return -1;
+    const i64 first = s.offsets[level], last = s.offsets[level + 1];
+    const u32 group = group_of(last - first, global_warps());
+    return vertex_at(s, first, last, warp * group, group);
+  };
+  // As when one block is alone, what a level asks for first is loaded during the one before.
+  Place<typename S::PTR> now = place_of(s, first_vertex(deepest));
+  i32 after = first_vertex(deepest - 1);
   for (i64 d = deepest; d >= 0;) {
     if (is_small(s, d)) {
       if (block_index() == 0) {
@@ -319,12 +328,23 @@ LG_DEVICE void visit_levels(const Swept<S, MARK>& s, const i32* level, i64 count
       }
       grid_sync(barrier);
       d = load_volatile(reached);  // written again only behind the barrier of a large level
+      now = place_of(s, first_vertex(d));
+      after = first_vertex(d - 1);
     } else {
+      const Place<typename S::PTR> next = place_of(s, after);
+      after = first_vertex(d - 2);
       const i64 first = s.offsets[d], last = s.offsets[d + 1];
       const u32 group = group_of(last - first, global_warps());
-      for (i64 q = warp * group; q < last - first; q += global_warps() * group)
+      i64 q = warp * group;
+      if (q < last - first) visit_group(s, now, u32(d), d < deepest, later, visit);
+      for (q += global_warps() * group; q < last - first; q += global_warps() * group)
         visit_group(s, place_of(s, vertex_at(s, first, last, q, group)), u32(d), d < deepest, later,
                     visit);
+      if (next.begin < next.end) {
+        prefetch(&s.a.idx[next.begin]);
+        fetch(next.v);
+      }
+      now = next;
       visit_later(s, u32(d), later, visit);
       grid_sync(barrier);
       --d;
