@@ -45,6 +45,17 @@ extern "C" __global__ void reverse(LG_X* x) {
   x[thread] = kept[block_threads() - 1 - thread];
 }
 
+// The sum of 0 .. count - 1, through shared memory that the launch asked for.
+extern "C" __global__ void sum_dynamic(u32 count, u64* total) {
+  LG_DYNAMIC_SHARED(u32, kept);
+  for (u32 k = block_thread(); k < count; k += block_threads()) kept[count - 1 - k] = k;
+  block_sync();
+  u64 sum = 0;
+  for (u32 k = block_thread(); k < count; k += block_threads()) sum += kept[k];
+  sum = block_reduce(sum, u64(0), LgPlus());
+  if (block_thread() == 0) *total = sum;
+}
+
 extern "C" __global__ void fold(const LG_X* x, LG_X* total, LG_X* scanned) {
   const u32 thread = block_thread();
   total[thread] = block_reduce(x[thread], LG_X(0), LgPlus());

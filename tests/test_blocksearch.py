@@ -311,7 +311,8 @@ def test_what_does_not_fit_runs_as_it_is_written(backend, monkeypatch):
     A = path(40, backend="cpu").to(backend)
     sources = frontier_of(A, [3, 0])
     levels = Matrix(INT32, 2, 40, like=A)
-    monkeypatch.setattr(backend.device, "free_bytes", lambda: 6000)  # enough for its statements
+    for asked in ("free_bytes", "pooled_bytes"):
+        monkeypatch.setattr(backend.device, asked, lambda: 6000)  # enough for its statements
     searched(A, None, levels, 2, frontier=sources)
     assert backend.last_loop == "eager: the workspace of a search of a block does not fit"
 

@@ -107,6 +107,14 @@ def test_shared_memory(device, block):
     assert (device.to_host(x) == np.arange(block)[::-1]).all()
 
 
+def test_a_kernel_may_ask_for_more_and_less_shared_memory_by_turns(device):
+    total = device.xp.zeros(1, np.uint64)
+    summed = device_kernel("sum_dynamic")
+    for count in (10_000, 100, 10_000, 16_000, 3, 16_000):
+        device.launch(summed, 256, count, total, cooperative=True, shared=4 * count)
+        assert device.read(total) == count * (count - 1) // 2
+
+
 @pytest.mark.parametrize("block", [32, 96, 1024])
 @pytest.mark.parametrize("ctype", TYPES)
 def test_block_reduce_and_warp_scan(device, ctype, block):

@@ -60,6 +60,7 @@ class CudaDevice:
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[tuple[Kernel, bool], Any] = {}
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
+        self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         self._places = self._shared_places()
         self._signals = 0
@@ -169,10 +170,11 @@ class CudaDevice:
             driver = self.xp.cuda.driver
             count = driver.occupancyMaxActiveBlocksPerMultiprocessor
             function = self._function(kernel, cooperative=True)
-            if shared:
+            if shared > self._shared_allowed.get(kernel, 0):  # what was allowed stays so
                 driver.funcSetAttribute(
                     function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
                 )
+                self._shared_allowed[kernel] = shared
             known = int(count(function.ptr, block, shared)) * self._processors
             self._cooperative_blocks[kernel, block, shared] = known
         return known
