@@ -1,0 +1,121 @@
+"""Loops that are recorded and not fused: their statements run one by one from the record."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import BOOL, FP64, INT32, Vector, binary, expr, loop, semiring
+from lagpu.generators import path
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """The statements that Python wrote, by method."""
+    seen, real = [], expr.assign
+
+    def told(to, value):
+        seen.append(getattr(value, "method", "assign"))
+        real(to, value)
+
+    monkeypatch.setattr(expr.Updater, "__lshift__", lambda to, value: told(to, value))
+    return seen
+
+
+# bodies are functions of their own, without assert, so that pytest leaves their code alone
+def searched(A, levels, frontier, times=None):
+    for depth in loop(until_empty=frontier, times=times):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+
+
+def chosen(A, levels, frontier):
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A, policy="turbobfs")
+
+
+def bounded(x):
+    for _ in loop(until_unchanged=x):
+        x << x.apply(binary.min, right=3)
+
+
+def start(place, n=9):
+    A = path(n, backend=place)
+    frontier = Vector(BOOL, n, like=A)
+    frontier[0] = True
+    return A, Vector(INT32, n, like=A), frontier
+
+
+@pytest.mark.parametrize("times", [None, 0, 1, 4])
+def test_conditions_and_counter(backend, times):
+    A, levels, frontier = start(backend)
+    with lagpu.eager():
+        searched(A, levels, frontier, times)
+    reached = 9 if times is None else times
+    assert levels.to_coo()[1].tolist() == list(range(reached))
+    assert frontier.nvals == (reached < 9)
+
+
+def test_until_unchanged(backend):
+    x = Vector.from_dense(np.array([9, 4, 0]), backend=backend)
+    with lagpu.eager():
+        bounded(x)
+    assert x.to_dense().tolist() == [3, 3, 0]
+
+
+def test_python_writes_a_recorded_body_once(backend, written):
+    A, levels, frontier = start(backend)
+    with lagpu.eager():
+        searched(A, levels, frontier)
+    once = hasattr(A.backend, "last_loop")  # where loops are recorded
+    assert len(written) == (2 if once else 2 * 9)
+    if once:
+        assert A.backend.last_loop == "eager: inside lagpu.eager()"
+
+
+def test_what_cannot_be_fused_is_written_once_too(backend, written):
+    if backend.name == "cpu":
+        pytest.skip("cpu has no policies")
+    A, levels, frontier = start(backend)
+    chosen(A, levels, frontier)
+    assert A.backend.last_loop.startswith("eager: the author chose")
+    assert (len(written), levels.to_dense().tolist()) == (2, list(range(9)))
+
+
+def test_whoever_watches_sees_python_run_the_body(backend, written):
+    A, levels, frontier = start(backend)
+    before = sys.gettrace()
+    sys.settrace(lambda *_: None)
+    try:
+        with lagpu.eager():
+            searched(A, levels, frontier)
+    finally:
+        sys.settrace(before)
+    assert len(written) == 2 * 9
+    A, levels, frontier = start(backend)
+    with lagpu.trace(fuse=False) as t, lagpu.eager():
+        searched(A, levels, frontier)
+    assert [row.level for row in t.rows] == [k // 2 for k in range(2 * 9)]
+
+
+def test_a_statement_that_fails_ends_the_loop(backend, monkeypatch):
+    A, levels, frontier = start(backend)
+    real, runs = A.backend.mxv, []
+
+    def failing(*args):
+        runs.append(1)
+        if len(runs) == 3:
+            raise MemoryError("no more")
+        real(*args)
+
+    monkeypatch.setattr(A.backend, "mxv", failing)
+    with lagpu.eager(), pytest.raises(MemoryError):
+        searched(A, levels, frontier)
+    assert levels.to_coo()[1].tolist() == [0, 1, 2]
+    assert getattr(A.backend, "recorder", None) is None
+    x = Vector.from_dense(np.ones(3), FP64, backend=backend)  # and the next statement runs
+    assert x.reduce("plus").new().value == 3
