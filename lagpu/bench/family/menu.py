@@ -23,7 +23,6 @@ SAMPLED = 4  # sources of betweenness
 SEED = 1  # of what is drawn at random
 RANK_ERROR = 1e-4  # of all ranks together, as in the GAP benchmark (Beamer et al. 2015)
 _APART = 5000  # vertices outside of the largest search, when each component takes one
-_FRONTIERS = 32e9  # bytes that the frontiers of one source may hold on a device
 
 #: Public algorithms that are asked for under another name, and that name.
 LEFT_OUT = {
@@ -68,7 +67,7 @@ class Question:
     prove : callable, optional
         Raises `CheckFailed` for a wrong answer where right ones may differ.
     bar : callable
-        Says why a graph is left out, or nothing; told whether vectors lie dense on a device.
+        Says why a graph is left out, or nothing.
     rounds : callable, optional
         Levels or searches, from the facts and the answer.
     """
@@ -80,7 +79,7 @@ class Question:
     graph: str = "pattern"
     rule: str = "equal"
     prove: Callable[[Problem, Answer], object] | None = None
-    bar: Callable[[Facts, bool], str] = lambda _facts, _dense: ""
+    bar: Callable[[Facts], str] = lambda _facts: ""
     rounds: Callable[[Facts, Answer], int] | None = None
 
     @property
@@ -214,21 +213,16 @@ def _prove_edges(
 # ------------------------------------------------------------------------- what rules them out
 
 
-def _unconnected(facts: Facts, _dense: bool) -> str:
+def _unconnected(facts: Facts) -> str:
     return "" if facts.connected else "not connected"
 
 
-def _directed(facts: Facts, _dense: bool) -> str:
+def _directed(facts: Facts) -> str:
     return "" if facts.symmetric else "directed"
 
 
-def _apart(facts: Facts, _dense: bool) -> str:
+def _apart(facts: Facts) -> str:
     return f"{facts.outside:,} vertices apart" if facts.outside > _APART else ""
-
-
-def _frontiers(facts: Facts, dense: bool) -> str:
-    size = 8 * facts.vertices * (facts.depth + 1)
-    return f"frontiers of {size / 1e9:,.0f} GB" if dense and size > _FRONTIERS else ""
 
 
 # ---------------------------------------------------------------------------------- the menu
@@ -325,7 +319,7 @@ def _questions() -> list[Question]:
         Question(
             "betweenness_centrality", f"{SAMPLED} sources",
             lambda A, f: ask.betweenness_centrality(A, _sampled(f), seed=SEED), _dense(0),
-            rule="close", bar=_frontiers, rounds=lambda f, _: _sampled(f),
+            rule="close", rounds=lambda f, _: _sampled(f),
         ),
         Question(
             "topological_levels", "", lambda A, _: ask.topological_levels(A), _dense(-1),

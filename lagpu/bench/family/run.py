@@ -258,7 +258,7 @@ class _Bed:
 
     def _bar(self, facts: Facts, question: Question, system: str) -> str:
         """Say why a system is not asked, or nothing."""
-        why = question.bar(facts, system in ("gpu", "sim"))
+        why = question.bar(facts)
         if not why and system in LIBRARIES:
             why = LIBRARIES[system].bar(question.key, facts.entries)
         if not why and time.monotonic() >= self.end:
