@@ -145,7 +145,7 @@ def test_libraries_find_what_the_oracle_finds(name, given):
     oracle, other = Backend("cpu", given), LIBRARIES[name].open(given)
     asked = 0
     for q in menu.menu():
-        if q.key in LIBRARIES[name].keys and not q.bar(given.facts, False):
+        if q.key in LIBRARIES[name].keys and not q.bar(given.facts):
             right = answer(oracle, q.key)
             assert not differs(q.rule, right, answer(other, q.key)), q.key
             wrong = right.same.copy()
@@ -159,7 +159,7 @@ def test_libraries_find_what_the_oracle_finds(name, given):
 def test_backends_find_what_the_oracle_finds(backend, given):
     oracle, other = Backend("cpu", given), Backend(backend.name, given)
     for q in menu.menu():
-        if not q.bar(given.facts, False):
+        if not q.bar(given.facts):
             right, found = answer(oracle, q.key), answer(other, q.key)
             assert not differs(q.rule, right, found), q.key
             if q.prove is not None:
