@@ -1,0 +1,162 @@
+// Push of a fused traversal: the frontier's vertices claim their successors; see traverse.cu.
+#ifndef LAGPU_SEARCH_PUSH_CUH
+#define LAGPU_SEARCH_PUSH_CUH
+#include "search.cuh"
+
+// Follow one edge a lane, from i, where `valid`; new vertices go into the next lists. With `early`
+// the place of a vertex' edges is loaded before it is known to be new: sooner, but more traffic.
+LG_DEVICE void follow(const Search& s, u32 turn, u32 depth, bool early, bool valid, i64 entry,
+                      i32 i, Tally* tally) {
+  i32 j = 0;
+  LG_PTR start = 0, stop = 0;
+  bool won = false;
+  if (valid) {
+    j = i32(load_ro(&s.out_idx[entry]));
+    const u32 bit = 1u << (j % 32);
+    const u32 seen = LG_SUM ? 0 : load_cg(&s.visited[j / 32]);
+    if (early) {
+      start = load_ro(&s.out_ptr[j]);
+      stop = load_ro(&s.out_ptr[j + 1]);
+    }
+    if constexpr (LG_SUM)
+      won = accumulate(s, entry, i, j, i32(depth) + 1);
+    else
+      won = !(seen & bit) && !(atomic_or(&s.visited[j / 32], bit) & bit);
+  }
+  if (!warp_any(won)) return;
+  if (won) {
+    if (!early) {
+      start = load_ro(&s.out_ptr[j]);
+      stop = load_ro(&s.out_ptr[j + 1]);
+    }
+    if (early && start != stop) prefetch(&s.out_idx[start]);
+    discover(s, j, depth + s.shift,
+             LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, entry, i, j)));
+    ++tally->found;
+    tally->edges += u64(stop - start);
+  }
+  enqueue(s, turn + 1, s.next_small(), s.next_chunks(), won, j, start, stop);
+}
+
+// Push the frontier's lists.
+LG_DEVICE void push(const Search& s, u32 turn, u32 depth, u64 num_small, u64 num_chunks,
+                    Tally* tally) {
+  const u64 warps = u64(global_warps());
+  const bool early = num_small + num_chunks * 8 <= warps * 8;
+  follow_lists(
+      s.out_ptr, s.small(), s.chunks(), num_small, num_chunks,
+      [&](bool valid, i64 p, i32 i) { follow(s, turn, depth, early, valid, p, i, tally); });
+}
+// One block searches alone, level after level, until the frontier is empty, large, or has a vertex
+// of high degree; then it hands the frontier over to the next turn. Shared memory holds
+// the frontier with the place of each vertex' edges, loaded while the vertex was being claimed.
+LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64 num_small) {
+  LG_DYNAMIC_SHARED(LG_PTR, starts);
+  i32* const vertices = reinterpret_cast<i32*>(starts + 2 * s.solo);
+  u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
+  LG_SHARED(u32, counts, 2);
+  LG_SHARED(u32, is_large, 1);
+  u32 side = 0;
+  u32 count = u32(num_small);
+  bool large = false;
+  for (u32 k = block_thread(); k < count; k += block_threads()) {
+    vertices[k] = load_cg(&s.small().vertex[k]);
+    starts[k] = load_cg(&s.small().start[k]);
+    degrees[k] = load_cg(&s.small().degree[k]);
+  }
+  if (block_thread() == 0) counts[0] = counts[1] = is_large[0] = 0;
+  block_sync();
+  while (count && count <= s.solo && !large && depth != times) {
+    const u32 other = side ^ 1;
+    LG_LOGGED(if (logs()) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
+    LG_LOGGED(const u64 followed = by_logging_warp(degrees + side * s.solo, count);)
+    for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
+      const u32 k = k0 + lane_id();
+      i32 i = 0;
+      i64 p = 0, end = 0;
+      if (k < count) {
+        i = vertices[side * s.solo + k];
+        p = starts[side * s.solo + k];
+        end = p + degrees[side * s.solo + k];
+      }
+      // Four edges at a time, each step for all four before the next: a level's time is the length
+      // of this chain of loads.
+      for (; warp_any(p < end); p += 4) {
+        i32 j[4];
+        u32 bit[4], old[4];
+        LG_PTR start[4], stop[4];
+        bool open[4];
+        for (u32 q = 0; q < 4; ++q) {
+          open[q] = p + q < end;
+          j[q] = open[q] ? i32(load_ro(&s.out_idx[p + q])) : 0;
+        }
+        for (u32 q = 0; q < 4; ++q) {
+          bit[q] = 1u << (j[q] % 32);
+          old[q] = open[q] ? LG_SUM ? 0 : load_cg(&s.visited[j[q] / 32]) : 0xffffffffu;
+          start[q] = open[q] ? load_ro(&s.out_ptr[j[q]]) : 0;
+          stop[q] = open[q] ? load_ro(&s.out_ptr[j[q] + 1]) : 0;
+        }
+        for (u32 q = 0; q < 4; ++q)
+          if (!(old[q] & bit[q]))
+            old[q] = LG_SUM ? accumulate(s, p + q, i, j[q], i32(depth) + 1) ? 0 : 0xffffffffu
+                            : atomic_or(&s.visited[j[q] / 32], bit[q]);
+        u32 winners[4], total = 0;
+        for (u32 q = 0; q < 4; ++q) {
+          winners[q] = warp_ballot(!(old[q] & bit[q]));
+          total += bit_popc(winners[q]);
+        }
+        if (!total) continue;
+        u32 at = 0;
+        if (lane_id() == 0) at = atomic_add(&counts[other], total);
+        at = warp_shfl(at, 0);
+        for (u32 q = 0; q < 4; ++q) {
+          const u32 mine = at + bit_popc(winners[q] & lanes_below());
+          at += bit_popc(winners[q]);
+          if (old[q] & bit[q]) continue;
+          const u32 degree = u32(stop[q] - start[q]);
+          if (degree) prefetch(&s.out_idx[start[q]]);  // it is expanded next
+          if (degree > kSmall) is_large[0] = 1;
+          discover(s, j[q], depth + s.shift,
+                   LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, p + q, i, j[q])));
+          if (mine < s.solo) {
+            vertices[other * s.solo + mine] = j[q];
+            starts[other * s.solo + mine] = start[q];
+            degrees[other * s.solo + mine] = degree;
+          } else {
+            s.small().vertex[mine - s.solo] = j[q];  // read above, so free; handed over below
+          }
+        }
+      }
+    }
+    block_sync();
+    side = other;
+    ++depth;
+    count = counts[side];
+    large = is_large[0];  // read between barriers, as all threads must decide alike
+    block_sync();
+    if (block_thread() == 0) counts[side ^ 1] = 0;
+    block_sync();
+    LG_LOGGED(if (logs()) end_level(s, count, followed);)  // while others search on
+  }
+  u64 edges = 0;
+  for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
+    const u32 k = k0 + lane_id();
+    i32 v = 0;
+    LG_PTR start = 0, stop = 0;
+    if (k < count) {
+      v = k < s.solo ? vertices[side * s.solo + k] : load_cg(&s.small().vertex[k - s.solo]);
+      start = s.out_ptr[v];
+      stop = s.out_ptr[v + 1];
+    }
+    edges += u64(stop - start);
+    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), k < count, v, start, stop);
+  }
+  edges = block_reduce(edges, u64(0), LgPlus());
+  if (block_thread() == 0) {
+    *counter(s, turn + 1, kFound) = count;
+    *counter(s, turn + 1, kEdges) = edges;
+    *counter(s, turn + 1, kLevel) = depth;
+  }
+}
+
+#endif  // LAGPU_SEARCH_PUSH_CUH
