@@ -345,7 +345,9 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
 def test_nvrtc_compiles_what_logs(arch):
     for macros in ({}, {"SUM": "1", "ISO": "0", "ADD": "Plus", "MUL": "First", "KEEP": "1",
                         "F": "f64", "U": "f64", "A": "f64", "T": "f64", "Z": "f64"}):  # fmt: skip
-        made = kernels.kernel("traverse.cu", "traverse", LOG="65536", BLOCK="1024", **macros)
+        made = kernels.kernel(
+            "traverse.cu", "traverse", LOG="65536", HAD="1", BLOCK="1024", **macros
+        )
         assert nvrtc_compile(made, arch)
 
 

@@ -127,7 +127,7 @@ def test_traversals(s, dtype, arch):
     found = fuse.traversal_of(statements, f.data, None)
     assert isinstance(found, traversal.Traversal), found
     assert nvrtc_compile(
-        traversal._specialise(found, A.data, ((1, "i32"), (2, dtype.ctype)), 1024), arch
+        traversal._specialise(found, A.data, ((1, "i32"), (2, dtype.ctype)), 1024, {}), arch
     )
 
 

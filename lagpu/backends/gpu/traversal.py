@@ -132,16 +132,21 @@ def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
     return (build.by_rows(A), A) if how.transpose else (A, build.by_rows(A))
 
 
-def _kernel(t: Traversal, A: MatrixStore, space: Workspace, log: LoopLog | None) -> Kernel:
+def _kernel(
+    t: Traversal, A: MatrixStore, space: Workspace, log: LoopLog | None, blank: int
+) -> Kernel:
     """Return the kernel of this structure, from what earlier loops on the matrix asked for."""
     assigned = tuple((a.what, a.x.dtype.ctype) for a in t.assignments)
-    most = 0 if log is None else log.capacity
+    logs: tuple[tuple[str, str], ...] = ()
+    if log is not None:
+        had = blank != (1 << len(assigned)) - 1  # its new entries are to be counted
+        logs = ("LOG", str(log.capacity)), ("HAD", str(int(had)))
     key = (
-        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep, most,
+        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep, logs,
     )  # fmt: skip
     found = space.kernels.get(key)
     if found is None:
-        found = space.kernels[key] = _specialise(t, A, assigned, space.block, most)
+        found = space.kernels[key] = _specialise(t, A, assigned, space.block, dict(logs))
     return found
 
 
@@ -150,7 +155,7 @@ def _specialise(
     A: MatrixStore,
     assigned: tuple[tuple[int, str], ...],
     block: int,
-    records: int = 0,
+    logs: dict[str, str],
 ) -> Kernel:
     macros = index_types(A)
     prelude = ""
@@ -164,8 +169,7 @@ def _specialise(
     macros |= {"BLOCK": str(block)}
     for k, (what, ctype) in enumerate(assigned):
         macros |= {f"X{k}": str(what), f"X{k}_T": ctype}
-    if records:
-        macros |= {"LOG": str(records)}
+    macros |= logs
     macros |= {"F": t.f.dtype.ctype, "SUM": str(int(t.sums)), "KEEP": str(int(t.keep))}
     return kernel("traverse.cu", "traverse", prelude=prelude, **macros)
 
@@ -182,7 +186,6 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
         A.spaces[place] = Workspace(successors, predecessors)
     space: Workspace = A.spaces[place]
     n = A.shape[0]
-    code = _kernel(t, predecessors, space, log)
     result = space.result if log is None else log.words
     num_sources, source = f.nvals, f.single
     sources, source_values = (None, None) if source >= 0 else f.listed()
@@ -191,6 +194,7 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
         t.v.to_bitmap()
         v_words = t.v.words.copy()  # it is written while it is read
     blank, values, words = _outputs(t)
+    code = _kernel(t, predecessors, space, log, int(blank))
     f_values = f.spare_values(f.dtype) if t.keep else None
     f_words = None if times is None else f.spare_words()
     found_in = space.levels(device, n) if t.sums else None

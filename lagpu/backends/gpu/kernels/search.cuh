@@ -14,6 +14,9 @@
 #ifndef LG_F  // type of the frontier's values
 #define LG_F bool
 #endif
+#ifndef LG_HAD  // 1: a log counts new entries, since an assigned vector had some before
+#define LG_HAD 0
+#endif
 #ifndef LG_KEEP  // 1: the frontier's values are stored, because they are read or wanted
 #define LG_KEEP 0
 #endif
@@ -81,8 +84,7 @@ struct Search {
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
   // pointers: those would take registers, while these stay in the constants of the launch.
   bool words_turned, lists_turned;
-  LG_LOGGED(LoopLog* log; u64 * memory; const u32* had[3];
-            bool any_had;)  // the words of assigned vectors that had entries
+  LG_LOGGED(LoopLog* log; u64 * memory; const u32* had[3];)  // words of vectors that had entries
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
   LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
@@ -102,29 +104,34 @@ LG_DEVICE void assign(X* x, i32 v, u32 depth, LG_F z) {
   if constexpr (what == 2 && !LG_SUM) x[v] = cast<X>(z);  // a sum is known at the end
 }
 
-#if LG_LOG
-// The thread that logs: of the one warp that has the least to do where one block searches alone.
-LG_DEVICE bool logs() { return block_index() == 0 && block_thread() == block_threads() - 1; }
+// The block that searches small frontiers alone and logs: where all push a frontier, it has the
+// least to do.
+LG_DEVICE bool is_last_block() { return block_index() == grid_blocks() - 1; }
 
-// The sum of x[0 .. count), in that thread's warp alone.
-LG_DEVICE u64 by_logging_warp(const u32* x, u32 count) {
-  u64 sum = 0;
-  if (block_warp() != block_warps() - 1) return sum;
-  for (u32 k = lane_id(); k < count; k += 32) sum += x[k];
-  return warp_reduce(sum, LgPlus());
+#if LG_LOG
+// The thread that logs, of the warp that has the least to do where a block searches alone.
+LG_DEVICE bool logs() { return is_last_block() && block_thread() == block_threads() - 1; }
+
+// Put the sum of x[0 .. count) into shared memory; done by the warp before that thread's.
+LG_DEVICE void note_sum(const u32* x, u32 count, u32* sum) {
+  if (block_warp() != block_warps() - 2) return;
+  u32 mine = 0;
+  for (u32 k = lane_id(); k < count; k += 32) mine += x[k];
+  mine = warp_reduce(mine, LgPlus());
+  if (lane_id() == 0) *sum = mine;
 }
 
 // Count v, assigned in level `depth`, for the vectors that had entries, but not this one. Three
 // levels take turns: others may be a level ahead of the thread that logs, and the next clears.
 LG_DEVICE void count_new(const Search& s, i32 v, u32 depth) {
-  if (!s.any_had) return;
+  if (!LG_HAD) return;  // known to the compiler: even a branch not taken costs 4 % of a short level
   for (u32 k = 0; k < 3; ++k)
     if (s.had[k] && !has_entry(s.had[k], v)) atomic_add(&s.memory[kLogNew + depth % 3 * 3 + k], 1);
 }
 
 // Add the counts of level `depth`, whose assignments have been made.
 LG_DEVICE void note_new(const Search& s, u32 depth) {
-  if (!s.any_had) return;
+  if (!LG_HAD) return;
   for (u32 k = 0; k < 3; ++k)
     if (s.had[k])
       s.log->now.added[k] += atomic_exch(&s.memory[kLogNew + depth % 3 * 3 + k], u64(0));

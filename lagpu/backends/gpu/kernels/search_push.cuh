@@ -56,6 +56,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
   LG_SHARED(u32, counts, 2);
   LG_SHARED(u32, is_large, 1);
+  LG_LOGGED(LG_SHARED(u32, followed, 2);)  // edges, of two levels by turns
   u32 side = 0;
   u32 count = u32(num_small);
   bool large = false;
@@ -69,7 +70,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   while (count && count <= s.solo && !large && depth != times) {
     const u32 other = side ^ 1;
     LG_LOGGED(if (logs()) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
-    LG_LOGGED(const u64 followed = by_logging_warp(degrees + side * s.solo, count);)
+    LG_LOGGED(note_sum(degrees + side * s.solo, count, &followed[side]);)
     for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
       const u32 k = k0 + lane_id();
       i32 i = 0;
@@ -136,7 +137,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
     block_sync();
     if (block_thread() == 0) counts[side ^ 1] = 0;
     block_sync();
-    LG_LOGGED(if (logs()) end_level(s, count, followed);)  // while others search on
+    LG_LOGGED(if (logs()) end_level(s, count, followed[side ^ 1]);)  // while others search on
   }
   u64 edges = 0;
   for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {

@@ -74,7 +74,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
   LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
-  LG_LOGGED(s.any_had = s.had[0] || s.had[1] || s.had[2];)
   const i64 nwords = (n + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
@@ -149,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     calm = listed && num_chunks == 0 && num_small <= solo ? calm + 1 : 0;
     const bool alone = calm > kCalm;
     if (alone) {
-      if (block_index() == 0) search_alone(s, turn, depth, times, num_small);
+      if (is_last_block()) search_alone(s, turn, depth, times, num_small);
       ++pushes;
     } else if (listed) {
       LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
