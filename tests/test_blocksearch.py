@@ -233,8 +233,10 @@ def test_values_that_do_not_vary_are_fused(backend):
             assert_as_on_cpu(found, expected)
 
 
-def test_what_is_no_search_runs_as_it_is_written(backend):
+def test_what_is_no_search_runs_as_it_is_written(backend, monkeypatch):
     """Whatever the body, the answer is that of cpu, and `last_loop` says why."""
+    if backend.name != "cpu":
+        monkeypatch.setattr("lagpu.backends.gpu.rowsearch.APART_DEGREE", 0)
     graph = random_graph(70, 2, directed=True)
     said = []
 
@@ -285,8 +287,8 @@ def test_what_is_no_search_runs_as_it_is_written(backend):
     assert all(why.startswith("eager: ") for why in said), said
     if backend.name != "cpu":
         assert (
-            said[0] == "eager: matrix_dup assigns neither the depth nor a number to the "
-            "frontier's entries"
+            said[0] == "eager: the frontier carries values, and rows are searched apart only of "
+            "sparser matrices"
         )
 
 

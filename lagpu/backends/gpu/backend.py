@@ -11,7 +11,15 @@ import numpy as np
 
 from lagpu.algebra import binary
 from lagpu.backends.base import Applied, Descriptor, Product, Statement
-from lagpu.backends.gpu import blockops, blocksearch, build, elementwise, products, traversal
+from lagpu.backends.gpu import (
+    blockops,
+    blocksearch,
+    build,
+    elementwise,
+    products,
+    rowsearch,
+    traversal,
+)
 from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.casts import cast_number
@@ -84,8 +92,12 @@ class GpuBackend(Matrices):
             if isinstance(search, str):
                 self.last_loop = f"eager: {search}"
                 return False
-            blocksearch.run(search, self.counters, times)
-            self.last_loop = "fused: one kernel, a search of a block"
+            if isinstance(search, rowsearch.RowSearch):
+                rowsearch.run(search, self.counters, times)
+                self.last_loop = "fused: one kernel, rows apart"
+            else:
+                blocksearch.run(search, self.counters, times)
+                self.last_loop = "fused: one kernel, a search of a block"
             return True
         log = self.loop_log
         if log is not None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu.backends.base import Product, Statement
+from lagpu.backends.gpu import rowsearch
 from lagpu.backends.gpu.block import BlockStore, fits, stride
 from lagpu.backends.gpu.blocksearch import BlockAssignment, BlockSearch, bytes_of
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.products import iso_result
+from lagpu.backends.gpu.rowsearch import RowAssignment, RowSearch, rows_apart
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
 __all__ = ["search_of"]
 
 
-def search_of(statements: list[Statement], f: MatrixStore, times: int | None) -> BlockSearch | str:
+def search_of(
+    statements: list[Statement], f: MatrixStore, times: int | None
+) -> BlockSearch | RowSearch | str:
     """Return the search that these statements are, repeated until `f` is empty, or why not."""
     places = [k for k, s in enumerate(statements) if s.method == "matrix_mxm"]
     if len(places) != 1:
@@ -44,18 +48,21 @@ def search_of(statements: list[Statement], f: MatrixStore, times: int | None) ->
     domain, result = semiring.types(f.dtype, A.dtype)
     how = Product(semiring, domain, result, not turned[1], True)
     number = _value_left(A, f, how)
-    if number is None:
-        return "the products have not one known value"
-    why = _why_no_room(A, f, assigned, times)
+    if number is None or any(a.what == rowsearch.VALUE for a in assigned):
+        return _with_values(
+            RowSearch(A, f, mask.mask, product.out, how, _sums(how), assigned), before, times
+        )
+    found = tuple(BlockAssignment(a.x, a.number, a.out) for a in assigned)
+    why = _why_no_room(A, f, found, times)
     if why:
         return why
     forms = (A, by_rows(A)) if how.transpose else (by_rows(A), A)
-    return BlockSearch(forms, A, f, mask.mask, product.out, number, assigned, before)
+    return BlockSearch(forms, A, f, mask.mask, product.out, number, found, before)
 
 
-def _assignments(statements: list[Statement], f: MatrixStore) -> tuple[BlockAssignment, ...] | str:
-    """Return the assignments ``x(f.S) << depth`` or a constant, or why there is another."""
-    found: list[BlockAssignment] = []
+def _assignments(statements: list[Statement], f: MatrixStore) -> tuple[RowAssignment, ...] | str:
+    """Return what is assigned to the frontier's entries, or why something else is."""
+    found: list[RowAssignment] = []
     for s in statements:
         if s.method == "matrix_mxm":
             continue
@@ -64,12 +71,45 @@ def _assignments(statements: list[Statement], f: MatrixStore) -> tuple[BlockAssi
             return f"{s.method} is not masked by the frontier's structure"
         if desc.accum is not None or desc.replace or s.w is f:
             return f"{s.method} has an accumulator or replace, or writes the frontier"
-        if s.method != "matrix_assign_scalar" or s.args[1] is not None or s.args[2] is not None:
-            return f"{s.method} assigns neither the depth nor a number to the frontier's entries"
+        what, number = rowsearch.DEPTH, None
+        if s.method == "matrix_dup" and s.args[0] is f:
+            what = rowsearch.VALUE
+        elif s.method != "matrix_assign_scalar" or s.args[1] is not None or s.args[2] is not None:
+            return f"{s.method} assigns neither the depth, the frontier nor a number to its entries"
+        elif not s.is_counter:
+            what, number = rowsearch.NUMBER, s.args[0]
         if any(a.x is s.w for a in found):
             return "a matrix is assigned twice"
-        found.append(BlockAssignment(s.w, None if s.is_counter else s.args[0], s.out))
+        found.append(RowAssignment(s.w, what, number, s.out))
     return tuple(found)
+
+
+def _with_values(s: RowSearch, before: bool, times: int | None) -> RowSearch | str:
+    """Return the search if its rows can be searched apart, or why not."""
+    A, f, how = s.A, s.f, s.how
+    if not rows_apart(A, f.shape[0]):
+        return "the frontier carries values, and rows are searched apart only of sparser matrices"
+    if not before:
+        return "the frontier carries values, and the assignments stand behind the product"
+    if len(s.assignments) > rowsearch.MOST:
+        return f"{len(s.assignments)} assignments; at most {rowsearch.MOST} fit"
+    if s.sums and f.dtype is not how.result:
+        return f"sums of type {how.result} do not fit a frontier of {f.dtype}"
+    if s.sums and f.dtype.numpy.itemsize < 4:
+        return f"sums of type {f.dtype} have no atomic"
+    if how.transpose and not (A.turnable or is_symmetric(A)):
+        return "a search needs rows, and the matrix' orientation is csc"
+    why = _why_no_blocks(A, f, [a.x for a in s.assignments])
+    if why:
+        return why
+    if not has_free(A.device, rowsearch.bytes_of(s, times)):
+        return "the workspace of a search of rows apart does not fit"
+    return s
+
+
+def _sums(how: Product) -> bool:
+    """Whether the products of one level add up; else the first one of a vertex stands."""
+    return not how.semiring.monoid.has_any_terminal
 
 
 def _value_left(A: MatrixStore, f: MatrixStore, how: Product) -> Any:
@@ -98,18 +138,24 @@ def _why_no_room(
     A: MatrixStore, f: MatrixStore, assigned: tuple[BlockAssignment, ...], times: int | None
 ) -> str:
     """Return what keeps the search from running where it would fit, or nothing."""
-    k, n = f.shape
     if not (A.turnable or is_symmetric(A)):
         return "a search of a block needs rows, and the matrix' orientation is csc"
-    size = n * stride(k)
-    if n >= 2**31 or size // 32 >= 2**31:
-        return "the frontier has 2**31 words or more"
-    if not all(
-        isinstance(x, BlockStore) or fits(A.device, x.dtype, x.shape)
-        for x in (f, *(a.x for a in assigned))
-    ):
-        return "a matrix is no block, and does not fit as one"
+    why = _why_no_blocks(A, f, [a.x for a in assigned])
+    if why:
+        return why
     needed = bytes_of(A, f, assigned, times)
     if not has_free(A.device, needed):
         return "the workspace of a search of a block does not fit"
+    return ""
+
+
+def _why_no_blocks(A: MatrixStore, f: MatrixStore, assigned: list[MatrixStore]) -> str:
+    """Return why frontier and outputs cannot be blocks, or nothing."""
+    k, n = f.shape
+    if n >= 2**31 or n * stride(k) // 32 >= 2**31:
+        return "the frontier has 2**31 words or more"
+    if not all(
+        isinstance(x, BlockStore) or fits(A.device, x.dtype, x.shape) for x in (f, *assigned)
+    ):
+        return "a matrix is no block, and does not fit as one"
     return ""

@@ -1,0 +1,364 @@
+// Rows apart: a search of many sources whose frontier carries values, a block a source.
+//
+// The loop it runs, for any semiring and any number of assignments (LG_X0 .. LG_X2), all k x n:
+//
+//     while f has entries and depth < times:
+//         x(f.S) << depth, or << f, or << a constant          for each assigned x
+//         f(~v.S, replace=True) << f (+.x) A                  v is one of the x
+//         depth += 1
+//
+// No row waits for another one: where levels are many and small, a level's time is the latency of
+// its loads and a barrier, and so many searches as the GPU has processors take hardly longer than
+// one. There is one barrier a level, and it is the block's own.
+//
+// While it is searched a row has its state to itself, row by row: the level each vertex was found
+// in, and its value. `row_write` then turns the state of 32 rows and 32 vertices at a time into the
+// form of blocks, vertex by vertex; so what is read and what is written is coalesced, and presence
+// words need no atomics.
+//
+// Work: every edge of a row's component once.
+// Source: Merrill, Garland and Grimshaw 2012 (degree classes); Brandes 2001 (counts by level);
+// Jia et al. 2011 and McLaughlin and Bader 2014 (a source a block).
+#include "push.cuh"
+#ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
+#define LG_SUM 0
+#endif
+#ifndef LG_LOOK  // 1: look at a vertex before claiming it; 0: claim at once
+#define LG_LOOK 0
+#endif
+#ifndef LG_BLOCK  // most threads a block
+#define LG_BLOCK 1024
+#endif
+#ifndef LG_BLOCKS  // blocks a multiprocessor
+#define LG_BLOCKS 1
+#endif
+#ifndef LG_X0  // what an assignment assigns: 0 nothing, 1 the depth, 2 the value, 3 a constant
+#define LG_X0 1
+#endif
+#ifndef LG_X0_T
+#define LG_X0_T i32
+#endif
+#ifndef LG_X1
+#define LG_X1 0
+#endif
+#ifndef LG_X1_T
+#define LG_X1_T i32
+#endif
+#ifndef LG_X2
+#define LG_X2 0
+#endif
+#ifndef LG_X2_T
+#define LG_X2_T i32
+#endif
+#ifndef LG_REST  // 1: the frontier that is left is wanted
+#define LG_REST 0
+#endif
+
+const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found
+const i32 kExcluded = -1;      // of one that v has
+const u32 kAtOnce = 4;         // edges that a lane follows at once
+const u32 kPitch = 33;         // of a tile in shared memory: columns lie in different banks
+
+typedef List<LG_PTR> Vertices;
+
+// What a block knows of the row that it searches; pointers as in the kernel's parameters.
+struct Row {
+  i64 row;
+  const LG_PTR* ptr;
+  const LG_IDX* idx;
+  const LG_A* values;
+  LG_A iso;
+  i32* found_in;
+  LG_U* sums;
+  u32 solo;       // vertices of a level that shared memory has room for
+  Vertices near;  // there, of two levels
+  Vertices far;   // the others, level behind level
+  u64* chunks;    // of vertices of many edges, level behind level
+};
+
+// The lists of one level: where they begin, and the places of their lengths.
+struct Level {
+  u32 near;
+  i64 far, chunks;
+  u32 *num_small, *num_chunks;
+};
+
+// The product at matrix entry `entry`, of vertex i with value z, for vertex j.
+LG_DEVICE LG_U product(const Row& s, LG_U z, i64 entry, i32 i, i32 j) {
+  LG_T x = LG_T(0), y = LG_T(0);
+  if constexpr (LG_MUL::reads_x) x = cast<LG_T>(z);
+  if constexpr (LG_MUL::reads_y) y = entry_value<LG_T>(s.values, s.iso, entry);
+  return cast<LG_U>(LG_MUL::call<LG_Z, LG_T>(x, y, s.row, i, j));
+}
+
+// The level vertex j was found in before this claim for `level`; kOpen: it is claimed now.
+LG_DEVICE i32 claim(const Row& s, i32 j, i32 level) {
+#if LG_LOOK
+  const i32 before = load_cg(&s.found_in[j]);
+  if (before != kOpen) return before;
+#endif
+  return atomic_cas(&s.found_in[j], kOpen, level);
+}
+
+LG_DEVICE void set(const Vertices& list, i64 place, i32 v, LG_PTR start, u32 degree) {
+  list.vertex[place] = v;
+  list.start[place] = start;
+  list.degree[place] = degree;
+}
+
+// Put what the lanes have won, `many` vertices each, into the lists of a level. A vertex without
+// edges needs no place there.
+template <u32 many>
+LG_DEVICE void put(const Row& s, const Level& to, const bool* won, const i32* v,
+                   const LG_PTR* start, const LG_PTR* stop) {
+  u32 winners[many], total = 0;
+  bool some_large = false;
+  for (u32 q = 0; q < many; ++q) {
+    const u64 degree = won[q] ? u64(stop[q] - start[q]) : 0;
+    winners[q] = warp_ballot(degree && degree <= kSmall);
+    total += bit_popc(winners[q]);
+    some_large |= degree > kSmall;
+  }
+  if (total) {
+    u32 at = 0;
+    if (lane_id() == 0) at = atomic_add(to.num_small, total);
+    at = warp_shfl(at, 0);
+    for (u32 q = 0; q < many; ++q) {
+      const u32 mine = at + bit_popc(winners[q] & lanes_below());
+      at += bit_popc(winners[q]);
+      if (!(winners[q] >> lane_id() & 1)) continue;
+      prefetch(&s.idx[start[q]]);  // it is expanded next
+      const u32 degree = u32(stop[q] - start[q]);
+      if (mine < s.solo)
+        set(s.near, to.near + mine, v[q], start[q], degree);
+      else
+        set(s.far, to.far + (mine - s.solo), v[q], start[q], degree);
+    }
+  }
+  if (!warp_any(some_large)) return;
+  for (u32 q = 0; q < many; ++q) {
+    const u64 degree = won[q] ? u64(stop[q] - start[q]) : 0;
+    enqueue_chunks(s.chunks + to.chunks, to.num_chunks, degree > kSmall, v[q], degree);
+  }
+}
+
+// Follow some edges a lane, of vertex i with value z: entries p, p + step, ... before `end`. Each
+// step is done for all of them before the next: a level's time is the length of this chain of
+// loads. So the place of a vertex' edges is loaded while the vertex is being claimed.
+template <u32 step>
+LG_DEVICE void follow(const Row& s, const Level& next, i32 level, i64 p, i64 end, i32 i, LG_U z) {
+  i32 j[kAtOnce], before[kAtOnce];
+  LG_PTR start[kAtOnce], stop[kAtOnce];
+  bool open[kAtOnce];
+  for (u32 q = 0; q < kAtOnce; ++q) {
+    open[q] = p + q * step < end;
+    j[q] = open[q] ? i32(load_ro(&s.idx[p + q * step])) : 0;
+  }
+  for (u32 q = 0; q < kAtOnce; ++q) {
+    before[q] = open[q] ? claim(s, j[q], level) : kExcluded;
+    start[q] = open[q] ? load_ro(&s.ptr[j[q]]) : 0;
+    stop[q] = open[q] ? load_ro(&s.ptr[j[q] + 1]) : 0;
+  }
+  for (u32 q = 0; q < kAtOnce; ++q) {
+    const i64 entry = p + q * step;
+    open[q] = before[q] == kOpen;
+    if constexpr (LG_SUM) {
+      if (before[q] >= level)
+        atomic_accumulate<LG_ADD, LG_U>(&s.sums[j[q]], product(s, z, entry, i, j[q]));
+    } else {
+      if (open[q]) s.sums[j[q]] = product(s, z, entry, i, j[q]);
+    }
+  }
+  put<kAtOnce>(s, next, open, j, start, stop);
+}
+
+LG_DEVICE void get(const Vertices& list, i64 place, i32* v, i64* begin, i64* end) {
+  *v = list.vertex[place];
+  *begin = list.start[place];
+  *end = *begin + list.degree[place];
+}
+
+// Follow the edges of a level's vertices: a lane takes a vertex of few edges, a warp a chunk.
+LG_DEVICE void expand(const Row& s, const Level& now, u32 num_small, u32 num_chunks,
+                      const Level& next, i32 level) {
+  for (u32 k0 = block_warp() * 32; k0 < num_small; k0 += block_threads()) {
+    const u32 k = k0 + lane_id();
+    i32 i = 0;
+    i64 p = 0, end = 0;
+    LG_U z = LG_U(0);
+    if (k < num_small) {
+      if (k < s.solo)
+        get(s.near, now.near + k, &i, &p, &end);
+      else
+        get(s.far, now.far + (k - s.solo), &i, &p, &end);
+      if constexpr (LG_MUL::reads_x) z = load_cg(&s.sums[i]);
+    }
+    for (; warp_any(p < end); p += kAtOnce) follow<1>(s, next, level, p, end, i, z);
+  }
+  for (u32 q = block_warp(); q < num_chunks; q += block_warps()) {
+    const u64 chunk = s.chunks[now.chunks + q];
+    const i32 i = i32(u32(chunk));
+    const i64 begin = i64(load_ro(&s.ptr[i])) + i64(chunk >> 32) * kChunk;
+    const i64 stop = i64(load_ro(&s.ptr[i + 1]));
+    const i64 end = begin + kChunk < stop ? begin + kChunk : stop;
+    LG_U z = LG_U(0);
+    if constexpr (LG_MUL::reads_x) z = load_cg(&s.sums[i]);
+    for (i64 p = begin; p < end; p += 32 * kAtOnce)
+      follow<32>(s, next, level, p + lane_id(), end, i, z);
+  }
+}
+
+// What the rows begin with: v and the frontier as blocks, the latter as words or as a list.
+struct Given {
+  i64 n, stride;
+  const u32 *v_words, *f_words;
+  u64 num_listed;
+  const i64* listed;
+  const LG_U* f_values;
+  LG_U f_iso;
+};
+
+// Set the state of a row, and list its sources. Ends with a barrier.
+LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
+  for (i64 v0 = block_warp() * 32; v0 < g.n; v0 += block_threads()) {
+    const i64 v = v0 + lane_id(), at = v * g.stride + s.row;
+    bool there = false;
+    LG_PTR start = 0, stop = 0;
+    if (v < g.n) {
+      const bool excluded = g.v_words && has_entry(g.v_words, at);
+      there = g.f_words && has_entry(g.f_words, at);
+      s.found_in[v] = there ? 0 : excluded ? kExcluded : kOpen;
+      if (there) {
+        s.sums[v] = g.f_values ? g.f_values[at] : g.f_iso;
+        start = load_ro(&s.ptr[v]);
+        stop = load_ro(&s.ptr[v + 1]);
+      } else if (LG_SUM) {
+        s.sums[v] = cast<LG_U>(LG_ADD::identity<LG_Z>());
+      }
+    }
+    const i32 vertex = i32(v);
+    if (g.f_words) put<1>(s, first, &there, &vertex, &start, &stop);
+  }
+  block_sync();
+  for (u64 q0 = block_warp() * 32; q0 < g.num_listed; q0 += block_threads()) {
+    const u64 q = q0 + lane_id();
+    const i64 at = q < g.num_listed ? g.listed[q] : -1;
+    const bool there = at >= 0 && at % g.stride == s.row;
+    const i32 v = there ? i32(at / g.stride) : 0;
+    LG_PTR start = 0, stop = 0;
+    if (there) {
+      s.found_in[v] = 0;
+      s.sums[v] = g.f_values ? g.f_values[q] : g.f_iso;
+      start = load_ro(&s.ptr[v]);
+      stop = load_ro(&s.ptr[v + 1]);
+    }
+    put<1>(s, first, &there, &v, &start, &stop);
+  }
+  block_sync();
+}
+
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
+    row_search(i64 n, i64 k, i64 stride, const LG_PTR* __restrict__ ptr,
+               const LG_IDX* __restrict__ idx, const LG_A* __restrict__ values, LG_A iso,
+               const u32* __restrict__ v_words, const u32* __restrict__ f_words, u64 num_listed,
+               const i64* __restrict__ listed, const LG_U* __restrict__ f_values, LG_U f_iso,
+               i32 times, u32 solo, i32* found_in, LG_U* sums, i32* vertex, LG_PTR* start,
+               u32* degree, u64* chunks, i64 most_chunks) {
+  LG_DYNAMIC_SHARED(LG_PTR, near_start);
+  i32* const near_vertex = reinterpret_cast<i32*>(near_start + 2 * solo);
+  u32* const near_degree = reinterpret_cast<u32*>(near_vertex + 2 * solo);
+  // Lengths of three levels in turn: read, filled, zeroed. So one barrier a level is enough.
+  LG_SHARED(u32, num_small, 3);
+  LG_SHARED(u32, num_chunks, 3);
+  const Given given{n, stride, v_words, f_words, num_listed, listed, f_values, f_iso};
+  const i64 own = block_index();
+  for (i64 row = own; row < k; row += grid_blocks()) {
+    const Row s{row,
+                ptr,
+                idx,
+                values,
+                iso,
+                found_in + row * n,
+                sums + row * n,
+                solo,
+                Vertices{near_vertex, near_start, near_degree},
+                Vertices{vertex + own * n, start + own * n, degree + own * n},
+                chunks + own * most_chunks};
+    block_sync();  // all have read the lengths that ended the row before
+    if (block_thread() < 3) num_small[block_thread()] = num_chunks[block_thread()] = 0;
+    block_sync();
+    Level now{0, 0, 0, num_small, num_chunks};
+    begin_row(s, given, now);
+    for (i32 depth = 0; depth != times; ++depth) {
+      const u32 small = *now.num_small, cut = *now.num_chunks;
+      if (!small && !cut) break;
+      const u32 turn = u32(depth) % 3, after = (turn + 1) % 3, last = (turn + 2) % 3;
+      if (block_thread() == 0) num_small[last] = num_chunks[last] = 0;
+      const i64 beyond = small > solo ? small - solo : 0;
+      const Level next{now.near ^ solo, now.far + beyond, now.chunks + cut, num_small + after,
+                       num_chunks + after};
+      expand(s, now, small, cut, next, depth + 1);
+      block_sync();
+      now = next;
+    }
+  }
+}
+
+// Assign to x what 32 rows have at one vertex, whose presence word and values begin at `word`.
+template <u32 what, class X>
+LG_DEVICE void assign(X* x, u32* words, bool blank, i64 word, u32 reached, i32 level, LG_U z,
+                      X number) {
+  if constexpr (what != 0) {
+    if (lane_id() == 0 && (blank || reached)) words[word] = reached | (blank ? 0 : words[word]);
+    if (!(reached >> lane_id() & 1)) return;
+    X value = number;
+    if constexpr (what == 1) value = cast<X>(level);
+    if constexpr (what == 2) value = cast<X>(z);
+    x[word * 32 + lane_id()] = value;
+  }
+}
+
+// The state of the rows as blocks; a vertex found in level `times` is left in the frontier.
+extern "C" __global__ void row_write(i64 n, i64 k, i64 per, const i32* found_in, const LG_U* sums,
+                                     i32 times, LG_X0_T number0, LG_X1_T number1, LG_X2_T number2,
+                                     LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2, u32* x0_words,
+                                     u32* x1_words, u32* x2_words, u32 blank, u32* f_words,
+                                     LG_U* f_values, u64* left) {
+  constexpr bool reads_sums = LG_REST || LG_X0 == 2 || LG_X1 == 2 || LG_X2 == 2;
+  LG_SHARED(i32, levels, 32 * kPitch);
+  LG_SHARED(LG_U, values, 32 * kPitch);
+  u64 total = 0;
+  const i64 tiles = (n + 31) / 32 * per;
+  for (i64 tile = block_index(); tile < tiles; tile += grid_blocks()) {
+    const i64 v0 = tile / per * 32, group = tile % per;
+    for (u32 r = block_warp(); r < 32; r += block_warps()) {
+      const i64 row = group * 32 + r, v = v0 + lane_id();
+      const bool there = row < k && v < n;
+      const u32 at = r * kPitch + lane_id();
+      levels[at] = there ? found_in[row * n + v] : kOpen;
+      if (reads_sums && there) values[at] = sums[row * n + v];
+    }
+    block_sync();
+    for (u32 c = block_warp(); c < 32 && v0 + c < n; c += block_warps()) {
+      const u32 at = lane_id() * kPitch + c;
+      const i32 level = levels[at];
+      const LG_U z = reads_sums ? values[at] : LG_U(0);
+      const bool found = level >= 0 && level != kOpen;
+      const u32 reached = warp_ballot(found && level != times);
+      const i64 word = (v0 + c) * per + group;
+      assign<LG_X0>(x0, x0_words, blank & 1, word, reached, level, z, number0);
+      assign<LG_X1>(x1, x1_words, blank & 2, word, reached, level, z, number1);
+      assign<LG_X2>(x2, x2_words, blank & 4, word, reached, level, z, number2);
+      if constexpr (LG_REST) {
+        const u32 rest = warp_ballot(found && level == times);
+        if (rest >> lane_id() & 1) f_values[word * 32 + lane_id()] = z;
+        if (lane_id() == 0) {
+          f_words[word] = rest;
+          total += bit_popc(rest);
+        }
+      }
+    }
+    block_sync();
+  }
+  if constexpr (LG_REST) add_total(total, left);
+}

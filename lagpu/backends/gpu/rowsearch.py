@@ -1,0 +1,244 @@
+"""Running a fused search of many sources whose frontier carries values: rows apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.base import Product
+from lagpu.backends.gpu.block import BlockStore, as_block, own, require, stride
+from lagpu.backends.gpu.counters import Counters
+from lagpu.backends.gpu.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.kernels import Kernel, kernel
+from lagpu.backends.gpu.products import by_inputs
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
+from lagpu.backends.gpu.workspaces import index_types, push_space
+
+__all__ = [
+    "DEPTH",
+    "MOST",
+    "NUMBER",
+    "VALUE",
+    "RowAssignment",
+    "RowSearch",
+    "bytes_of",
+    "rows_apart",
+    "run",
+]
+
+#: Mean entries of a column up to which rows are searched apart; on graphs of few, large levels a
+#: product of the whole block has more to share.
+APART_DEGREE = 8
+# Threads a block and blocks a multiprocessor, to be compared on hardware: 1024 and 1, or 512 and 2.
+BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
+LOOK = 0  # 1: look at a vertex before claiming it, a load more, but fewer atomics
+SOLO = 2048  # vertices of a level in shared memory
+DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 has it
+MOST = 3  # assignments
+FOREVER = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class RowAssignment:
+    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``.
+
+    Attributes
+    ----------
+    x : MatrixStore
+        What is assigned.
+    what : int
+        `DEPTH`, `VALUE` or `NUMBER`.
+    number : NumPy scalar or None
+        The constant.
+    out : object
+        Whose attribute `data` is to be `x` as it is after the loop.
+    """
+
+    x: MatrixStore
+    what: int
+    number: Any
+    out: Any
+
+
+@dataclass(frozen=True)
+class RowSearch:
+    """A loop over blocks that one kernel runs, each row by itself; see rowsearch.cu.
+
+    Attributes
+    ----------
+    A, f, v : MatrixStore
+        Matrix, frontier, and the matrix whose entries are not searched again.
+    f_out : object
+        Whose attribute `data` is to be the frontier after the loop.
+    how : Product
+        The product ``f(~v.S, replace=True) << f (+.x) A``.
+    sums : bool
+        Whether the products of one level add up; else the first one of a vertex stands.
+    assignments : tuple of RowAssignment
+        What is assigned to the frontier's entries, before the product.
+    """
+
+    A: MatrixStore
+    f: MatrixStore
+    v: MatrixStore
+    f_out: Any
+    how: Product
+    sums: bool
+    assignments: tuple[RowAssignment, ...]
+
+
+def rows_apart(A: MatrixStore, k: int) -> bool:
+    """Whether k rows are better searched each by itself than by products of the whole block."""
+    return k >= 2 and A.nvals <= APART_DEGREE * A.shape[0]
+
+
+def bytes_of(s: RowSearch, times: int | None) -> int:
+    """Return the bytes that a search will ask for."""
+    k, n = s.f.shape
+    size = stride(k) * n
+    made = [*(a.x.dtype for a in s.assignments), *([] if times is None else [s.f.dtype])]
+    values = sum(size * dtype.numpy.itemsize + 4 * nwords(size) for dtype in made)
+    return _workspace_bytes(s, _blocks(s, _search_kernel(s))) + values
+
+
+def _workspace_bytes(s: RowSearch, blocks: int) -> int:
+    """Return the bytes of the rows' state, and of the lists of so many blocks."""
+    k, n = s.f.shape
+    form = by_inputs(s.A, s.how)
+    lists = n * (8 + int(form.col_ptr.itemsize)) + 8 * push_space(form).num_chunks
+    return k * n * (4 + s.f.dtype.numpy.itemsize) + blocks * lists
+
+
+def _search_kernel(s: RowSearch) -> Kernel:
+    add, prelude = monoid_functor(s.how.semiring.monoid)
+    mul, text = operator_functor(s.how.semiring.multiply)
+    return kernel(
+        "rowsearch.cu",
+        "row_search",
+        prelude=prelude + (text if text != prelude else ""),
+        ADD=add,
+        MUL=mul,
+        U=s.f.dtype.ctype,
+        A=s.A.dtype.ctype,
+        T=s.how.domain.ctype,
+        Z=s.how.result.ctype,
+        SUM=str(int(s.sums)),
+        LOOK=str(LOOK),
+        BLOCK=str(_block(s)),
+        BLOCKS=str(BLOCKS),
+        **index_types(by_inputs(s.A, s.how)),
+    )
+
+
+def _write_kernel(s: RowSearch, times: int | None) -> Kernel:
+    macros = {"U": s.f.dtype.ctype, "REST": str(int(times is not None))}
+    macros["X0"] = "0"
+    for q, a in enumerate(s.assignments):
+        macros |= {f"X{q}": str(a.what), f"X{q}_T": a.x.dtype.ctype}
+    return kernel("rowsearch.cu", "row_write", **macros)
+
+
+def _block(s: RowSearch) -> int:
+    return SIM_BLOCK if s.A.device.name == "sim" else BLOCK
+
+
+def _shared(s: RowSearch) -> tuple[int, int]:
+    """Return (vertices of a level that shared memory holds, its bytes)."""
+    each = 2 * (8 + by_inputs(s.A, s.how).col_ptr.itemsize)
+    solo = min(SOLO, s.A.device.dynamic_shared_bytes // each)
+    return solo, solo * each
+
+
+def _blocks(s: RowSearch, code: Kernel) -> int:
+    """Return how many rows are searched at once."""
+    most = s.A.device.max_cooperative_blocks(code, _block(s), _shared(s)[1])
+    return min(most, s.f.shape[0])
+
+
+def run(s: RowSearch, counters: Counters, times: int | None) -> None:
+    """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+    device, (k, n) = s.A.device, s.f.shape
+    xp, form, dtype = device.xp, by_inputs(s.A, s.how), s.f.dtype
+    code, (solo, shared) = _search_kernel(s), _shared(s)
+    blocks, most_chunks = _blocks(s, code), push_space(form).num_chunks
+    device.require(bytes_of(s, times), "row search", "Take fewer rows at a time.")
+    frontier, excluded = _sources(counters, s.f), _excluded(counters, s.v)
+    outputs = [own(counters, a.x) for a in s.assignments]
+    last = np.int32(FOREVER if times is None else min(times, FOREVER - 1))
+    found_in, sums = xp.empty(k * n, np.int32), xp.empty(k * n, dtype.numpy)
+    # A cooperative launch only because the device counts blocks, and allows much shared memory, for
+    # such a one: no block waits for another.
+    device.launch(
+        code, blocks * _block(s),
+        n, k, stride(k), form.col_ptr, form.row_idx, form.values, form.number, excluded, *frontier,
+        last, solo, found_in, sums, xp.empty(blocks * n, np.int32),
+        xp.empty(blocks * n, form.col_ptr.dtype), xp.empty(blocks * n, np.uint32),
+        xp.empty(blocks * most_chunks, np.uint64), most_chunks,
+        block=_block(s), cooperative=True, shared=shared,
+    )  # fmt: skip
+    rest = VectorStore(device, counters, dtype, stride(k) * n)
+    f_words, f_values, left = None, None, counters.take()
+    if times is not None:
+        f_words, f_values = xp.empty(nwords(rest.size), np.uint32), xp.empty(rest.size, dtype.numpy)
+    _write(s, outputs, times, last, (found_in, sums), (f_words, f_values, left))
+    if f_words is not None:
+        count = int(device.read(left))
+        if count:
+            rest.set_bitmap(f_words, f_values, None, count)
+    s.f_out.data = BlockStore(device, dtype, (k, n), rest)
+
+
+def _sources(counters: Counters, f: MatrixStore) -> tuple[Any, int, Any, Any, Any]:
+    """Return the frontier: (words, entries of a list, list, values, number), words or a list."""
+    entries = as_block(counters, f).entries
+    if entries.form == "sparse" and entries.nvals <= f.shape[1]:  # each block reads all of a list
+        listed, values = entries.listed()
+        return None, len(listed), listed, values, entries.number
+    entries.to_bitmap()
+    return entries.words, 0, None, entries.values, entries.number
+
+
+def _excluded(counters: Counters, v: MatrixStore) -> Any:
+    """Return the presence words of what is not searched, or None."""
+    entries = as_block(counters, v).entries
+    if entries.form == "sparse" and not entries.nvals:
+        return None
+    entries.to_bitmap()
+    return entries.words
+
+
+def _write(
+    s: RowSearch,
+    outputs: list[BlockStore],
+    times: int | None,
+    last: Any,
+    state: tuple[Any, Any],
+    rest: tuple[Any, Any, Any],
+) -> None:
+    """Assign what the search has found."""
+    device, (k, n) = s.A.device, s.f.shape
+    numbers: list[Any] = [np.int32(0)] * MOST
+    values, words = ([None] * MOST for _ in range(2))
+    blank = 0
+    for q, (a, made) in enumerate(zip(s.assignments, outputs, strict=True)):
+        require(device, made.shape, made.dtype, "assign")
+        w = made.entries
+        if w.to_blank():
+            blank |= 1 << q
+        else:
+            w.to_writable()
+        zero = w.dtype.numpy.type(0)
+        numbers[q] = zero if a.number is None else a.number
+        values[q], words[q] = w.values, w.words
+    per = stride(k) // 32
+    device.launch(
+        _write_kernel(s, times), n * per * 8, n, k, per, *state, last, *numbers, *values, *words,
+        np.uint32(blank), *rest,
+    )  # fmt: skip
+    for a, made in zip(s.assignments, outputs, strict=True):
+        made.entries.counted(None)
+        made.entries.forget()
+        made.changed()
+        a.out.data = made
