@@ -38,7 +38,7 @@ LG_DEVICE void look_together(const Search& s, i64 p, i64 end, i32 j, bool* hit, 
     for (u32 q = 0; q < 4; ++q) {
       const i64 at = p + q * 32 + lane_id();
       i[q] = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
-      LG_LOGGED(tally->looked += at < end;)
+      LG_LOGGED(if (!LG_SUM) tally->looked += at < end;)
     }
     for (u32 q = 0; q < 4; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier(), i[q]);
     for (u32 q = 0; q < 4; ++q) {
@@ -155,7 +155,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
         LG_LOGGED(++tally->looked;)
       } else {
         p = look(s, p, end, j, kLook, &hit, &sum);
-        LG_LOGGED(tally->looked += u32(p - now.begin);)
+        LG_LOGGED(tally->looked += u32((LG_SUM ? end : p) - now.begin);)  // a sum looks at all
       }
     }
     for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && p < end); rest; rest &= rest - 1) {
