@@ -164,15 +164,12 @@ LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner
 }
 
 // With sums: add the product to vertex j if it is open or was found in this level too, which finds
-// vertices of level `at`; whether it is found now.
-LG_DEVICE bool accumulate(const Search& s, i64 entry, i32 i, i32 j, i32 at) {
-  const i32 before = load_cg(&s.found_in[j]);
-  if (before < at) return false;
+// vertices of level `at`. `before` is the level it has been found in; kOpen if it is found now.
+LG_DEVICE i32 accumulate(const Search& s, i64 entry, i32 i, i32 j, i32 at, i32 before) {
+  if (before < at) return before;
   atomic_accumulate<LG_ADD, LG_F>(&s.f_values[j],
                                   cast<LG_F>(product(s, s.out_values, entry, i, j)));
-  if (before == at || atomic_cas(&s.found_in[j], kOpen, at) != kOpen) return false;
-  atomic_or(&s.visited[j / 32], 1u << (j % 32));
-  return true;
+  return before == at ? at : atomic_cas(&s.found_in[j], kOpen, at);
 }
 
 // Put the lanes' vertices into lists and counters of `turn`.

@@ -19,12 +19,13 @@ LG_DEVICE void follow(const Search& s, u32 turn, u32 depth, bool early, bool val
       stop = load_ro(&s.out_ptr[j + 1]);
     }
     if constexpr (LG_SUM)
-      won = accumulate(s, entry, i, j, i32(depth) + 1);
+      won = accumulate(s, entry, i, j, i32(depth) + 1, load_cg(&s.found_in[j])) == kOpen;
     else
       won = !(seen & bit) && !(atomic_or(&s.visited[j / 32], bit) & bit);
   }
   if (!warp_any(won)) return;
   if (won) {
+    if (LG_SUM) atomic_or(&s.visited[j / 32], 1u << (j % 32));
     if (!early) {
       start = load_ro(&s.out_ptr[j]);
       stop = load_ro(&s.out_ptr[j + 1]);
@@ -47,6 +48,7 @@ LG_DEVICE void push(const Search& s, u32 turn, u32 depth, u64 num_small, u64 num
       s.out_ptr, s.small(), s.chunks(), num_small, num_chunks,
       [&](bool valid, i64 p, i32 i) { follow(s, turn, depth, early, valid, p, i, tally); });
 }
+
 // One block searches alone, level after level, until the frontier is empty, large, or has a vertex
 // of high degree; then it hands the frontier over to the next turn. Shared memory holds
 // the frontier with the place of each vertex' edges, loaded while the vertex was being claimed.
@@ -54,10 +56,11 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   LG_DYNAMIC_SHARED(LG_PTR, starts);
   i32* const vertices = reinterpret_cast<i32*>(starts + 2 * s.solo);
   u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
-  LG_SHARED(u32, counts, 2);
-  LG_SHARED(u32, is_large, 1);
+  // Of three levels in turn, read, filled and cleared: so one barrier a level is enough.
+  LG_SHARED(u32, counts, 3);
+  LG_SHARED(u32, is_large, 3);
   LG_LOGGED(LG_SHARED(u32, followed, 2);)  // edges, of two levels by turns
-  u32 side = 0;
+  u32 side = 0, now = 0;
   u32 count = u32(num_small);
   bool large = false;
   for (u32 k = block_thread(); k < count; k += block_threads()) {
@@ -65,60 +68,70 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
     starts[k] = load_cg(&s.small().start[k]);
     degrees[k] = load_cg(&s.small().degree[k]);
   }
-  if (block_thread() == 0) counts[0] = counts[1] = is_large[0] = 0;
+  if (block_thread() < 3) counts[block_thread()] = is_large[block_thread()] = 0;
   block_sync();
   while (count && count <= s.solo && !large && depth != times) {
-    const u32 other = side ^ 1;
+    const u32 other = side ^ 1, next = now == 2 ? 0 : now + 1, last = 3 - now - next;
+    const i32 at = i32(depth) + 1;
+    if (block_thread() == 0) counts[last] = is_large[last] = 0;
     LG_LOGGED(if (logs()) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
     LG_LOGGED(note_sum(degrees + side * s.solo, count, &followed[side]);)
     for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
       const u32 k = k0 + lane_id();
       i32 i = 0;
-      i64 p = 0, end = 0;
+      LG_PTR p = 0;
+      u32 left = 0;  // edges that have not been followed
       if (k < count) {
         i = vertices[side * s.solo + k];
         p = starts[side * s.solo + k];
-        end = p + degrees[side * s.solo + k];
+        left = degrees[side * s.solo + k];
       }
       // Four edges at a time, each step for all four before the next: a level's time is the length
-      // of this chain of loads.
-      for (; warp_any(p < end); p += 4) {
-        i32 j[4];
-        u32 bit[4], old[4];
-        LG_PTR start[4], stop[4];
-        bool open[4];
+      // of this chain of loads. A lane with fewer edges repeats loads: those that depend on a
+      // condition the compiler makes wait for one another.
+      while (warp_any(left != 0)) {
+        i32 j[4], before[4];
+        u32 seen[4], old[4];
+        LG_PTR entry[4], start[4], stop[4];
         for (u32 q = 0; q < 4; ++q) {
-          open[q] = p + q < end;
-          j[q] = open[q] ? i32(load_ro(&s.out_idx[p + q])) : 0;
+          entry[q] = left ? p + LG_PTR(q < left ? q : left - 1) : 0;
+          j[q] = i32(load_ro(&s.out_idx[entry[q]]));
         }
         for (u32 q = 0; q < 4; ++q) {
-          bit[q] = 1u << (j[q] % 32);
-          old[q] = open[q] ? LG_SUM ? 0 : load_cg(&s.visited[j[q] / 32]) : 0xffffffffu;
-          start[q] = open[q] ? load_ro(&s.out_ptr[j[q]]) : 0;
-          stop[q] = open[q] ? load_ro(&s.out_ptr[j[q] + 1]) : 0;
+          if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
+          if (!LG_SUM) seen[q] = load_cg(&s.visited[j[q] / 32]);
+          start[q] = load_ro(&s.out_ptr[j[q]]);
+          stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
         }
-        for (u32 q = 0; q < 4; ++q)
-          if (!(old[q] & bit[q]))
-            old[q] = LG_SUM ? accumulate(s, p + q, i, j[q], i32(depth) + 1) ? 0 : 0xffffffffu
-                            : atomic_or(&s.visited[j[q] / 32], bit[q]);
+        for (u32 q = 0; q < 4; ++q) {
+          const u32 bit = 1u << (j[q] % 32);
+          old[q] = ~0u;
+          if (LG_SUM)
+            before[q] = q < left ? accumulate(s, entry[q], i, j[q], at, before[q]) : 0;
+          else if (q < left && !(seen[q] & bit))
+            old[q] = atomic_or(&s.visited[j[q] / 32], bit);
+        }
+        p += LG_PTR(left < 4 ? left : 4);
+        left -= left < 4 ? left : 4;
         u32 winners[4], total = 0;
         for (u32 q = 0; q < 4; ++q) {
-          winners[q] = warp_ballot(!(old[q] & bit[q]));
+          winners[q] = warp_ballot(LG_SUM ? before[q] == kOpen : !(old[q] >> (j[q] % 32) & 1));
           total += bit_popc(winners[q]);
         }
         if (!total) continue;
-        u32 at = 0;
-        if (lane_id() == 0) at = atomic_add(&counts[other], total);
-        at = warp_shfl(at, 0);
+        u32 place = 0;
+        if (lane_id() == 0) place = atomic_add(&counts[next], total);
+        place = warp_shfl(place, 0);
         for (u32 q = 0; q < 4; ++q) {
-          const u32 mine = at + bit_popc(winners[q] & lanes_below());
-          at += bit_popc(winners[q]);
-          if (old[q] & bit[q]) continue;
+          const u32 mine = place + bit_popc(winners[q] & lanes_below());
+          place += bit_popc(winners[q]);
+          if (!(winners[q] >> lane_id() & 1)) continue;
           const u32 degree = u32(stop[q] - start[q]);
           if (degree) prefetch(&s.out_idx[start[q]]);  // it is expanded next
-          if (degree > kSmall) is_large[0] = 1;
+          if (degree > kSmall) is_large[next] = 1;
+          if (LG_SUM) atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
           discover(s, j[q], depth + s.shift,
-                   LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, p + q, i, j[q])));
+                   LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, entry[q], i, j[q])));
           if (mine < s.solo) {
             vertices[other * s.solo + mine] = j[q];
             starts[other * s.solo + mine] = start[q];
@@ -131,12 +144,10 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
     }
     block_sync();
     side = other;
+    now = next;
     ++depth;
-    count = counts[side];
-    large = is_large[0];  // read between barriers, as all threads must decide alike
-    block_sync();
-    if (block_thread() == 0) counts[side ^ 1] = 0;
-    block_sync();
+    count = counts[now];
+    large = is_large[now];
     LG_LOGGED(if (logs()) end_level(s, count, followed[side ^ 1]);)  // while others search on
   }
   u64 edges = 0;
