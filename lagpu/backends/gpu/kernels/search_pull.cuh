@@ -8,42 +8,45 @@ const u32 kMany = 2048;    // predecessors from which the whole block looks
 const u32 kDeferred = 32;  // such vertices a block keeps for later
 const u32 kBatch = 4;      // of them at once
 
-// Look at predecessors p .. end of vertex j, kBatch at a time so that their loads overlap, and at
-// most `most` of them; with LG_SUM 0 until the first in the frontier. Returns where it stopped.
-LG_DEVICE i64 look(const Search& s, i64 p, i64 end, i32 j, u32 most, bool* hit, LG_Z* sum) {
-  const i64 limit = end - p > most ? p + most : end;
-  for (; p < limit && (LG_SUM || !*hit); p += kBatch) {
+// Look at predecessors p .. p + count of vertex j, kBatch at a time so that their loads overlap;
+// with LG_SUM 0 until the first in the frontier. Returns how many it has looked at. Where fewer are
+// left the last is loaded again: loads behind a branch would wait for one another.
+LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z* sum) {
+  u32 done = 0;
+  for (; done < count && (LG_SUM || !*hit); done += kBatch) {
     i32 i[kBatch];
-    bool there[kBatch];
-    for (u32 q = 0; q < kBatch; ++q) i[q] = p + q < limit ? i32(load_ro(&s.in_idx[p + q])) : -1;
-    for (u32 q = 0; q < kBatch; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier(), i[q]);
+    u32 word[kBatch];
+    for (u32 q = 0; q < kBatch; ++q)
+      i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(done + q < count ? done + q : count - 1)]));
+    for (u32 q = 0; q < kBatch; ++q) word[q] = s.frontier()[i[q] / 32];
     for (u32 q = 0; q < kBatch; ++q) {
-      if (!there[q] || (!LG_SUM && *hit)) continue;
-      const LG_Z z = product(s, s.in_values, p + q, i[q], j);
+      if (done + q >= count || !(word[q] >> (i[q] % 32) & 1) || (!LG_SUM && *hit)) continue;
+      const LG_Z z = product(s, s.in_values, p + LG_PTR(done + q), i[q], j);
       *sum = *hit ? add<LG_ADD>(*sum, z) : z;
       *hit = true;
     }
   }
-  return p < limit ? p : limit;
+  return done < count ? done : count;
 }
 
 // The same by the whole warp for one vertex, 128 predecessors at a time.
-LG_DEVICE void look_together(const Search& s, i64 p, i64 end, i32 j, bool* hit, LG_Z* sum,
+LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z* sum,
                              Tally* tally) {
   bool found = false;
   LG_Z mine = LG_ADD::identity<LG_Z>();
-  for (; p < end; p += 128) {
+  for (u32 done = lane_id(); done - lane_id() < count; done += 128) {
     i32 i[4];
-    bool there[4];
+    u32 word[4];
     for (u32 q = 0; q < 4; ++q) {
-      const i64 at = p + q * 32 + lane_id();
-      i[q] = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
-      LG_LOGGED(if (!LG_SUM) tally->looked += at < end;)
+      const u32 at = done + q * 32;
+      i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(at < count ? at : count - 1)]));
+      LG_LOGGED(if (!LG_SUM) tally->looked += at < count;)
     }
-    for (u32 q = 0; q < 4; ++q) there[q] = i[q] >= 0 && has_entry(s.frontier(), i[q]);
+    for (u32 q = 0; q < 4; ++q) word[q] = s.frontier()[i[q] / 32];
     for (u32 q = 0; q < 4; ++q) {
-      if (!there[q] || (!LG_SUM && found)) continue;
-      const LG_Z z = product(s, s.in_values, p + q * 32 + lane_id(), i[q], j);
+      const u32 at = done + q * 32;
+      if (at >= count || !(word[q] >> (i[q] % 32) & 1) || (!LG_SUM && found)) continue;
+      const LG_Z z = product(s, s.in_values, p + LG_PTR(at), i[q], j);
       mine = found ? add<LG_ADD>(mine, z) : z;
       found = true;
     }
@@ -146,27 +149,30 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
     const bool wanted = !(now.seen >> lane_id() & 1);
     bool hit = false;
     LG_Z sum = LG_ADD::identity<LG_Z>();
-    i64 p = now.begin;
-    const i64 end = now.end;
+    const u32 count = u32(now.end - now.begin);
+    u32 done = 0;
     if (wanted) {
       if (now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
         sum = product(s, s.in_values, 0, now.hint, j);
         hit = true;
         LG_LOGGED(++tally->looked;)
       } else {
-        p = look(s, p, end, j, kLook, &hit, &sum);
-        LG_LOGGED(tally->looked += u32((LG_SUM ? end : p) - now.begin);)  // a sum looks at all
+        done = look(s, now.begin, count < kLook ? count : kLook, j, &hit, &sum);
+        LG_LOGGED(tally->looked += LG_SUM ? count : done;)  // a sum looks at all
       }
     }
-    for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && p < end); rest; rest &= rest - 1) {
+    for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && done < count); rest;
+         rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;
-      if (!LG_SUM && warp_shfl(end, from) - warp_shfl(p, from) > kMany) {
+      const LG_PTR p = warp_shfl(now.begin + LG_PTR(done), from);
+      const u32 left = warp_shfl(count - done, from);
+      if (!LG_SUM && left > kMany) {
         u32 at = 0;
         if (lane_id() == from) {
           at = atomic_add(&later->count, 1u);
           if (at < kDeferred) {
             later->begin[at] = p;
-            later->end[at] = end;
+            later->end[at] = i64(p) + left;
             later->vertex[at] = j;
           }
         }
@@ -174,8 +180,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
       }
       bool its_hit = warp_shfl(hit, from);
       LG_Z its_sum = warp_shfl(sum, from);
-      look_together(s, warp_shfl(p, from), warp_shfl(end, from), warp_shfl(j, from), &its_hit,
-                    &its_sum, tally);
+      look_together(s, p, left, warp_shfl(j, from), &its_hit, &its_sum, tally);
       if (lane_id() == from) {
         hit = its_hit;
         sum = its_sum;
