@@ -100,21 +100,26 @@ def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, so
             assert_as_on_cpu(found, expected)
 
 
-def test_hubs(backend, apart):
-    """Vertices of many edges are cut into chunks, as sources, in the middle and several a level."""
-    wheels = star(4000, backend="cpu")
-    compared(backend, wheels, [(0, 0, 1), (1, 1, 1), (2, 3999, 2)], 3, semiring.plus_first)
+@pytest.mark.parametrize(("width", "leaves"), [(40, 0), (2, 2100)])
+def test_vertices_of_many_edges(backend, apart, width, leaves):
+    """Several in each of some levels: a warp takes one, or the block."""
+    layer = np.arange(width)
+    rows = [np.repeat(layer, width) + d * width for d in range(4)]
+    cols = [np.tile(layer, width) + (d + 1) * width for d in range(4)]
+    rows.append(np.repeat(np.arange(5 * width), leaves))
+    cols.append(5 * width + np.arange(5 * width * leaves))
+    n = 5 * width * (1 + leaves)
+    graph = Matrix.from_coo(*map(np.concatenate, (rows, cols)), nrows=n, ncols=n, backend="cpu")
+    entries = [(0, 0, 1), (0, 1, 2), (1, width, 1), (2, n - 1, 1)]
+    levels, *_ = compared(backend, graph, entries, 3, semiring.plus_first)
     assert_fused(backend)
-    rows, cols, _ = star(700, backend="cpu").to_coo()
-    bridge = np.array([0, 699, 1398])
-    parts = [rows + shift for shift in (0, 699, 1398)], [cols + shift for shift in (0, 699, 1398)]
-    chain = Matrix.from_coo(
-        np.concatenate([*parts[0], bridge[:2], bridge[1:]]),
-        np.concatenate([*parts[1], bridge[1:], bridge[:2]]),
-        nrows=2098, ncols=2098, dup_op=binary.any, backend="cpu",
-    )  # fmt: skip
-    levels, *_ = compared(backend, chain, [(0, 5, 1), (1, 0, 1)], 2, semiring.plus_first)
-    assert levels.reduce("max").new().value > 2
+    assert levels.reduce("max").new().value >= 4
+
+
+def test_a_hub(backend, apart):
+    wheel = star(4000, backend="cpu")
+    compared(backend, wheel, [(0, 0, 1), (1, 1, 1), (2, 3999, 2)], 3, semiring.plus_first)
+    assert_fused(backend)
 
 
 @pytest.mark.parametrize("name", AWKWARD)
