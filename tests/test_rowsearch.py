@@ -92,7 +92,7 @@ def test_paths(backend, apart, directed, k, n):
 @pytest.mark.parametrize("look", [0, 1])
 def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, solo, look):
     """Wide levels go on in the list behind, each behind the one before."""
-    tuned(monkeypatch, backend, SOLO=solo, LOOK=look)
+    tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look)
     for graph in (grid2d(20, 9, backend="cpu"), random_graph(300, 3, directed=True)):
         live = count_paths(graph.to(backend), [0, 77, 150])
         assert_fused(backend)
@@ -292,7 +292,7 @@ POOL = [("plus_first", FP64), ("plus_times", INT64), ("min_plus", INT64), ("min_
 def test_random_loops(backend, draw):
     with pytest.MonkeyPatch.context() as patch:
         solo = draw(st.sampled_from([1, 4, 100]), label="solo")
-        tuned(patch, backend, APART_DEGREE=1 << 20, SOLO=solo)
+        tuned(patch, backend, APART_DEGREE=1 << 20, SOLO=solo, EARLY=solo)
         check_random_loop(backend, draw)
 
 

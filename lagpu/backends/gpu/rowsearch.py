@@ -35,6 +35,7 @@ APART_DEGREE = 8
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 LOOK = 0  # 1: look at a vertex before claiming it, a load more, but fewer atomics
 SOLO = 2048  # vertices of a level in shared memory
+EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
 DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 has it
 MOST = 3  # assignments
 FOREVER = 2**31 - 1
@@ -178,7 +179,7 @@ def run(s: RowSearch, counters: Counters, times: int | None) -> None:
     device.launch(
         code, blocks * _block(s),
         n, k, stride(k), form.col_ptr, form.row_idx, form.values, form.number, excluded, *frontier,
-        last, solo, found_in, sums, xp.empty(blocks * n, np.int32),
+        last, solo, EARLY, found_in, sums, xp.empty(blocks * n, np.int32),
         xp.empty(blocks * n, form.col_ptr.dtype), xp.empty(blocks * n, np.uint32),
         xp.empty(blocks * most_large, np.int32), most_large,
         block=_block(s), cooperative=True, shared=shared,

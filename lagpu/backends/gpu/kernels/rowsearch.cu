@@ -87,23 +87,14 @@ struct Level {
   u32 near, far;
   i32 *large, *huge;
   Counts* counts;
+  bool early;  // whether places of edges are loaded before it is known that they are needed
 };
 
-// The product at matrix entry `entry`, of vertex i with value z, for vertex j.
-LG_DEVICE LG_U product(const Row& s, LG_U z, i64 entry, i32 i, i32 j) {
-  LG_T x = LG_T(0), y = LG_T(0);
+// The product of vertex i with value z and an edge with value y, for vertex j.
+LG_DEVICE LG_U product(const Row& s, LG_U z, LG_T y, i32 i, i32 j) {
+  LG_T x = LG_T(0);
   if constexpr (LG_MUL::reads_x) x = cast<LG_T>(z);
-  if constexpr (LG_MUL::reads_y) y = entry_value<LG_T>(s.values, s.iso, entry);
   return cast<LG_U>(LG_MUL::call<LG_Z, LG_T>(x, y, s.row, i, j));
-}
-
-// The level vertex j was found in before this claim for `level`; kOpen: it is claimed now.
-LG_DEVICE i32 claim(const Row& s, i32 j, i32 level) {
-#if LG_LOOK
-  const i32 before = load_cg(&s.found_in[j]);
-  if (before != kOpen) return before;
-#endif
-  return atomic_cas(&s.found_in[j], kOpen, level);
 }
 
 // Where the edges of a vertex begin, and how many there are.
@@ -157,30 +148,38 @@ LG_DEVICE void put(const Row& s, const Level& to, const i32* v, const Edges* edg
 }
 
 // Follow some edges a lane, of vertex i with value z: e, e + step, ... of its edges. Each step is
-// done for all of them before the next: a level's time is the length of this chain of loads. So the
-// place of a vertex' edges is loaded while the vertex is being claimed.
+// done for all of them before the next: a level's time is the length of this chain of loads. So in
+// small levels the place of a vertex' edges is loaded while the vertex is being claimed; in larger
+// ones, whose time is the number of loads, once it is.
 LG_DEVICE void follow(const Row& s, const Level& next, i32 level, Edges all, u32 e, u32 step, i32 i,
                       LG_U z) {
-  i32 j[kAtOnce], before[kAtOnce];
+  i32 j[kAtOnce], before[kAtOnce];  // a neighbour, and the level it was found in before
+  LG_T y[kAtOnce];
   Edges edges[kAtOnce];
-  for (u32 q = 0; q < kAtOnce; ++q)
-    j[q] = e + q * step < all.count ? i32(load_ro(&s.idx[all.begin + (e + q * step)])) : -1;
   for (u32 q = 0; q < kAtOnce; ++q) {
-    before[q] = kExcluded;
-    edges[q] = {0, 0};
-    if (j[q] < 0) continue;
-    before[q] = claim(s, j[q], level);
-    edges[q] = edges_of(s, j[q]);
+    const bool there = e + q * step < all.count;
+    const i64 entry = i64(all.begin) + (e + q * step);
+    j[q] = there ? i32(load_ro(&s.idx[entry])) : -1;
+    y[q] = LG_T(0);
+    if constexpr (LG_MUL::reads_y)
+      if (there) y[q] = entry_value<LG_T>(s.values, s.iso, entry);
   }
   for (u32 q = 0; q < kAtOnce; ++q) {
-    const i64 entry = i64(all.begin) + (e + q * step);
+    before[q] = j[q] < 0 ? kExcluded : LG_LOOK ? load_cg(&s.found_in[j[q]]) : kOpen;
+    edges[q] = next.early && j[q] >= 0 ? edges_of(s, j[q]) : Edges{0, 0};
+  }
+  for (u32 q = 0; q < kAtOnce; ++q)
+    if (before[q] == kOpen) before[q] = atomic_cas(&s.found_in[j[q]], kOpen, level);
+  for (u32 q = 0; q < kAtOnce; ++q) {
+    const bool won = before[q] == kOpen;
     if constexpr (LG_SUM) {
       if (before[q] >= level)
-        atomic_accumulate<LG_ADD, LG_U>(&s.sums[j[q]], product(s, z, entry, i, j[q]));
+        atomic_accumulate<LG_ADD, LG_U>(&s.sums[j[q]], product(s, z, y[q], i, j[q]));
     } else {
-      if (before[q] == kOpen) s.sums[j[q]] = product(s, z, entry, i, j[q]);
+      if (won) s.sums[j[q]] = product(s, z, y[q], i, j[q]);
     }
-    if (before[q] != kOpen) edges[q].count = 0;
+    if (!won) edges[q].count = 0;
+    if (won && !next.early) edges[q] = edges_of(s, j[q]);
   }
   put<kAtOnce>(s, next, j, edges);
 }
@@ -272,8 +271,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                const LG_IDX* __restrict__ idx, const LG_A* __restrict__ values, LG_A iso,
                const u32* __restrict__ v_words, const u32* __restrict__ f_words, u64 num_listed,
                const i64* __restrict__ listed, const LG_U* __restrict__ f_values, LG_U f_iso,
-               i32 times, u32 solo, i32* found_in, LG_U* sums, i32* vertex, LG_PTR* start,
-               u32* degree, i32* large, i64 most_large) {
+               i32 times, u32 solo, u32 early, i32* found_in, LG_U* sums, i32* vertex,
+               LG_PTR* start, u32* degree, i32* large, i64 most_large) {
   LG_DYNAMIC_SHARED(LG_PTR, near_start);
   i32* const near_vertex = reinterpret_cast<i32*>(near_start + 2 * solo);
   u32* const near_degree = reinterpret_cast<u32*>(near_vertex + 2 * solo);
@@ -295,15 +294,17 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     block_sync();  // all have read the counts that ended the row before
     if (block_thread() < 3) counts[block_thread()] = {0, 0, 0};
     block_sync();
-    Level now{0, 0, s.large, s.large + most_large - 1, counts};
+    Level now{0, 0, s.large, s.large + most_large - 1, counts, true};
     begin_row(s, given, now);
     for (i32 depth = 0; depth != times; ++depth) {
       const Counts found = *now.counts;
       if (!found.small && !found.large && !found.huge) break;
       const u32 turn = u32(depth) % 3;
       if (block_thread() == 0) counts[(turn + 2) % 3] = {0, 0, 0};
-      const Level next{now.near ^ solo, now.far + (found.small > solo ? found.small - solo : 0),
-                       now.large + found.large, now.huge - found.huge, counts + (turn + 1) % 3};
+      const Level next{
+          now.near ^ solo,         now.far + (found.small > solo ? found.small - solo : 0),
+          now.large + found.large, now.huge - found.huge,
+          counts + (turn + 1) % 3, found.small <= early};
       expand(s, now, found, next, depth + 1);
       block_sync();
       now = next;
