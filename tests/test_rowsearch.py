@@ -76,7 +76,8 @@ def compared(backend, graph, *args, **options):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
-    ("k", "n"), [(2, 31), (2, 32), (2, 33), (31, 1023), (33, 1025), (64, 130), (70, 200)]
+    ("k", "n"),
+    [(2, 31), (2, 32), (2, 33), (31, 1023), (33, 1025), (64, 130), (70, 200), (300, 620)],
 )
 def test_paths(backend, apart, directed, k, n):
     graph = random_graph(n, 2, directed)
@@ -157,6 +158,22 @@ def test_semirings(backend, apart, name, dtype):
     assert_fused(backend)
     compared(backend, graph, entries, 5, semi, dtype, times=2)
     assert_fused(backend)
+
+
+@pytest.mark.parametrize("name", ["min_second", "max_second"])
+def test_no_number(backend, apart, name):
+    """NaN gives way to any number, but stays where it is alone."""
+    nan, inf = np.nan, np.inf
+    values = np.array([nan, nan, 2, nan, inf, -inf])
+    rows, cols = [0, 0, 1, 2, 0, 0], [1, 2, 3, 3, 4, 5]
+    graph = Matrix.from_coo(rows, cols, values, nrows=8, ncols=8, backend="cpu")
+    live, plain = (
+        searched(A, [(0, 0, 1), (1, 2, 1)], 2, getattr(semiring, name))[1].to_coo()
+        for A in (graph.to(backend), graph)
+    )
+    assert_fused(backend)
+    for found, expected in zip(live, plain, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dtype", [BOOL, INT32, FP64])
