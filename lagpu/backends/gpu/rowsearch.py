@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Product
-from lagpu.backends.gpu.block import BlockStore, as_block, own, require, stride
+from lagpu.backends.gpu.block import BlockStore, as_block, own, stride
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import Kernel, kernel
@@ -229,7 +229,6 @@ def _write(
     values, words = ([None] * MOST for _ in range(2))
     blank = 0
     for q, (a, made) in enumerate(zip(s.assignments, outputs, strict=True)):
-        require(device, made.shape, made.dtype, "assign")
         w = made.entries
         if w.to_blank():
             blank |= 1 << q

@@ -84,7 +84,7 @@ struct Counts {
 
 // The lists of one level: where they begin, and their lengths.
 struct Level {
-  u32 near, far;
+  u32 near, far;  // near: 0 or solo, in turn
   i32 *large, *huge;
   Counts* counts;
   bool early;  // whether places of edges are loaded before it is known that they are needed
