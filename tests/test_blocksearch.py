@@ -287,8 +287,8 @@ def test_what_is_no_search_runs_as_it_is_written(backend, monkeypatch):
     assert all(why.startswith("eager: ") for why in said), said
     if backend.name != "cpu":
         assert (
-            said[0] == "eager: the frontier carries values, and rows are searched apart only of "
-            "sparser matrices"
+            said[0] == "eager: the frontier carries values; two rows or more are searched apart, "
+            "of sparse matrices"
         )
 
 

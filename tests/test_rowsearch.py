@@ -76,7 +76,8 @@ def compared(backend, graph, *args, **options):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
-    ("k", "n"), [(2, 31), (2, 32), (2, 33), (31, 1023), (33, 1025), (64, 130), (70, 200)]
+    ("k", "n"),
+    [(2, 31), (2, 32), (2, 33), (31, 1023), (33, 1025), (64, 130), (70, 200), (300, 620)],
 )
 def test_paths(backend, apart, directed, k, n):
     graph = random_graph(n, 2, directed)
@@ -92,7 +93,7 @@ def test_paths(backend, apart, directed, k, n):
 @pytest.mark.parametrize("look", [0, 1])
 def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, solo, look):
     """Wide levels go on in the list behind, each behind the one before."""
-    tuned(monkeypatch, backend, SOLO=solo, LOOK=look)
+    tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look)
     for graph in (grid2d(20, 9, backend="cpu"), random_graph(300, 3, directed=True)):
         live = count_paths(graph.to(backend), [0, 77, 150])
         assert_fused(backend)
@@ -100,21 +101,26 @@ def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, so
             assert_as_on_cpu(found, expected)
 
 
-def test_hubs(backend, apart):
-    """Vertices of many edges are cut into chunks, as sources, in the middle and several a level."""
-    wheels = star(4000, backend="cpu")
-    compared(backend, wheels, [(0, 0, 1), (1, 1, 1), (2, 3999, 2)], 3, semiring.plus_first)
+@pytest.mark.parametrize(("width", "leaves"), [(40, 0), (2, 2100)])
+def test_vertices_of_many_edges(backend, apart, width, leaves):
+    """Several in each of some levels: a warp takes one, or the block."""
+    layer = np.arange(width)
+    rows = [np.repeat(layer, width) + d * width for d in range(4)]
+    cols = [np.tile(layer, width) + (d + 1) * width for d in range(4)]
+    rows.append(np.repeat(np.arange(5 * width), leaves))
+    cols.append(5 * width + np.arange(5 * width * leaves))
+    n = 5 * width * (1 + leaves)
+    graph = Matrix.from_coo(*map(np.concatenate, (rows, cols)), nrows=n, ncols=n, backend="cpu")
+    entries = [(0, 0, 1), (0, 1, 2), (1, width, 1), (2, n - 1, 1)]
+    levels, *_ = compared(backend, graph, entries, 3, semiring.plus_first)
     assert_fused(backend)
-    rows, cols, _ = star(700, backend="cpu").to_coo()
-    bridge = np.array([0, 699, 1398])
-    parts = [rows + shift for shift in (0, 699, 1398)], [cols + shift for shift in (0, 699, 1398)]
-    chain = Matrix.from_coo(
-        np.concatenate([*parts[0], bridge[:2], bridge[1:]]),
-        np.concatenate([*parts[1], bridge[1:], bridge[:2]]),
-        nrows=2098, ncols=2098, dup_op=binary.any, backend="cpu",
-    )  # fmt: skip
-    levels, *_ = compared(backend, chain, [(0, 5, 1), (1, 0, 1)], 2, semiring.plus_first)
-    assert levels.reduce("max").new().value > 2
+    assert levels.reduce("max").new().value >= 4
+
+
+def test_a_hub(backend, apart):
+    wheel = star(4000, backend="cpu")
+    compared(backend, wheel, [(0, 0, 1), (1, 1, 1), (2, 3999, 2)], 3, semiring.plus_first)
+    assert_fused(backend)
 
 
 @pytest.mark.parametrize("name", AWKWARD)
@@ -152,6 +158,22 @@ def test_semirings(backend, apart, name, dtype):
     assert_fused(backend)
     compared(backend, graph, entries, 5, semi, dtype, times=2)
     assert_fused(backend)
+
+
+@pytest.mark.parametrize("name", ["min_second", "max_second"])
+def test_no_number(backend, apart, name):
+    """NaN gives way to any number, but stays where it is alone."""
+    nan, inf = np.nan, np.inf
+    values = np.array([nan, nan, 2, nan, inf, -inf])
+    rows, cols = [0, 0, 1, 2, 0, 0], [1, 2, 3, 3, 4, 5]
+    graph = Matrix.from_coo(rows, cols, values, nrows=8, ncols=8, backend="cpu")
+    live, plain = (
+        searched(A, [(0, 0, 1), (1, 2, 1)], 2, getattr(semiring, name))[1].to_coo()
+        for A in (graph.to(backend), graph)
+    )
+    assert_fused(backend)
+    for found, expected in zip(live, plain, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dtype", [BOOL, INT32, FP64])
@@ -287,7 +309,7 @@ POOL = [("plus_first", FP64), ("plus_times", INT64), ("min_plus", INT64), ("min_
 def test_random_loops(backend, draw):
     with pytest.MonkeyPatch.context() as patch:
         solo = draw(st.sampled_from([1, 4, 100]), label="solo")
-        tuned(patch, backend, APART_DEGREE=1 << 20, SOLO=solo)
+        tuned(patch, backend, APART_DEGREE=1 << 20, SOLO=solo, EARLY=solo)
         check_random_loop(backend, draw)
 
 
@@ -349,7 +371,7 @@ def test_what_does_not_fit_runs_as_it_is_written(backend):
     compared(backend, weighted, [(0, 3, 1)], 2, semiring.plus_times, INT64)
     said.append(getattr(backend, "last_loop", ""))
     if backend.name != "cpu":
-        sparser = "rows are searched apart only of sparser matrices"
+        sparser = "two rows or more are searched apart, of sparse matrices"
         reasons = ["stand behind", "4 assignments", "no atomic", sparser, sparser, "do not fit"]
         for words, why in zip(reasons, said, strict=True):
             assert why.startswith("eager: "), said

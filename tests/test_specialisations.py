@@ -9,8 +9,8 @@ import pytest
 from nvrtc import ARCHITECTURES, nvrtc_compile
 
 from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
-from lagpu.backends.base import Descriptor
-from lagpu.backends.gpu import fuse, products, traversal
+from lagpu.backends.base import Descriptor, Product
+from lagpu.backends.gpu import fuse, products, rowsearch, traversal
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
@@ -129,6 +129,24 @@ def test_traversals(s, dtype, arch):
     assert nvrtc_compile(
         traversal._specialise(found, A.data, ((1, "i32"), (2, dtype.ctype)), 1024, {}), arch
     )
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("s", "dtype", "look"),
+    [(semiring.any_second, BOOL, 0), (semiring.plus_first, FP64, 0), (semiring.min_plus, INT64, 1)],
+    ids=str,
+)
+def test_row_searches(s, dtype, look, arch, monkeypatch):
+    monkeypatch.setattr(rowsearch, "SIM_BLOCK", rowsearch.BLOCK)
+    monkeypatch.setattr(rowsearch, "LOOK", look)
+    A, f, x = graph(dtype), Matrix(dtype, 2, 3, backend="sim"), Matrix(INT32, 2, 3, backend="sim")
+    how = Product(s, *s.types(dtype, dtype), True, True)
+    assigned = [(x, rowsearch.DEPTH), (f, rowsearch.VALUE), (x, rowsearch.NUMBER)]
+    assignments = tuple(rowsearch.RowAssignment(y.data, what, None, y) for y, what in assigned)
+    search = rowsearch.RowSearch(A.data, f.data, x.data, f, how, dtype is not BOOL, assignments)
+    assert nvrtc_compile(rowsearch._search_kernel(search), arch)
+    assert nvrtc_compile(rowsearch._write_kernel(search, 2), arch)
 
 
 @EVERY

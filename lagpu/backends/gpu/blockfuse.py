@@ -88,7 +88,9 @@ def _with_values(s: RowSearch, before: bool, times: int | None) -> RowSearch | s
     """Return the search if its rows can be searched apart, or why not."""
     A, f, how = s.A, s.f, s.how
     if not rows_apart(A, f.shape[0]):
-        return "the frontier carries values, and rows are searched apart only of sparser matrices"
+        return (
+            "the frontier carries values; two rows or more are searched apart, of sparse matrices"
+        )
     if not before:
         return "the frontier carries values, and the assignments stand behind the product"
     if len(s.assignments) > rowsearch.MOST:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Product
-from lagpu.backends.gpu.block import BlockStore, as_block, own, require, stride
+from lagpu.backends.gpu.block import BlockStore, as_block, own, stride
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import Kernel, kernel
@@ -35,6 +35,7 @@ APART_DEGREE = 8
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 LOOK = 0  # 1: look at a vertex before claiming it, a load more, but fewer atomics
 SOLO = 2048  # vertices of a level in shared memory
+EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
 DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 has it
 MOST = 3  # assignments
 FOREVER = 2**31 - 1
@@ -107,8 +108,13 @@ def _workspace_bytes(s: RowSearch, blocks: int) -> int:
     """Return the bytes of the rows' state, and of the lists of so many blocks."""
     k, n = s.f.shape
     form = by_inputs(s.A, s.how)
-    lists = n * (8 + int(form.col_ptr.itemsize)) + 8 * push_space(form).num_chunks
+    lists = n * (8 + int(form.col_ptr.itemsize)) + 4 * _most_large(form)
     return k * n * (4 + s.f.dtype.numpy.itemsize) + blocks * lists
+
+
+def _most_large(form: MatrixStore) -> int:
+    """Return how many columns are followed by a warp or a block, at most."""
+    return push_space(form).num_chunks
 
 
 def _search_kernel(s: RowSearch) -> Kernel:
@@ -162,7 +168,7 @@ def run(s: RowSearch, counters: Counters, times: int | None) -> None:
     device, (k, n) = s.A.device, s.f.shape
     xp, form, dtype = device.xp, by_inputs(s.A, s.how), s.f.dtype
     code, (solo, shared) = _search_kernel(s), _shared(s)
-    blocks, most_chunks = _blocks(s, code), push_space(form).num_chunks
+    blocks, most_large = _blocks(s, code), _most_large(form)
     device.require(bytes_of(s, times), "row search", "Take fewer rows at a time.")
     frontier, excluded = _sources(counters, s.f), _excluded(counters, s.v)
     outputs = [own(counters, a.x) for a in s.assignments]
@@ -173,9 +179,9 @@ def run(s: RowSearch, counters: Counters, times: int | None) -> None:
     device.launch(
         code, blocks * _block(s),
         n, k, stride(k), form.col_ptr, form.row_idx, form.values, form.number, excluded, *frontier,
-        last, solo, found_in, sums, xp.empty(blocks * n, np.int32),
+        last, solo, EARLY, found_in, sums, xp.empty(blocks * n, np.int32),
         xp.empty(blocks * n, form.col_ptr.dtype), xp.empty(blocks * n, np.uint32),
-        xp.empty(blocks * most_chunks, np.uint64), most_chunks,
+        xp.empty(blocks * most_large, np.int32), most_large,
         block=_block(s), cooperative=True, shared=shared,
     )  # fmt: skip
     rest = VectorStore(device, counters, dtype, stride(k) * n)
@@ -223,7 +229,6 @@ def _write(
     values, words = ([None] * MOST for _ in range(2))
     blank = 0
     for q, (a, made) in enumerate(zip(s.assignments, outputs, strict=True)):
-        require(device, made.shape, made.dtype, "assign")
         w = made.entries
         if w.to_blank():
             blank |= 1 << q

@@ -20,15 +20,30 @@ struct List {
   u32* degree;
 };
 
-// Lanes with `is_large` put the chunks (number << 32 | column) of their column into `chunks`.
-template <class Count>
-LG_DEVICE void enqueue_chunks(u64* chunks, Count* num_chunks, bool is_large, i32 v, u64 degree) {
+// Lanes with `won` put their column, whose entries are start .. stop, into the lists: short ones
+// into `small`, chunks (number << 32 | column) of others into `chunks`.
+template <class PTR>
+LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64* num_chunks,
+                       bool won, i32 v, PTR start, PTR stop) {
   const u32 lane = lane_id();
-  u32 larges = warp_ballot(is_large);
+  const u64 degree = u64(stop - start);
+  const bool is_small = won && degree <= kSmall;
+  const u32 smalls = warp_ballot(is_small);
+  if (smalls) {
+    u64 at = 0;
+    if (lane == 0) at = atomic_add(num_small, bit_popc(smalls));
+    at = warp_shfl(at, 0) + bit_popc(smalls & lanes_below());
+    if (is_small) {
+      small.vertex[at] = v;
+      small.start[at] = start;
+      small.degree[at] = u32(degree);
+    }
+  }
+  u32 larges = warp_ballot(won && !is_small);
   if (!larges) return;
-  const u32 mine = is_large ? u32((degree + kChunk - 1) / kChunk) : 0;
+  const u32 mine = won && !is_small ? u32((degree + kChunk - 1) / kChunk) : 0;
   const u32 upto = warp_scan(mine, LgPlus());
-  Count base = 0;
+  u64 base = 0;
   if (lane == 31) base = atomic_add(num_chunks, upto);
   base = warp_shfl(base, 31);
   for (; larges; larges &= larges - 1) {  // the warp writes each column's chunks together
@@ -38,27 +53,6 @@ LG_DEVICE void enqueue_chunks(u64* chunks, Count* num_chunks, bool is_large, i32
     for (u32 c = lane; c < count; c += 32)
       chunks[base + end - count + c] = u64(c) << 32 | u32(vertex);
   }
-}
-
-// Lanes with `won` put their column, whose entries are start .. stop, into the lists: short ones
-// into `small`, chunks of others into `chunks`.
-template <class PTR>
-LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64* num_chunks,
-                       bool won, i32 v, PTR start, PTR stop) {
-  const u64 degree = u64(stop - start);
-  const bool is_small = won && degree <= kSmall;
-  const u32 smalls = warp_ballot(is_small);
-  if (smalls) {
-    u64 at = 0;
-    if (lane_id() == 0) at = atomic_add(num_small, bit_popc(smalls));
-    at = warp_shfl(at, 0) + bit_popc(smalls & lanes_below());
-    if (is_small) {
-      small.vertex[at] = v;
-      small.start[at] = start;
-      small.degree[at] = u32(degree);
-    }
-  }
-  enqueue_chunks(chunks, num_chunks, won && !is_small, v, degree);
 }
 
 // Call follow(valid, entry, column) for every entry of the listed columns, a lane each: a warp

@@ -57,6 +57,7 @@
 const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found
 const i32 kExcluded = -1;      // of one that v has
 const u32 kAtOnce = 4;         // edges that a lane follows at once
+const u32 kHuge = 2048;        // edges of a vertex from which the whole block follows them
 const u32 kPitch = 33;         // of a tile in shared memory: columns lie in different banks
 
 typedef List<LG_PTR> Vertices;
@@ -73,139 +74,159 @@ struct Row {
   u32 solo;       // vertices of a level that shared memory has room for
   Vertices near;  // there, of two levels
   Vertices far;   // the others, level behind level
-  u64* chunks;    // of vertices of many edges, level behind level
+  i32* large;     // of more than kSmall edges, level behind level; huge ones from the end backwards
 };
 
-// The lists of one level: where they begin, and the places of their lengths.
+// How many vertices a level has, by the number of their edges.
+struct Counts {
+  u32 small, large, huge;
+};
+
+// The lists of one level: where they begin, and their lengths.
 struct Level {
-  u32 near;
-  i64 far, chunks;
-  u32 *num_small, *num_chunks;
+  u32 near, far;  // near: 0 or solo, in turn
+  i32 *large, *huge;
+  Counts* counts;
+  bool early;  // whether places of edges are loaded before it is known that they are needed
 };
 
-// The product at matrix entry `entry`, of vertex i with value z, for vertex j.
-LG_DEVICE LG_U product(const Row& s, LG_U z, i64 entry, i32 i, i32 j) {
-  LG_T x = LG_T(0), y = LG_T(0);
+// The product of vertex i with value z and an edge with value y, for vertex j.
+LG_DEVICE LG_U product(const Row& s, LG_U z, LG_T y, i32 i, i32 j) {
+  LG_T x = LG_T(0);
   if constexpr (LG_MUL::reads_x) x = cast<LG_T>(z);
-  if constexpr (LG_MUL::reads_y) y = entry_value<LG_T>(s.values, s.iso, entry);
   return cast<LG_U>(LG_MUL::call<LG_Z, LG_T>(x, y, s.row, i, j));
 }
 
-// The level vertex j was found in before this claim for `level`; kOpen: it is claimed now.
-LG_DEVICE i32 claim(const Row& s, i32 j, i32 level) {
-#if LG_LOOK
-  const i32 before = load_cg(&s.found_in[j]);
-  if (before != kOpen) return before;
-#endif
-  return atomic_cas(&s.found_in[j], kOpen, level);
+// Where the edges of a vertex begin, and how many there are.
+struct Edges {
+  LG_PTR begin;
+  u32 count;
+};
+
+LG_DEVICE Edges edges_of(const Row& s, i32 v) {
+  const LG_PTR begin = load_ro(&s.ptr[v]);
+  return {begin, u32(load_ro(&s.ptr[v + 1]) - begin)};
 }
 
-LG_DEVICE void set(const Vertices& list, i64 place, i32 v, LG_PTR start, u32 degree) {
+LG_DEVICE void set(const Vertices& list, u32 place, i32 v, Edges edges) {
   list.vertex[place] = v;
-  list.start[place] = start;
-  list.degree[place] = degree;
+  list.start[place] = edges.begin;
+  list.degree[place] = edges.count;
 }
 
-// Put what the lanes have won, `many` vertices each, into the lists of a level. A vertex without
-// edges needs no place there.
-template <u32 many>
-LG_DEVICE void put(const Row& s, const Level& to, const bool* won, const i32* v,
-                   const LG_PTR* start, const LG_PTR* stop) {
-  u32 winners[many], total = 0;
-  bool some_large = false;
-  for (u32 q = 0; q < many; ++q) {
-    const u64 degree = won[q] ? u64(stop[q] - start[q]) : 0;
-    winners[q] = warp_ballot(degree && degree <= kSmall);
+LG_DEVICE Edges get(const Vertices& list, u32 place, i32* v) {
+  *v = list.vertex[place];
+  return {list.start[place], list.degree[place]};
+}
+
+// Put the vertices that the lanes have won, some each, into the lists of a level. A vertex that has
+// not been won, or without edges, needs no place there: its edges are counted as 0.
+template <u32 some>
+LG_DEVICE void put(const Row& s, const Level& to, const i32* v, const Edges* edges) {
+  u32 winners[some], total = 0;
+  for (u32 q = 0; q < some; ++q) {
+    winners[q] = warp_ballot(edges[q].count - 1 < kSmall);  // 0 is far above it
     total += bit_popc(winners[q]);
-    some_large |= degree > kSmall;
   }
-  if (total) {
-    u32 at = 0;
-    if (lane_id() == 0) at = atomic_add(to.num_small, total);
-    at = warp_shfl(at, 0);
-    for (u32 q = 0; q < many; ++q) {
-      const u32 mine = at + bit_popc(winners[q] & lanes_below());
-      at += bit_popc(winners[q]);
-      if (!(winners[q] >> lane_id() & 1)) continue;
-      prefetch(&s.idx[start[q]]);  // it is expanded next
-      const u32 degree = u32(stop[q] - start[q]);
-      if (mine < s.solo)
-        set(s.near, to.near + mine, v[q], start[q], degree);
-      else
-        set(s.far, to.far + (mine - s.solo), v[q], start[q], degree);
-    }
-  }
-  if (!warp_any(some_large)) return;
-  for (u32 q = 0; q < many; ++q) {
-    const u64 degree = won[q] ? u64(stop[q] - start[q]) : 0;
-    enqueue_chunks(s.chunks + to.chunks, to.num_chunks, degree > kSmall, v[q], degree);
+  u32 at = 0;
+  if (total && lane_id() == 0) at = atomic_add(&to.counts->small, total);
+  at = warp_shfl(at, 0);
+  for (u32 q = 0; q < some; ++q) {
+    const u32 mine = at + bit_popc(winners[q] & lanes_below());
+    at += bit_popc(winners[q]);
+    if (!edges[q].count) continue;
+    prefetch(&s.idx[edges[q].begin]);  // it is expanded next
+    if (edges[q].count >= kHuge)
+      *(to.huge - atomic_add(&to.counts->huge, 1)) = v[q];
+    else if (edges[q].count > kSmall)
+      to.large[atomic_add(&to.counts->large, 1)] = v[q];
+    else if (mine < s.solo)
+      set(s.near, to.near + mine, v[q], edges[q]);
+    else
+      set(s.far, to.far + (mine - s.solo), v[q], edges[q]);
   }
 }
 
-// Follow some edges a lane, of vertex i with value z: entries p, p + step, ... before `end`. Each
-// step is done for all of them before the next: a level's time is the length of this chain of
-// loads. So the place of a vertex' edges is loaded while the vertex is being claimed.
-template <u32 step>
-LG_DEVICE void follow(const Row& s, const Level& next, i32 level, i64 p, i64 end, i32 i, LG_U z) {
-  i32 j[kAtOnce], before[kAtOnce];
-  LG_PTR start[kAtOnce], stop[kAtOnce];
-  bool open[kAtOnce];
+// Follow some edges a lane, of vertex i with value z: e, e + step, ... of its edges. Each step is
+// done for all of them before the next: a level's time is the length of this chain of loads. So in
+// small levels the place of a vertex' edges is loaded while the vertex is being claimed; in larger
+// ones, whose time is the number of loads, once it is.
+LG_DEVICE void follow(const Row& s, const Level& next, i32 level, Edges all, u32 e, u32 step, i32 i,
+                      LG_U z) {
+  i32 j[kAtOnce], before[kAtOnce];  // a neighbour, and the level it was found in before
+  LG_T y[kAtOnce];
+  Edges edges[kAtOnce];
   for (u32 q = 0; q < kAtOnce; ++q) {
-    open[q] = p + q * step < end;
-    j[q] = open[q] ? i32(load_ro(&s.idx[p + q * step])) : 0;
+    const bool there = e + q * step < all.count;
+    const i64 entry = i64(all.begin) + (e + q * step);
+    j[q] = there ? i32(load_ro(&s.idx[entry])) : -1;
+    y[q] = LG_T(0);
+    if constexpr (LG_MUL::reads_y)
+      if (there) y[q] = entry_value<LG_T>(s.values, s.iso, entry);
   }
   for (u32 q = 0; q < kAtOnce; ++q) {
-    before[q] = open[q] ? claim(s, j[q], level) : kExcluded;
-    start[q] = open[q] ? load_ro(&s.ptr[j[q]]) : 0;
-    stop[q] = open[q] ? load_ro(&s.ptr[j[q] + 1]) : 0;
+    before[q] = j[q] < 0 ? kExcluded : LG_LOOK ? load_cg(&s.found_in[j[q]]) : kOpen;
+    edges[q] = next.early && j[q] >= 0 ? edges_of(s, j[q]) : Edges{0, 0};
   }
+  for (u32 q = 0; q < kAtOnce; ++q)
+    if (before[q] == kOpen) before[q] = atomic_cas(&s.found_in[j[q]], kOpen, level);
   for (u32 q = 0; q < kAtOnce; ++q) {
-    const i64 entry = p + q * step;
-    open[q] = before[q] == kOpen;
+    const bool won = before[q] == kOpen;
     if constexpr (LG_SUM) {
       if (before[q] >= level)
-        atomic_accumulate<LG_ADD, LG_U>(&s.sums[j[q]], product(s, z, entry, i, j[q]));
+        atomic_accumulate<LG_ADD, LG_U>(&s.sums[j[q]], product(s, z, y[q], i, j[q]));
     } else {
-      if (open[q]) s.sums[j[q]] = product(s, z, entry, i, j[q]);
+      if (won) s.sums[j[q]] = product(s, z, y[q], i, j[q]);
     }
+    if (!won) edges[q].count = 0;
+    if (won && !next.early) edges[q] = edges_of(s, j[q]);
   }
-  put<kAtOnce>(s, next, open, j, start, stop);
+  put<kAtOnce>(s, next, j, edges);
 }
 
-LG_DEVICE void get(const Vertices& list, i64 place, i32* v, i64* begin, i64* end) {
-  *v = list.vertex[place];
-  *begin = list.start[place];
-  *end = *begin + list.degree[place];
+LG_DEVICE LG_U value_of(const Row& s, i32 v) {
+  if constexpr (LG_MUL::reads_x) return load_cg(&s.sums[v]);
+  return LG_U(0);
 }
 
-// Follow the edges of a level's vertices: a lane takes a vertex of few edges, a warp a chunk.
-LG_DEVICE void expand(const Row& s, const Level& now, u32 num_small, u32 num_chunks,
-                      const Level& next, i32 level) {
-  for (u32 k0 = block_warp() * 32; k0 < num_small; k0 += block_threads()) {
+// Follow the edges of one vertex by many threads, of whom this is the `first`.
+LG_DEVICE void follow_together(const Row& s, const Level& next, i32 level, i32 i, u32 first,
+                               u32 threads) {
+  const Edges edges = edges_of(s, i);
+  const LG_U z = value_of(s, i);
+  for (u32 e = first; warp_any(e < edges.count); e += threads * kAtOnce)
+    follow(s, next, level, edges, e, threads, i, z);
+}
+
+// Follow the edges of a level's vertices: a lane those of one that has few, a warp or the block
+// those of others.
+LG_DEVICE void expand(const Row& s, const Level& now, const Counts& counts, const Level& next,
+                      i32 level) {
+  for (u32 k0 = block_warp() * 32; k0 < counts.small; k0 += block_threads()) {
     const u32 k = k0 + lane_id();
     i32 i = 0;
-    i64 p = 0, end = 0;
+    Edges edges{0, 0};
     LG_U z = LG_U(0);
-    if (k < num_small) {
-      if (k < s.solo)
-        get(s.near, now.near + k, &i, &p, &end);
-      else
-        get(s.far, now.far + (k - s.solo), &i, &p, &end);
-      if constexpr (LG_MUL::reads_x) z = load_cg(&s.sums[i]);
+    if (k < counts.small) {
+      edges = k < s.solo ? get(s.near, now.near + k, &i) : get(s.far, now.far + (k - s.solo), &i);
+      z = value_of(s, i);
     }
-    for (; warp_any(p < end); p += kAtOnce) follow<1>(s, next, level, p, end, i, z);
+    for (u32 e = 0; warp_any(e < edges.count); e += kAtOnce)
+      follow(s, next, level, edges, e, 1, i, z);
   }
-  for (u32 q = block_warp(); q < num_chunks; q += block_warps()) {
-    const u64 chunk = s.chunks[now.chunks + q];
-    const i32 i = i32(u32(chunk));
-    const i64 begin = i64(load_ro(&s.ptr[i])) + i64(chunk >> 32) * kChunk;
-    const i64 stop = i64(load_ro(&s.ptr[i + 1]));
-    const i64 end = begin + kChunk < stop ? begin + kChunk : stop;
-    LG_U z = LG_U(0);
-    if constexpr (LG_MUL::reads_x) z = load_cg(&s.sums[i]);
-    for (i64 p = begin; p < end; p += 32 * kAtOnce)
-      follow<32>(s, next, level, p + lane_id(), end, i, z);
-  }
+  for (u32 q = block_warp(); q < counts.large; q += block_warps())
+    follow_together(s, next, level, now.large[q], lane_id(), 32);
+  for (u32 q = 0; q < counts.huge; ++q)
+    follow_together(s, next, level, *(now.huge - q), block_thread(), block_threads());
+}
+
+// What sums begin with: the identity; with the least or greatest of floats NaN, which gives way to
+// any number, so that NaN alone stays what it is.
+LG_DEVICE LG_U nothing_yet() {
+  constexpr bool extreme = IsSame<LG_ADD, Min>::value || IsSame<LG_ADD, Max>::value;
+  if constexpr (extreme && Limits<LG_U>::is_float)
+    return Limits<LG_U>::largest() - Limits<LG_U>::largest();
+  return cast<LG_U>(LG_ADD::identity<LG_Z>());
 }
 
 // What the rows begin with: v and the frontier as blocks, the latter as words or as a list.
@@ -222,37 +243,34 @@ struct Given {
 LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
   for (i64 v0 = block_warp() * 32; v0 < g.n; v0 += block_threads()) {
     const i64 v = v0 + lane_id(), at = v * g.stride + s.row;
-    bool there = false;
-    LG_PTR start = 0, stop = 0;
+    Edges edges{0, 0};
     if (v < g.n) {
+      const bool there = g.f_words && has_entry(g.f_words, at);
       const bool excluded = g.v_words && has_entry(g.v_words, at);
-      there = g.f_words && has_entry(g.f_words, at);
       s.found_in[v] = there ? 0 : excluded ? kExcluded : kOpen;
       if (there) {
         s.sums[v] = g.f_values ? g.f_values[at] : g.f_iso;
-        start = load_ro(&s.ptr[v]);
-        stop = load_ro(&s.ptr[v + 1]);
+        edges = edges_of(s, i32(v));
       } else if (LG_SUM) {
-        s.sums[v] = cast<LG_U>(LG_ADD::identity<LG_Z>());
+        s.sums[v] = nothing_yet();
       }
     }
     const i32 vertex = i32(v);
-    if (g.f_words) put<1>(s, first, &there, &vertex, &start, &stop);
+    if (g.f_words) put<1>(s, first, &vertex, &edges);
   }
   block_sync();
   for (u64 q0 = block_warp() * 32; q0 < g.num_listed; q0 += block_threads()) {
     const u64 q = q0 + lane_id();
     const i64 at = q < g.num_listed ? g.listed[q] : -1;
-    const bool there = at >= 0 && at % g.stride == s.row;
-    const i32 v = there ? i32(at / g.stride) : 0;
-    LG_PTR start = 0, stop = 0;
-    if (there) {
+    i32 v = 0;
+    Edges edges{0, 0};
+    if (at >= 0 && at % g.stride == s.row) {
+      v = i32(at / g.stride);
       s.found_in[v] = 0;
       s.sums[v] = g.f_values ? g.f_values[q] : g.f_iso;
-      start = load_ro(&s.ptr[v]);
-      stop = load_ro(&s.ptr[v + 1]);
+      edges = edges_of(s, v);
     }
-    put<1>(s, first, &there, &v, &start, &stop);
+    put<1>(s, first, &v, &edges);
   }
   block_sync();
 }
@@ -262,14 +280,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                const LG_IDX* __restrict__ idx, const LG_A* __restrict__ values, LG_A iso,
                const u32* __restrict__ v_words, const u32* __restrict__ f_words, u64 num_listed,
                const i64* __restrict__ listed, const LG_U* __restrict__ f_values, LG_U f_iso,
-               i32 times, u32 solo, i32* found_in, LG_U* sums, i32* vertex, LG_PTR* start,
-               u32* degree, u64* chunks, i64 most_chunks) {
+               i32 times, u32 solo, u32 early, i32* found_in, LG_U* sums, i32* vertex,
+               LG_PTR* start, u32* degree, i32* large, i64 most_large) {
   LG_DYNAMIC_SHARED(LG_PTR, near_start);
   i32* const near_vertex = reinterpret_cast<i32*>(near_start + 2 * solo);
   u32* const near_degree = reinterpret_cast<u32*>(near_vertex + 2 * solo);
-  // Lengths of three levels in turn: read, filled, zeroed. So one barrier a level is enough.
-  LG_SHARED(u32, num_small, 3);
-  LG_SHARED(u32, num_chunks, 3);
+  LG_SHARED(Counts, counts, 3);  // read, filled, zeroed in turn: so a level has one barrier
   const Given given{n, stride, v_words, f_words, num_listed, listed, f_values, f_iso};
   const i64 own = block_index();
   for (i64 row = own; row < k; row += grid_blocks()) {
@@ -283,21 +299,22 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                 solo,
                 Vertices{near_vertex, near_start, near_degree},
                 Vertices{vertex + own * n, start + own * n, degree + own * n},
-                chunks + own * most_chunks};
-    block_sync();  // all have read the lengths that ended the row before
-    if (block_thread() < 3) num_small[block_thread()] = num_chunks[block_thread()] = 0;
+                large + own * most_large};
+    block_sync();  // all have read the counts that ended the row before
+    if (block_thread() < 3) counts[block_thread()] = {0, 0, 0};
     block_sync();
-    Level now{0, 0, 0, num_small, num_chunks};
+    Level now{0, 0, s.large, s.large + most_large - 1, counts, true};
     begin_row(s, given, now);
     for (i32 depth = 0; depth != times; ++depth) {
-      const u32 small = *now.num_small, cut = *now.num_chunks;
-      if (!small && !cut) break;
-      const u32 turn = u32(depth) % 3, after = (turn + 1) % 3, last = (turn + 2) % 3;
-      if (block_thread() == 0) num_small[last] = num_chunks[last] = 0;
-      const i64 beyond = small > solo ? small - solo : 0;
-      const Level next{now.near ^ solo, now.far + beyond, now.chunks + cut, num_small + after,
-                       num_chunks + after};
-      expand(s, now, small, cut, next, depth + 1);
+      const Counts found = *now.counts;
+      if (!found.small && !found.large && !found.huge) break;
+      const u32 turn = u32(depth) % 3;
+      if (block_thread() == 0) counts[(turn + 2) % 3] = {0, 0, 0};
+      const Level next{
+          now.near ^ solo,         now.far + (found.small > solo ? found.small - solo : 0),
+          now.large + found.large, now.huge - found.huge,
+          counts + (turn + 1) % 3, found.small <= early};
+      expand(s, now, found, next, depth + 1);
       block_sync();
       now = next;
     }
