@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu import watch
-from lagpu.algebra import unary
-from lagpu.backends.base import Applied, Backend, Data, Recorder, Statement
+from lagpu.backends.base import Backend, Data, Recorder, Statement
 from lagpu.backends.levels import Levels
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue
@@ -18,7 +17,6 @@ from lagpu.expr import unfit
 from lagpu.loop import why_eager
 from lagpu.loopsite import Site, site_of
 from lagpu.matrix import Matrix
-from lagpu.operands import selected
 from lagpu.vector import Vector
 
 __all__ = ["sweep"]
@@ -52,7 +50,8 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     Notes
     -----
     Levels of a vector are cut out of one ordering, so a turn costs its own entries. On `gpu` and
-    `sim` a body of lagpu statements may run as one kernel: docs/design/sweep.md.
+    `sim` a body of lagpu statements may run as one kernel, over a matrix with a block of threads
+    for each row: docs/design/sweep.md.
 
     Examples
     --------
@@ -76,7 +75,7 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
         return _iterate(found)
     why = why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
     if isinstance(levels, Matrix):
-        why = why or "its levels are a matrix"
+        why = why or _why_no_block(found)
     site = Site(0, (), why) if why else site_of(sys._getframe(1), "sweep")
     return _iterate_as_one(backend, found, site)
 
@@ -122,10 +121,18 @@ def _found(levels: Vector | Matrix) -> Levels:
             return backend.vector_levels(levels.data)
         where, values = levels.to_coo()
         return _OnHost(backend, (where,), values, levels.shape)
-    if backend.block_bytes(levels.dtype, *levels.shape) is not None:
-        return _OfBlock(levels)
+    found = backend.block_levels(levels.data) if hasattr(backend, "block_levels") else None
+    if found is not None:
+        return found
     rows, cols, values = levels.to_coo()
     return _OnHost(backend, (rows, cols), values, levels.shape)
+
+
+def _why_no_block(levels: _Levels) -> str:
+    """Return why a sweep over a matrix is not recorded, or nothing."""
+    if watch.active is not None:
+        return "it is traced, and a sweep keeps no log"
+    return "its levels are a matrix that is no block" if type(levels.data) is _OnHost else ""
 
 
 class _OnHost:
@@ -147,21 +154,6 @@ class _OnHost:
             return self._backend.vector_from_coo(where[0], true, BOOL, self._shape[0])
         (rows, cols), (nrows, ncols) = where, self._shape
         return self._backend.matrix_from_coo(rows, cols, true, BOOL, (nrows, ncols), None)
-
-
-class _OfBlock:
-    """Levels of a matrix that is stored position by position: one look at all for each."""
-
-    def __init__(self, levels: Matrix) -> None:
-        self._levels = levels.dup()
-        ends = [levels.reduce(op).new().value for op in ("min", "max")]
-        self.lowest, self.deepest = _ends(None if ends[0] is None else ends)
-
-    def cut(self, d: int) -> Data:
-        x = self._levels
-        op, number, _ = selected(x.dtype, "valueeq", d)
-        kept = x.backend.matrix_select(x.data, op, number)
-        return x.backend.matrix_apply(kept, unary.one, Applied(BOOL, BOOL))
 
 
 def _ends(ends: Any) -> tuple[int, int]:
@@ -196,14 +188,17 @@ def _iterate_as_one(backend: Backend, levels: _Levels, site: Site) -> Iterator[P
     here, above = (levels.cut(levels.deepest - k, ("here", "above")[k]) for k in (0, 1))
     watcher = watch.active
     outer = -1 if watcher is None else watcher.level
-    backend.recorder = recorder = Recorder(backend, None if watcher is None else watcher.replay)
+    replay_one = None if watcher is None else watcher.replay
+    backend.recorder = recorder = Recorder(backend, replay_one, here.ndim)
     if watcher is not None:
         watcher.level = 0  # of what is replayed
     try:
         yield here, above
         backend.recorder = None
         statements = recorder.statements
-        if len(statements) == site.statements and _run(backend, statements, here, above, levels):
+        if len(statements) < site.statements:  # one of another kind ended the record
+            backend.last_loop = "eager: the body writes vectors and matrices"
+        elif _run(backend, statements, here, above, levels):
             recorder.statements = []
             return
     finally:  # also when the body raised: what stood before has been done then
@@ -215,7 +210,7 @@ def _iterate_as_one(backend: Backend, levels: _Levels, site: Site) -> Iterator[P
 
 
 def _run(
-    backend: Backend, statements: list[Statement], here: Vector, above: Vector, levels: _Levels
+    backend: Backend, statements: list[Statement], here: Any, above: Any, levels: _Levels
 ) -> bool:
     """Let the backend run the recorded sweep; a watcher sees it as a whole."""
 

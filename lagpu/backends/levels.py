@@ -34,11 +34,18 @@ class LevelOperations(Protocol):
     def vector_levels(self, v: Data) -> Levels:
         """Return the entries of an integer vector by value, cut out of one ordering."""
 
+    def block_levels(self, A: Data) -> Levels | None:
+        """Return the entries of an integer matrix by value, if it is stored position by position.
+
+        They are those it has now, whatever becomes of it.
+        """
+
     def run_sweep(
         self, statements: list[Statement], here: Data, above: Data, levels: Levels
     ) -> bool:
-        """Run recorded statements for each level of a vector as one program, the farthest first.
+        """Run recorded statements for each level as one program, the farthest first.
 
         They name `here` and `above`, the masks of the first turn; `levels` is what `vector_levels`
-        has returned. Returns False, with nothing done, if they do not fit a program.
+        or `block_levels` has returned. Returns False, with nothing done, if they do not fit a
+        program.
         """

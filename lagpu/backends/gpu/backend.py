@@ -20,8 +20,9 @@ from lagpu.backends.gpu import (
     rowsearch,
     traversal,
 )
-from lagpu.backends.gpu.block import BlockStore
+from lagpu.backends.gpu.block import BlockStore, as_block
 from lagpu.backends.gpu.blockfuse import search_of
+from lagpu.backends.gpu.blocklevels import BlockLevels
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
@@ -32,9 +33,9 @@ from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import settled
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.program import program_of
+from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
-from lagpu.backends.gpu.sweep import Sweep
-from lagpu.backends.gpu.sweepmatch import match
+from lagpu.backends.gpu.sweep import Sweep, sweep_of
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
 __all__ = ["GpuBackend"]
@@ -121,18 +122,28 @@ class GpuBackend(Matrices):
         """See `Backend`."""
         return VectorLevels(self.counters, v)
 
+    def block_levels(self, A: MatrixStore) -> BlockLevels | None:
+        """See `Backend`."""
+        if not self._fit(A):
+            return None
+        return BlockLevels(self.counters, as_block(self.counters, A))
+
     def run_sweep(
-        self, statements: list[Statement], here: VectorStore, above: VectorStore, levels: Any
+        self, statements: list[Statement], here: Any, above: Any, levels: VectorLevels | BlockLevels
     ) -> bool:
         """See `Backend`."""
-        found: Any = "it is traced, and a sweep keeps no log"
-        if self.loop_log is None:
-            found = match(statements, here, above)
+        found: Sweep | RowSweep | str
+        if self.loop_log is not None:
+            found = "it is traced, and a sweep keeps no log"
+        elif isinstance(levels, BlockLevels):
+            found = rowsweep_of(self.counters, statements, here, above, levels)
+        else:
+            found = sweep_of(statements, here, above, levels)
         if isinstance(found, str):
             self.last_loop = f"eager: {found}"
             return False
-        Sweep(found, here, above, levels).run()
-        self.last_loop = "fused: one kernel, a sweep"
+        found.run()
+        self.last_loop = f"fused: {found.said}"
         return True
 
     # --------------------------------------------------------- operations: write a vector

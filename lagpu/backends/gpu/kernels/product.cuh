@@ -94,21 +94,29 @@ struct Sums {
   W* values;
 };
 
-// The product at matrix entry `entry`; `inner` is the index summed over, `outer` the output's.
+// The product at matrix entry `entry`; `inner` is the index summed over, `outer` the output's. The
+// operand's value stands at `place`: at `inner` in a vector, elsewhere in row `row` of a block.
 template <class S>
 LG_DEVICE typename S::Z multiply(const typename S::U* u_values, typename S::U u_iso,
                                  const typename S::A* values, typename S::A a_iso, i64 entry,
-                                 i64 inner, i64 outer) {
+                                 i64 inner, i64 outer, i64 place, i64 row) {
   typedef typename S::T T;
   typedef typename S::Z Z;
   typedef typename S::MUL Mul;
   constexpr bool reads_u = S::flip ? Mul::reads_x : Mul::reads_y;
   constexpr bool reads_a = S::flip ? Mul::reads_y : Mul::reads_x;
   T u = T(0), a = T(0);
-  if constexpr (reads_u) u = entry_value<T>(u_values, u_iso, inner);
+  if constexpr (reads_u) u = entry_value<T>(u_values, u_iso, place);
   if constexpr (reads_a) a = entry_value<T>(values, a_iso, entry);
-  if constexpr (S::flip) return Mul::template call<Z, T>(u, a, 0, inner, outer);
+  if constexpr (S::flip) return Mul::template call<Z, T>(u, a, row, inner, outer);
   if constexpr (!S::flip) return Mul::template call<Z, T>(a, u, outer, inner, 0);
+}
+
+template <class S>
+LG_DEVICE typename S::Z multiply(const typename S::U* u_values, typename S::U u_iso,
+                                 const typename S::A* values, typename S::A a_iso, i64 entry,
+                                 i64 inner, i64 outer) {
+  return multiply<S>(u_values, u_iso, values, a_iso, entry, inner, outer, inner, 0);
 }
 
 template <class S>

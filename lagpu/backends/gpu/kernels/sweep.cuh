@@ -1,4 +1,5 @@
-// A sweep over the levels of a search as one cooperative kernel, the farthest level first.
+// A sweep over the levels of a search as one kernel, the farthest level first: over a vector by a
+// cooperative grid, over a block of k x n row by row, each by one block of threads alone.
 //
 // The body it runs, of which gpu/sweep.py writes the statements as one function of a vertex:
 //
@@ -17,7 +18,10 @@
 // columns by a lane each, longer ones by a warp, the longest by a block. Sums need no atomics, so
 // those of floats do not depend on the order of threads.
 //
-// Work: each vertex with a level and each entry of its column once.
+// Rows of a block share nothing but presence words, so a sweep of many has no barrier of the grid:
+// it takes hardly longer than one of the rows, as long as each has a multiprocessor.
+//
+// Work: each vertex with a level and each entry of its column once, in each row.
 // Source: Brandes 2001 (the backward sweep); degree classes by Merrill, Garland and Grimshaw, PPoPP
 // 2012.
 #ifndef LAGPU_SWEEP_CUH
@@ -36,6 +40,33 @@ const u32 kLane = 16;            // entries of a column that one lane sums alone
 const i64 kLong = 4 * LG_BLOCK;  // from which the whole block does: one round, and 32 of a warp
 const u32 kDeferred = LG_BLOCK / 16;  // such columns a block keeps for later; warps sum the others
 
+// ---- where the entries of a vertex stand, and the indices that operators see
+
+// In vectors. MARK holds every level.
+template <class MARK>
+struct AtVertex {
+  typedef MARK Mark;
+  typedef i64 Offset;
+
+  LG_DEVICE i64 place(i64 v) const { return v; }
+  LG_DEVICE i64 i(i64 v) const { return v; }
+  LG_DEVICE i64 j(i64) const { return 0; }
+  LG_DEVICE i64 row() const { return 0; }
+};
+
+// In row k of blocks, which have `stride` places a vertex.
+template <class MARK>
+struct InRow {
+  typedef MARK Mark;
+  typedef i32 Offset;
+  i64 stride, k;
+
+  LG_DEVICE i64 place(i64 v) const { return v * stride + k; }
+  LG_DEVICE i64 i(i64) const { return k; }
+  LG_DEVICE i64 j(i64 v) const { return v; }
+  LG_DEVICE i64 row() const { return k; }
+};
+
 // ---- element-wise statements, at one vertex
 
 // What a vector has at one vertex.
@@ -46,51 +77,52 @@ struct Entry {
 };
 
 template <class U>
-LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 v) {
-  return {has_entry(words, v), values ? values[v] : iso};
+LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 place) {
+  return {has_entry(words, place), values ? values[place] : iso};
 }
 
 template <class Op, class T, class Z, class U>
-LG_DEVICE Entry<Z> mapped(Entry<U> u, T scalar, bool scalar_left, i64 v) {
+LG_DEVICE Entry<Z> mapped(Entry<U> u, T scalar, bool scalar_left, i64 i, i64 j) {
   if (!u.there) return {false, Z(0)};
   const T x = cast<T>(u.value);
-  return {true, scalar_left ? Op::template call<Z, T>(scalar, x, v, 0, 0)
-                            : Op::template call<Z, T>(x, scalar, v, 0, 0)};
+  return {true, scalar_left ? Op::template call<Z, T>(scalar, x, i, 0, j)
+                            : Op::template call<Z, T>(x, scalar, i, 0, j)};
 }
 
 template <class Op, class T, class U>
-LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 v) {
-  return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, v, 0, 0), u.value};
+LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 i, i64 j) {
+  return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, i, 0, j), u.value};
 }
 
 // u (+) v or u (x) v, as combine.cu has the modes.
 template <class Op, class T, class Z, class U, class V>
-LG_DEVICE Entry<Z> combined(i32 mode, Entry<U> x, Entry<V> y, T x_default, T y_default, i64 v) {
+LG_DEVICE Entry<Z> combined(i32 mode, Entry<U> x, Entry<V> y, T x_default, T y_default, i64 i,
+                            i64 j) {
   if (mode == 1 ? !(x.there && y.there) : !(x.there || y.there)) return {false, Z(0)};
   if (mode != 2 && !(x.there && y.there))
     return {true, x.there ? cast<Z>(x.value) : cast<Z>(y.value)};
   return {true, Op::template call<Z, T>(x.there ? cast<T>(x.value) : x_default,
-                                        y.there ? cast<T>(y.value) : y_default, v, 0, 0)};
+                                        y.there ? cast<T>(y.value) : y_default, i, 0, j)};
 }
 
 // What w has after t has been written where the mask keeps.
 template <class Acc, class W, class Z>
-LG_DEVICE Entry<W> written(Entry<W> w, Entry<Z> t, i64 v) {
+LG_DEVICE Entry<W> written(Entry<W> w, Entry<Z> t, i64 i) {
   if constexpr (Acc::assigns) return {t.there, cast<W>(t.value)};
   if constexpr (!Acc::assigns) {
     if (!t.there) return w;
-    return {true, w.there ? Acc::call(w.value, t.value, v) : cast<W>(t.value)};
+    return {true, w.there ? Acc::call(w.value, t.value, i) : cast<W>(t.value)};
   }
 }
 
-LG_DEVICE void set_bit(u32* words, i64 v) { atomic_or(&words[v / 32], 1u << (v % 32)); }
+LG_DEVICE void set_bit(u32* words, i64 place) { atomic_or(&words[place / 32], 1u << (place % 32)); }
 
 // Put an entry back; its bit is written only if it has changed, as others may write the word.
 template <class W>
-LG_DEVICE void put_back(u32* words, W* values, i64 v, Entry<W> w, bool was_there) {
-  if (w.there) values[v] = w.value;
-  if (w.there && !was_there) set_bit(words, v);
-  if (!w.there && was_there) atomic_and(&words[v / 32], ~(1u << (v % 32)));
+LG_DEVICE void put_back(u32* words, W* values, i64 place, Entry<W> w, bool was_there) {
+  if (w.there) values[place] = w.value;
+  if (w.there && !was_there) set_bit(words, place);
+  if (!w.there && was_there) atomic_and(&words[place / 32], ~(1u << (place % 32)));
 }
 
 // ---- the product
@@ -102,24 +134,26 @@ struct Place {
   PTR begin, end;
 };
 
-// Columns that are summed by the whole block.
+// Columns that are summed by the whole block. Levels count by turns, so that a warp may begin the
+// next one while others still read how many there are in this.
 template <class S>
 struct Later {
   Place<typename S::PTR> place[kDeferred];
   Entry<typename S::Z> partial[LG_WARP];
-  u32 count;
+  u32 count[2];
 };
 
 // All that does not change in a sweep. `a` has the columns of the outputs, `x` the operand's
-// values.
-template <class S, class MARK>
+// values; marks, order and offsets are those of one row.
+template <class S, class AT>
 struct Swept {
   Columns<S> a;
   const typename S::U* x;
-  MARK* marks;
+  typename AT::Mark* marks;
   const i32* order;
-  const i64* offsets;
-  u32* entries;  // of the small levels' columns
+  const typename AT::Offset* offsets;
+  u32* entries;  // of the small levels' columns, where blocks share a sweep
+  AT at;
 };
 
 template <class S>
@@ -130,9 +164,9 @@ LG_DEVICE Entry<typename S::Z> joined(Entry<typename S::Z> x, Entry<typename S::
 }
 
 // The sum over entries p, p + step, ... before `end` of column v, of those marked `from`.
-template <class S, class MARK>
-LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, MARK>& s, i64 p, i64 end, u32 step, i32 v,
-                                           MARK from) {
+template <class S, class AT>
+LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, AT>& s, i64 p, i64 end, u32 step, i32 v,
+                                           typename AT::Mark from) {
   typedef typename S::Z Z;
   Entry<Z> sum{false, S::ADD::template identity<Z>()};
   for (; p < end; p += i64(kBatch) * step) {
@@ -145,9 +179,9 @@ LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, MARK>& s, i64 p, i64 e
     for (u32 q = 0; q < kBatch; ++q) there[q] = i[q] >= 0 && s.marks[i[q]] == from;
     for (u32 q = 0; q < kBatch; ++q) {
       if (!there[q]) continue;
-      const i64 at = p + i64(q) * step;
-      sum = joined<S>(sum,
-                      {true, multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, at, i[q], v)});
+      const Z product = multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, p + i64(q) * step,
+                                    i[q], v, s.at.place(i[q]), s.at.row());
+      sum = joined<S>(sum, {true, product});
     }
     if (takes_first<S> && sum.there) break;
   }
@@ -167,8 +201,8 @@ LG_DEVICE Entry<typename S::Z> sum_lanes(Entry<typename S::Z> sum) {
 
 // ---- levels
 
-template <class S, class MARK>
-LG_DEVICE Place<typename S::PTR> place_of(const Swept<S, MARK>& s, i32 v) {
+template <class S, class AT>
+LG_DEVICE Place<typename S::PTR> place_of(const Swept<S, AT>& s, i32 v) {
   if (v < 0) return {-1, 0, 0};
   return {v, load_ro(&s.a.ptr[v]), load_ro(&s.a.ptr[v + 1])};
 }
@@ -181,19 +215,19 @@ LG_DEVICE u32 group_of(i64 count, i64 warps) {
 }
 
 // The lane's vertex of the group at q; -1 if there is none.
-template <class S, class MARK>
-LG_DEVICE i32 vertex_at(const Swept<S, MARK>& s, i64 first, i64 last, i64 q, u32 group) {
+template <class S, class AT>
+LG_DEVICE i32 vertex_at(const Swept<S, AT>& s, i64 first, i64 last, i64 q, u32 group) {
   const i64 k = first + q + lane_id();
   return lane_id() < group && k < last ? load_ro(&s.order[k]) : -1;
 }
 
 // Visit the lanes' vertices, of level d; later, if not null, gets columns for the whole block.
-template <class S, class MARK, class Visit>
-LG_DEVICE void visit_group(const Swept<S, MARK>& s, const Place<typename S::PTR>& mine, u32 d,
+template <class S, class AT, class Visit>
+LG_DEVICE void visit_group(const Swept<S, AT>& s, const Place<typename S::PTR>& mine, u32 d,
                            bool pulls, Later<S>* later, Visit visit) {
   typedef typename S::Z Z;
   typedef typename S::PTR PTR;
-  const MARK from = MARK(d + 1);
+  const auto from = typename AT::Mark(d + 1);
   bool here = mine.v >= 0;
   Entry<Z> sum{false, Z(0)};
   if (pulls) {
@@ -204,7 +238,7 @@ LG_DEVICE void visit_group(const Swept<S, MARK>& s, const Place<typename S::PTR>
       const i64 begin = warp_shfl(mine.begin, lane), end = warp_shfl(mine.end, lane);
       if (later && end - begin >= kLong) {
         u32 at = 0;
-        if (lane_id() == lane) at = atomic_add(&later->count, 1u);
+        if (lane_id() == lane) at = atomic_add(&later->count[d & 1], 1u);
         at = warp_shfl(at, lane);
         if (at < kDeferred) {
           if (lane_id() == lane) {
@@ -222,74 +256,91 @@ LG_DEVICE void visit_group(const Swept<S, MARK>& s, const Place<typename S::PTR>
   if (here) visit(mine.v, d, sum);
 }
 
-// Visit the vertices that were put off, each by the whole block.
-template <class S, class MARK, class Visit>
-LG_DEVICE void visit_later(const Swept<S, MARK>& s, u32 d, Later<S>* later, Visit visit) {
+// Visit the vertices that were put off, each by the whole block; begins with a barrier of the
+// block, and ends with one if there are any.
+template <class S, class AT, class Visit>
+LG_DEVICE void visit_later(const Swept<S, AT>& s, u32 d, Later<S>* later, Visit visit) {
   block_sync();
-  const u32 count = later->count < kDeferred ? later->count : kDeferred;
+  const u32 most = later->count[d & 1], count = most < kDeferred ? most : kDeferred;
   for (u32 k = 0; k < count; ++k) {
     const Place<typename S::PTR> one = later->place[k];
     const auto mine = sum_lanes<S>(sum_entries(s, i64(one.begin) + block_thread(), i64(one.end),
-                                               block_threads(), one.v, MARK(d + 1)));
+                                               block_threads(), one.v, typename AT::Mark(d + 1)));
     if (lane_id() == 0) later->partial[block_warp()] = mine;
     block_sync();
     if (block_thread() == 0) {
       auto sum = later->partial[0];
       for (u32 w = 1; w < block_warps(); ++w) sum = joined<S>(sum, later->partial[w]);
       visit(one.v, d, sum);
+      later->count[d & 1] = 0;  // all have read it
     }
     block_sync();
   }
-  if (block_thread() == 0) later->count = 0;  // all have read it, or there were none
 }
 
 // Whether one block runs a level alone.
-template <class S, class MARK>
-LG_DEVICE bool is_small(const Swept<S, MARK>& s, i64 d) {
+template <class S, class AT>
+LG_DEVICE bool is_small(const Swept<S, AT>& s, i64 d) {
   return s.offsets[d + 1] - s.offsets[d] <= kSoloVertices && s.entries[d] <= kSoloEntries;
 }
 
-// One block visits small levels from d on, one after the other; returns the level behind them. What
-// the next level asks for first is loaded before this one's barrier: the time of a level is the
-// length of its chain of loads. fetch(v) has the vectors' values of v brought near.
-template <class S, class MARK, class Visit, class Fetch>
-LG_DEVICE i64 visit_alone(const Swept<S, MARK>& s, i64 d, i64 deepest, Visit visit, Fetch fetch) {
+// One block visits levels from d on alone, one after the other, while goes(level); `last` is the
+// deepest, and `later`, if not null, is for the longest columns. Returns the level behind them.
+// What the next level asks for first is loaded before this one's barrier: the time of a level is
+// the length of its chain of loads. fetch(v) has the vectors' values of v brought near.
+template <class S, class AT, class Goes, class Visit, class Fetch>
+LG_DEVICE i64 visit_alone(const Swept<S, AT>& s, i64 d, i64 last, Later<S>* later, Goes goes,
+                          Visit visit, Fetch fetch) {
   const i64 warps = block_warps();
   const auto first_vertex = [&](i64 level) {
     if (level < 0) return -1;
-    const i64 first = s.offsets[level], last = s.offsets[level + 1];
-    const u32 group = group_of(last - first, warps);
-    return vertex_at(s, first, last, i64(block_warp()) * group, group);
+    const i64 first = s.offsets[level], end = s.offsets[level + 1];
+    const u32 group = group_of(end - first, warps);
+    return vertex_at(s, first, end, i64(block_warp()) * group, group);
   };
   Place<typename S::PTR> now = place_of(s, first_vertex(d));
   i32 after = first_vertex(d - 1);
-  for (; d >= 0 && is_small(s, d); --d) {
+  for (; d >= 0 && goes(d); --d) {
     const Place<typename S::PTR> next = place_of(s, after);
     after = first_vertex(d - 2);
-    const i64 first = s.offsets[d], last = s.offsets[d + 1];
-    const u32 group = group_of(last - first, warps);
+    const i64 first = s.offsets[d], end = s.offsets[d + 1];
+    const u32 group = group_of(end - first, warps);
     i64 q = i64(block_warp()) * group;
-    if (q < last - first)
-      visit_group(s, now, u32(d), d < deepest, static_cast<Later<S>*>(nullptr), visit);
-    for (q += warps * group; q < last - first; q += warps * group)
-      visit_group(s, place_of(s, vertex_at(s, first, last, q, group)), u32(d), d < deepest,
-                  static_cast<Later<S>*>(nullptr), visit);
+    if (q < end - first) visit_group(s, now, u32(d), d < last, later, visit);
+    for (q += warps * group; q < end - first; q += warps * group)
+      visit_group(s, place_of(s, vertex_at(s, first, end, q, group)), u32(d), d < last, later,
+                  visit);
     if (next.end > next.begin) prefetch(&s.a.idx[next.begin]);
     if (next.v >= 0) fetch(next.v);
     now = next;
-    block_sync();
+    if (later) {
+      visit_later(s, u32(d), later, visit);
+    } else {
+      block_sync();
+    }
   }
   return d;
+}
+
+// One block visits all vertices of a row, from its last level on, -1 if it has none; clears
+// `marks`, the row's marks as words. Begins with a barrier of the block behind that.
+template <class S, class AT, class Visit, class Fetch>
+LG_DEVICE void visit_row(const Swept<S, AT>& s, u32* marks, i64 num_marks, i64 last,
+                         Later<S>* later, Visit visit, Fetch fetch) {
+  for (i64 k = block_thread(); k < num_marks; k += block_threads()) marks[k] = 0;
+  if (block_thread() == 0) later->count[0] = later->count[1] = 0;
+  block_sync();
+  visit_alone(s, last, last, later, [](i64) { return true; }, visit, fetch);
 }
 
 // Visit all vertices, the deepest level first; visit(v, d, sum) is called once for each, by one
 // thread. Marks are 0 and `entries` too; begins with a barrier. `level` has the level of each
 // place of `order`, of `count`; `reached` is a word for the block that goes on alone.
-template <class S, class MARK, class Visit, class Fetch>
-LG_DEVICE void visit_levels(const Swept<S, MARK>& s, const i32* level, i64 count, i64 deepest,
+template <class S, class AT, class Visit, class Fetch>
+LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, i64 deepest,
                             i64* reached, Later<S>* later, GridBarrier* barrier, Visit visit,
                             Fetch fetch) {
-  if (block_thread() == 0) later->count = 0;
+  if (block_thread() == 0) later->count[0] = later->count[1] = 0;
   grid_sync(barrier);
   // Weigh the levels that are small by their vertices.
   for (i64 k0 = global_warp() * LG_WARP; k0 < count; k0 += global_warps() * LG_WARP) {
@@ -323,7 +374,9 @@ LG_DEVICE void visit_levels(const Swept<S, MARK>& s, const i32* level, i64 count
   for (i64 d = deepest; d >= 0;) {
     if (is_small(s, d)) {
       if (block_index() == 0) {
-        const i64 behind = visit_alone(s, d, deepest, visit, fetch);
+        const i64 behind = visit_alone(
+            s, d, deepest, static_cast<Later<S>*>(nullptr),
+            [&](i64 level) { return is_small(s, level); }, visit, fetch);
         if (block_thread() == 0) *reached = behind;
       }
       grid_sync(barrier);

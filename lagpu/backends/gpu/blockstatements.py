@@ -1,0 +1,111 @@
+"""Recorded statements on blocks as statements on the vectors that their entries are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lagpu.backends.base import Product, Statement
+from lagpu.backends.gpu.block import BlockStore, as_block, fits, own
+from lagpu.backends.gpu.counters import Counters
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+
+__all__ = ["OnEntries", "on_entries"]
+
+_OF_ONE = frozenset(("matrix_apply", "matrix_select", "matrix_dup"))
+_OF_TWO = frozenset(("matrix_ewise_add", "matrix_ewise_mult", "matrix_ewise_union"))
+
+
+class OnEntries(NamedTuple):
+    """Statements that say of the entries of blocks what others said of the blocks.
+
+    Attributes
+    ----------
+    statements : list of Statement
+        `w`, masks and operands are vectors; a product is ``mxv`` with the same matrix.
+    outputs : list of (object, BlockStore)
+        Whose attribute `data` is to be which block once they have run.
+    """
+
+    statements: list[Statement]
+    outputs: list[tuple[Any, BlockStore]]
+
+
+def on_entries(
+    counters: Counters, statements: list[Statement], masks: tuple[BlockStore, ...]
+) -> OnEntries | str:
+    """Return statements on entries, or why there are none.
+
+    Parameters
+    ----------
+    counters : Counters
+        For vectors that are made.
+    statements : list of Statement
+        As recorded; each writes a matrix.
+    masks : tuple of BlockStore
+        Blocks of the shape that all others must have. Another mask stays as it is.
+    """
+    shape = masks[0].shape
+    for s in statements:
+        why = _misfit(s, shape)
+        if why:
+            return why
+    blocks = {id(A): A for A in masks}
+    for s in statements:
+        if id(s.w) not in blocks:
+            blocks[id(s.w)] = own(counters, s.w)
+    for s in statements:
+        for A in _operands(s):
+            if id(A) not in blocks:
+                blocks[id(A)] = as_block(counters, A)
+    outputs = {id(s.out): (s.out, blocks[id(s.w)]) for s in statements}
+    entries = {of: A.entries for of, A in blocks.items()}
+    return OnEntries([_on_entries(s, entries) for s in statements], list(outputs.values()))
+
+
+def _operands(s: Statement) -> tuple[MatrixStore, ...]:
+    """Return what a statement that fits reads position by position."""
+    if s.method == "matrix_mxm" or s.method in _OF_ONE:
+        return s.args[:1]
+    return s.args[:2] if s.method in _OF_TWO else ()
+
+
+def _misfit(s: Statement, shape: tuple[int, int]) -> str:
+    """Return why a statement has no equal on entries, or nothing."""
+    what = s.method.removeprefix("matrix_")
+    if s.method == "matrix_assign_scalar":
+        if s.args[1:] != (None, None):
+            return "assign_scalar has indices"
+    elif s.method == "matrix_mxm" or s.method in _OF_TWO:
+        turned = s.args[3]
+        if turned[0] or (turned[1] and s.method != "matrix_mxm"):
+            return f"{what} transposes what is no matrix of a product"
+    elif s.method not in _OF_ONE:
+        return f"{what} is no piece of a sweep"
+    for A in (s.w, *_operands(s)):
+        if A.shape != shape:
+            return f"{what} has an operand that is no row for each row of the levels"
+        if not isinstance(A, BlockStore) and not fits(A.device, A.dtype, A.shape):
+            return "a matrix is no block, and does not fit as one"
+    return ""
+
+
+def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
+    """Return one statement on entries."""
+    method, args = s.method.removeprefix("matrix_"), s.args
+    if s.method == "matrix_mxm":
+        Q, A, semiring, turned = args
+        domain, result = semiring.types(Q.dtype, A.dtype)
+        method = "mxv"
+        args = (A, entries[id(Q)], Product(semiring, domain, result, not turned[1], True))
+    elif s.method == "matrix_dup":
+        method, args = "assign", (entries[id(args[0])], None)
+    elif s.method == "matrix_assign_scalar":
+        args = (args[0], None)
+    elif s.method in _OF_ONE:
+        args = (entries[id(args[0])], *args[1:])
+    else:
+        left, right, op, _, *defaults = args
+        args = (entries[id(left)], entries[id(right)], op, *defaults)
+    mask = s.desc.mask
+    desc = s.desc._replace(mask=entries.get(id(mask), mask))
+    return s._replace(method=method, w=entries[id(s.w)], desc=desc, args=args)

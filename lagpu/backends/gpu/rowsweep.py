@@ -1,0 +1,139 @@
+"""Run a sweep over the levels in a block, each row by one block of threads; see sweep.cuh."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lagpu.backends.base import Statement
+from lagpu.backends.gpu import rowsapart
+from lagpu.backends.gpu.block import BlockStore, bytes_of, stride
+from lagpu.backends.gpu.blocklevels import BlockLevels
+from lagpu.backends.gpu.blockstatements import OnEntries, on_entries
+from lagpu.backends.gpu.counters import Counters
+from lagpu.backends.gpu.device import has_free
+from lagpu.backends.gpu.kernels import Kernel, from_source
+from lagpu.backends.gpu.storage import VectorStore
+from lagpu.backends.gpu.sweepmatch import Matched, match
+from lagpu.backends.gpu.sweeptext import Frame, SweepText, mark
+
+__all__ = ["RowSweep", "rowsweep_of"]
+
+_PARAMS = (
+    "i64 rows", "i64 vertices", "i64 stride", "i64 deepest", "const i32* order",
+    "const i32* offsets", "const i32* last", "i64 num_marks", "u32* marks",
+)  # fmt: skip
+
+
+def rowsweep_of(
+    counters: Counters,
+    statements: list[Statement],
+    here: BlockStore,
+    above: BlockStore,
+    levels: BlockLevels,
+) -> RowSweep | str:
+    """Return the sweep that these statements on blocks are, or why they are none."""
+    found = on_entries(counters, statements, (here, above))
+    if isinstance(found, str):
+        return found
+    body = match(found.statements, here.entries, above.entries)
+    if isinstance(body, str):
+        return body
+    A = body.product.args[0]
+    if not rowsapart.rows_apart(A, here.shape[0]):
+        most = rowsapart.MOST_DEGREE
+        return f"a block has one row, or its matrix more than {most} entries a column"
+    made = RowSweep(body, found, here, above, levels)
+    if not has_free(A.device, made.nbytes):
+        return "the workspace of a sweep of rows apart does not fit"
+    return made
+
+
+class RowSweep:
+    """A kernel, its arguments, and the blocks it writes.
+
+    Parameters
+    ----------
+    body : Matched
+        The statements, on entries.
+    found : OnEntries
+        Where they come from.
+    here, above : BlockStore
+        The masks that they name.
+    levels : BlockLevels
+        The levels; at least two.
+
+    Attributes
+    ----------
+    nbytes : int
+        Bytes that it asks for: marks and ordering, and blocks that are not there yet.
+    """
+
+    said = "one kernel, a sweep of rows apart"
+
+    def __init__(
+        self,
+        body: Matched,
+        found: OnEntries,
+        here: BlockStore,
+        above: BlockStore,
+        levels: BlockLevels,
+    ) -> None:
+        self._text = SweepText(body, here.entries, above.entries)
+        self._outputs, self._levels, self._device = found.outputs, levels, here.device
+        n = levels.shape[1]
+        self._mark, width = mark(levels.deepest)
+        self._num_marks = -(-n * width // 4)  # words of a row
+        self.nbytes = levels.order_bytes() + 4 * levels.shape[0] * self._num_marks
+        self.nbytes += sum(self._bytes_to_make(x) for x in self._text.written)
+        self.nbytes += sum(self._bytes_to_make(x) for x in self._text.read if x.form == "sparse")
+
+    def _bytes_to_make(self, x: VectorStore) -> int:
+        if x.form == "bitmap" and x.values is not None:
+            return 0
+        return bytes_of(x.dtype, self._levels.shape) or 0
+
+    def run(self) -> None:
+        """Run the sweep to its end; nothing is waited for."""
+        device, (k, n) = self._device, self._levels.shape
+        ordered = self._levels.ordered()
+        self._text.make_room()
+        for x in self._text.blank:  # rows share words, and there is no barrier between them
+            x.words.fill(0)
+        marks = device.xp.empty(k * self._num_marks, np.uint32)
+        kernel = self._kernel()
+        block = rowsapart.block_size(device)
+        device.launch(
+            kernel, k * block, *self._text.args, np.int64(k), np.int64(n), np.int64(stride(k)),
+            np.int64(self._levels.deepest), *ordered, np.int64(self._num_marks), marks, block=block,
+        )  # fmt: skip
+        self._text.changed()
+        for out, made in self._outputs:
+            made.changed()
+            out.data = made
+
+    def _kernel(self) -> Kernel:
+        text = self._text.write(self._frame)
+        macros = {"BLOCK": rowsapart.block_size(self._device), "BLOCKS": rowsapart.BLOCKS}
+        return from_source(
+            text,
+            "sweep",
+            file="rowsweep.cu",
+            prelude=self._text.prelude,
+            **{name: str(value) for name, value in macros.items()},
+        )
+
+    def _frame(self, text: SweepText) -> Frame:
+        return Frame(
+            params=_PARAMS,
+            bounds="LG_BLOCK, LG_BLOCKS",
+            at=f"InRow<{self._mark}>",
+            before=(
+                "for (i64 row = block_index(); row < rows; row += grid_blocks()) {",
+                "u32* const mine = marks + row * num_marks;",
+            ),
+            swept=(
+                "reinterpret_cast<At::Mark*>(mine), order + row * vertices, "
+                "offsets + row * (deepest + 2), nullptr, At{stride, row}"
+            ),
+            after=("visit_row(s, mine, num_marks, last[row], later, visit, fetch);", "}"),
+        )
