@@ -29,16 +29,17 @@ SEARCH_OF_A_BLOCK = "fused: one kernel, a search of a block"
 
 def tuned(monkeypatch, backend, **constants):
     if backend.name != "cpu":
-        from lagpu.backends.gpu import rowsearch
+        from lagpu.backends.gpu import rowsapart, rowsearch
 
         for name, value in constants.items():
-            monkeypatch.setattr(rowsearch, name, value)
+            place = rowsapart if name == "MOST_DEGREE" else rowsearch
+            monkeypatch.setattr(place, name, value)
 
 
 @pytest.fixture
 def apart(backend, monkeypatch):
     """Whatever the graph."""
-    tuned(monkeypatch, backend, APART_DEGREE=1 << 20)
+    tuned(monkeypatch, backend, MOST_DEGREE=1 << 20)
 
 
 def assert_fused(backend):
@@ -309,7 +310,7 @@ POOL = [("plus_first", FP64), ("plus_times", INT64), ("min_plus", INT64), ("min_
 def test_random_loops(backend, draw):
     with pytest.MonkeyPatch.context() as patch:
         solo = draw(st.sampled_from([1, 4, 100]), label="solo")
-        tuned(patch, backend, APART_DEGREE=1 << 20, SOLO=solo, EARLY=solo)
+        tuned(patch, backend, MOST_DEGREE=1 << 20, SOLO=solo, EARLY=solo)
         check_random_loop(backend, draw)
 
 

@@ -12,7 +12,8 @@ from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.products import iso_result
-from lagpu.backends.gpu.rowsearch import RowAssignment, RowSearch, rows_apart
+from lagpu.backends.gpu.rowsapart import rows_apart
+from lagpu.backends.gpu.rowsearch import RowAssignment, RowSearch
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
 __all__ = ["search_of"]

@@ -24,13 +24,9 @@ __all__ = [
     "RowAssignment",
     "RowSearch",
     "bytes_of",
-    "rows_apart",
     "run",
 ]
 
-#: Mean entries of a column up to which rows are searched apart; on graphs of few, large levels a
-#: product of the whole block has more to share.
-APART_DEGREE = 8
 # Threads a block and blocks a multiprocessor, to be compared on hardware: 1024 and 1, or 512 and 2.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 LOOK = 0  # 1: look at a vertex before claiming it, a load more, but fewer atomics
@@ -88,11 +84,6 @@ class RowSearch:
     how: Product
     sums: bool
     assignments: tuple[RowAssignment, ...]
-
-
-def rows_apart(A: MatrixStore, k: int) -> bool:
-    """Whether k rows are better searched each by itself than by products of the whole block."""
-    return k >= 2 and A.nvals <= APART_DEGREE * A.shape[0]
 
 
 def bytes_of(s: RowSearch, times: int | None) -> int:

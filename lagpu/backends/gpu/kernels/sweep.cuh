@@ -173,10 +173,11 @@ LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, AT>& s, i64 p, i64 end
     i32 i[kBatch];
     bool there[kBatch];
     for (u32 q = 0; q < kBatch; ++q) {
-      const i64 at = p + i64(q) * step;
-      i[q] = at < end ? i32(load_ro(&s.a.idx[at])) : -1;
+      const i64 at = p + i64(q) * step;  // behind the end p again: no load waits behind a branch
+      i[q] = i32(load_ro(&s.a.idx[at < end ? at : p]));
     }
-    for (u32 q = 0; q < kBatch; ++q) there[q] = i[q] >= 0 && s.marks[i[q]] == from;
+    for (u32 q = 0; q < kBatch; ++q) there[q] = s.marks[i[q]] == from;
+    for (u32 q = 1; q < kBatch; ++q) there[q] = there[q] && p + i64(q) * step < end;
     for (u32 q = 0; q < kBatch; ++q) {
       if (!there[q]) continue;
       const Z product = multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, p + i64(q) * step,
