@@ -108,20 +108,34 @@ const u32 kAtOnce = 4;   // of them together, so that their loads overlap
 const u32 kLong = 2048;  // entries from which the whole block looks
 const u32 kPutOff = 32;  // such columns a block keeps for the end
 
-// Look at entries p .. end of column j, at most `most` of them; returns where it stopped.
+// Bits of those of `count` rows i that have an entry. All loads stand before the first branch:
+// those behind one would wait for another.
+LG_DEVICE u32 which_have(const u32* words, const i64 (&i)[kAtOnce], u32 count) {
+  u32 there = 0xffffffffu;
+  if (words) {
+    u32 word[kAtOnce];
+    for (u32 q = 0; q < kAtOnce; ++q) word[q] = words[i[q] / 32];
+    there = 0;
+    for (u32 q = 0; q < kAtOnce; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
+  }
+  return count < kAtOnce ? there & ((1u << count) - 1) : there;
+}
+
+// Look at entries p .. end of column j, at most `most` of them; returns where it stopped. Where
+// fewer are left the last is loaded again.
 template <class S>
 LG_DEVICE i64 pull_alone(const Columns<S>& a, const Operand<S>& u, i64 p, i64 end, i64 j, u32 most,
                          Sum<S>* sum, Tallied* tally) {
   const i64 limit = end - p > most ? p + most : end;
   for (; p < limit && !sum->is_done(); p += kAtOnce) {
     i64 i[kAtOnce];
-    bool there[kAtOnce];
-    for (u32 q = 0; q < kAtOnce; ++q) i[q] = p + q < limit ? i64(load_ro(&a.idx[p + q])) : -1;
-    for (u32 q = 0; q < kAtOnce; ++q) there[q] = i[q] >= 0 && has_entry(u.words, i[q]);
-    for (u32 q = 0; q < kAtOnce; ++q) {
-      tally->looked_at += i[q] >= 0;
-      if (there[q] && !sum->is_done()) sum->add_product(multiply(a, u, p + q, i[q], j));
-    }
+    for (u32 q = 0; q < kAtOnce; ++q)
+      i[q] = i64(load_ro(&a.idx[p + q < limit ? p + q : limit - 1]));
+    const u32 count = u32(limit - p < kAtOnce ? limit - p : kAtOnce);
+    const u32 there = which_have(u.words, i, count);
+    tally->looked_at += count;
+    for (u32 q = 0; q < kAtOnce; ++q)
+      if ((there >> q & 1) && !sum->is_done()) sum->add_product(multiply(a, u, p + q, i[q], j));
   }
   return p < limit ? p : limit;
 }
@@ -131,19 +145,17 @@ LG_DEVICE i64 pull_alone(const Columns<S>& a, const Operand<S>& u, i64 p, i64 en
 template <class S>
 LG_DEVICE void pull_together(const Columns<S>& a, const Operand<S>& u, i64 p, i64 end, i64 j,
                              Sum<S>* sum, Tallied* tally) {
-  for (; p < end; p += 32 * kAtOnce) {
+  for (p += lane_id(); p - lane_id() < end; p += 32 * kAtOnce) {
     i64 i[kAtOnce];
-    bool there[kAtOnce];
-    for (u32 q = 0; q < kAtOnce; ++q) {
-      const i64 at = p + q * 32 + lane_id();
-      i[q] = at < end ? i64(load_ro(&a.idx[at])) : -1;
-    }
-    for (u32 q = 0; q < kAtOnce; ++q) there[q] = i[q] >= 0 && has_entry(u.words, i[q]);
-    for (u32 q = 0; q < kAtOnce; ++q) {
-      tally->looked_at += i[q] >= 0;
-      if (there[q] && !sum->is_done())
-        sum->add_product(multiply(a, u, p + q * 32 + lane_id(), i[q], j));
-    }
+    for (u32 q = 0; q < kAtOnce; ++q)
+      i[q] = i64(load_ro(&a.idx[p + q * 32 < end ? p + q * 32 : end - 1]));
+    const i64 left = p < end ? (end - p + 31) / 32 : 0;
+    const u32 count = u32(left < kAtOnce ? left : kAtOnce);
+    const u32 there = which_have(u.words, i, count);
+    tally->looked_at += count;
+    for (u32 q = 0; q < kAtOnce; ++q)
+      if ((there >> q & 1) && !sum->is_done())
+        sum->add_product(multiply(a, u, p + q * 32, i[q], j));
     if (warp_any(sum->is_done())) break;
   }
 }

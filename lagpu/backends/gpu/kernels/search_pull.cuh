@@ -19,8 +19,12 @@ LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z*
     for (u32 q = 0; q < kBatch; ++q)
       i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(done + q < count ? done + q : count - 1)]));
     for (u32 q = 0; q < kBatch; ++q) word[q] = s.frontier()[i[q] / 32];
+    u32 there = 0;
+    for (u32 q = 0; q < kBatch; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
+    if (count - done < kBatch) there &= (1u << (count - done)) - 1;
+    if (!there) continue;
     for (u32 q = 0; q < kBatch; ++q) {
-      if (done + q >= count || !(word[q] >> (i[q] % 32) & 1) || (!LG_SUM && *hit)) continue;
+      if (!(there >> q & 1) || (!LG_SUM && *hit)) continue;
       const LG_Z z = product(s, s.in_values, p + LG_PTR(done + q), i[q], j);
       *sum = *hit ? add<LG_ADD>(*sum, z) : z;
       *hit = true;
@@ -34,24 +38,29 @@ LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, bool* 
                              Tally* tally) {
   bool found = false;
   LG_Z mine = LG_ADD::identity<LG_Z>();
-  for (u32 done = lane_id(); done - lane_id() < count; done += 128) {
+  u32 done = lane_id();
+  for (; done - lane_id() < count; done += 128) {
     i32 i[4];
     u32 word[4];
     for (u32 q = 0; q < 4; ++q) {
       const u32 at = done + q * 32;
       i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(at < count ? at : count - 1)]));
-      LG_LOGGED(if (!LG_SUM) tally->looked += at < count;)
     }
     for (u32 q = 0; q < 4; ++q) word[q] = s.frontier()[i[q] / 32];
+    u32 there = 0;
+    for (u32 q = 0; q < 4; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
+    const u32 left = done < count ? (count - done + 31) / 32 : 0;
+    if (left < 4) there &= (1u << left) - 1;
     for (u32 q = 0; q < 4; ++q) {
-      const u32 at = done + q * 32;
-      if (at >= count || !(word[q] >> (i[q] % 32) & 1) || (!LG_SUM && found)) continue;
-      const LG_Z z = product(s, s.in_values, p + LG_PTR(at), i[q], j);
+      if (!(there >> q & 1) || (!LG_SUM && found)) continue;
+      const LG_Z z = product(s, s.in_values, p + LG_PTR(done + q * 32), i[q], j);
       mine = found ? add<LG_ADD>(mine, z) : z;
       found = true;
     }
     if (!LG_SUM && warp_any(found)) break;
   }
+  LG_LOGGED(if (!LG_SUM && lane_id() == 0) tally->looked +=
+            done + 128 < count ? done + 128 : count;)
   const u32 finders = warp_ballot(found);
   if (!finders) return;
   if constexpr (LG_SUM) {
