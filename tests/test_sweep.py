@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from strategies import for_all
 
 import lagpu
-from lagpu import BOOL, INT32, INT64, UINT32, Matrix, Vector, algorithms, sweep
-from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu import BOOL, INT32, INT64, UINT32, Matrix, Vector, algorithms, semiring, sweep
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 
 
 def pairs(levels):
@@ -106,6 +106,22 @@ def test_break_and_an_error_in_the_body(backend):
     with pytest.raises(ZeroDivisionError):
         fails()
     assert len(list(sweep(levels))) == 2
+    assert getattr(backend, "recorder", None) is None
+
+
+def raising(A, levels, x, short):
+    for here, above in sweep(levels):
+        x(here.S, replace=True) << 1
+        short(above.S, replace=True) << semiring.plus_first(x @ A)
+
+
+def test_an_error_in_the_body_over_a_matrix_leaves_what_stood_before(backend):
+    A = matrix(40, both_ways([(v, v + 1) for v in range(39)]), backend)
+    levels = algorithms.bfs_levels_multi(A, [0, 20])
+    x, short = Matrix(INT64, 2, 40, like=A), Matrix(INT64, 2, 39, like=A)
+    with pytest.raises(DimensionMismatch):
+        raising(A, levels, x, short)
+    assert [p.tolist() for p in x.to_coo()] == [[0], [39], [1]]
     assert getattr(backend, "recorder", None) is None
 
 

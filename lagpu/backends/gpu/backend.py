@@ -20,7 +20,7 @@ from lagpu.backends.gpu import (
     rowsearch,
     traversal,
 )
-from lagpu.backends.gpu.block import BlockStore, as_block
+from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.blocklevels import BlockLevels
 from lagpu.backends.gpu.casts import cast_number
@@ -124,9 +124,7 @@ class GpuBackend(Matrices):
 
     def block_levels(self, A: MatrixStore) -> BlockLevels | None:
         """See `Backend`."""
-        if not self._fit(A):
-            return None
-        return BlockLevels(self.counters, as_block(self.counters, A))
+        return BlockLevels(self.counters, A) if self._fit(A) else None
 
     def run_sweep(
         self, statements: list[Statement], here: Any, above: Any, levels: VectorLevels | BlockLevels

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.block import BlockStore, require, stride
+from lagpu.backends.gpu.block import BlockStore, as_block, require, stride
 from lagpu.backends.gpu.blockops import dup
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.storage import VectorStore
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.dtypes import BOOL
 
 __all__ = ["BlockLevels", "Ordered"]
@@ -46,9 +46,12 @@ class BlockLevels:
         Of the block, (k, n).
     """
 
-    def __init__(self, counters: Counters, A: BlockStore) -> None:
+    def __init__(self, counters: Counters, A: MatrixStore) -> None:
         self._counters, self._device, self.shape = counters, A.device, A.shape
-        self._block = dup(A, A.dtype)  # levels are read once: a body may write them
+        # Levels are read once, and a body may write them: blocks are changed in place.
+        self._block = as_block(counters, A)
+        if self._block is A:
+            self._block = dup(self._block, A.dtype)
         self.lowest, self.deepest = self._ends()
 
     def _ends(self) -> tuple[int, int]:

@@ -47,6 +47,7 @@ template <class MARK>
 struct AtVertex {
   typedef MARK Mark;
   typedef i64 Offset;
+  static constexpr bool is_dense = true;  // a cache line of words serves many vertices
 
   LG_DEVICE i64 place(i64 v) const { return v; }
   LG_DEVICE i64 i(i64 v) const { return v; }
@@ -59,6 +60,7 @@ template <class MARK>
 struct InRow {
   typedef MARK Mark;
   typedef i32 Offset;
+  static constexpr bool is_dense = false;
   i64 stride, k;
 
   LG_DEVICE i64 place(i64 v) const { return v * stride + k; }

@@ -1,0 +1,68 @@
+"""Levels in a block: their ends, one of them cut out, and the vertices of each row by level."""
+
+import numpy as np
+import pytest
+from nvrtc import ARCHITECTURES, nvrtc_compile
+
+from lagpu import BOOL, INT32, INT64, UINT32, UINT64, Matrix
+from lagpu.backends.gpu.kernels import kernel
+
+
+@pytest.mark.parametrize("dtype", [INT32, INT64, UINT32, UINT64])
+def test_the_ordering_of_rows(backend, dtype):
+    """Each level of each row is a piece of its list, whole, and nothing else is in it."""
+    if not hasattr(backend, "block_levels"):
+        pytest.skip("cpu has no blocks")
+    k, n = 5, 1500
+    rng = np.random.default_rng(3)
+    depth = np.array([0, 3, 700, 1499, 0])
+    where = np.nonzero(rng.random((k, n)) < np.array([0.5, 0.9, 0.9, 1, 0])[:, None])
+    values = (rng.random(len(where[0])) * (depth[where[0]] + 1)).astype(dtype.numpy)
+    levels = Matrix.from_coo(*where, values, dtype, nrows=k, ncols=n, backend=backend)
+    found = backend.block_levels(levels.data)
+    assert (found.lowest, found.deepest) == (values.min(), values.max())
+    order, offsets, last = (backend.device.to_host(x) for x in found.ordered())
+    starts = offsets.reshape(k, found.deepest + 2)
+    for i in range(k):
+        mine, cols = values[where[0] == i], where[1][where[0] == i]
+        assert last[i] == (mine.max() if len(mine) else -1)
+        wanted = np.searchsorted(np.sort(mine), np.arange(found.deepest + 2).astype(dtype.numpy))
+        assert starts[i].tolist() == wanted.tolist()
+        for d in set(mine.tolist()):
+            piece = order[i * n + starts[i, d] : i * n + starts[i, d + 1]]
+            assert sorted(piece.tolist()) == cols[mine == d].tolist()
+
+
+def test_levels_are_those_of_the_beginning(backend):
+    """A level is cut as bits; what becomes of the matrix does not matter."""
+    if not hasattr(backend, "block_levels"):
+        pytest.skip("cpu has no blocks")
+    given = Matrix.from_coo(
+        [0, 1, 1], [4, 2, 5], [1, 0, 1], INT32, nrows=2, ncols=6, backend=backend
+    )
+    levels = Matrix(INT32, 2, 6, backend=backend)
+    levels(given.S) << given
+    found = backend.block_levels(levels.data)
+    levels << 9
+    cut = Matrix._of(found.cut(1), BOOL, (2, 6), backend, "cut")
+    assert [x.tolist() for x in cut.to_coo()] == [[0, 1], [4, 5], [True, True]]
+    assert cut.nvals == 2
+
+
+def test_levels_without_entries(backend):
+    if not hasattr(backend, "block_levels"):
+        pytest.skip("cpu has no blocks")
+    levels = Matrix(INT32, 2, 6, backend=backend)
+    found = backend.block_levels(levels.data)
+    assert (found.lowest, found.deepest) == (0, -1)
+    levels << 3
+    levels(levels.S, replace=True) << levels.select("valuegt", 5)
+    found = backend.block_levels(levels.data)  # stored position by position, and none is left
+    assert (found.lowest, found.deepest) == (0, -1)
+    assert backend.block_levels(Matrix(INT32, 6, 6, backend=backend).data) is None
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("ctype", ["i64", "u32", "u64"])
+def test_nvrtc_compiles_the_ordering(ctype, arch):
+    assert nvrtc_compile(kernel("roworder.cu", "order_rows", U=ctype), arch)
