@@ -119,7 +119,8 @@ def why_eager() -> str:
 
 def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    return "" if watch.active is None else why_eager()
+    watcher = watch.active
+    return "" if watcher is None else watcher.why_eager or (_INSIDE if _eager.get() else "")
 
 
 _INSIDE = "inside lagpu.eager()"

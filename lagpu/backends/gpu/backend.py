@@ -34,6 +34,7 @@ from lagpu.backends.gpu.objects import settled
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.program import program_of
 from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
+from lagpu.backends.gpu.shadow import Shadow
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.sweep import Sweep, sweep_of
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
@@ -66,6 +67,8 @@ class GpuBackend(Matrices):
         self.last_loop = ""  # how the last loop ran
         self.edges: Any = None  # a counter while a product is measured
         self.loop_log: LoopLog | None = None  # while loops are traced
+        self.shadows: list[Shadow] = []  # of traces that have ended, for the next
+        self.logs: list[Any] = []  # their buffers
 
     def meter(self) -> GpuMeter:
         """See `Backend`."""
