@@ -130,8 +130,6 @@ def _why_no_block(until: _Until) -> str:
     """Return why a loop over matrices is not recorded, or nothing."""
     if until.unchanged is not None:
         return "until_unchanged is a matrix"
-    if watch.active is not None:
-        return "a trace is on, and a search of a block keeps no log"
     return _INSIDE if _eager.get() else ""
 
 

@@ -23,6 +23,7 @@ from lagpu.backends.gpu import (
 from lagpu.backends.gpu.block import BlockStore, as_block
 from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.blocklevels import BlockLevels
+from lagpu.backends.gpu.blocksearch import BlockSearch
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
@@ -33,6 +34,7 @@ from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import settled
 from lagpu.backends.gpu.plan import Plan, choose
 from lagpu.backends.gpu.program import program_of
+from lagpu.backends.gpu.rowsearch import RowSearch
 from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
 from lagpu.backends.gpu.shadow import Shadow
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
@@ -91,21 +93,22 @@ class GpuBackend(Matrices):
         times: int | None,
     ) -> bool:
         """See `Backend`."""
-        if isinstance(until_empty, MatrixStore):
-            search = search_of(statements, until_empty, times)
-            if isinstance(search, str):
-                self.last_loop = f"eager: {search}"
-                return False
-            if isinstance(search, rowsearch.RowSearch):
-                rowsearch.run(search, self.counters, times)
-                self.last_loop = "fused: one kernel, rows apart"
-            else:
-                blocksearch.run(search, self.counters, times)
-                self.last_loop = "fused: one kernel, a search of a block"
-            return True
         log = self.loop_log
         if log is not None:
             log.begin(statements)
+        if isinstance(until_empty, MatrixStore):
+            search = search_of(statements, until_empty, times)
+            search = search if log is None else _logged(search)
+            if isinstance(search, str):
+                self.last_loop = f"eager: {search}"
+                return False
+            if isinstance(search, RowSearch):
+                rowsearch.run(search, self.counters, times)
+                self.last_loop = "fused: one kernel, rows apart"
+            else:
+                blocksearch.run(search, self.counters, times, log)
+                self.last_loop = "fused: one kernel, a search of a block"
+            return True
         if until_empty is not None:
             found = traversal_of(statements, until_empty, times)
             if not isinstance(found, str):
@@ -271,3 +274,12 @@ class GpuBackend(Matrices):
     def reduce(self, u: VectorStore, monoid: Monoid) -> Any:
         """See `Backend`."""
         return elementwise.reduce_entries(u, monoid)
+
+
+def _logged(search: BlockSearch | RowSearch | str) -> BlockSearch | RowSearch | str:
+    """Return a search over blocks that a log can tell of, or why it cannot."""
+    if isinstance(search, RowSearch):
+        return "it is traced, and a search of rows apart keeps no log"
+    if isinstance(search, BlockSearch) and not search.assigns_anew:
+        return "it is traced, and what is assigned has entries, which the log tells not apart"
+    return search

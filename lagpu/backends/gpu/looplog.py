@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -149,10 +150,17 @@ class LoopLog:
 
         `had` tells for each assignment how many entries its vector had; None for none.
         """
+        self._ran_search(had, functools.partial(_why, n, alpha, beta))
+
+    def ran_block(self, assignments: int, cost: int) -> None:
+        """Note that it was launched as a search of a block, which assigns to empty matrices."""
+        self._ran_search([None] * assignments, functools.partial(_why_block, cost))
+
+    def _ran_search(
+        self, had: list[Callable[[], int] | None], why: Callable[[Any, bool], str]
+    ) -> None:
         loop, number = self._next()
-        self.rows = lambda: list(
-            _rows_of_traversal(loop, self._records(number), had, (n, alpha, beta))
-        )
+        self.rows = lambda: list(_rows_of_search(loop, self._records(number), had, why))
 
     def ran_program(self) -> None:
         """Note that it was launched as a program."""
@@ -190,14 +198,14 @@ class LoopLog:
         self._lost, self._found_at = int(head[_LOST]), self._launched
 
 
-def _rows_of_traversal(
+def _rows_of_search(
     loop: Loop,
     records: np.ndarray[Any, Any],
     had: list[Callable[[], int] | None],
-    policy: tuple[int, float, float],
+    why: Callable[[Any, bool], str],
 ) -> Iterator[LoopRow]:
     """Yield the rows of each level: one record stands for all statements."""
-    product = loop.methods.index("mxv")
+    product = next(k for k, method in enumerate(loop.methods) if method in ("mxv", "matrix_mxm"))
     behind = product == 0
     others = [k for k in range(len(loop.methods)) if k != product]
     before = [0 if count is None else count() for count in had]
@@ -218,7 +226,7 @@ def _rows_of_traversal(
             None,
             direction="pull" if pulls else "push",
             kernel="fused",
-            reason=_why(r, pulled, *policy),
+            reason=why(r, pulled),
             edges=_known(r["edges"]),
         )
         rows.insert(product, LoopRow(product, level, entered, found, measured))
@@ -226,7 +234,7 @@ def _rows_of_traversal(
         yield from rows
 
 
-def _why(r: Any, pulled: bool, n: int, alpha: float, beta: float) -> str:
+def _why(n: int, alpha: float, beta: float, r: Any, pulled: bool) -> str:
     """Return why a level went in its direction, in numbers."""
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {r['in']}, few for some levels: one block alone"
@@ -235,6 +243,10 @@ def _why(r: Any, pulled: bool, n: int, alpha: float, beta: float) -> str:
         return f"pulled before; vertices {r['in']} {sign} {n} / {beta:g}"
     sign = ">" if r["how"] == _PULLS else "<="
     return f"edges {r['leaving']} {sign} unexplored {r['other']} / {alpha:g}"
+
+
+def _why_block(cost: int, r: Any, pulled: bool) -> str:
+    return f"edges {r['leaving']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"
 
 
 def _rows_of_program(
