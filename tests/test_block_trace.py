@@ -1,7 +1,9 @@
 """Traced loops over blocks: the one kernel's log says what the single statements say."""
 
+import re
 import sys
 
+import numpy as np
 import pytest
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from test_blocksearch import FUSED, direction, frontier_of, random_graph  # noqa: F401
@@ -203,3 +205,147 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
 def test_nvrtc_compiles_what_logs(arch, groups):
     made = kernels.kernel("blocksearch.cu", "block_search", LOG="65536", GROUPS=groups)
     assert nvrtc_compile(made, arch)
+
+
+# ---------------------------------------------------------------------- statement by statement
+
+
+def products_of(run):
+    """The rows of a program's products of matrices, run statement by statement."""
+    with lagpu.trace(fuse=False) as t:
+        run()
+    assert all(row.bytes for row in t.rows)  # of each statement
+    return [row for row in t.rows if row.method == "matrix_mxm"]
+
+
+@pytest.mark.parametrize("k", [3, 33, 65])
+def test_products_of_bits_say_what_products_of_vectors_say(place, k):
+    A = generators.kronecker(8, backend=place)
+    degrees = np.diff(A.to_csc()[0])
+    sources = np.argsort(-degrees, kind="stable")[:k].tolist()
+    rows = products_of(lambda: algorithms.bfs_levels_multi(A, sources))
+    groups = max(1, -(-k // 64))
+    assert {row.kernel for row in rows} == {"block_bits"}
+    assert {row.direction for row in rows} == {"push", "pull"}
+    for row in rows:
+        sign = ">" if row.direction == "pull" else "<="
+        assert re.fullmatch(rf"edges (about )?\d+ {sign} {A.nvals * groups} / 8", row.reason)
+        assert 0 <= row.edges <= A.nvals * groups + groups * A.nrows
+        if row.direction == "push" and "about" not in row.reason:
+            assert row.reason.startswith(f"edges {row.edges} ")
+    # beside four bytes an edge, all arrays whole, either way
+    assert len({row.bytes - 4 * row.edges for row in rows[1:]}) == 1
+    assert len({row.edges for row in rows}) > 2
+
+
+def test_a_first_push_looks_at_the_edges_of_its_sources(place):
+    A = generators.star(3000, backend=place)
+    rows = products_of(lambda: algorithms.bfs_levels_multi(A, [0, 7, 9]))
+    assert rows[0].edges == 2999 + 2  # of the middle, by chunks, and of two leaves
+
+
+def test_products_of_values(place):
+    A = generators.kronecker(8, backend=place)
+    rows = products_of(
+        lambda: algorithms.betweenness_centrality(A, k=70, seed=1, batch=64, directed=False)
+    )
+    assert {(row.kernel, row.direction) for row in rows} == {("block_sums", "pull")}
+    assert {row.reason for row in rows} == {
+        f"values of type FP64 are added up in {A.nrows} columns, never pushed"
+    }
+    assert all(0 <= row.edges <= 2 * A.nvals for row in rows)
+    first = rows[0]
+    degrees = np.diff(A.to_csc()[0])
+    assert first.edges == 2 * degrees.sum()  # each word of 32 rows looks at all, at first
+
+
+def test_other_products_of_matrices(place):
+    A = generators.kronecker(6, backend=place)
+    degrees = np.diff(A.to_csc()[0])
+    C = Matrix(INT64, *A.shape, like=A, name="C")
+    hubs = np.argsort(-degrees)[:2]
+    few = Matrix.from_coo(hubs, hubs[::-1], True, nrows=64, ncols=64, like=A, name="few")
+    every, dots, some = products_of(
+        lambda: (
+            C << semiring.plus_pair(A @ A),
+            C(few.S, replace=True) << semiring.plus_pair(A @ A),
+            C(~few.S, replace=True) << semiring.plus_pair(A @ A),
+        )
+    )
+    assert (every.kernel, dots.kernel, some.kernel) == (
+        "sum_products",
+        "dot_products",
+        "sum_products",
+    )
+    assert every.edges == some.edges == (degrees**2).sum()
+    assert every.reason == f"products {(degrees**2).sum()}, listed and sorted"
+    assert re.fullmatch(r"steps of dot products at .* entries \d+ <= products \d+", dots.reason)
+    assert 0 < dots.edges < every.edges
+    assert {row.direction for row in (every, dots, some)} == {""}
+
+
+def test_products_count_only_for_a_trace(place, monkeypatch):
+    from lagpu.backends.gpu import blockproducts, expand
+
+    asked = []
+    for module in (blockproducts, expand):
+
+        def told(*args, **macros):
+            asked.append(macros)
+            return kernels.kernel(*args, **macros)
+
+        monkeypatch.setattr(module, "kernel", told)
+    A = generators.kronecker(6, backend=place)
+
+    def run():
+        Q = frontier_of(A, [1, 2])
+        semiring.any_pair(Q @ A).new()
+        semiring.plus_times(Q @ A).new()
+        semiring.plus_pair(A @ A).new(mask=A.S)
+
+    run()
+    assert len(asked) == 3
+    assert not any("EDGES" in macros for macros in asked)
+    asked.clear()
+    with lagpu.trace():
+        run()
+    assert [macros.get("EDGES") for macros in asked] == ["1", "1", "1"]
+
+
+def test_explain(place):
+    A = generators.kronecker(6, backend=place)
+    Q = Matrix.from_coo([0, 1], [1, 2], True, nrows=2, ncols=64, like=A, name="Q")
+    call = semiring.any_pair(Q @ A)
+    said = lagpu.explain(call).splitlines()
+    with lagpu.trace() as t:
+        call.new()
+    (row,) = t.rows
+    assert said[0].startswith("Q any_pair ")
+    assert said[1] == f"{row.direction}, {row.kernel}: {row.reason}"
+    assert said[2].startswith("by columns ")
+    said = lagpu.explain(semiring.plus_times(Q @ A.T)).splitlines()
+    assert said[1].startswith("pull, block_sums: values of type INT64 are added up in 64 columns")
+    said = lagpu.explain(semiring.plus_times(A @ A.T)).splitlines()
+    assert said[1].startswith("sum_products: products ")
+
+
+def test_explain_on_cpu():
+    A = generators.path(3, backend="cpu")
+    assert "does not tell" in lagpu.explain(semiring.plus_times(A @ A))
+    with lagpu.trace() as t:
+        semiring.plus_times(A @ A).new()
+    assert t.rows[0].kernel == "SuiteSparse"
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("block.cu", "block_bits"),
+        ("block.cu", "block_sums"),
+        ("block.cu", "block_sums_long"),
+        ("mxm.cu", "dot_products"),
+    ],
+)
+def test_nvrtc_compiles_what_counts(arch, file, name):
+    assert nvrtc_compile(kernels.kernel(file, name, EDGES="1"), arch)

@@ -32,7 +32,7 @@ from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.matrices import Matrices
 from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import settled
-from lagpu.backends.gpu.plan import Plan, choose
+from lagpu.backends.gpu.plan import choose
 from lagpu.backends.gpu.program import program_of
 from lagpu.backends.gpu.rowsearch import RowSearch
 from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
@@ -55,19 +55,12 @@ class GpuBackend(Matrices):
         ``"gpu"`` or ``"sim"``.
     device : Device
         Where they live.
-
-    Attributes
-    ----------
-    plan : Plan or None
-        The plan of the last product.
     """
 
     def __init__(self, name: str, device: Device) -> None:
         self.name = name
         super().__init__(device)
-        self.plan: Plan | None = None
         self.last_loop = ""  # how the last loop ran
-        self.edges: Any = None  # a counter while a product is measured
         self.loop_log: LoopLog | None = None  # while loops are traced
         self.shadows: list[Shadow] = []  # of traces that have ended, for the next
         self.logs: list[Any] = []  # their buffers

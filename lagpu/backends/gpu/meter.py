@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.shadow import TRAFFIC, Shadow, Work
-from lagpu.backends.gpu.storage import VectorStore
+from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.measure import Measured, Whole
 
 if TYPE_CHECKING:
@@ -44,8 +45,10 @@ class GpuMeter:
         shadow = self._shadow
         if method != "set" or w is None or w.known != 0:  # the first entry launches nothing
             shadow.see_launches(True)
-        if w is not None and method == "mxv":
+        if method == "mxv" and w is not None:
             return self._run_product(work, w, args[1])
+        if method == "matrix_mxm":
+            return self._run_product(work, None, args[0])
         shadow.now = now = Work()
         try:
             _, host_ms = self._clock(now, work)
@@ -54,18 +57,30 @@ class GpuMeter:
         return lambda: now.measured(host_ms)
 
     def _run_product(
-        self, work: Callable[[], None], w: VectorStore, u: VectorStore
+        self, work: Callable[[], None], w: VectorStore | None, u: VectorStore | MatrixStore
     ) -> Callable[[], Measured]:
+        """Run a product of `u`, into the vector `w` or a new matrix."""
         backend, shadow = self._backend, self._shadow
         backend.edges = counted = backend.counters.take()
-        before = self.count(u)
+        before = self._count(u)
         shadow.now = now = Work()
         try:
             host_ms = self._clock(now, work)[1]
         finally:
             shadow.now, backend.edges = self._outside, None
-        plan, read, after = backend.plan, shadow.below("read"), self.count(w)
+        made, backend.product = backend.product, None
+        plan, read = backend.plan, shadow.below("read")
+        after = self._count(made if w is None else w)
         return lambda: _of_product(now, host_ms, plan, int(read(counted)), before, after)
+
+    def _count(self, x: VectorStore | MatrixStore | None) -> Callable[[], int]:
+        """Return what will say how many entries an operand or a result has."""
+        if isinstance(x, BlockStore):
+            x = x.entries
+        if isinstance(x, VectorStore):
+            return self.count(x)
+        known = 0 if x is None else x.nvals
+        return lambda: known
 
     def run_loop(self, work: Callable[[], bool]) -> Whole | None:
         """See `Meter`: the kernel keeps the times, so launches are not timed."""
@@ -136,7 +151,3 @@ def _of_product(
     if plan is None:
         return found
     return found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
-
-
-def _nothing() -> int:
-    return 0

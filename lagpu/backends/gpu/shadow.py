@@ -29,6 +29,16 @@ _PUSH = {
     "shares": ("in", 0.0),
 }
 _LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))
+_SUMS = {
+    **dict.fromkeys(("row_idx", "a_values"), ("edges", 1.0)),
+    "q_values": ("in", 1.0),
+    "out": ("out", 1.0),
+}
+_NOTHING = dict.fromkeys(  # it goes through these beside another launch, which counts them
+    ("col_ptr", "row_idx", "a_values", "q_words", "q_values", "m_words", "lengths", "out_words",
+     "out", "counts", "edges"), ("in", 0.0),
+)  # fmt: skip
+_GATHERED = dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0))
 #: For each kernel of a product, the arrays that it takes only a part of (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "spmv_csc_scalar": _PULL,
@@ -40,6 +50,11 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "spmv_push_active": _PUSH,
     "spmv_push_virtual": _PUSH,
     "spmv_pull_active": {**_PULL, **_LISTED, "shares": ("in", 0.0)},
+    "block_bits": {"idx": ("edges", 1.0)},
+    "block_sums": _SUMS,
+    "block_sums_long": _NOTHING,
+    "sum_products": _GATHERED,
+    "dot_products": dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5)),
 }
 _SIGNAL = 24  # bytes: two numbers and a serial
 
