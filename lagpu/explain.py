@@ -16,13 +16,14 @@ def explain(call: Any) -> str:
     Parameters
     ----------
     call : Call
-        A product that has its semiring, such as ``semiring.any_pair(q @ A)``. It is not run, and
-        may be assigned afterwards.
+        A product that has its semiring, such as ``semiring.any_pair(q @ A)``; of a vector or of a
+        matrix. It is not run, and may be assigned afterwards.
 
     Returns
     -------
     str
-        A few lines to print. A mask belongs to the assignment and takes no part in the choice.
+        A few lines to print. A mask belongs to the assignment and takes no part in the choice;
+        so of a product of matrices, where it may decide, this is how it runs without one.
 
     Raises
     ------
@@ -46,7 +47,9 @@ def explain(call: Any) -> str:
         )
     if isinstance(call, Call):
         call._used = True
-    if not isinstance(call, Call) or call.method != "mxv":
+    if not isinstance(call, Call) or call.method not in ("mxv", "matrix_mxm"):
         what = f"{call!r} is no product" if isinstance(call, Call) else "this is no deferred call"
         raise DomainMismatch(f"explain: {what}. Give one such as semiring.any_pair(q @ A).")
-    return "\n".join([f"{call!r} on {call.backend.name}", *call.backend.explain(*call.args)])
+    backend = call.backend
+    said = backend.explain if call.method == "mxv" else backend.explain_mxm
+    return "\n".join([f"{call!r} on {backend.name}", *said(*call.args)])

@@ -119,7 +119,8 @@ def why_eager() -> str:
 
 def _why_eager() -> str:
     """Return why somebody wants to see each statement run, or nothing."""
-    return "" if watch.active is None else why_eager()
+    watcher = watch.active
+    return "" if watcher is None else watcher.why_eager or (_INSIDE if _eager.get() else "")
 
 
 _INSIDE = "inside lagpu.eager()"
@@ -129,8 +130,6 @@ def _why_no_block(until: _Until) -> str:
     """Return why a loop over matrices is not recorded, or nothing."""
     if until.unchanged is not None:
         return "until_unchanged is a matrix"
-    if watch.active is not None:
-        return "a trace is on, and a search of a block keeps no log"
     return _INSIDE if _eager.get() else ""
 
 

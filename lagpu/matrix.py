@@ -325,6 +325,8 @@ class Matrix(Collection, MatrixOperand):
         recorder = self.backend.recorder
         if recorder is not None and recorder.takes(2):
             recorder.add(call, self.data, desc, self, self._later(call, desc, to))
+            if watch.active is not None:
+                watch.active.recorded(to, call)
         elif watch.active is not None:
             watch.active.statement(to, call, lambda: self._set(call, desc))
         else:

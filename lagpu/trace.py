@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from lagpu import watch
 from lagpu.backends.base import Backend
 from lagpu.backends.measure import LoopRow, Measured, Meter
-from lagpu.tracerows import Late, Row, Seen, Totals, names_in, row_of, spelled
-from lagpu.watch import Watcher, author, watching
+from lagpu.tracerows import Row, Seen, Totals, names_in, row_of
+from lagpu.watch import Watcher, author
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,8 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
 
+# A statement that ran by itself: its level, and what will tell entries and measurements.
+_Ran = tuple[Seen, int, Callable[[], int], Callable[[], int], Callable[[], Measured]]
+
+
+def _row(ran: _Ran) -> Row:
+    seen, level, before, after, measured = ran
+    return row_of(seen.said(), LoopRow(0, level, before(), after(), measured()), "eager")
+
+
 class Trace(Watcher):
-    """The rows of one traced stretch of a program, in order.
+    """The rows of one traced stretch of a program, in order: what is inside ``with``.
 
     A device is not waited for while it is traced: reading the rows waits.
 
@@ -36,41 +46,64 @@ class Trace(Watcher):
         self.why_eager = "" if fuse else "a trace of single statements is on"
         self.level = -1
         self._rows: list[Row] = []
-        self._pending: deque[Callable[[], Iterable[Row]]] = deque()
+        self._pending: deque[_Ran | Callable[[], Iterable[Row]]] = deque()
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
         self._outside: list[Callable[[], Measured]] = []
-        self._recorded: list[Seen] = []
-        self._late: Late | None = None
+        self._recorded: list[tuple[Any, Any, FrameType | None, int]] = []
+        self._late: Seen | None = None
 
     # ---------------------------------------------------------------------------- recording
+    def __enter__(self) -> Trace:
+        self._outer, watch.active = watch.active, self
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        try:
+            self._stop()
+        finally:
+            watch.active = self._outer
+
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `lagpu.watch.Watcher`."""
-        self._run(Seen.now(to, call, author()), work)
+        frame = author(2)  # called by an object, and that by whoever
+        self._run(to, call, work, frame, 0 if frame is None else frame.f_lineno)
 
-    def _run(self, which: Seen, work: Callable[[], None]) -> None:
-        to, call = which.to, which.call
+    def _run(
+        self, to: Any, call: Any, work: Callable[[], None], frame: FrameType | None, line: int
+    ) -> None:
         self._spell()
+        out, inputs = to.out, call.inputs
         meter = self._meter(call.backend)
-        out = to.out
         is_vector = out.ndim == 1
         before = _nothing
-        if call.inputs and call.inputs[-1].ndim == 1:
-            before = meter.count(call.inputs[-1].data)
-        elif call.inputs and out.ndim == 2:
-            before = _known(call.inputs[0].nvals)
+        if inputs and inputs[-1].ndim == 1:
+            before = meter.count(inputs[-1].data)
+        elif inputs and not is_vector:
+            before = _known(inputs[0].nvals)
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
         after = meter.count(out.data) if is_vector else _known(out.nvals)
-        late = Late(which)
-        if call.inputs:
-            late.said()  # a row keeps no vector alive
-        else:  # of a constant the output alone is kept, until there is time
-            late.let_go()
-            self._late = late
-        level = self.level
-        self._pending.append(
-            lambda: [row_of(late.said(), LoopRow(0, level, before(), after(), measured()), "eager")]
-        )
+        seen = Seen((to, call), frame, line)
+        if inputs:
+            seen.said()  # a row keeps no vector alive
+        else:
+            self._put_off(seen, out)
+        self._pending.append((seen, self.level, before, after, measured))
+
+    def entry(self, v: Any, say: Callable[[], tuple[Any, Any]], work: Callable[[], None]) -> None:
+        """Record ``v[i] = x`` and run it: a search begins so; see `lagpu.watch.Watcher`."""
+        frame = author(2)  # called by a vector, and that by whoever
+        seen = Seen(say, frame, 0 if frame is None else frame.f_lineno)
+        self._spell()
+        meter = self._meter(v.backend)
+        measured = meter.run(work, "set", v.data, ())
+        self._put_off(seen, v)
+        self._pending.append((seen, self.level, _nothing, meter.count(v.data), measured))
+
+    def _put_off(self, seen: Seen, out: Any) -> None:
+        """Spell a constant's statement when there is time; of it the output alone is kept."""
+        seen.let_go(out)
+        self._late = seen
 
     def _spell(self) -> None:
         """Spell the statement before, if that was put off."""
@@ -80,12 +113,15 @@ class Trace(Watcher):
 
     def recorded(self, to: Any, call: Any) -> None:
         """Note a statement of a loop's body; see `lagpu.watch.Watcher`."""
-        # the names in its frame wait until the loop is on its way
-        self._recorded.append(Seen.now(to, call, author()))
+        # What it says is spelled when the loop is on its way. All statements of a body stand in
+        # one frame, and are `<<`: called by `_write`, that by `assign`, by `update`, by whoever.
+        frame = self._recorded[-1][2] if self._recorded else author(4)
+        self._recorded.append((to, call, frame, 0 if frame is None else frame.f_lineno))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
         """Run a statement that was recorded in vain; see `lagpu.watch.Watcher`."""
-        self._run(self._recorded[k], work)
+        to, call, frame, line = self._recorded[k]
+        self._run(to, call, work, frame, line)
 
     def run_loop(self, backend: Backend, work: Callable[[], bool]) -> bool:
         """Run a loop that was recorded, and what it logs; see `lagpu.watch.Watcher`."""
@@ -93,7 +129,7 @@ class Trace(Watcher):
         if whole is None:
             return False
         self._spell()  # while the device is at work
-        body = [spelled(found) for found in self._recorded]
+        body = [Seen((to, call), frame, line).said() for to, call, frame, line in self._recorded]
         self._pending.append(
             lambda: [row_of(body[row.statement], row, "fused") for row in whole.rows()]
         )
@@ -122,7 +158,8 @@ class Trace(Watcher):
     def rows(self) -> list[Row]:
         """One row a statement, in order; waits for the device."""
         while self._pending:
-            self._rows.extend(self._pending[0]())
+            next_ = self._pending[0]
+            self._rows.extend([_row(next_)] if isinstance(next_, tuple) else next_())
             self._pending.popleft()
         return self._rows
 
@@ -208,8 +245,7 @@ def _known(count: int) -> Callable[[], int]:
     return lambda: count
 
 
-@contextmanager
-def trace(*, fuse: bool = True) -> Iterator[Trace]:
+def trace(*, fuse: bool = True) -> Trace:
     """Record every statement that runs inside: ``with lagpu.trace() as t: ...``.
 
     What runs is what runs without a trace: a loop that would be one kernel is one, and that kernel
@@ -222,8 +258,8 @@ def trace(*, fuse: bool = True) -> Iterator[Trace]:
         False for loops that run statement by statement: this shows the kernels that a planner
         chooses, bytes, and the host's time of each statement, and is slower.
 
-    Yields
-    ------
+    Returns
+    -------
     Trace
         Its ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and ``plot()`` tell
         what ran.
@@ -240,9 +276,4 @@ def trace(*, fuse: bool = True) -> Iterator[Trace]:
     0 levels(frontier.S) << 0 1 None
     0 frontier(~levels.S, replace) << frontier any_pair A 1 1
     """
-    found = Trace(fuse)
-    with watching(found):
-        try:
-            yield found
-        finally:
-            found._stop()
+    return Trace(fuse)

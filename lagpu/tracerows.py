@@ -10,7 +10,7 @@ from lagpu.backends.base import Counter
 from lagpu.backends.measure import LoopRow
 from lagpu.expr import spell
 
-__all__ = ["Late", "Row", "Said", "Seen", "Totals", "names_in", "row_of", "spelled"]
+__all__ = ["Row", "Said", "Seen", "Totals", "names_in", "row_of"]
 
 Shape = tuple[int, ...]
 
@@ -112,56 +112,55 @@ class Said(NamedTuple):
     is_counter: bool
 
 
-class Seen(NamedTuple):
-    """A statement and where it stands: file, line, and the variables in sight."""
+class Seen:
+    """A statement and where it stands; what a row says of it is spelled when it is asked for.
 
-    to: Any
-    call: Any
-    file: str
-    line: int
-    frame: FrameType | None
-    named: dict[str, Any] | None = None  # instead of the frame's
+    To be made costs next to nothing: a device may be waiting for the loop behind it.
 
-    @classmethod
-    def now(cls, to: Any, call: Any, frame: FrameType | None) -> Seen:
-        """Return it where the frame stands now."""
-        if frame is None:
-            return cls(to, call, "", 0, None)
-        return cls(to, call, frame.f_code.co_filename, frame.f_lineno, frame)
+    Parameters
+    ----------
+    of : tuple of Updater and Call, or callable
+        The statement, or what returns it.
+    frame : FrameType or None
+        The author's.
+    line : int
+        Where it stands in the author's file.
+    """
 
+    _named: dict[str, Any] | None = None
+    _said: Said | None = None
 
-class Late:
-    """What a row says of a statement, spelled when it is asked for."""
+    def __init__(self, of: Any, frame: FrameType | None, line: int) -> None:
+        self._of = of
+        self._frame = frame
+        self._file = "" if frame is None else frame.f_code.co_filename
+        self._line = line
 
-    def __init__(self, which: Seen) -> None:
-        self._which: Seen | None = which
-        self._said: Said | None = None
-
-    def let_go(self) -> None:
-        """Keep nothing of the author's frame but the names of the output."""
-        seen = self._which
-        if seen is not None and seen.frame is not None:
-            out = seen.to.out
-            named = {name: x for name, x in seen.frame.f_locals.items() if x is out}
-            self._which = seen._replace(frame=None, named=named)
+    def let_go(self, out: Any) -> None:
+        """Keep nothing of the author's frame but the name of the output."""
+        frame, self._frame = self._frame, None
+        self._named = {}
+        for name, x in () if frame is None else frame.f_locals.items():
+            if x is out:
+                self._named[name] = x
+                return
 
     def said(self) -> Said:
-        """Return it; afterwards no vector is kept."""
+        """Return what a row says, once the author's names are at hand; no vector is kept then."""
         if self._said is None:
-            assert self._which is not None
-            self._said, self._which = spelled(self._which), None
+            named = self._named if self._frame is None else self._frame.f_locals
+            to, call = self._of() if callable(self._of) else self._of
+            self._said = _spelled(to, call, named, _place(self._file, self._line))
+            self._of = self._frame = self._named = None
         return self._said
 
 
-def spelled(which: Seen) -> Said:
-    """Spell a statement, with the names that its objects have in the author's frame."""
-    to, call, file, line, frame, named = which
+def _spelled(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Said:
     left, right = to.formula, call.formula
     is_counter = type(right[0]) is Counter
     parts = (*left, " << ") if is_counter else (*left, " << ", *right)
-    formula = spell(parts, _names_of(parts, frame.f_locals if named is None and frame else named))
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
-    return Said(call.method, formula, _place(file, line), shapes, is_counter)
+    return Said(call.method, spell(parts, _names_of(parts, named)), where, shapes, is_counter)
 
 
 def row_of(said: Said, row: LoopRow, mode: str) -> Row:

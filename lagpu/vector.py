@@ -280,9 +280,12 @@ class Vector(Collection):
             i = single_index(indices, self.size, self.name)
             number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
             if watch.active is not None:
-                call = constant(number, self.dtype, "set", self.backend)
-                to, data = Updater(self, indices=i), self.data
-                watch.active.statement(to, call, lambda: self.backend.vector_set(data, i, number))
+                backend, data, dtype = self.backend, self.data, self.dtype
+                watch.active.entry(
+                    self,
+                    lambda: (Updater(self, indices=i), constant(number, dtype, "set", backend)),
+                    lambda: backend.vector_set(data, i, number),
+                )
             else:
                 self.backend.vector_set(self.data, i, number)
         else:

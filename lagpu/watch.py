@@ -54,6 +54,10 @@ class Watcher:
         """See the checked statement ``to << call``, and run it by calling `work` once."""
         work()
 
+    def entry(self, v: Any, say: Callable[[], tuple[Any, Any]], work: Callable[[], None]) -> None:
+        """See ``v[i] = x`` for one number, which `say` returns as a statement, and run it so."""
+        self.statement(*say(), work)
+
     def recorded(self, to: Any, call: Any) -> None:
         """See a statement of a loop's body that may not run by itself."""
 
@@ -83,9 +87,16 @@ def watching(watcher: Watcher) -> Iterator[None]:
         active = outer
 
 
-def author() -> FrameType | None:
-    """Return the frame of whoever wrote the statement that is running."""
-    frame: FrameType | None = sys._getframe(1)
+def author(inside: int = 0) -> FrameType | None:
+    """Return the frame of whoever wrote the statement that is running.
+
+    Parameters
+    ----------
+    inside : int
+        How many callers are known to be the notation itself, the caller of this first: they are
+        not looked at.
+    """
+    frame: FrameType | None = sys._getframe(1 + inside)
     while frame is not None and frame.f_globals.get("__name__") in _NOTATION:
         frame = frame.f_back
     return frame

@@ -36,6 +36,8 @@ class Array(SimpleNamespace):
 class Device:
     """What a `CudaBound` and a `GpuMeter` ask of a device; tells how each launch came."""
 
+    compile_ms = 0.0
+
     def __init__(self):
         self.came = []
         self.launching = threading.Lock()
@@ -94,7 +96,7 @@ def test_the_first_launch_is_checked_and_the_next_are_quick(device, bound):
 
 def test_a_meter_times_quick_launches_and_counts_their_bytes(device, bound):
     bound(WORDS, TOTAL)
-    meter = GpuMeter(SimpleNamespace(device=device))
+    meter = GpuMeter(SimpleNamespace(device=device, shadows=[]))
     measured = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
     assert device.came == ["checked", "quick"]
     assert (measured().kernel_ms, measured().bytes) == (0.25, 24)
@@ -105,7 +107,7 @@ def test_a_meter_times_quick_launches_and_counts_their_bytes(device, bound):
 
 
 def test_a_first_launch_under_a_meter_is_checked_and_measured(device, bound):
-    meter = GpuMeter(SimpleNamespace(device=device))
+    meter = GpuMeter(SimpleNamespace(device=device, shadows=[]))
     measured = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
     again = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
     meter.stop()

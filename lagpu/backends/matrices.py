@@ -37,6 +37,9 @@ class MatrixOperations(Protocol):
     ) -> Data:
         """Return ``A (+.x) B``; only the entries that the mask keeps."""
 
+    def explain_mxm(self, A: Data, B: Data, semiring: Semiring, turned: Turned) -> list[str]:
+        """Return lines that say how a product would run without a mask, and why."""
+
     def matrix_ewise_add(self, A: Data, B: Data, op: BinaryOp, turned: Turned) -> Data:
         """Return ``A (+) B``: on the union, an entry of one side alone as it is."""
 

@@ -153,7 +153,13 @@ class Lockstep(Watcher):
 
     def explain(self, A: Twin, u: Twin, how: Any) -> list[str]:
         """Return each backend's own words."""
-        lines = self._each("explain", A, u, how)
+        return self._said(self._each("explain", A, u, how))
+
+    def explain_mxm(self, A: Twin, B: Twin, *how: Any) -> list[str]:
+        """Return each backend's own words."""
+        return self._said(self._each("explain_mxm", A, B, *how))
+
+    def _said(self, lines: list[list[str]]) -> list[str]:
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
     def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:

@@ -14,9 +14,11 @@ from lagpu.backends.cpu.handles import Box
 from lagpu.backends.cpu.matrices import WholeMatrices
 from lagpu.backends.cpu.meter import CpuMeter
 from lagpu.backends.cpu.vectors import VectorOperations
+from lagpu.backends.matrices import Turned
 from lagpu.backends.measure import Meter
 from lagpu.dtypes import DType
 from lagpu.memory import available_bytes
+from lagpu.operators import Semiring
 
 __all__ = ["CpuBackend"]
 
@@ -39,6 +41,10 @@ class CpuBackend(VectorOperations, WholeMatrices):
         return CpuMeter()
 
     def explain(self, A: Any, u: Any, how: Product) -> list[str]:
+        """See `Backend`."""
+        return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+
+    def explain_mxm(self, A: Any, B: Any, semiring: Semiring, turned: Turned) -> list[str]:
         """See `Backend`."""
         return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
 

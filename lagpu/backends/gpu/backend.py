@@ -23,6 +23,7 @@ from lagpu.backends.gpu import (
 from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.blocklevels import BlockLevels
+from lagpu.backends.gpu.blocksearch import BlockSearch
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.fuse import traversal_of
@@ -31,9 +32,11 @@ from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.matrices import Matrices
 from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import settled
-from lagpu.backends.gpu.plan import Plan, choose
+from lagpu.backends.gpu.plan import choose
 from lagpu.backends.gpu.program import program_of
+from lagpu.backends.gpu.rowsearch import RowSearch
 from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
+from lagpu.backends.gpu.shadow import Shadow
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.sweep import Sweep, sweep_of
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
@@ -52,20 +55,15 @@ class GpuBackend(Matrices):
         ``"gpu"`` or ``"sim"``.
     device : Device
         Where they live.
-
-    Attributes
-    ----------
-    plan : Plan or None
-        The plan of the last product.
     """
 
     def __init__(self, name: str, device: Device) -> None:
         self.name = name
         super().__init__(device)
-        self.plan: Plan | None = None
         self.last_loop = ""  # how the last loop ran
-        self.edges: Any = None  # a counter while a product is measured
         self.loop_log: LoopLog | None = None  # while loops are traced
+        self.shadows: list[Shadow] = []  # of traces that have ended, for the next
+        self.logs: list[Any] = []  # their buffers
 
     def meter(self) -> GpuMeter:
         """See `Backend`."""
@@ -88,21 +86,22 @@ class GpuBackend(Matrices):
         times: int | None,
     ) -> bool:
         """See `Backend`."""
-        if isinstance(until_empty, MatrixStore):
-            search = search_of(statements, until_empty, times)
-            if isinstance(search, str):
-                self.last_loop = f"eager: {search}"
-                return False
-            if isinstance(search, rowsearch.RowSearch):
-                rowsearch.run(search, self.counters, times)
-                self.last_loop = "fused: one kernel, rows apart"
-            else:
-                blocksearch.run(search, self.counters, times)
-                self.last_loop = "fused: one kernel, a search of a block"
-            return True
         log = self.loop_log
         if log is not None:
             log.begin(statements)
+        if isinstance(until_empty, MatrixStore):
+            search = search_of(statements, until_empty, times)
+            search = search if log is None else _logged(search)
+            if isinstance(search, str):
+                self.last_loop = f"eager: {search}"
+                return False
+            if isinstance(search, RowSearch):
+                rowsearch.run(search, self.counters, times)
+                self.last_loop = "fused: one kernel, rows apart"
+            else:
+                blocksearch.run(search, self.counters, times, log)
+                self.last_loop = "fused: one kernel, a search of a block"
+            return True
         if until_empty is not None:
             found = traversal_of(statements, until_empty, times)
             if not isinstance(found, str):
@@ -266,3 +265,12 @@ class GpuBackend(Matrices):
     def reduce(self, u: VectorStore, monoid: Monoid) -> Any:
         """See `Backend`."""
         return elementwise.reduce_entries(u, monoid)
+
+
+def _logged(search: BlockSearch | RowSearch | str) -> BlockSearch | RowSearch | str:
+    """Return a search over blocks that a log can tell of, or why it cannot."""
+    if isinstance(search, RowSearch):
+        return "it is traced, and a search of rows apart keeps no log"
+    if isinstance(search, BlockSearch) and not search.assigns_anew:
+        return "it is traced, and what is assigned has entries, which the log tells not apart"
+    return search

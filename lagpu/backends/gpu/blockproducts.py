@@ -8,18 +8,19 @@ import numpy as np
 
 from lagpu.backends.base import Descriptor, Product
 from lagpu.backends.gpu import elementwise
-from lagpu.backends.gpu.block import BlockStore, as_block, described, require, stride
+from lagpu.backends.gpu.block import BlockStore, described, require, stride
 from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.products import by_inputs, by_outputs, iso_result
+from lagpu.backends.gpu.plan import Plan
+from lagpu.backends.gpu.products import by_inputs, by_outputs
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.workspaces import index_types
 from lagpu.operators import Semiring
 
-__all__ = ["PUSH_COST", "Chunks", "chunks_of", "multiply"]
+__all__ = ["PUSH_COST", "Chunks", "choose", "chunks_of", "multiply", "product_of"]
 
 LONG = 1024  # as in block.cu
 #: A push of bits costs so many times a pull's look at an entry (docs/design/blocks.md).
@@ -35,34 +36,66 @@ class Chunks(NamedTuple):
     nbytes: int
 
 
+def product_of(Q: MatrixStore, A: MatrixStore, semiring: Semiring, transpose: bool) -> Product:
+    """Return what ``Q (+.x) A``, or ``Q (+.x) A'``, is for each row of `Q`."""
+    domain, result = semiring.types(Q.dtype, A.dtype)
+    return Product(semiring, domain, result, not transpose, True)
+
+
+def choose(Q: BlockStore, A: MatrixStore, how: Product, iso: Any) -> Plan:
+    """Return direction, kernel and reason of a product; `iso` as `iso_result` returns it."""
+    why: tuple[Any, ...] | str
+    if iso is None:
+        columns = A.shape[1 if how.transpose else 0]
+        why = "values of type {} are added up in {} columns, never pushed", how.result, columns
+        return Plan("pull", "block_sums", why)
+    if how.transpose and not A.turnable and A.rows is None and not is_symmetric(A):
+        why = "a push needs the rows, and the matrix' orientation is csc"
+        return Plan("pull", "block_bits", why)
+    entries = Q.entries
+    count = entries.nvals  # heeds the signal, which says what leaves as well
+    leaving, about = entries.leaving, ""
+    if leaving is None:
+        leaving = min(count, Q.shape[1]) * A.nvals // max(Q.shape[1], 1)
+        about = "about "
+    looks = A.nvals * max(1, stride(Q.shape[0]) // 64)
+    # pulled if the edges of all frontiers together cost more than a look at each
+    pulls = leaving * PUSH_COST > looks
+    why = "edges {}{} {} {} / {}", about, leaving, ">" if pulls else "<=", looks, PUSH_COST
+    return Plan("pull" if pulls else "push", "block_bits", why)
+
+
 def multiply(
     counters: Counters,
-    Q: MatrixStore,
+    Q: BlockStore,
     A: MatrixStore,
-    semiring: Semiring,
-    transpose: bool,
+    how: Product,
+    iso: Any,
+    plan: Plan,
     desc: Descriptor,
+    edges: Any = None,
 ) -> BlockStore:
-    """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps."""
-    block = as_block(counters, Q)
-    domain, result = semiring.types(Q.dtype, A.dtype)
-    how = Product(semiring, domain, result, not transpose, True)
+    """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps.
+
+    `iso` is the one value of all results, or None; `edges`, unless None, counts the entries of `A`
+    that are looked at.
+    """
+    result = how.result
     mask = elementwise.mask_words(described(counters, desc))
-    shape = (Q.shape[0], A.shape[0 if transpose else 1])
+    shape = (Q.shape[0], A.shape[1 if how.transpose else 0])
     size = stride(shape[0]) * shape[1]
     made = VectorStore(A.device, counters, result, size)
-    iso = iso_result(A, block.entries, how)
     require(A.device, shape, None if iso is not None else result, "mxm")
     words = made.spare_words()
     product = BlockStore(A.device, result, shape, made)
     counts, signal = counters.take(3), A.device.signal()
-    tell = (counts, signal.place, signal.serial)
+    tell = (counts, signal.place, signal.serial, edges)
     if iso is None:
         values = made.spare_values(result)
-        _sums(block, A, how, mask, words, values, tell)
+        _sums(Q, A, how, mask, words, values, tell)
         made.set_bitmap(words, values, None, None)
     else:
-        product.alive = _bits(block, A, how, mask, words, tell, counters)
+        product.alive = _bits(Q, A, how, plan, mask, words, tell, counters)
         made.set_bitmap(words, None, cast_number(iso, result), None)
     made.counted(counts, signal)
     product.under = desc
@@ -81,6 +114,7 @@ def _bits(
     Q: BlockStore,
     A: MatrixStore,
     how: Product,
+    plan: Plan,
     mask: tuple[Any, bool],
     words: Any,
     tell: tuple[Any, ...],
@@ -90,14 +124,13 @@ def _bits(
     k = Q.shape[0]
     each = stride(k)
     q_words, _, _ = Q.entries.readable()
-    pulls = _pulls(Q, A, how)
+    pulls = plan.direction == "pull"
     form = by_outputs(A, how) if pulls else by_inputs(A, how)
     groups, word = (each // 64, "u64") if each % 64 == 0 else (each // 32, "u32")
     words.fill(0)
     alive = counters.take(groups)
-    run = kernel(
-        "block.cu", "block_bits", WORD=word, PUSH="0" if pulls else "1", **index_types(form)
-    )
+    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form), **_counting(tell)}
+    run = kernel("block.cu", "block_bits", **macros)
     chunks, n = chunks_of(form), form.shape[1]
     A.device.launch(
         run, n * groups, n, groups, k, form.col_ptr, form.row_idx, q_words, *mask, Q.alive,
@@ -107,17 +140,9 @@ def _bits(
     return alive
 
 
-def _pulls(Q: BlockStore, A: MatrixStore, how: Product) -> bool:
-    """Whether to pull: if the edges of all frontiers together cost more than a look at each."""
-    if how.transpose and not A.turnable and A.rows is None and not is_symmetric(A):
-        return True  # a push needs the rows
-    entries = Q.entries
-    count = entries.nvals  # heeds the signal, which says what leaves as well
-    leaving = entries.leaving
-    if leaving is None:
-        leaving = min(count, Q.shape[1]) * A.nvals // max(Q.shape[1], 1)
-    groups = max(1, stride(Q.shape[0]) // 64)
-    return leaving * PUSH_COST > A.nvals * groups
+def _counting(tell: tuple[Any, ...]) -> dict[str, str]:
+    """Return the macro that makes a kernel count what it looks at, if somebody asks."""
+    return {} if tell[3] is None else {"EDGES": "1"}
 
 
 def chunks_of(form: MatrixStore) -> Chunks:
@@ -162,6 +187,7 @@ def _sums(
         "T": how.domain.ctype,
         "Z": how.result.ctype,
         **index_types(form),
+        **_counting(tell),
     }
     prelude = add_text + (text if text != add_text else "")
     operands = (form.col_ptr, form.row_idx, form.values, form.number, *Q.entries.readable(), *mask)
@@ -170,7 +196,7 @@ def _sums(
         run = kernel("block.cu", "block_sums_long", prelude=prelude, **macros)
         A.device.launch(
             run, len(columns) * per * 1024, len(columns), columns, per, k, *operands, lengths,
-            words, values, tell[0], block=1024,
+            words, values, tell[0], tell[3], block=1024,
         )  # fmt: skip
     run = kernel("block.cu", "block_sums", prelude=prelude, **macros)
     A.device.launch(run, n * per * 32, n, per, k, *operands, lengths, words, values, *tell)

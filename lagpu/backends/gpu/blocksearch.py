@@ -12,14 +12,16 @@ from lagpu.backends.gpu.blockproducts import PUSH_COST, Chunks, chunks_of
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
+from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types, pull_space
 
 __all__ = ["BlockAssignment", "BlockSearch", "bytes_of", "run"]
 
-COUNTERS = 3 * 3 * 16
+COUNTERS = 3 * 4 * 16  # one of four is a log's
 RESULTS = 64  # as kResults in blocksearch.cu
 FOREVER = 2**32 - 1
+NEW_LOG = 2  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 OWN_SHARED = 10 * 1024  # bytes of the kernel's arrays, at most
@@ -74,6 +76,14 @@ class BlockSearch:
     number: Any
     assignments: tuple[BlockAssignment, ...]
     before: bool
+
+    @property
+    def assigns_anew(self) -> bool:
+        """Whether no matrix that is assigned has an entry, as far as the host knows."""
+        return all(
+            (a.x.entries.known if isinstance(a.x, BlockStore) else a.x.nvals) == 0
+            for a in self.assignments
+        )
 
 
 class Workspace:
@@ -141,19 +151,24 @@ def _space(s: BlockSearch, size: int) -> Workspace:
     return space
 
 
-def _kernel(s: BlockSearch, block: int) -> Kernel:
+def _kernel(s: BlockSearch, block: int, records: int) -> Kernel:
     k = s.f.shape[0]
     word, bits = _word(k)
+    logs = {"LOG": str(records), "ROWS": str(1 + len(s.assignments))} if records else {}
     macros = {"WORD": word, "GROUPS": str(stride(k) // bits), **index_types(s.forms[0])}
-    return kernel("blocksearch.cu", "block_search", BLOCK=str(block), BLOCKS=str(BLOCKS), **macros)
+    macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS), **logs}
+    return kernel("blocksearch.cu", "block_search", **macros)
 
 
 def _listed(chunks: Chunks) -> tuple[Any, ...]:
     return len(chunks.column), chunks.column, chunks.start
 
 
-def run(s: BlockSearch, counters: Counters, times: int | None) -> None:
-    """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+def run(s: BlockSearch, counters: Counters, times: int | None, log: LoopLog | None = None) -> None:
+    """Run the loop to its end; nothing is waited for unless `times` may have ended it.
+
+    With a log, the search must be one that `assigns_anew`.
+    """
     device, (k, n) = s.A.device, s.f.shape
     predecessors, successors = s.forms
     frontier, v = as_block(counters, s.f).entries, as_block(counters, s.v).entries
@@ -168,7 +183,9 @@ def run(s: BlockSearch, counters: Counters, times: int | None) -> None:
     planes = device.xp.empty(count * nwords(size), np.uint32)
     f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
     block = SIM_BLOCK if device.name == "sim" else BLOCK
-    code = _kernel(s, block)
+    code = _kernel(s, block, 0 if log is None else log.capacity)
+    result = space.result if log is None else log.words
+    before = s.before + NEW_LOG * (log is not None and log.is_new)
     shared = 4 * len(space.some[0])  # room for the bits of one frontier's words
     if shared > device.dynamic_shared_bytes - OWN_SHARED:
         shared = 0
@@ -176,15 +193,17 @@ def run(s: BlockSearch, counters: Counters, times: int | None) -> None:
         code, device.max_cooperative_blocks(code, block, shared) * block,
         n, s.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
         successors.row_idx, pull.hint, pull.empty, *_listed(chunks_of(predecessors)),
-        *_listed(chunks_of(successors)), sources, listed, source_words, excluded, s.before,
+        *_listed(chunks_of(successors)), sources, listed, source_words, excluded, before,
         FOREVER if times is None else times, PUSH_COST, count, shared // 4, space.visited, planes,
-        *space.words, *space.some, f_words, space.counters, space.barrier, space.result,
+        *space.words, *space.some, f_words, space.counters, space.barrier, result,
         block=block, cooperative=True, shared=shared,
     )  # fmt: skip
+    if log is not None:
+        log.ran_block(len(outputs), PUSH_COST)
     for assignment, made in zip(s.assignments, outputs, strict=True):
-        _expand(assignment, made, space, planes, counters)
+        _expand(assignment, made, space, planes, result, counters)
         assignment.out.data = made
-    left = 0 if times is None else int(device.to_host(space.result)[1])
+    left = 0 if times is None else int(device.to_host(result[:8])[1])
     rest = VectorStore(device, counters, s.f.dtype, size)
     if left:
         rest.set_bitmap(f_words, None, s.number, left)
@@ -219,7 +238,12 @@ def _output(counters: Counters, x: MatrixStore) -> BlockStore:
 
 
 def _expand(
-    a: BlockAssignment, made: BlockStore, space: Workspace, planes: Any, counters: Counters
+    a: BlockAssignment,
+    made: BlockStore,
+    space: Workspace,
+    planes: Any,
+    result: Any,
+    counters: Counters,
 ) -> None:
     """Assign what the search has found."""
     w = made.entries
@@ -229,7 +253,7 @@ def _expand(
     count = counters.take()
     run = kernel("blocksearch.cu", "block_expand", X=w.dtype.ctype)
     w.device.launch(
-        run, len(w.words), len(w.words), space.visited, planes, space.result, blank,
+        run, len(w.words), len(w.words), space.visited, planes, result, blank,
         a.number is None, w.dtype.numpy.type(0) if a.number is None else a.number, w.words,
         w.values, count,
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import threading
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,7 @@ class CudaDevice:
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[tuple[Kernel, bool], Any] = {}
+        self.compile_ms = 0.0
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
@@ -282,7 +284,9 @@ class CudaDevice:
     def _function(self, kernel: Kernel, cooperative: bool) -> Any:
         known = self._functions.get((kernel, cooperative))
         if known is None:
+            start = time.perf_counter()
             known = self._functions[kernel, cooperative] = self._compile(kernel, cooperative)
+            self.compile_ms += (time.perf_counter() - start) * 1e3
         return known
 
     def _compile(self, kernel: Kernel, cooperative: bool) -> Any:

@@ -80,6 +80,10 @@ class Device(Protocol):
     def xp(self) -> Any:
         """The array library, ``cupy`` or ``numpy``: allocation and plumbing only."""
 
+    @property
+    def compile_ms(self) -> float:
+        """Milliseconds spent so far on compiling and loading kernels."""
+
     def launch(
         self,
         kernel: Kernel,

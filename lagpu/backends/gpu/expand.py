@@ -11,11 +11,12 @@ from lagpu.backends.gpu.aligned import at_positions, positions, require_numbered
 from lagpu.backends.gpu.build import by_rows, from_coo, take, transpose
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.storage import MatrixStore
 from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp, Semiring
 
-__all__ = ["extract", "kronecker", "mxm", "turn"]
+__all__ = ["extract", "kronecker", "mxm", "plan", "turn"]
 
 Array = Any
 
@@ -31,11 +32,13 @@ def mxm(
     B: MatrixStore,
     semiring: Semiring,
     desc: Descriptor,
-) -> MatrixStore:
-    """Return ``A (+.x) B``; `A_rows` is ``A'`` if it is at hand.
+    edges: Array | None = None,
+) -> tuple[MatrixStore, Plan]:
+    """Return ``A (+.x) B`` and how it was made; `A_rows` is ``A'`` if it is at hand.
 
     With a mask that is not complemented, the dot product of a row and a column for each entry of
-    the mask may take fewer steps than all products.
+    the mask may take fewer steps than all products. `edges`, unless None, gets the number of
+    matrix entries that are looked at.
     """
     xp = A.device.xp
     require_numbered((A.shape[0], B.shape[1]))
@@ -44,12 +47,30 @@ def mxm(
     mask = desc.mask
     if mask is not None and not desc.structure:
         mask = take(mask, mask.all_values() != 0)
+    found = _plan(int(counts.sum()))
     if mask is not None and not desc.complement:
         wide = xp.bincount(A.row_idx, minlength=A.shape[0])[mask.row_idx]
         high = xp.diff(B.col_ptr)[mask.columns()]
-        if int(xp.minimum(wide, high).sum()) + mask.nvals <= int(counts.sum()):
-            return _dots(turn(A) if A_rows is None else A_rows, B, mask, semiring)
-    return _all(A, B, counts, semiring, mask, desc.complement)
+        steps, all_ = int(xp.minimum(wide, high).sum()) + mask.nvals, int(counts.sum())
+        if steps <= all_:
+            why = "steps of dot products at the mask's entries {} <= products {}", steps, all_
+            rows = turn(A) if A_rows is None else A_rows
+            return _dots(rows, B, mask, semiring, edges), Plan("", "dot_products", why)
+        why = "products {} < steps of dot products at the mask's entries {}", all_, steps
+        found = found._replace(why=why)
+    if edges is not None:
+        edges.fill(int(counts.sum()))
+    return _all(A, B, counts, semiring, mask, desc.complement), found
+
+
+def plan(A: MatrixStore, B: MatrixStore) -> Plan:
+    """Return how ``A (+.x) B`` would be made without a mask."""
+    lengths = A.device.xp.diff(A.col_ptr).astype(np.int64)
+    return _plan(int(lengths[B.row_idx].sum()))
+
+
+def _plan(count: int) -> Plan:
+    return Plan("", "sum_products", ("products {}, listed and sorted", count))
 
 
 def _all(
@@ -127,7 +148,13 @@ def _summed(
     return at_positions(A.device, result, shape, where, values, None)
 
 
-def _dots(R: MatrixStore, B: MatrixStore, mask: MatrixStore, semiring: Semiring) -> MatrixStore:
+def _dots(
+    R: MatrixStore,
+    B: MatrixStore,
+    mask: MatrixStore,
+    semiring: Semiring,
+    edges: Array | None,
+) -> MatrixStore:
     """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
     xp, n = R.device.xp, mask.nvals
     domain, result = semiring.types(R.dtype, B.dtype)
@@ -150,11 +177,12 @@ def _dots(R: MatrixStore, B: MatrixStore, mask: MatrixStore, semiring: Semiring)
         AIDX=_index(R.row_idx),
         BPTR=_index(B.col_ptr),
         BIDX=_index(B.row_idx),
+        **({} if edges is None else {"EDGES": "1"}),
     )
     values, found = xp.empty(n, result.numpy), xp.zeros(n, bool)
     R.device.launch(
         run, n, n, mask.row_idx.astype(np.int64), mask.columns(), R.col_ptr, R.row_idx, R.values,
-        R.number, B.col_ptr, B.row_idx, B.values, B.number, values, found,
+        R.number, B.col_ptr, B.row_idx, B.values, B.number, values, found, edges,
     )  # fmt: skip
     kept = xp.flatnonzero(found)
     where = positions(mask)[kept]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +36,6 @@ class Loop(NamedTuple):
         Of its statements.
     writes, reads : list of int
         Which vector each writes, and which it has as its last input; its own if it has none.
-    counts : list of callable
-        What tells how many entries each vector had before the loop.
     bounds : dict
         For each product the entries of its matrix, and how many times the edges that leave the
         vector must exceed them for a program to pull.
@@ -45,24 +44,27 @@ class Loop(NamedTuple):
     methods: list[str]
     writes: list[int]
     reads: list[int]
-    counts: list[Callable[[], int]]
     bounds: dict[int, tuple[int, int]]
 
     @classmethod
-    def of(cls, statements: list[Statement], counts: dict[int, Callable[[], int]]) -> Loop:
-        """Return it; `counts` are by the ``id`` of the vectors."""
-        place = {key: k for k, key in enumerate(counts)}
+    def of(cls, statements: Sequence[Statement]) -> Loop:
+        """Return it."""
+        place = {key: k for k, key in enumerate(_vectors(statements))}
         return cls(
             [s.method for s in statements],
             [place[id(s.w)] for s in statements],
             [place[id(_last_input(s))] for s in statements],
-            list(counts.values()),
             {
                 k: (s.args[0].nvals, _factor(s))
                 for k, s in enumerate(statements)
                 if s.method == "mxv"
             },
         )
+
+
+def _vectors(statements: Sequence[Statement]) -> dict[int, VectorStore]:
+    """Return the vectors that are written or read, by their ``id``."""
+    return {id(v): v for s in statements for v in (s.w, _last_input(s))}
 
 
 def _last_input(s: Statement) -> VectorStore:
@@ -85,8 +87,10 @@ class LoopLog:
     ----------
     device : Device
         Where loops run.
-    read, to_host : callable
-        The device's methods, or what stands for them.
+    below : callable
+        Returns a method of the device, such as ``"to_host"``, that no trace takes note of.
+    spare : list of array
+        Buffers of logs that are gone, for the next one.
 
     Attributes
     ----------
@@ -98,54 +102,75 @@ class LoopLog:
         What returns the rows of the loop that was launched last.
     """
 
+    # of a log that no loop has written to; a device may wait while one is made
+    rows: Callable[[], list[LoopRow]] | None = None
+    _statements: Sequence[Statement] = ()
+    _counts: Sequence[Callable[[], int]] = ()
+    _found: Sequence[np.ndarray[Any, Any]] = ()  # records of each loop
+    _launched = _lost = 0
+    _found_at = 0  # how many loops had been launched
+
     def __init__(
-        self,
-        device: Device,
-        read: Callable[[Array], Any],
-        to_host: Callable[[Array], np.ndarray[Any, Any]],
+        self, device: Device, below: Callable[[str], Callable[[Array], Any]], spare: list[Array]
     ) -> None:
         self.capacity = CAPACITY
-        words = _HEAD + self.capacity * _WORDS
-        device.require(8 * words, "trace", "Use trace(fuse=False), which keeps no log.")
-        self.words = device.xp.empty(words, np.uint64)
-        self.rows: Callable[[], list[LoopRow]] | None = None
-        self._copy, self._read = to_host, read
-        self._statements: list[Statement] = []
-        self._counts: dict[int, Callable[[], int]] = {}
-        self._launched = 0
-        self._found: list[np.ndarray[Any, Any]] = []  # records of each loop
-        self._lost = 0
-        self._found_at = 0  # how many loops had been launched
+        self._below, self._spare = below, spare
+        count = _HEAD + CAPACITY * _WORDS
+        words: Array = spare.pop() if spare else None
+        if words is None or len(words) != count:
+            device.require(8 * count, "trace", "Use trace(fuse=False), which keeps no log.")
+            words = device.xp.empty(count, np.uint64)
+        self.words = words
+
+    def __del__(self) -> None:
+        if not self._spare and hasattr(self, "words"):  # one is enough
+            self._spare.append(self.words)
 
     def begin(self, statements: list[Statement]) -> None:
-        """Note the body of the loop that is launched next; nothing is waited for."""
+        """Note the body of the loop that is launched next."""
         self.rows, self._statements = None, statements
-        vectors = {id(v): v for s in statements for v in (s.w, _last_input(s))}
-        self._counts = {key: v.count_later(self._read) for key, v in vectors.items()}
+
+    def count(self) -> None:
+        """Note how many entries the vectors have before a program; nothing is waited for."""
+        self._counts = [self.count_of(v) for v in _vectors(self._statements).values()]
+
+    def count_of(self, v: VectorStore) -> Callable[[], int]:
+        """Return what tells how many entries a vector has now."""
+        return v.count_later(self._below("read"))
 
     @property
     def is_new(self) -> bool:
         """Whether no loop has written to it: nothing in it is set then, so kernels are told."""
         return self._launched == 0
 
-    def ran_traversal(self, blank: list[bool], n: int, alpha: float, beta: float) -> None:
+    def ran_traversal(
+        self, had: list[Callable[[], int] | None], n: int, alpha: float, beta: float
+    ) -> None:
         """Note that it was launched as a traversal, and what directions are chosen by.
 
-        `blank` tells for each assignment whether its vector had no entries.
+        `had` tells for each assignment how many entries its vector had; None for none.
         """
+        self._ran_search(had, functools.partial(_why, n, alpha, beta))
+
+    def ran_block(self, assignments: int, cost: int) -> None:
+        """Note that it was launched as a search of a block, which assigns to empty matrices."""
+        self._ran_search([None] * assignments, functools.partial(_why_block, cost))
+
+    def _ran_search(
+        self, had: list[Callable[[], int] | None], why: Callable[[Any, bool], str]
+    ) -> None:
         loop, number = self._next()
-        self.rows = lambda: list(
-            _rows_of_traversal(loop, self._records(number), blank, (n, alpha, beta))
-        )
+        self.rows = lambda: list(_rows_of_search(loop, self._records(number), had, why))
 
     def ran_program(self) -> None:
         """Note that it was launched as a program."""
         loop, number = self._next()
-        self.rows = lambda: list(_rows_of_program(loop, self._records(number)))
+        counts, self._counts = self._counts, ()
+        self.rows = lambda: list(_rows_of_program(loop, self._records(number), counts))
 
     def _next(self) -> tuple[Loop, int]:
-        loop = Loop.of(self._statements, self._counts)
-        self._statements, self._counts = [], {}  # no vector is kept
+        loop = Loop.of(self._statements)
+        self._statements = ()  # no vector is kept
         self._launched += 1
         return loop, self._launched - 1
 
@@ -164,24 +189,26 @@ class LoopLog:
         """Copy what has been written to the host, unless it is there."""
         if self._found_at == self._launched:
             return
-        head = self._copy(self.words[:_HEAD])
+        copy = self._below("to_host")
+        head = copy(self.words[:_HEAD])
         count = int(head[_COUNT])
-        found = self._copy(self.words[_HEAD : _HEAD + count * _WORDS]).view(_RECORD)
+        found = copy(self.words[_HEAD : _HEAD + count * _WORDS]).view(_RECORD)
         begins = np.flatnonzero(found["how"] == _BEGINS)
         self._found = np.split(found, begins[1:]) if count else []
         self._lost, self._found_at = int(head[_LOST]), self._launched
 
 
-def _rows_of_traversal(
-    loop: Loop, records: np.ndarray[Any, Any], blank: list[bool], policy: tuple[int, float, float]
+def _rows_of_search(
+    loop: Loop,
+    records: np.ndarray[Any, Any],
+    had: list[Callable[[], int] | None],
+    why: Callable[[Any, bool], str],
 ) -> Iterator[LoopRow]:
     """Yield the rows of each level: one record stands for all statements."""
-    product = loop.methods.index("mxv")
+    product = next(k for k, method in enumerate(loop.methods) if method in ("mxv", "matrix_mxm"))
     behind = product == 0
     others = [k for k in range(len(loop.methods)) if k != product]
-    before = [
-        0 if new else loop.counts[loop.writes[k]]() for k, new in zip(others, blank, strict=True)
-    ]
+    before = [0 if count is None else count() for count in had]
     last, reached, pulled = list(before), 0, False
     made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
     for r, ms in _timed(records):
@@ -192,14 +219,14 @@ def _rows_of_traversal(
         rows = []
         for k, statement in enumerate(others):
             into = last[k] if loop.reads[statement] == loop.writes[statement] else assigned
-            last[k] = before[k] + (reached if blank[k] else int(r["added"][k]))
+            last[k] = before[k] + (reached if had[k] is None else int(r["added"][k]))
             rows.append(LoopRow(statement, level, into, last[k], made))
         measured = Measured(
             ms,
             None,
             direction="pull" if pulls else "push",
             kernel="fused",
-            reason=_why(r, pulled, *policy),
+            reason=why(r, pulled),
             edges=_known(r["edges"]),
         )
         rows.insert(product, LoopRow(product, level, entered, found, measured))
@@ -207,7 +234,7 @@ def _rows_of_traversal(
         yield from rows
 
 
-def _why(r: Any, pulled: bool, n: int, alpha: float, beta: float) -> str:
+def _why(n: int, alpha: float, beta: float, r: Any, pulled: bool) -> str:
     """Return why a level went in its direction, in numbers."""
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {r['in']}, few for some levels: one block alone"
@@ -218,9 +245,15 @@ def _why(r: Any, pulled: bool, n: int, alpha: float, beta: float) -> str:
     return f"edges {r['leaving']} {sign} unexplored {r['other']} / {alpha:g}"
 
 
-def _rows_of_program(loop: Loop, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+def _why_block(cost: int, r: Any, pulled: bool) -> str:
+    return f"edges {r['leaving']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"
+
+
+def _rows_of_program(
+    loop: Loop, records: np.ndarray[Any, Any], before: Sequence[Callable[[], int]]
+) -> Iterator[LoopRow]:
     """Yield the rows of a program: a record a statement and iteration."""
-    counts = [count() for count in loop.counts]
+    counts = [count() for count in before]
     for r, ms in _timed(records):
         k = int(r["statement"])
         measured = Measured(ms, None, kernel="fused", reason="a piece of one program")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Descriptor
-from lagpu.backends.gpu import aligned, blockops, blockproducts, build, expand
-from lagpu.backends.gpu.block import BlockStore, bytes_of, fits, is_block
+from lagpu.backends.gpu import aligned, blockops, blockproducts, build, expand, products
+from lagpu.backends.gpu.block import BlockStore, as_block, bytes_of, fits, is_block
 from lagpu.backends.gpu.objects import Objects
+from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.storage import MatrixStore
 from lagpu.backends.matrices import Turned
 from lagpu.dtypes import DType
@@ -21,7 +22,21 @@ Array = np.ndarray[Any, Any]
 
 
 class Matrices(Objects):
-    """The methods of `MatrixOperations`."""
+    """The methods of `MatrixOperations`.
+
+    Attributes
+    ----------
+    plan : Plan or None
+        The plan of the last product.
+    edges : array or None
+        While a product is measured, where what it looks at is counted.
+    product : MatrixStore or None
+        Then what the last product of matrices was.
+    """
+
+    plan: Plan | None = None
+    edges: Array | None = None
+    product: MatrixStore | None = None
 
     def matrix_mxm(
         self,
@@ -36,9 +51,32 @@ class Matrices(Objects):
         if is_block(A, desc.mask) and not turned[0] and self._fit(A) and self._fits(A, shape):
             turn = turned[1] and B.turnable
             B = expand.turn(B) if turned[1] and not turn else B
-            return blockproducts.multiply(self.counters, A, B, semiring, turn, desc)
-        left, right = _turned(A, B, turned)
-        return expand.mxm(left, A if turned[0] else None, right, semiring, desc)
+            Q, how = as_block(self.counters, A), blockproducts.product_of(A, B, semiring, turn)
+            iso = products.iso_result(B, Q.entries, how)
+            self.plan = blockproducts.choose(Q, B, how, iso)
+            made: MatrixStore = blockproducts.multiply(
+                self.counters, Q, B, how, iso, self.plan, desc, self.edges
+            )
+        else:
+            left, right = _turned(A, B, turned)
+            its_rows = A if turned[0] else None
+            made, self.plan = expand.mxm(left, its_rows, right, semiring, desc, self.edges)
+        self.product = None if self.edges is None else made
+        return made
+
+    def explain_mxm(
+        self, A: MatrixStore, B: MatrixStore, semiring: Semiring, turned: Turned
+    ) -> list[str]:
+        """See `MatrixOperations`."""
+        shape = (A.shape[0], B.shape[0 if turned[1] else 1])
+        if is_block(A) and not turned[0] and self._fit(A) and self._fits(A, shape):
+            how = blockproducts.product_of(A, B, semiring, turned[1] and B.turnable)
+            Q = as_block(self.counters, A)
+            plan = blockproducts.choose(Q, B, how, products.iso_result(B, Q.entries, how))
+        else:
+            plan = expand.plan(*_turned(A, B, turned))
+        said = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
+        return [f"{said}: {plan.reason}", products.memory_of(B)]
 
     def matrix_ewise_add(
         self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned

@@ -93,6 +93,8 @@ class Program:
     # ---------------------------------------------------------------------------- running
     def run(self, times: int | None, log: LoopLog | None = None) -> None:
         """Run the loop to its end; nothing is waited for."""
+        if log is not None:
+            log.count()
         for x in self.written:
             x.to_writable()
         self._log = LogLines(len(self._statements), log is not None)

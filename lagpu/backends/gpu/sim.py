@@ -89,6 +89,7 @@ class SimDevice:
         )
         self._launches = itertools.count()
         self._runtime = _load_runtime(self.flags)
+        self.compile_ms = 0.0
 
     def launch(
         self,
@@ -103,7 +104,7 @@ class SimDevice:
         check_block(kernel, block)
         check_shared(kernel, shared, self.dynamic_shared_bytes)
         slots = _pack(kernel, bind(kernel, args, np.ndarray))
-        entry = _load_kernel(kernel, self.flags)
+        entry = self._entry(kernel)[0]
         grid = min(max(1, -(-threads // block)), self.blocks)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         with _ONE_AT_A_TIME:
@@ -127,9 +128,16 @@ class SimDevice:
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""
-        known = _load_kernel.cache_info().misses
-        _load_kernel(kernel, self.flags)
-        return _load_kernel.cache_info().misses > known
+        return self._entry(kernel)[1]
+
+    def _entry(self, kernel: Kernel) -> tuple[Any, bool]:
+        """Return (what runs it, whether it had to be compiled)."""
+        known, start = _load_kernel.cache_info().misses, time.perf_counter()
+        entry = _load_kernel(kernel, self.flags)
+        fresh = _load_kernel.cache_info().misses > known
+        if fresh:
+            self.compile_ms += (time.perf_counter() - start) * 1e3
+        return entry, fresh
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""

@@ -184,6 +184,11 @@ class VectorStore:
             self._count = self._signal = None
         return self._nvals
 
+    @property
+    def known(self) -> int | None:
+        """`nvals`, if it needs no asking."""
+        return self._nvals
+
     def count_later(self, read: Callable[[Array], Any]) -> Callable[[], int]:
         """Return what will `read` how many entries there are now; nothing waits before."""
         if self._nvals is None and self._count is None:

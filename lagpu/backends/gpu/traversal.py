@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,7 @@ COUNTERS = 3 * 6 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
 MOST = 3  # assignments
-NEW_LOG = np.uint32(8)  # beside the bits of outputs that are blank
+NEW_LOG = 8  # beside the bits of outputs that are blank
 SOLO = 512  # frontier that one block searches alone
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
@@ -109,7 +110,7 @@ class Workspace:
         self.counters = xp.zeros(COUNTERS, np.uint64)
         self.barrier = push.barrier
         self.result = xp.zeros(8, np.uint64)
-        self.kernels: dict[Any, Kernel] = {}
+        self.kernels: dict[Any, tuple[Kernel, int]] = {}  # and the blocks of a launch
         self._levels: Any = None
         short = successors.nvals <= SHORT_DEGREE * n
         self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
@@ -134,19 +135,22 @@ def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
 
 def _kernel(
     t: Traversal, A: MatrixStore, space: Workspace, log: LoopLog | None, blank: int
-) -> Kernel:
-    """Return the kernel of this structure, from what earlier loops on the matrix asked for."""
+) -> tuple[Kernel, int]:
+    """Return (kernel, blocks) for this structure, from what earlier loops on the matrix had."""
     assigned = tuple((a.what, a.x.dtype.ctype) for a in t.assignments)
-    logs: tuple[tuple[str, str], ...] = ()
+    most, had = 0, False
     if log is not None:
-        had = blank != (1 << len(assigned)) - 1  # its new entries are to be counted
-        logs = ("LOG", str(log.capacity)), ("HAD", str(int(had)))
+        most, had = log.capacity, blank != (1 << len(assigned)) - 1  # then new entries are counted
     key = (
-        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep, logs,
+        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep, most,
+        had,
     )  # fmt: skip
     found = space.kernels.get(key)
     if found is None:
-        found = space.kernels[key] = _specialise(t, A, assigned, space.block, dict(logs))
+        logs = {"LOG": str(most), "HAD": str(int(had))} if most else {}
+        made = _specialise(t, A, assigned, space.block, logs)
+        blocks = A.device.max_cooperative_blocks(made, space.block, space.shared)
+        found = space.kernels[key] = made, blocks
     return found
 
 
@@ -193,8 +197,8 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
     if t.v.nvals:
         t.v.to_bitmap()
         v_words = t.v.words.copy()  # it is written while it is read
-    blank, values, words = _outputs(t)
-    code = _kernel(t, predecessors, space, log, int(blank))
+    blank, values, words, had = _outputs(t, log)
+    code, grid = _kernel(t, predecessors, space, log, blank)
     f_values = f.spare_values(f.dtype) if t.keep else None
     f_words = None if times is None else f.spare_words()
     found_in = space.levels(device, n) if t.sums else None
@@ -202,9 +206,8 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
     hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
     matrix = (successors.col_ptr, successors.row_idx, None if t.iso else successors.values)
     inverse = (predecessors.col_ptr, predecessors.row_idx, None if t.iso else predecessors.values)
-    flags = blank if log is None or not log.is_new else blank | NEW_LOG
+    flags = np.uint32(blank if log is None or not log.is_new else blank | NEW_LOG)
     block = space.block
-    grid = device.max_cooperative_blocks(code, block, space.shared)
     device.launch(
         code, grid * block,
         np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if t.iso else A.number,
@@ -216,8 +219,7 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
         block=block, cooperative=True, shared=space.shared,
     )  # fmt: skip
     if log is not None:
-        new = [bool(int(blank) >> k & 1) for k in range(len(t.assignments))]
-        log.ran_traversal(new, n, float(space.alpha), float(BETA))
+        log.ran_traversal(had, n, float(space.alpha), float(BETA))
     left = 0 if f_words is None else int(device.to_host(result[:8])[1])
     if left:
         f.set_bitmap(f_words, f_values, None if t.keep else f.dtype.numpy.type(1), left)
@@ -225,17 +227,26 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
         f.set_empty()
 
 
-def _outputs(t: Traversal) -> tuple[np.uint32, list[Any], list[Any]]:
-    """Return (bits of the outputs whose words are not set, values, words) of the assigned."""
+def _outputs(
+    t: Traversal, log: LoopLog | None
+) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
+    """Return (bits of the outputs whose words are not set, values, words) of the assigned.
+
+    And, if there is a log, what tells how many entries each has; None for none.
+    """
     blank = 0
+    had: list[Callable[[], int] | None] = []
     values: list[Any] = [None] * MOST
     words: list[Any] = [None] * MOST
     for k, assignment in enumerate(t.assignments):
         x = assignment.x
-        if x.to_blank():
+        new = x.to_blank()
+        if new:
             blank |= 1 << k
         else:
             x.to_writable()
+        if log is not None:
+            had.append(None if new else log.count_of(x))
         values[k], words[k] = x.values, x.words
         x.counted(None)
-    return np.uint32(blank), values, words
+    return blank, values, words, had

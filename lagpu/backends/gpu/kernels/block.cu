@@ -9,6 +9,8 @@
 // A pull goes through the columns of A (its in-neighbours), a push through its rows. Columns longer
 // than LONG are cut into chunks, which are listed: no warp works longer than on one of them.
 //
+// edges is where entries of A that are looked at are counted, for a word of Q or C each; LG_EDGES.
+//
 // Source: Then et al. 2014 (multi-source search); Beamer, Asanovic and Patterson 2012 (directions).
 #include "product.cuh"
 // what is not given; the file compiles by itself
@@ -17,6 +19,9 @@
 #endif
 #ifndef LG_PUSH  // 1: from the entries of Q
 #define LG_PUSH 0
+#endif
+#ifndef LG_EDGES  // 1: count the entries of A that are looked at, into *edges
+#define LG_EDGES 0
 #endif
 
 #define LONG 1024  // entries of a column, and of a chunk, at most
@@ -126,7 +131,7 @@ struct Bits {
   }
 
   // The union of words of group g at indices p .. end, until all of `want` is found; by a warp.
-  LG_DEVICE LG_WORD gather(i64 p, i64 end, i64 g, LG_WORD want) const {
+  LG_DEVICE LG_WORD gather(i64 p, i64 end, i64 g, LG_WORD want, Tallied* tally) const {
     LG_WORD all = 0;
     for (i64 base = p; base < end; base += 128) {
       LG_WORD x = 0;
@@ -134,6 +139,7 @@ struct Bits {
       for (i64 step = 0; step < 128; step += 32) {
         const i64 e = base + step + lane_id();
         if (e < end) x |= q[i64(idx[e]) * groups + g];
+        if (LG_EDGES) tally->looked_at += e < end;
       }
       all |= warp_reduce(x, LgOr());
       if ((all & want) == want) break;
@@ -145,6 +151,7 @@ struct Bits {
   LG_DEVICE void scatter(LG_WORD x, i64 p, i64 end, i64 g, Tallied* tally) const {
     for (i64 e = p + lane_id(); e < end; e += 32) {
       const i64 v = i64(idx[e]), at = v * groups + g;
+      if (LG_EDGES) ++tally->looked_at;
       const LG_WORD add = x & kept(at, g);
       if (!add || !(add & ~load_volatile(&out[at]))) continue;
       const LG_WORD old = atomic_or(&out[at], add);
@@ -161,7 +168,7 @@ LG_DEVICE void pull_bits(const Bits& b, Tallied* tally) {
     if (b.q_alive) want &= LG_WORD(b.q_alive[g]);
     want = warp_shfl(want, 0);  // another warp may have written between two lanes' loads
     if (!want) continue;
-    const LG_WORD got = b.gather(b.chunk_start[c], b.chunk_end(c), g, want);
+    const LG_WORD got = b.gather(b.chunk_start[c], b.chunk_end(c), g, want, tally);
     if (lane_id() == 0 && got) {
       const LG_WORD old = atomic_or(&b.out[at], got);
       b.note(got & ~old, old == 0, v, g, tally);
@@ -180,14 +187,16 @@ LG_DEVICE void pull_bits(const Bits& b, Tallied* tally) {
     }
     const i64 soon = p + FIRST < end ? p + FIRST : end;
     if (want) {
+      if (LG_EDGES) tally->looked_at -= u64(p);
       for (; p < soon && (got & want) != want; ++p) got |= b.q[i64(b.idx[p]) * b.groups + g];
+      if (LG_EDGES) tally->looked_at += u64(p);
       got &= want;
     }
     for (u32 rest = warp_ballot(got != want && p < end); rest; rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;
       const LG_WORD missing = warp_shfl(LG_WORD(want & ~got), from);
       const LG_WORD more =
-          b.gather(warp_shfl(p, from), warp_shfl(end, from), warp_shfl(g, from), missing);
+          b.gather(warp_shfl(p, from), warp_shfl(end, from), warp_shfl(g, from), missing, tally);
       if (lane_id() == from) got |= more;
     }
     if (got) {
@@ -228,7 +237,7 @@ extern "C" __global__ void block_bits(i64 n, i64 groups, i64 k, const LG_PTR* __
                                       bool complement, const u64* q_alive, const LG_PTR* lengths,
                                       i64 chunks, const i64* chunk_column, const i64* chunk_start,
                                       u32* out_words, u64* alive, u64* counts, u64* signal,
-                                      u64 serial) {
+                                      u64 serial, u64* edges) {
   const Bits b{n,
                groups,
                k,
@@ -250,7 +259,7 @@ extern "C" __global__ void block_bits(i64 n, i64 groups, i64 k, const LG_PTR* __
   } else {
     pull_bits(b, &tally);
   }
-  add_counts(tally, counts, signal, serial, nullptr);
+  add_counts(tally, counts, signal, serial, LG_EDGES ? edges : nullptr);
 }
 
 // The left operand and the matrix of a product with values.
@@ -277,11 +286,12 @@ struct LaneSum {
 
 // Add the products of word (v, g) at matrix entries p, p + 32, .. in steps; lanes are rows.
 LG_DEVICE void sum_column(const Operands& a, i64 v, i64 g, i64 per, u32 want, i64 p, i64 end,
-                          i64 step, LaneSum* mine) {
+                          i64 step, LaneSum* mine, Tallied* tally) {
   for (i64 base = p; base < end && want; base += step) {
     const i64 e = base + lane_id();
     const i64 u = e < end ? i64(a.idx[e]) : 0;
     const u32 bits = e < end ? a.words[u * per + g] & want : 0;
+    if (LG_EDGES) tally->looked_at += e < end;
     u32 live = warp_ballot(bits != 0);
     while (live) {  // four loads on the way at once
       LG_T x[4], y[4];
@@ -321,11 +331,14 @@ LG_DEVICE void write_sums(const LaneSum& mine, i64 v, i64 at, const LG_PTR* leng
 }
 
 // C<M> = Q (+.x) A with values, by the columns of A that are not long. A warp a word.
-extern "C" __global__ void block_sums(
-    i64 n, i64 per, i64 k, const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
-    const LG_A* __restrict__ a_values, LG_A a_iso, const u32* __restrict__ q_words,
-    const LG_U* __restrict__ q_values, LG_U q_iso, const u32* m_words, bool complement,
-    const LG_PTR* lengths, u32* out_words, LG_Z* out, u64* counts, u64* signal, u64 serial) {
+extern "C" __global__ void block_sums(i64 n, i64 per, i64 k, const LG_PTR* __restrict__ col_ptr,
+                                      const LG_IDX* __restrict__ row_idx,
+                                      const LG_A* __restrict__ a_values, LG_A a_iso,
+                                      const u32* __restrict__ q_words,
+                                      const LG_U* __restrict__ q_values, LG_U q_iso,
+                                      const u32* m_words, bool complement, const LG_PTR* lengths,
+                                      u32* out_words, LG_Z* out, u64* counts, u64* signal,
+                                      u64 serial, u64* edges) {
   const Operands a{col_ptr, row_idx, a_values, a_iso, q_words, q_values, q_iso};
   Tallied tally{0, 0, 0};
   for (i64 at = global_warp(); at < n * per; at += global_warps()) {
@@ -333,10 +346,10 @@ extern "C" __global__ void block_sums(
     if (end - p > LONG) continue;
     const u32 want = wanted(m_words, complement, at, g, k);
     LaneSum mine{LG_Z(0), false};
-    if (want) sum_column(a, v, g, per, want, p, end, 32, &mine);
+    if (want) sum_column(a, v, g, per, want, p, end, 32, &mine, &tally);
     write_sums(mine, v, at, lengths, out_words, out, &tally);
   }
-  add_counts(tally, counts, signal, serial, nullptr);
+  add_counts(tally, counts, signal, serial, LG_EDGES ? edges : nullptr);
 }
 
 // The same for the listed long columns, a block a word; it runs before.
@@ -345,8 +358,8 @@ extern "C" __global__ void __launch_bounds__(1024)
                     const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
                     const LG_A* __restrict__ a_values, LG_A a_iso, const u32* __restrict__ q_words,
                     const LG_U* __restrict__ q_values, LG_U q_iso, const u32* m_words,
-                    bool complement, const LG_PTR* lengths, u32* out_words, LG_Z* out,
-                    u64* counts) {
+                    bool complement, const LG_PTR* lengths, u32* out_words, LG_Z* out, u64* counts,
+                    u64* edges) {
   LG_SHARED(LG_Z, sums, 1024);
   LG_SHARED(u32, found, 32);
   const Operands a{col_ptr, row_idx, a_values, a_iso, q_words, q_values, q_iso};
@@ -355,7 +368,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     const i64 v = columns[t / per], g = t % per, at = v * per + g, end = col_ptr[v + 1];
     const u32 want = wanted(m_words, complement, at, g, k);
     LaneSum mine{LG_Z(0), false};
-    sum_column(a, v, g, per, want, col_ptr[v] + 32 * block_warp(), end, 32 * block_warps(), &mine);
+    sum_column(a, v, g, per, want, col_ptr[v] + 32 * block_warp(), end, 32 * block_warps(), &mine,
+               &tally);
     sums[block_thread()] = mine.sum;
     const u32 bits = warp_ballot(mine.some);
     if (lane_id() == 0) found[block_warp()] = bits;
@@ -369,4 +383,5 @@ extern "C" __global__ void __launch_bounds__(1024)
   }
   add_total(tally.found, &counts[0]);
   add_total(tally.leaving, &counts[1]);
+  if (LG_EDGES) add_total(tally.looked_at, edges);
 }

@@ -26,6 +26,7 @@
 // Sources: Then et al. 2014 (bits of many searches in a word, sections 3 and 4); Beamer, Asanovic
 // and Patterson 2012 (directions); O'Neil and Quass 1997 (bit-sliced numbers).
 #include "entries.cuh"
+#include "looplog.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_WORD
 #define LG_WORD u64
@@ -45,6 +46,9 @@
 #ifndef LG_BLOCKS
 #define LG_BLOCKS 1
 #endif
+#ifndef LG_ROWS  // statements of the loop, as a log counts them
+#define LG_ROWS 2
+#endif
 #ifndef LG_X  // type of the expanded values
 #define LG_X i32
 #endif
@@ -58,10 +62,11 @@ const u32 kLine = 16;  // u64 a cache line: counters do not share one
 const u32 kMost = 16;  // groups: 1024 rows
 // Numbers told: what the end writes; from kEnds on, when the first levels began and ended, in ns.
 const u32 kEnds = 8, kResults = 64;
-const u32 kAtHand = 4;  // planes that block_expand keeps in registers
+const bool kLogs = LG_LOG != 0;  // then times are in the log, which begins where they would stand
+const u32 kAtHand = 4;           // planes that block_expand keeps in registers
 
 // Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
-enum Counter : u32 { kFound, kEdges, kAlive, kCounters };
+enum Counter : u32 { kFound, kEdges, LG_LOGGED(kLooked, ) kAlive, kCounters };
 
 // Clear bits of a word in shared memory; the halves have atomics of their own, a u64 has not.
 LG_DEVICE void clear_shared(u32* word, u32 bits) { atomic_and(word, ~bits); }
@@ -120,7 +125,16 @@ struct Buffers {
 struct Tally {
   u32 found;
   u64 edges;
+  LG_LOGGED(u64 looked;)  // entries that a pull looks at
 };
+
+#if LG_LOG
+// Entries of a quad in p .. end.
+LG_DEVICE u64 entries_of(LG_PTR quad, LG_PTR p, LG_PTR end) {
+  const LG_PTR first = quad * 4 < p ? p : quad * 4, last = end - quad * 4 < 4 ? end : quad * 4 + 4;
+  return first < last ? u64(last - first) : 0;
+}
+#endif
 
 LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
   return counters + (turn % 3 * kCounters + which) * kLine;
@@ -254,6 +268,7 @@ LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
       for (u32 step = 0; step < 64; step += 32) {
         const LG_PTR quad = base + LG_PTR(step + lane_id());
         if (quad < behind) x |= gather<filtered>(b, load_quad(s, s.in.idx, quad), quad, p, end, g);
+        LG_LOGGED(if (quad < behind) tally->looked += entries_of(quad, p, end);)
       }
       got |= warp_reduce(x, LgOr());
     }
@@ -313,6 +328,8 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
       const Quad q = load_quad(s, s.in.idx, quad);  // on its way while the hint is looked at
       if (now.hint >= 0)
         got = word_at<filtered>(b, u32(now.hint) * kGroups + at % kGroups) & now.want;
+      LG_LOGGED(tally->looked += now.hint >= 0;
+                if (got != now.want) tally->looked += entries_of(quad, now.p, now.end);)
       if (got != now.want)
         got |= gather<filtered>(b, q, quad, now.p, now.end, at % kGroups) & now.want;
       ++quad;
@@ -331,6 +348,7 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
             const LG_PTR end = warp_shfl(now.end, task.from);
             const Word open = task.there ? load_volatile(&warps[task.from]) : Word(0);
             if (!open) return;
+            LG_LOGGED(tally->looked += entries_of(task.quad, task.quad * 4, end);)
             const Word x = open & gather<filtered>(b, q, task.quad, task.quad * 4, end,
                                                    (base + task.from) % kGroups);
             if (x) clear_shared(&warps[task.from], x);
@@ -441,6 +459,8 @@ LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
       atomic_add(&s.tally[1], edges);
     }
   }
+  LG_LOGGED(const u64 looked = warp_reduce(tally.looked, LgPlus());
+            if (lane_id() == 0 && looked) atomic_add(counter(s.counters, turn, kLooked), looked);)
   block_sync();
   if (block_thread() < kGroups) {
     const Word alive = atomic_exch(&s.alive_next[block_thread()], Word(0));
@@ -455,7 +475,8 @@ LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
 // listed: the first frontier's `sources` positions (v * stride + row), or null, and then its words.
 // v_words: the bits of v's entries, without those of the frontier if assignments come first; or
 // null. filter_words: of `some`, if shared memory has room for them, else 0. f_words, unless null:
-// what is left of the frontier.
+// what is left of the frontier. before: whether assignments come first; where loops are logged, 2
+// more if nothing has been logged yet, and `result` is the log.
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     block_search(i64 n, i64 nvals, const LG_PTR* in_ptr, const LG_IDX* in_idx,
                  const LG_PTR* out_ptr, const LG_IDX* out_idx, const i32* hint, const u32* empty,
@@ -471,6 +492,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   LG_SHARED(Word, alive_next, kMost);
   LG_SHARED(u64, block_tally, 3);
   LG_SHARED(u32, taken, 2);
+  LG_LOGGED(LG_SHARED(LoopLog, log, 1); const bool logs = global_thread() == 0;
+            if (logs) log->open(result, before & 2); before &= 1;)
   const u32 items = u32(n) * kGroups;
   Search s{items,
            LG_PTR(nvals),
@@ -506,7 +529,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     result[kEnds - 1] = clock_ns();
   }
   grid_sync(barrier);
-  Tally tally{0, 0};
+  Tally tally{};
   if (listed) {
     const u32 bits = 8 * sizeof(Word);
     for (i64 q = global_thread(); q < sources; q += global_threads())
@@ -519,7 +542,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   block_sync();
   add_up(s, 0, tally);
   grid_sync(barrier);
-  if (global_thread() == 0) result[kEnds] = clock_ns();
+  if (!kLogs && global_thread() == 0) result[kEnds] = clock_ns();
 
   u32 turn = 0, pushes = 0, pulls = 0, filtered = 0;
   u64 found = load_volatile(counter(counters, 0, kFound));
@@ -540,8 +563,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
       Word* const plane = s.planes + u64(bit_ffs(soon) - 1) * items;
       for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) plane[at] = 0;
     }
-    tally = Tally{0, 0};
-    if (leaving * push_cost > u64(nvals) * kGroups) {
+    tally = Tally{};
+    const bool pulls_now = leaving * push_cost > u64(nvals) * kGroups;
+    LG_LOGGED(if (logs) log->begin(pulls_now ? kPulls : kPushes, turn, found, leaving,
+                                   u64(nvals) * kGroups);)
+    if (pulls_now) {
       // `leaving` of all entries find a word that is not 0: where these are few, most looks end in
       // shared memory and not in L2.
       if (filter_words && leaving * 2 < u64(nvals) * kGroups) {
@@ -561,9 +587,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     add_up(s, turn + 1, tally);
     grid_sync(barrier);
     ++turn;
-    if (global_thread() == 0 && kEnds + turn < kResults) result[kEnds + turn] = clock_ns();
+    if (!kLogs && global_thread() == 0 && kEnds + turn < kResults)
+      result[kEnds + turn] = clock_ns();
     found = load_volatile(counter(counters, turn, kFound));
+    LG_LOGGED(if (logs) log->end(
+        found, pulls_now ? load_volatile(counter(counters, turn, kLooked)) : leaving, LG_ROWS);)
   }
+  LG_LOGGED(if (logs) log->close();)
 
   // What is left, because `times` is reached, has not been assigned if that comes before the
   // product; and a result's bits are those that v did not have.

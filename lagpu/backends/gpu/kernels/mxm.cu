@@ -30,6 +30,9 @@
 #ifndef LG_Z
 #define LG_Z i32
 #endif
+#ifndef LG_EDGES  // 1: count the entries of A and B that are compared, into *edges
+#define LG_EDGES 0
+#endif
 #ifndef LG_APTR
 #define LG_APTR i32
 #endif
@@ -80,7 +83,8 @@ extern "C" __global__ void dot_products(
     const LG_APTR* __restrict__ a_ptr, const LG_AIDX* __restrict__ a_idx,
     const LG_A* __restrict__ a_values, LG_A a_iso, const LG_BPTR* __restrict__ b_ptr,
     const LG_BIDX* __restrict__ b_idx, const LG_B* __restrict__ b_values, LG_B b_iso,
-    LG_Z* __restrict__ z, bool* __restrict__ found) {
+    LG_Z* __restrict__ z, bool* __restrict__ found, u64* edges) {
+  u64 looked_at = 0;
   for (i64 r = global_thread(); r < count; r += global_threads()) {
     const i64 i = rows[r], j = cols[r];
     i64 p = a_ptr[i], q = b_ptr[j];
@@ -94,6 +98,7 @@ extern "C" __global__ void dot_products(
       else
         p = first_not_below(a_idx, p, p_end, i64(b_idx[q]));
       if (p == p_end || q == q_end) break;
+      if (LG_EDGES) looked_at += 2;
       const i64 k = a_walks ? i64(a_idx[p]) : i64(b_idx[q]);
       if (i64(a_idx[p]) == i64(b_idx[q])) {
         const LG_T x = entry_value<LG_T>(a_values, a_iso, p);
@@ -111,4 +116,5 @@ extern "C" __global__ void dot_products(
     z[r] = sum;
     found[r] = some;
   }
+  if (LG_EDGES) add_total(looked_at, edges);
 }
