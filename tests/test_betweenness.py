@@ -110,7 +110,14 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
     whole = 100 * 32 * (14 * 8 + 3 * 4 + 3 * 1) + 20 * 100 * 32 // 8  # blocks of 32 rows
     assert [of(whole - 1), of(whole), of(10**12)] == [1, 32, 32]
     assert [of(10**12, 31)] == [1], "a block is no faster if it is not full"
+    assert [of(10**12, 90), of(10**12, 31)] == [32, 1], "64 rows are no block of 100 columns"
     monkeypatch.setattr(brandes, "_DEEP", 60)  # there are 61 levels
+    apart = whole + 32 * 32 * 100
+    assert [of(apart - 1), of(apart), of(10**12, 31)] == [16, 32, 16]
+    assert [len(block) for block in brandes.blocks(A, sources, None)] == [16, 4]
+    from lagpu.backends.gpu import rowsapart
+
+    monkeypatch.setattr(rowsapart, "MOST_DEGREE", 1)
     assert of(10**12) == 1
     assert [len(block) for block in brandes.blocks(A, sources[:3], None)] == [1, 1, 1]
 

@@ -45,11 +45,14 @@ _ENTRY_BYTES = (
     96  # of a product's entry while it is sorted, and of a vertex in all vectors together
 )
 _TOUCHED = 2**24  # entries: more fill no machine better, and one source at a time is as fast
-# Where k x n matrices are blocks. On an H200, 2026-11-21, of kron20e16 one source takes 1.31 ms by
-# itself and 0.66 among 32 or 64, whether the block is full or not; of delaunay20, with some 500
-# levels, a block takes a launch for each statement and level, and one source by itself does not.
+# Where k x n matrices are blocks. On an H200, 2026-11-21, of kron20e16 one source takes 1.96 ms by
+# itself and 0.74 among 32 or 64, whether the block is full or not. Of a road network of 1429 levels
+# a block level by level takes a launch for each statement and level; one source by itself takes
+# 15 ms, and 0.6 among 64 whose rows are worked on apart.
 _BLOCKS = (64, 32)
-_DEEP = 64  # levels from which one source at a time is faster
+_APART = (64, 32, 16, 8, 4)
+_DEEP = 64  # levels from which a block is better apart than level by level
+_APART_BYTES = 32  # of a row's own state, a vertex
 # Blocks at once. FP64: paths, delta, share, pulled, frontier, the last three with the buffers
 # of their next values; two results of statements; and four to spare, since a block is made where it
 # fits four times. INT32: levels, a copy, those of one level.
@@ -71,7 +74,8 @@ def batch_size(A: Matrix, sources: list[int]) -> int:
     """Return how many of the sources to take at once.
 
     A search from the first source says how many levels there are. Where k x n matrices are blocks:
-    64 or 32, if there are so many, all blocks fit, and the levels are few; else 1.
+    64 or 32, if there are so many, all blocks fit, and the levels are few; if they are many, 64 or
+    fewer where rows are worked on apart; else 1.
 
     Elsewhere a power of two or all of them: as many as fit half of the free memory where `A` lives,
     if in the widest level every edge of each source is on a shortest path; and no more than touch
@@ -82,17 +86,24 @@ def batch_size(A: Matrix, sources: list[int]) -> int:
     depth = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
     free = A.backend.free_bytes()
     if A.backend.block_bytes(FP64, _BLOCKS[-1], A.nrows) is not None:
-        fitting = (k for k in _BLOCKS if k <= len(sources) and _block_bytes(A, k) <= free)
-        return 1 if depth > _DEEP else next(fitting, 1)
+        few = depth <= _DEEP
+        choices = _BLOCKS if few else _APART if A.backend.rows_apart(A.data, 2) else ()
+        wanted = (k for k in choices if k <= len(sources))
+        return next((k for k in wanted if _fits(A, k, free, apart=not few)), 1)
     size = A.nvals + A.nrows
     room = min(free // 2 // (_ENTRY_BYTES * size), _TOUCHED // (size + depth * A.nrows))
     return len(sources) if room >= len(sources) else 1 << max(0, room.bit_length() - 1)
 
 
-def _block_bytes(A: Matrix, k: int) -> int:
-    """Return the bytes of all blocks of k sources together."""
-    each = ((A.backend.block_bytes(dtype, k, A.nrows), count) for dtype, count in _LIVE)
-    return sum((size or 0) * count for size, count in each)
+def _fits(A: Matrix, k: int, free: int, apart: bool) -> bool:
+    """Whether all blocks of k sources together fit, with what they need apart."""
+    needed = apart * _APART_BYTES * k * A.nrows
+    for dtype, count in _LIVE:
+        size = A.backend.block_bytes(dtype, k, A.nrows)
+        if size is None:
+            return False
+        needed += count * size
+    return needed <= free
 
 
 def blocks(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:

@@ -32,6 +32,9 @@ class MatrixOperations(Protocol):
         None means that a matrix of this shape is never stored so here.
         """
 
+    def rows_apart(self, A: Data, k: int) -> bool:
+        """Whether a loop over a block of k rows with this matrix works on each row by itself."""
+
     def matrix_mxm(
         self, A: Data, B: Data, semiring: Semiring, turned: Turned, desc: Descriptor
     ) -> Data:

@@ -165,6 +165,10 @@ class Lockstep(Watcher):
     def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
         """Return None: what is not stored alike is told by its entries."""
 
+    def rows_apart(self, A: Twin, k: int) -> bool:
+        """Return False: backends go on together."""
+        return False
+
     def free_bytes(self) -> int:
         """Return what is free everywhere."""
         return int(min(self._each("free_bytes")))

@@ -36,6 +36,10 @@ class CpuBackend(VectorOperations, WholeMatrices):
     def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
         """See `Backend`: there are no blocks."""
 
+    def rows_apart(self, A: Any, k: int) -> bool:
+        """See `Backend`."""
+        return False
+
     def meter(self) -> Meter:
         """See `Backend`."""
         return CpuMeter()

@@ -11,6 +11,7 @@ from lagpu.backends.gpu import aligned, blockops, blockproducts, build, expand, 
 from lagpu.backends.gpu.block import BlockStore, as_block, bytes_of, fits, is_block
 from lagpu.backends.gpu.objects import Objects
 from lagpu.backends.gpu.plan import Plan
+from lagpu.backends.gpu.rowsapart import rows_apart
 from lagpu.backends.gpu.storage import MatrixStore
 from lagpu.backends.matrices import Turned
 from lagpu.dtypes import DType
@@ -194,6 +195,10 @@ class Matrices(Objects):
     def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> int | None:
         """See `Backend`."""
         return bytes_of(dtype, (nrows, ncols))
+
+    def rows_apart(self, A: MatrixStore, k: int) -> bool:
+        """See `Backend`."""
+        return rows_apart(A, k)
 
     def _there(self, indices: Array | None) -> Any:
         return None if indices is None else self.device.from_host(indices)
