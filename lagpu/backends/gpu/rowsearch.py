@@ -27,9 +27,9 @@ __all__ = [
     "run",
 ]
 
-# Threads a block and blocks a multiprocessor, to be compared on hardware: 1024 and 1, or 512 and 2.
+# Threads a block and blocks a multiprocessor.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
-LOOK = 0  # 1: look at a vertex before claiming it, a load more, but fewer atomics
+LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
 SOLO = 2048  # vertices of a level in shared memory
 EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
 DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 has it
