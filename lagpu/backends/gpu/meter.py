@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.looplog import LoopLog
@@ -120,13 +119,13 @@ class GpuMeter:
         known = v.known
         if known is not None:
             return lambda: known
-        shadow = self._shadow
-        later = functools.partial(v.count_later, shadow.below("read"))
-        shadow.timed = False  # a launch of the trace, not of the program
+        shadow, device = self._shadow, self._backend.device
+        shadow.timed, compiled = False, device.compile_ms  # of the trace, not of the program
         try:
-            return cast(Callable[[], int], self._clock(Work(), later)[0])
+            return v.count_later(shadow.below("read"))
         finally:
             shadow.timed = True
+            self._compiled += device.compile_ms - compiled
 
     def stop(self) -> Callable[[], Measured]:
         """See `Meter`."""
