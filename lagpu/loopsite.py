@@ -29,7 +29,7 @@ _PURE = frozenset(
     ("S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select")
 )
 _NUMBERS = (bool, int, float, np.generic)
-_OBJECTS = (Vector, Matrix, TransposedMatrix, Operator, Monoid, Semiring, DType)
+_KNOWN = (Vector, Matrix, TransposedMatrix, Operator, Monoid, Semiring, DType, *_NUMBERS)
 
 
 class Site(NamedTuple):
@@ -63,8 +63,9 @@ def site_of(frame: FrameType, callee: str = "loop") -> Site:
     site = _read(frame.f_code, frame.f_lineno, callee)
     if not site.statements:
         return site
+    local, outer = frame.f_locals, frame.f_globals  # each look at a frame makes its names anew
     for name in site.names:
-        if not _is_known(name, frame):
+        if not isinstance(_lookup(name, local, outer), _KNOWN):
             return Site(0, (), f"{name} is neither a lagpu object nor a number")
     return site
 
@@ -74,21 +75,16 @@ def backend_of(site: Site, frame: FrameType) -> Any:
 
     A loop that runs for a number of times names no vector itself.
     """
-    named = [_lookup(name, frame) for name in site.names] or list(frame.f_locals.values())
+    local, outer = frame.f_locals, frame.f_globals
+    named = [_lookup(name, local, outer) for name in site.names] or list(local.values())
     backends = {id(x.backend): x.backend for x in named if isinstance(x, Vector)}
     return next(iter(backends.values())) if len(backends) == 1 else None
 
 
-def _is_known(dotted: str, frame: FrameType) -> bool:
-    """Whether a dotted name leads to a lagpu object or a number without running any code."""
-    return isinstance(_lookup(dotted, frame), (*_OBJECTS, *_NUMBERS))
-
-
-def _lookup(dotted: str, frame: FrameType) -> Any:
+def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     """Return what a dotted name means, None if it is unknown or found by running code."""
     first, *rest = dotted.split(".")
-    scope = frame.f_locals if first in frame.f_locals else frame.f_globals
-    value: Any = scope.get(first)
+    value: Any = (local if first in local else outer).get(first)
     for name in rest:
         if isinstance(value, Table):
             return getattr(value, name) if name in value else None

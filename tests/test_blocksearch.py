@@ -236,7 +236,7 @@ def test_values_that_do_not_vary_are_fused(backend):
 def test_what_is_no_search_runs_as_it_is_written(backend, monkeypatch):
     """Whatever the body, the answer is that of cpu, and `last_loop` says why."""
     if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.rowsearch.APART_DEGREE", 0)
+        monkeypatch.setattr("lagpu.backends.gpu.rowsapart.MOST_DEGREE", 0)
     graph = random_graph(70, 2, directed=True)
     said = []
 

@@ -60,6 +60,7 @@ class GpuBackend(Matrices):
     def __init__(self, name: str, device: Device) -> None:
         self.name = name
         super().__init__(device)
+        self.plan = self.edges = self.product = None  # where attributes are quickest found
         self.last_loop = ""  # how the last loop ran
         self.loop_log: LoopLog | None = None  # while loops are traced
         self.shadows: list[Shadow] = []  # of traces that have ended, for the next

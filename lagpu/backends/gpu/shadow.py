@@ -125,6 +125,7 @@ class Shadow:
         self._sees = False
         self._device = device
         self._before: dict[str, Any] = {}
+        self._below: dict[str, Any] = {}  # of those that were asked for since `enter`
         self._copies = {
             "from_host": self._from_host,
             "to_host": self._to_host,
@@ -146,7 +147,7 @@ class Shadow:
         """Let the device be as it was."""
         self.see_launches(False)
         self._give_back(self._copies)
-        self._before = {}
+        self._before, self._below = {}, {}
 
     def see_launches(self, wanted: bool) -> None:
         """Stand before the methods that launch, too; or not."""
@@ -167,7 +168,11 @@ class Shadow:
 
     def below(self, name: str) -> Any:
         """Return the device's own method, or what another one has put in its place."""
-        return self._before.get(name) or getattr(type(self._device), name).__get__(self._device)
+        found = self._below.get(name)
+        if found is None:
+            own = getattr(type(self._device), name).__get__(self._device)
+            found = self._below[name] = self._before.get(name, own)
+        return found
 
     # ------------------------------------------------------------- instead of the device's own
     def _launch(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> None:
