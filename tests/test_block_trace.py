@@ -169,6 +169,17 @@ def test_rows_apart_are_traced_one_by_one(place):
     assert same(*both(run, place, why))
 
 
+def test_a_search_and_a_sweep_of_rows_apart(place):
+    A = generators.path(40, backend=place)
+
+    def run():
+        return (algorithms.betweenness_centrality(A, k=8, seed=1, batch=8),)
+
+    run()
+    assert place.last_loop == "fused: one kernel, a sweep of rows apart"
+    assert same(*both(run, place, "eager: it is traced, and a sweep keeps no log"))
+
+
 def test_a_trace_lets_go_of_matrices(place):
     A = random_graph(70, 2, directed=True).to(place)
     before = sys.getrefcount(A)
