@@ -22,7 +22,7 @@ from strategies import (
 )
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, semiring
+from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, semiring
 from lagpu.backends.gpu import plan
 from lagpu.errors import NotSupported
 
@@ -234,3 +234,40 @@ def test_unknown_kernel_lists_the_names(backend):
     u = Vector.from_coo([0], True, backend=backend)
     with pytest.raises(lagpu.errors.InvalidValue, match="pull_warp"):
         semiring.any_pair(u @ A, kernel="pul_warp").new()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", ["min_second", "max_second"])
+@pytest.mark.parametrize("dtype", [FP32, FP64])
+def test_no_number(backend, kernel, name, dtype):
+    """NaN gives way to any number, but a sum of NaN alone is NaN."""
+    if backend.name == "cpu" and kernel is not None:
+        pytest.skip("the cpu backend has no kernels")
+    nan, inf = np.nan, np.inf
+    rows, cols = [0, 0, 1, 2, 0, 0, 1, 2], [1, 2, 3, 3, 4, 5, 6, 6]
+    values = np.array([nan, nan, 2, nan, inf, -inf, nan, nan])
+    A = Matrix.from_coo(rows, cols, values, dtype, nrows=40, ncols=40, backend=backend)
+    u = Vector.from_coo([0, 1, 2], [1, 1, 1], dtype, size=40, backend=backend)
+    w = getattr(semiring, name)(u @ A, kernel=kernel).new()
+    expected = [(1, nan), (2, nan), (3, 2), (4, inf), (5, -inf), (6, nan)]
+    for found, right in zip(w.to_coo(), zip(*expected, strict=True), strict=True):
+        np.testing.assert_array_equal(found, right)
+
+
+def search(A, frontier, values, op):
+    for _ in lagpu.loop(until_empty=frontier):
+        values(frontier.S) << frontier
+        frontier(~values.S, replace=True) << op(frontier @ A)
+
+
+@pytest.mark.parametrize("name", ["min_second", "max_second"])
+def test_no_number_in_a_loop(backend, name):
+    nan, n = np.nan, 400
+    steps = np.where(np.arange(n - 1) % 3, nan, 5.0)
+    A = Matrix.from_coo(np.arange(n - 1), np.arange(1, n), steps, nrows=n, ncols=n, backend=backend)
+    frontier, values = Vector(FP64, n, like=A), Vector(FP64, n, like=A)
+    frontier[0] = 1
+    search(A, frontier, values, getattr(semiring, name))
+    if backend.name != "cpu":
+        assert backend.last_loop.startswith("fused")
+    np.testing.assert_array_equal(values.to_dense(), [1, *steps])

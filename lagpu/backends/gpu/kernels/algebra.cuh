@@ -354,6 +354,15 @@ LG_DEVICE Z add(Z x, Z y) {
   return Add::template call<Z, Z>(x, y, 0, 0, 0);
 }
 
+// What a sum that atomics add to begins with: the identity; for the least or greatest of floats
+// NaN, which gives way to any number, so that a sum of NaN alone is NaN.
+template <class Add, class Z>
+LG_DEVICE Z empty_sum() {
+  constexpr bool extreme = IsSame<Add, Min>::value || IsSame<Add, Max>::value;
+  if constexpr (extreme && Limits<Z>::is_float) return Limits<Z>::largest() - Limits<Z>::largest();
+  return Add::template identity<Z>();
+}
+
 // *p = *p (+) y as one step: by the hardware's own atomic where there is one.
 template <class Add, class Z>
 LG_DEVICE void atomic_accumulate(Z* p, Z y) {

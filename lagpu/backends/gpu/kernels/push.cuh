@@ -105,7 +105,7 @@ LG_DEVICE void clear_sums(const Sums<W>& w, i64 n) {
   for (i64 k = global_thread(); k < (n + 31) / 32; k += global_threads()) w.words[k] = 0;
   if constexpr (!takes_first<S>)
     for (i64 k = global_thread(); k < n; k += global_threads())
-      w.values[k] = S::ADD::template identity<W>();
+      w.values[k] = empty_sum<typename S::ADD, W>();
 }
 
 // Put u's entries, of n columns, into the lists.

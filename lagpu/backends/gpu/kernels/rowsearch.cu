@@ -220,15 +220,6 @@ LG_DEVICE void expand(const Row& s, const Level& now, const Counts& counts, cons
     follow_together(s, next, level, *(now.huge - q), block_thread(), block_threads());
 }
 
-// What sums begin with: the identity; with the least or greatest of floats NaN, which gives way to
-// any number, so that NaN alone stays what it is.
-LG_DEVICE LG_U nothing_yet() {
-  constexpr bool extreme = IsSame<LG_ADD, Min>::value || IsSame<LG_ADD, Max>::value;
-  if constexpr (extreme && Limits<LG_U>::is_float)
-    return Limits<LG_U>::largest() - Limits<LG_U>::largest();
-  return cast<LG_U>(LG_ADD::identity<LG_Z>());
-}
-
 // What the rows begin with: v and the frontier as blocks, the latter as words or as a list.
 struct Given {
   i64 n, stride;
@@ -252,7 +243,7 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
         s.sums[v] = g.f_values ? g.f_values[at] : g.f_iso;
         edges = edges_of(s, i32(v));
       } else if (LG_SUM) {
-        s.sums[v] = nothing_yet();
+        s.sums[v] = empty_sum<LG_ADD, LG_U>();
       }
     }
     const i32 vertex = i32(v);

@@ -56,6 +56,6 @@ extern "C" __global__ void spmv_edge_reset(i64 size, u32* __restrict__ w_words,
                                            LG_Z* __restrict__ w_values) {
   for (i64 i = global_thread(); i < size; i += global_threads()) {
     if (i % 32 == 0) w_words[i / 32] = 0;
-    if (w_values) w_values[i] = LG_ADD::identity<LG_Z>();
+    if (w_values) w_values[i] = empty_sum<LG_ADD, LG_Z>();
   }
 }

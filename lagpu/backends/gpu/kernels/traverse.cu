@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   }
   if (LG_SUM)
     for (i64 v = global_thread(); v < n; v += global_threads()) {
-      f_values[v] = cast<LG_F>(LG_ADD::identity<LG_Z>());
+      f_values[v] = empty_sum<LG_ADD, LG_F>();
       found_in[v] = v_words && has_entry(v_words, v) ? 0 : kOpen;
     }
   for (i64 k = global_thread(); k < 3 * kCounters * kLine; k += global_threads())
