@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from problems import GRAPHS, UNDIRECTED, answer, matrix, problem_of, question
 
 from lagpu import Matrix, algorithms, backends, io
-from lagpu.bench.family import libraries, menu
+from lagpu.bench.family import libraries, menu, systems
 from lagpu.bench.family.libraries import LIBRARIES
 from lagpu.bench.family.menu import Answer, depths, differs, least_labels
 from lagpu.bench.family.problem import Problem, make
@@ -292,3 +292,20 @@ def test_no_more_runs_than_time(bench, backend):
     assert len(found.wall_ms) == 1
     assert found.first is (backend.name == "cpu")  # else the first one compiles
     assert bench.measure(10**6, 1e-9, 1e-9).first
+
+
+def test_what_compiles_is_not_the_time_of_a_run(bench, backend, monkeypatch):
+    """A first run of 40 s: if 39 of them compiled, there is time for others."""
+    if backend.name == "cpu":
+        pytest.skip("the cpu backend compiles nothing")
+    bench.prepare("bfs_levels")
+    took = iter((40e3, 1e3, 1e3, 1e3))
+    compiled = iter((5e3, 44e3))
+    answers = bench._run()
+    monkeypatch.setattr(bench._clock, "wall", lambda run: (next(took), answers))
+    monkeypatch.setattr(bench._clock, "queued", lambda run: (1e3, answers))
+    monkeypatch.setattr(systems, "_compile_ms", lambda place: next(compiled))
+    found = bench.measure(3, 60.0, 60.0)
+    assert (found.wall_ms, found.first) == ([1e3, 1e3, 1e3], False)
+    took, compiled = iter((40e3,)), iter((5e3, 5e3))
+    assert bench.measure(3, 60.0, 60.0).first
