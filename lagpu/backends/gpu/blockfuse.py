@@ -12,7 +12,7 @@ from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.products import iso_result
-from lagpu.backends.gpu.rowsapart import rows_apart
+from lagpu.backends.gpu.rowsapart import WHY_NOT, rows_apart
 from lagpu.backends.gpu.rowsearch import RowAssignment, RowSearch
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
@@ -89,9 +89,7 @@ def _with_values(s: RowSearch, before: bool, times: int | None) -> RowSearch | s
     """Return the search if its rows can be searched apart, or why not."""
     A, f, how = s.A, s.f, s.how
     if not rows_apart(A, f.shape[0]):
-        return (
-            "the frontier carries values; two rows or more are searched apart, of sparse matrices"
-        )
+        return f"the frontier carries values, and {WHY_NOT}"
     if not before:
         return "the frontier carries values, and the assignments stand behind the product"
     if len(s.assignments) > rowsearch.MOST:

@@ -40,8 +40,7 @@ def rowsweep_of(
         return body
     A = body.product.args[0]
     if not rowsapart.rows_apart(A, here.shape[0]):
-        most = rowsapart.MOST_DEGREE
-        return f"a block has one row, or its matrix more than {most} entries a column"
+        return rowsapart.WHY_NOT
     made = RowSweep(body, found, here, above, levels)
     if not has_free(A.device, made.nbytes):
         return "the workspace of a sweep of rows apart does not fit"
