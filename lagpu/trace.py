@@ -156,7 +156,7 @@ class Trace(Watcher):
     # ------------------------------------------------------------------------------ reading
     @property
     def rows(self) -> list[Row]:
-        """One row a statement, in order; waits for the device."""
+        """One row a statement and level, in order; waits for the device."""
         while self._pending:
             next_ = self._pending[0]
             self._rows.extend([_row(next_)] if isinstance(next_, tuple) else next_())
@@ -178,6 +178,7 @@ class Trace(Watcher):
             copy_ms=sum(part.copy_ms for part in parts),
             copy_bytes=sum(part.copy_bytes for part in parts),
             fused=sum(row.mode == "fused" for row in rows),
+            unlogged=sum(row.level is None for row in rows),
             unrecorded=sum(meter.unrecorded() for meter in meters),
         )
 
@@ -249,7 +250,8 @@ def trace(*, fuse: bool = True) -> Trace:
     """Record every statement that runs inside: ``with lagpu.trace() as t: ...``.
 
     What runs is what runs without a trace: a loop that would be one kernel is one, and that kernel
-    logs each statement and level. No device is waited for. A trace inside another one has its
+    logs each statement and level; a sweep or a search whose kernel keeps no log has one row a
+    statement, for all levels. No device is waited for. A trace inside another one has its
     statements for itself.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.shadow import TRAFFIC, Shadow, Work
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+from lagpu.backends.gpu.unlogged import rows_of_all
 from lagpu.backends.measure import Measured, Whole
 
 if TYPE_CHECKING:
@@ -86,11 +88,13 @@ class GpuMeter:
         return lambda: known
 
     def run_loop(self, work: Callable[[], bool]) -> Whole | None:
-        """See `Meter`: the kernel keeps the times, so launches are not timed."""
+        """See `Meter`: the kernel keeps the times, so launches are not timed; or it has no log."""
         backend, shadow = self._backend, self._shadow
         if self._log is None:
-            self._log = LoopLog(backend.device, shadow.below, backend.logs)
+            time_launches = functools.partial(shadow.see_launches, True)
+            self._log = LoopLog(backend.device, shadow.below, backend.logs, time_launches)
         backend.loop_log = log = self._log
+        log.unlogged = None
         shadow.now = now = Work()
         shadow.see_launches(False)
         try:
@@ -98,6 +102,9 @@ class GpuMeter:
         finally:
             shadow.now, backend.loop_log = self._outside, None
         rows, log.rows = log.rows, None
+        methods = log.unlogged
+        if methods is not None:
+            rows = lambda: rows_of_all(methods, now.measured(host_ms).kernel_ms)  # noqa: E731
         if not fused or rows is None:
             return None
         return Whole(rows, lambda: now.measured(host_ms))
