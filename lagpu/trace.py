@@ -80,9 +80,9 @@ class Trace(Watcher):
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
         elif inputs and not is_vector:
-            before = _known(inputs[0].nvals)
+            before = meter.count(getattr(inputs[0], "stored", inputs[0]).data)
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
-        after = meter.count(out.data) if is_vector else _known(out.nvals)
+        after = _known(out.nvals) if out.ndim == 0 else meter.count(out.data)
         seen = Seen((to, call), frame, line)
         if inputs:
             seen.said()  # a row keeps no vector alive

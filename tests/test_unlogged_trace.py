@@ -55,7 +55,7 @@ def is_unlogged(t, place, how, loops=1):  # noqa: F811
 
 def launches(told):  # noqa: F811
     """What the device was asked for, but for the counts and the times that a trace wants."""
-    return [name for name in told if name not in ("timer", "count_bits", "read")]
+    return [name for name in told if name not in ("timer", "count_bits")]
 
 
 # ------------------------------------------------------------------------ it runs as ever
@@ -239,13 +239,44 @@ def test_what_does_not_fit_runs_statement_by_statement(place, monkeypatch):  # n
     assert all(row.bytes and row.mode == "eager" for row in inside)
 
 
-def test_a_trace_lets_go_of_what_it_saw(place):  # noqa: F811
+def with_a_vector(levels, share, x, y):
+    for here, above in lagpu.sweep(levels):
+        share(here.S, replace=True) << 1
+        x(accum=binary.plus) << y
+        share(above.S) << 3
+
+
+def test_a_record_that_ends_is_replayed_with_its_places(place):  # noqa: F811
+    A = generators.path(9, backend=place)
+    levels = algorithms.bfs_levels_multi(A, [1, 7])
+
+    def run(**how):
+        share = Matrix(INT64, 2, 9, like=A, name="share")
+        x, y = (Vector.from_coo([k], [2], INT64, size=9, backend=place) for k in (0, 1))
+        with lagpu.trace(**how) as t:
+            with_a_vector(levels, share, x, y)
+        rows = [(r.level, r.formula, r.where, r.nvals_in, r.nvals_out, r.mode) for r in t.rows]
+        return rows, (share, x)
+
+    rows, found = run()
+    assert place.last_loop == "eager: the body writes vectors and matrices"
+    expected, wanted = run(fuse=False)
+    assert rows == expected
+    assert len(rows) == 3 * 7
+    assert all(x.isequal(y) for x, y in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize("most", [0, 10**6])
+def test_a_trace_lets_go_of_what_it_saw(place, monkeypatch, most):  # noqa: F811
+    """Of a loop that is fused, and of one that turned out not to be."""
+    monkeypatch.setattr(rowsapart, "MOST_DEGREE", most)
     A = random_graph(70, 2, directed=True).to(place)
     before = sys.getrefcount(A)
-    with lagpu.trace():
+    with lagpu.trace() as t:
         parents = algorithms.bfs_parents_multi(A, [3, 0])
         assert sys.getrefcount(A) == before
         assert sys.getrefcount(parents) == 2
+    assert (t.totals().unlogged == 0) == (most == 0)
 
 
 # ------------------------------------------------------------------------- how it is shown

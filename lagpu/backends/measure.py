@@ -96,8 +96,8 @@ class Meter(Protocol):
     def run_loop(self, work: Callable[[], bool]) -> Whole | None:
         """Run a recorded loop by calling `work`; None if that returns False."""
 
-    def count(self, v: Data) -> Callable[[], int]:
-        """Return what will say how many entries a vector has now."""
+    def count(self, x: Data) -> Callable[[], int]:
+        """Return what will say how many entries a vector or a matrix has now."""
 
     def stop(self) -> Callable[[], Measured]:
         """Measure no more; what was done outside of statements since the meter began."""

@@ -142,9 +142,12 @@ class LoopLog:
 
     def leave_out(self, statements: list[Statement]) -> None:
         """Note that the loop launched next keeps no log, so its launches are timed instead."""
-        self._statements = ()
         self.unlogged = [s.method for s in statements]
         self._time_launches()
+
+    def end(self) -> None:
+        """Keep no vector of a body, whatever became of it."""
+        self._statements = ()
 
     def count(self) -> None:
         """Note how many entries the vectors have before a program; nothing is waited for."""
@@ -186,7 +189,6 @@ class LoopLog:
 
     def _next(self) -> tuple[Loop, int]:
         loop = Loop.of(self._statements)
-        self._statements = ()  # no vector is kept
         self._launched += 1
         return loop, self._launched - 1
 
