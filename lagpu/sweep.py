@@ -130,8 +130,6 @@ def _found(levels: Vector | Matrix) -> Levels:
 
 def _why_no_block(levels: _Levels) -> str:
     """Return why a sweep over a matrix is not recorded, or nothing."""
-    if watch.active is not None:
-        return "it is traced, and a sweep keeps no log"
     return "its levels are a matrix that is no block" if type(levels.data) is _OnHost else ""
 
 

@@ -80,9 +80,9 @@ class Trace(Watcher):
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
         elif inputs and not is_vector:
-            before = _known(inputs[0].nvals)
+            before = meter.count(getattr(inputs[0], "stored", inputs[0]).data)
         measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
-        after = meter.count(out.data) if is_vector else _known(out.nvals)
+        after = _known(out.nvals) if out.ndim == 0 else meter.count(out.data)
         seen = Seen((to, call), frame, line)
         if inputs:
             seen.said()  # a row keeps no vector alive
@@ -156,7 +156,7 @@ class Trace(Watcher):
     # ------------------------------------------------------------------------------ reading
     @property
     def rows(self) -> list[Row]:
-        """One row a statement, in order; waits for the device."""
+        """One row a statement and level, in order; waits for the device."""
         while self._pending:
             next_ = self._pending[0]
             self._rows.extend([_row(next_)] if isinstance(next_, tuple) else next_())
@@ -178,6 +178,7 @@ class Trace(Watcher):
             copy_ms=sum(part.copy_ms for part in parts),
             copy_bytes=sum(part.copy_bytes for part in parts),
             fused=sum(row.mode == "fused" for row in rows),
+            unlogged=sum(row.level is None for row in rows),
             unrecorded=sum(meter.unrecorded() for meter in meters),
         )
 
@@ -249,7 +250,8 @@ def trace(*, fuse: bool = True) -> Trace:
     """Record every statement that runs inside: ``with lagpu.trace() as t: ...``.
 
     What runs is what runs without a trace: a loop that would be one kernel is one, and that kernel
-    logs each statement and level. No device is waited for. A trace inside another one has its
+    logs each statement and level; a sweep or a search whose kernel keeps no log has one row a
+    statement, for all levels. No device is waited for. A trace inside another one has its
     statements for itself.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.filesize import decimal
 
 from lagpu.pages import data, fill, text
-from lagpu.tracetable import KINDS, kind, sentences
+from lagpu.tracetable import KINDS, kind, not_by_level, of_levels, sentences
 
 if TYPE_CHECKING:
     from lagpu.trace import Row, Trace
@@ -87,8 +87,8 @@ def _cell(row: Row, column: _Column) -> Any:
     value = getattr(row, column.field)
     if column.field == "shapes":
         return _shapes(value)
-    if column.field == "level" and value < 0:
-        return None
+    if column.field == "level":
+        return "all" if value is None else None if value < 0 else value
     return round(value, column.digits) if column.digits and value is not None else value
 
 
@@ -129,14 +129,15 @@ def _summary(rows: Sequence[Row]) -> str:
 
 def _chart(rows: Sequence[Row]) -> str:
     """Return bars of kernel time by level, products coloured by their direction."""
-    last = max((row.level for row in rows), default=-1)
-    if last < 0:
-        return ""
+    left_out = not_by_level(rows)
+    by_level = of_levels(rows)
+    if not by_level:
+        return f"<p>{text(left_out)}</p>" if left_out else ""
+    last = max(level for level, _ in by_level)
     a_bar = -(-(last + 1) // _BARS)
     bars = [dict.fromkeys(KINDS, 0.0) for _ in range(last // a_bar + 1)]
-    for row in rows:
-        if row.level >= 0:
-            bars[row.level // a_bar][kind(row)] += row.kernel_ms
+    for level, row in by_level:
+        bars[level // a_bar][kind(row)] += row.kernel_ms
     highest = max(sum(bar.values()) for bar in bars) or 1.0
     width, height = 1200, 120
     each = min(60.0, width / len(bars))
@@ -159,5 +160,5 @@ def _chart(rows: Sequence[Row]) -> str:
         f'width="{len(bars) * each:.0f}" height="{height}" role="img" '
         f'aria-label="kernel time by level">{"".join(shapes)}</svg>'
         f"<figcaption>Kernel time by level, {steps}; the highest bar is {highest:.4f} ms: "
-        f"{legend}.</figcaption></figure>"
+        f"{legend}.{left_out and ' '}{text(left_out)}</figcaption></figure>"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lagpu.errors import BackendUnavailable
-from lagpu.tracetable import KINDS, kind
+from lagpu.tracetable import KINDS, kind, not_by_level, of_levels
 
 if TYPE_CHECKING:
     from lagpu.trace import Trace
@@ -17,27 +17,26 @@ def plot(traced: Trace, ax: Any = None) -> Any:
     """Draw bars of kernel time by level, and the entries that products began with; see `Trace`."""
     if ax is None:
         ax = _pyplot().subplots()[1]
-    rows = [row for row in traced.rows if row.level >= 0]
-    levels = range(max((row.level for row in rows), default=-1) + 1)
+    rows = of_levels(traced.rows)
+    levels = range(max((level for level, _ in rows), default=-1) + 1)
     bottom = [0.0] * len(levels)
     for name, colour in KINDS.items():
-        found = [row for row in rows if kind(row) == name]
+        found = [(level, row) for level, row in rows if kind(row) == name]
         if not found:
             continue
         height = [0.0] * len(levels)
-        for row in found:
-            height[row.level] += row.kernel_ms
+        for level, row in found:
+            height[level] += row.kernel_ms
         ax.bar(levels, height, bottom=bottom, color=colour, label=name)
         bottom = [a + b for a, b in zip(bottom, height, strict=True)]
-    products = [row for row in rows if row.method == "mxv"]
-    if products:
+    line = {level: max(row.nvals_in or 0, 1) for level, row in rows if row.method == "mxv"}
+    if line:
         other = ax.twinx()
-        line = {row.level: max(row.nvals_in, 1) for row in products}
         style = "k.-" if len(line) < 100 else "k-"
         other.plot(list(line), list(line.values()), style, lw=0.8)
         other.set_yscale("log")
         other.set_ylabel("entries of the vector multiplied")
-    ax.set_xlabel("level")
+    ax.set_xlabel(f"level\n{not_by_level(traced.rows)}".strip())
     ax.set_ylabel("kernel time [ms]")
     if rows:
         ax.legend(loc="best")

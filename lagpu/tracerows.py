@@ -17,12 +17,12 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """One statement in one iteration.
+    """One statement in one iteration, or in all iterations of a loop whose kernel keeps no log.
 
     Attributes
     ----------
-    level : int
-        Iteration of the enclosing `loop`, from 0; -1 outside of one.
+    level : int or None
+        Iteration of the enclosing `loop`, from 0; -1 outside of one; None for all.
     method : str
         Name of the operation.
     formula : str
@@ -31,9 +31,9 @@ class Row:
         ``file.py:line``.
     shapes : tuple of tuple of int
         Of the output, then of the inputs.
-    nvals_in, nvals_out : int
+    nvals_in, nvals_out : int or None
         Entries of the last input vector before, or of the first matrix where a matrix is made; and
-        of the output after.
+        of the output after. None in a row for all iterations.
     direction, kernel, reason : str
         The choice made for a product, and why; empty for other operations. In a loop that ran as
         one kernel, that is ``"fused"``.
@@ -43,7 +43,8 @@ class Row:
         Memory moved, estimated (docs/design/trace.md); None in a fused loop.
     kernel_ms : float
         Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
-        loop by the device's own clock.
+        loop by the device's own clock. Of rows for all iterations the product's has that of the
+        whole loop, by events.
     host_ms : float or None
         Time the host was busy with the statement, compiling apart; None in a fused loop.
     compile_ms : float
@@ -54,13 +55,13 @@ class Row:
         ``"fused"`` if it ran as a part of a kernel that is the whole loop, else ``"eager"``.
     """
 
-    level: int
+    level: int | None
     method: str
     formula: str
     where: str
     shapes: tuple[Shape, ...]
-    nvals_in: int
-    nvals_out: int
+    nvals_in: int | None
+    nvals_out: int | None
     direction: str
     kernel: str
     reason: str
@@ -86,8 +87,9 @@ class Totals:
         Of the statements, and of launching fused loops.
     compile_ms, copy_ms, copy_bytes : float, float, int
         Of the whole traced stretch.
-    fused, unrecorded : int
-        Rows of statements in fused loops, and how many more there was no room for.
+    fused, unlogged, unrecorded : int
+        Rows of statements in fused loops; how many of them stand for all iterations, of which no
+        edges are counted; and how many more there was no room for.
     """
 
     statements: int
@@ -99,17 +101,26 @@ class Totals:
     copy_ms: float
     copy_bytes: int
     fused: int = 0
+    unlogged: int = 0
     unrecorded: int = 0
 
 
 class Said(NamedTuple):
-    """What a row says of a statement whatever it did; a formula may lack the loop's counter."""
+    """What a row says of a statement whatever it did; a formula may lack the loop's counter.
+
+    Attributes
+    ----------
+    method, formula, where, shapes
+        As in `Row`.
+    counter : str
+        The author's name of the counter that the formula lacks; empty if it lacks none.
+    """
 
     method: str
     formula: str
     where: str
     shapes: tuple[Shape, ...]
-    is_counter: bool
+    counter: str
 
 
 class Seen:
@@ -157,18 +168,23 @@ class Seen:
 
 def _spelled(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Said:
     left, right = to.formula, call.formula
-    is_counter = type(right[0]) is Counter
-    parts = (*left, " << ") if is_counter else (*left, " << ", *right)
+    counter = _name_of_counter(right[0], named) if type(right[0]) is Counter else ""
+    parts = (*left, " << ") if counter else (*left, " << ", *right)
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
-    return Said(call.method, spell(parts, _names_of(parts, named)), where, shapes, is_counter)
+    return Said(call.method, spell(parts, _names_of(parts, named)), where, shapes, counter)
+
+
+def _name_of_counter(counter: Counter, named: dict[str, Any] | None) -> str:
+    return next((name for name, x in (named or {}).items() if x is counter), "iteration")
 
 
 def row_of(said: Said, row: LoopRow, mode: str) -> Row:
-    """Return the row of a statement in one iteration."""
+    """Return the row of a statement in one iteration, or in all."""
+    lacks = said.counter and (said.counter if row.level is None else str(row.level))
     return Row(
         level=row.level,
         method=said.method,
-        formula=said.formula + str(row.level) * said.is_counter,
+        formula=said.formula + lacks,
         where=said.where,
         shapes=said.shapes,
         nvals_in=row.nvals_in,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -16,7 +16,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from lagpu.trace import Row, Totals, Trace
 
-__all__ = ["KINDS", "kind", "plain", "rich_table", "sentences"]
+__all__ = ["KINDS", "kind", "not_by_level", "of_levels", "plain", "rich_table", "sentences"]
 
 _FIRST, _LAST = 40, 10  # rows of a long table
 _RIGHT = {"level", "in", "out", "edges", "bytes", "kernel ms", "host ms"}
@@ -77,6 +77,11 @@ def sentences(totals: Totals) -> tuple[str, str]:
         f"host {totals.host_ms:.3f} ms. Mode: "
     )
     ran += f"fused, {totals.fused:,} of the statements." if totals.fused else "eager."
+    if totals.unlogged:
+        ran += (
+            f" {totals.unlogged:,} of them stand for all levels of loops whose kernels keep no "
+            "log: their entries and edges are not known."
+        )
     if totals.unrecorded:
         ran += f" The log was full: {totals.unrecorded:,} more rows were not recorded."
     apart = (
@@ -90,17 +95,32 @@ def kind(row: Row) -> str:
     """Return which of `KINDS` a statement is."""
     if row.direction in KINDS:
         return row.direction
-    return "other products" if row.method == "mxv" else "other statements"
+    is_product = row.method in ("mxv", "matrix_mxm")
+    return "other products" if is_product else "other statements"
+
+
+def of_levels(rows: Iterable[Row]) -> list[tuple[int, Row]]:
+    """Return the rows of one level each, with it: what a chart by level shows."""
+    return [(row.level, row) for row in rows if row.level is not None and row.level >= 0]
+
+
+def not_by_level(rows: Iterable[Row]) -> str:
+    """Return what such a chart leaves out of the loops, in words; empty if nothing."""
+    times = [row.kernel_ms for row in rows if row.level is None]
+    if not times:
+        return ""
+    return f"Not by level: {sum(times):.4f} ms of loops whose kernels keep no log."
 
 
 def _cells(row: Row) -> Sequence[str]:
+    level = "all" if row.level is None else "-" if row.level < 0 else str(row.level)
     return (
-        "-" if row.level < 0 else str(row.level),
+        level,
         row.formula,
-        f"{row.nvals_in:,}",
-        f"{row.nvals_out:,}",
+        _count(row.nvals_in),
+        _count(row.nvals_out),
         row.kernel or "-",
-        "-" if row.edges is None else f"{row.edges:,}",
+        _count(row.edges),
         f"{row.kernel_ms:.3f}",
         "-" if row.host_ms is None else f"{row.host_ms:.3f}",
         "-" if row.bytes is None else decimal(row.bytes),
@@ -108,6 +128,10 @@ def _cells(row: Row) -> Sequence[str]:
         row.where,
         row.reason,
     )
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
 
 
 def _folded(rows: Sequence[Row]) -> Sequence[str]:

@@ -142,44 +142,6 @@ def test_a_full_log_says_how_much_is_missing(place, monkeypatch):
     assert t.totals().unrecorded == 40
 
 
-def test_what_is_assigned_has_entries(place):
-    """Which of them are new, this log does not tell; so each statement runs by itself."""
-    A = random_graph(70, 2, directed=True).to(place)
-
-    def run():
-        f, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A, name="levels")
-        levels[0, 5] = 7
-        levels.nvals  # noqa: B018
-        for depth in loop(until_empty=f):
-            levels(f.S) << depth
-            f(~levels.S, replace=True) << semiring.any_pair(f @ A)
-        return (levels,)
-
-    why = "eager: it is traced, and what is assigned has entries, which the log tells not apart"
-    assert same(*both(run, place, why))
-
-
-def test_rows_apart_are_traced_one_by_one(place):
-    A = random_graph(70, 2, directed=True).to(place)
-
-    def run():
-        return (algorithms.bfs_parents_multi(A, [3, 0]).apply("one").new(),)
-
-    why = "eager: it is traced, and a search of rows apart keeps no log"
-    assert same(*both(run, place, why))
-
-
-def test_a_search_and_a_sweep_of_rows_apart(place):
-    A = generators.path(40, backend=place)
-
-    def run():
-        return (algorithms.betweenness_centrality(A, k=8, seed=1, batch=8),)
-
-    run()
-    assert place.last_loop == "fused: one kernel, a sweep of rows apart"
-    assert same(*both(run, place, "eager: it is traced, and a sweep keeps no log"))
-
-
 def test_a_trace_lets_go_of_matrices(place):
     A = random_graph(70, 2, directed=True).to(place)
     before = sys.getrefcount(A)

@@ -98,6 +98,22 @@ def test_a_search_from_each_of_several_vertices(run, tmp_path, place, output):
     assert "check  passed" in out
 
 
+def test_a_search_whose_kernel_keeps_no_log(run, tmp_path):
+    """One row for all levels; the depth is that of the search all the same."""
+    file = tmp_path / "trace.json"
+    args = ["path:9", "-b", "sim", "--check", "--trace", file]
+    more = ["--output", "parents", "--sources", "3,1", "--each"]
+    found = json.loads(run("bfs", *args, *more, "--json")[1])
+    assert (found["depth"], found["reached"], found["checked"]) == (7, 18, True)
+    (level,) = found["levels"]
+    assert (level["level"], level["frontier"], level["edges"]) == (None, None, None)
+    assert level["kernel"] == "fused"
+    assert [row["level"] for row in json.loads(file.read_text())["rows"]] == [None, None]
+    out = run("bfs", *args, *more)[1]
+    assert " all " in out
+    assert "which keeps no log" in out
+
+
 def test_a_search_from_the_nearest_of_several_vertices(run, tmp_path):
     file = tmp_path / "levels.txt"
     args = ["bfs", "path:9", "-b", "cpu", "--sources", "0,6", "--check", "--save", file]

@@ -357,9 +357,11 @@ def test_when_rows_are_not_swept_apart(backend, monkeypatch):
     monkeypatch.setattr(module, "has_free", lambda device, nbytes: False)
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
     assert ran == "eager: the workspace of a sweep of rows apart does not fit"
-    with lagpu.trace():
+    with lagpu.trace() as t:  # no more than without a trace
         algorithms.brandes.dependencies(A, levels, levels.apply("one").new(FP64))
-    assert backend.last_loop == "eager: it is traced, and a sweep keeps no log"
+    assert backend.last_loop == ran
+    deepest = levels.reduce("max").new().value
+    assert [row.level for row in t.rows if row.level != -1] == [k // 4 for k in range(4 * deepest)]
     square = Matrix.from_coo([0], [1], [1], INT32, nrows=4, ncols=4, backend=backend)
     C = graph(4, backend, 1, True)
     ran = compare(brandes, C, square, [Matrix(FP64, 4, 4, backend=backend) for _ in range(4)])

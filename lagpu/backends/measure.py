@@ -45,24 +45,24 @@ class Measured(NamedTuple):
 
 
 class LoopRow(NamedTuple):
-    """One statement in one iteration of a fused loop.
+    """One statement in one iteration of a fused loop, or in all of one that keeps no log.
 
     Attributes
     ----------
     statement : int
         Its place in the body.
-    level : int
-        The iteration.
-    nvals_in, nvals_out : int
-        Entries of its last input vector before, and of its output after.
+    level : int or None
+        The iteration; None for all.
+    nvals_in, nvals_out : int or None
+        Entries of its last input vector before, and of its output after; None if unknown.
     measured : Measured
         What it did.
     """
 
     statement: int
-    level: int
-    nvals_in: int
-    nvals_out: int
+    level: int | None
+    nvals_in: int | None
+    nvals_out: int | None
     measured: Measured
 
 
@@ -72,7 +72,8 @@ class Whole(NamedTuple):
     Attributes
     ----------
     rows : callable
-        Returns a row for each statement and iteration; waits for the loop.
+        Returns a row for each statement and iteration, or for each statement if its kernel keeps
+        no log; waits for the loop.
     measured : callable
         Returns what was spent on all of it: the host's time, compiling, copies.
     """
@@ -95,8 +96,8 @@ class Meter(Protocol):
     def run_loop(self, work: Callable[[], bool]) -> Whole | None:
         """Run a recorded loop by calling `work`; None if that returns False."""
 
-    def count(self, v: Data) -> Callable[[], int]:
-        """Return what will say how many entries a vector has now."""
+    def count(self, x: Data) -> Callable[[], int]:
+        """Return what will say how many entries a vector or a matrix has now."""
 
     def stop(self) -> Callable[[], Measured]:
         """Measure no more; what was done outside of statements since the meter began."""

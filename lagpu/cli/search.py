@@ -85,11 +85,12 @@ class _Run:
     ms: float
     cold: Trace
     traced: Trace
+    depth: int  # the last level
 
     @property
     def products(self) -> list[Row]:
         """The rows of products."""
-        return [row for row in self.traced.rows if row.method in ("mxv", "matrix_mxm")]
+        return _products(self.traced)
 
     @property
     def rows(self) -> list[Array]:
@@ -98,13 +99,6 @@ class _Run:
             return [self.result.to_coo()[0]]
         start, vertices, _ = self.result.to_csr()
         return np.split(vertices, start[1:-1])
-
-    @property
-    def depth(self) -> int:
-        """The last level; those that did not fit the log count too."""
-        rows, products = self.traced.rows, self.products
-        a_level = sum(row.level == 0 for row in rows)
-        return len(products) + self.traced.totals().unrecorded // max(a_level, 1) - 1
 
 
 def search(
@@ -164,7 +158,8 @@ def search(
 def _measured(A: Matrix, kind: str, start: Any) -> _Run:
     """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
 
-    A traced search that is fused runs another variant of the timed one's kernel: one that logs.
+    A traced search that is fused runs another variant of the timed one's kernel: one that logs; or
+    the same one, if that has no such variant.
     """
     algorithm = _ALGORITHMS[kind]
     with busy(f"searching on {A.backend.name}"):
@@ -177,7 +172,20 @@ def _measured(A: Matrix, kind: str, start: Any) -> _Run:
             algorithm(A, start)
         with trace() as traced:
             algorithm(A, start)
-    return _Run(result, ms, cold, traced)
+        depth = _depth(A, start, traced)
+    return _Run(result, ms, cold, traced, depth)
+
+
+def _products(traced: Trace) -> list[Row]:
+    return [row for row in traced.rows if row.method in ("mxv", "matrix_mxm")]
+
+
+def _depth(A: Matrix, start: Any, traced: Trace) -> int:
+    """Return the last level; those that did not fit the log count too."""
+    if traced.totals().unlogged:  # the rows do not tell: a search of the same depth does
+        return int(algorithms.bfs_levels_multi(A, start).reduce("max").new().value)
+    a_level = sum(row.level == 0 for row in traced.rows)
+    return len(_products(traced)) + traced.totals().unrecorded // max(a_level, 1) - 1
 
 
 def _wait(result: Vector | Matrix) -> None:
@@ -281,7 +289,9 @@ def _print(found: dict[str, Any]) -> None:
 
 def _table(levels: list[dict[str, Any]]) -> Table:
     """Return the per-level table; the middle of a long one is one row."""
-    table = Table(caption="from a second, traced run; ms is the product's alone")
+    alone = all(level["level"] is not None for level in levels)
+    what = "is the product's alone" if alone else "is the kernel's, which keeps no log"
+    table = Table(caption=f"from a second, traced run; ms {what}")
     for name in ("level", "frontier", "edges examined"):
         table.add_column(name, justify="right")
     table.add_column("direction")
@@ -299,9 +309,10 @@ def _table(levels: list[dict[str, Any]]) -> Table:
 
 def _cells(level: dict[str, Any]) -> Iterable[str]:
     edges = level["edges"]
+    frontier = level["frontier"]
     return (
-        str(level["level"]),
-        f"{level['frontier']:,}",
+        "all" if level["level"] is None else str(level["level"]),
+        "-" if frontier is None else f"{frontier:,}",
         "-" if edges is None else f"{edges:,}",
         level["direction"] or "-",
         level["kernel"] or "-",

@@ -42,9 +42,9 @@ class CpuMeter:
         """See `Meter`: no loop runs as one here."""
         return None
 
-    def count(self, v: Box) -> Callable[[], int]:
+    def count(self, x: Box) -> Callable[[], int]:
         """See `Meter`."""
-        known = int(v.gb.nvals)
+        known = int(x.gb.nvals)
         return lambda: known
 
     def stop(self) -> Callable[[], Measured]:

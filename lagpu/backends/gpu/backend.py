@@ -92,10 +92,12 @@ class GpuBackend(Matrices):
             log.begin(statements)
         if isinstance(until_empty, MatrixStore):
             search = search_of(statements, until_empty, times)
-            search = search if log is None else _logged(search)
             if isinstance(search, str):
                 self.last_loop = f"eager: {search}"
                 return False
+            if log is not None and not _is_logged(search):
+                log.leave_out(statements)
+                log = None
             if isinstance(search, RowSearch):
                 rowsearch.run(search, self.counters, times)
                 self.last_loop = "fused: one kernel, rows apart"
@@ -131,15 +133,15 @@ class GpuBackend(Matrices):
     ) -> bool:
         """See `Backend`."""
         found: Sweep | RowSweep | str
-        if self.loop_log is not None:
-            found = "it is traced, and a sweep keeps no log"
-        elif isinstance(levels, BlockLevels):
+        if isinstance(levels, BlockLevels):
             found = rowsweep_of(self.counters, statements, here, above, levels)
         else:
             found = sweep_of(statements, here, above, levels)
         if isinstance(found, str):
             self.last_loop = f"eager: {found}"
             return False
+        if self.loop_log is not None:
+            self.loop_log.leave_out(statements)
         found.run()
         self.last_loop = f"fused: {found.said}"
         return True
@@ -268,10 +270,6 @@ class GpuBackend(Matrices):
         return elementwise.reduce_entries(u, monoid)
 
 
-def _logged(search: BlockSearch | RowSearch | str) -> BlockSearch | RowSearch | str:
-    """Return a search over blocks that a log can tell of, or why it cannot."""
-    if isinstance(search, RowSearch):
-        return "it is traced, and a search of rows apart keeps no log"
-    if isinstance(search, BlockSearch) and not search.assigns_anew:
-        return "it is traced, and what is assigned has entries, which the log tells not apart"
-    return search
+def _is_logged(search: BlockSearch | RowSearch) -> bool:
+    """Whether a log tells what a search does; of entries that are there before, it does not."""
+    return isinstance(search, BlockSearch) and search.assigns_anew

@@ -11,6 +11,7 @@ import numpy as np
 from lagpu.backends.base import Statement
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.storage import VectorStore
+from lagpu.backends.gpu.unlogged import PRODUCTS
 from lagpu.backends.measure import LoopRow, Measured
 
 __all__ = ["CAPACITY", "LogLines", "LoopLog"]
@@ -91,6 +92,8 @@ class LoopLog:
         Returns a method of the device, such as ``"to_host"``, that no trace takes note of.
     spare : list of array
         Buffers of logs that are gone, for the next one.
+    time_launches : callable
+        Has launches timed from then on.
 
     Attributes
     ----------
@@ -100,10 +103,13 @@ class LoopLog:
         Records that fit.
     rows : callable or None
         What returns the rows of the loop that was launched last.
+    unlogged : list of str or None
+        The methods of that loop's statements, if its kernel keeps no log.
     """
 
     # of a log that no loop has written to; a device may wait while one is made
     rows: Callable[[], list[LoopRow]] | None = None
+    unlogged: list[str] | None = None
     _statements: Sequence[Statement] = ()
     _counts: Sequence[Callable[[], int]] = ()
     _found: Sequence[np.ndarray[Any, Any]] = ()  # records of each loop
@@ -111,10 +117,14 @@ class LoopLog:
     _found_at = 0  # how many loops had been launched
 
     def __init__(
-        self, device: Device, below: Callable[[str], Callable[[Array], Any]], spare: list[Array]
+        self,
+        device: Device,
+        below: Callable[[str], Callable[[Array], Any]],
+        spare: list[Array],
+        time_launches: Callable[[], None],
     ) -> None:
         self.capacity = CAPACITY
-        self._below, self._spare = below, spare
+        self._below, self._spare, self._time_launches = below, spare, time_launches
         count = _HEAD + CAPACITY * _WORDS
         words: Array = spare.pop() if spare else None
         if words is None or len(words) != count:
@@ -129,6 +139,15 @@ class LoopLog:
     def begin(self, statements: list[Statement]) -> None:
         """Note the body of the loop that is launched next."""
         self.rows, self._statements = None, statements
+
+    def leave_out(self, statements: list[Statement]) -> None:
+        """Note that the loop launched next keeps no log, so its launches are timed instead."""
+        self.unlogged = [s.method for s in statements]
+        self._time_launches()
+
+    def end(self) -> None:
+        """Keep no vector of a body, whatever became of it."""
+        self._statements = ()
 
     def count(self) -> None:
         """Note how many entries the vectors have before a program; nothing is waited for."""
@@ -170,7 +189,6 @@ class LoopLog:
 
     def _next(self) -> tuple[Loop, int]:
         loop = Loop.of(self._statements)
-        self._statements = ()  # no vector is kept
         self._launched += 1
         return loop, self._launched - 1
 
@@ -205,7 +223,7 @@ def _rows_of_search(
     why: Callable[[Any, bool], str],
 ) -> Iterator[LoopRow]:
     """Yield the rows of each level: one record stands for all statements."""
-    product = next(k for k, method in enumerate(loop.methods) if method in ("mxv", "matrix_mxm"))
+    product = next(k for k, method in enumerate(loop.methods) if method in PRODUCTS)
     behind = product == 0
     others = [k for k in range(len(loop.methods)) if k != product]
     before = [0 if count is None else count() for count in had]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.plan import Plan
 from lagpu.backends.gpu.shadow import TRAFFIC, Shadow, Work
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+from lagpu.backends.gpu.unlogged import rows_of_all
 from lagpu.backends.measure import Measured, Whole
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class GpuMeter:
         """Run a product of `u`, into the vector `w` or a new matrix."""
         backend, shadow = self._backend, self._shadow
         backend.edges = counted = backend.counters.take()
-        before = self._count(u)
+        before = self.count(u)
         shadow.now = now = Work()
         try:
             host_ms = self._clock(now, work)[1]
@@ -73,31 +75,29 @@ class GpuMeter:
             shadow.now, backend.edges = self._outside, None
         made, backend.product = backend.product, None
         plan, read = backend.plan, shadow.below("read")
-        after = self._count(made if w is None else w)
+        written = made if w is None else w
+        after = (lambda: 0) if written is None else self.count(written)
         return lambda: _of_product(now, host_ms, plan, int(read(counted)), before, after)
 
-    def _count(self, x: VectorStore | MatrixStore | None) -> Callable[[], int]:
-        """Return what will say how many entries an operand or a result has."""
-        if isinstance(x, BlockStore):
-            x = x.entries
-        if isinstance(x, VectorStore):
-            return self.count(x)
-        known = 0 if x is None else x.nvals
-        return lambda: known
-
     def run_loop(self, work: Callable[[], bool]) -> Whole | None:
-        """See `Meter`: the kernel keeps the times, so launches are not timed."""
+        """See `Meter`: the kernel keeps the times, so launches are not timed; or it has no log."""
         backend, shadow = self._backend, self._shadow
         if self._log is None:
-            self._log = LoopLog(backend.device, shadow.below, backend.logs)
+            time_launches = functools.partial(shadow.see_launches, True)
+            self._log = LoopLog(backend.device, shadow.below, backend.logs, time_launches)
         backend.loop_log = log = self._log
+        log.unlogged = None
         shadow.now = now = Work()
         shadow.see_launches(False)
         try:
             fused, host_ms = self._clock(now, work)
         finally:
             shadow.now, backend.loop_log = self._outside, None
+            log.end()
         rows, log.rows = log.rows, None
+        methods = log.unlogged
+        if methods is not None:
+            rows = lambda: rows_of_all(methods, now.measured(host_ms).kernel_ms)  # noqa: E731
         if not fused or rows is None:
             return None
         return Whole(rows, lambda: now.measured(host_ms))
@@ -118,10 +118,11 @@ class GpuMeter:
         """See `Meter`."""
         return 0 if self._log is None else self._log.lost
 
-    def count(self, v: VectorStore) -> Callable[[], int]:
+    def count(self, x: VectorStore | MatrixStore) -> Callable[[], int]:
         """See `Meter`: a number on the host, or the counter that a kernel will have filled."""
-        known = v.known
-        if known is not None:
+        v = x.entries if isinstance(x, BlockStore) else x
+        if isinstance(v, MatrixStore) or v.known is not None:
+            known = v.nvals
             return lambda: known
         shadow, device = self._shadow, self._backend.device
         shadow.timed, compiled = False, device.compile_ms  # of the trace, not of the program

@@ -140,6 +140,7 @@ class Shadow:
         own = vars(self._device)
         if not self._names.isdisjoint(own):
             self._before = {name: own[name] for name in self._names & own.keys()}
+        self._below = {}  # a trace that has ended may have asked since
         self.now = now
         own.update(self._copies)
 
