@@ -16,7 +16,7 @@ __all__ = ["plot"]
 def plot(traced: Trace, ax: Any = None) -> Any:
     """Draw bars of kernel time by level, and the entries that products began with; see `Trace`."""
     if ax is None:
-        ax = _pyplot().subplots()[1]
+        ax = _pyplot().subplots(layout="constrained")[1]
     rows = of_levels(traced.rows)
     levels = range(max((level for level, _ in rows), default=-1) + 1)
     bottom = [0.0] * len(levels)

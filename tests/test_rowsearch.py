@@ -372,7 +372,7 @@ def test_what_does_not_fit_runs_as_it_is_written(backend):
     compared(backend, weighted, [(0, 3, 1)], 2, semiring.plus_times, INT64)
     said.append(getattr(backend, "last_loop", ""))
     if backend.name != "cpu":
-        sparser = "the matrix is sparse and without hubs"
+        sparser = "of a sparse matrix without hubs"
         reasons = ["stand behind", "4 assignments", "no atomic", sparser, sparser, "do not fit"]
         for words, why in zip(reasons, said, strict=True):
             assert why.startswith("eager: "), said

@@ -15,7 +15,7 @@ MOST_DEGREE = 8
 _HUB = 4  # times as many entries make a hub; where hubs have an eighth of all, levels are few
 _SHARE = 8
 #: What to say where they are not.
-WHY_NOT = "rows are worked on apart if there are two, and the matrix is sparse and without hubs"
+WHY_NOT = "rows are worked on apart if there are two, of a sparse matrix without hubs"
 # Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 
