@@ -208,7 +208,7 @@ class _Recorder(Watcher):
             before={names[k]: state for k, state in r.before.items()},
             scalars={names[k]: value for k, value in r.scalars.items()},
             matrices={names[k]: A for k, A in r.matrices.items()},
-            mask=None if mask is None else _masking(mask, r.before[id(mask.vector)], names),
+            mask=None if mask is None else _masking(mask, r.before.get(id(mask.vector)), names),
             product=_multiplied(r.call, names),
         )
 
@@ -269,11 +269,13 @@ def _as_it_is(A: Matrix) -> Matrix:
     return Matrix._of(A.data, A.dtype, A.shape, A.backend, A.name)
 
 
-def _masking(mask: Any, state: State, names: Mapping[int, str]) -> Masking:
+def _masking(mask: Any, state: State | None, names: Mapping[int, str]) -> Masking:
+    formula = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'S' if mask.structure else 'V'}"
+    if state is None:  # of a matrix
+        return Masking(formula, None)
     kept = state.pattern
     if not mask.structure:
         kept[state.indices] = state.values != 0
-    formula = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'S' if mask.structure else 'V'}"
     return Masking(formula, ~kept if mask.complement else kept)
 
 

@@ -151,7 +151,7 @@ def draw(
     canvas = _Canvas(share)
     grid = _matrix(canvas, step, layout)
     y = grid.y(grid.nrows) + _GAP + 4
-    if step.mask is not None and not _is_column(step):
+    if step.kept is not None and not _is_column(step):
         _mask_cells(canvas, step, grid, y)
     y += grid.cell + _GAP
     for name in layout.names:
@@ -228,7 +228,7 @@ def _entries(canvas: _Canvas, step: Step, grid: _Grid, rows: Any, cols: Any) -> 
         factor = step.before[p.vector]
         met = factor.pattern[rows if p.vector_left else cols]
         out = cols if p.vector_left else rows
-        kept = everything if step.mask is None else step.mask.kept[out]
+        kept = everything if step.kept is None else step.kept[out]
         if p.vector_left:
             canvas.squares(
                 "band", [(grid.left, grid.y(i)) for i in factor.indices.tolist()], n * c, c
@@ -243,8 +243,8 @@ def _entries(canvas: _Canvas, step: Step, grid: _Grid, rows: Any, cols: Any) -> 
         canvas.squares("dot", at(~met), size, size)
         canvas.squares("met", at(met & ~kept), size, size)
         canvas.squares("used", at(met & kept), size, size)
-        if step.mask is not None:
-            blocked = np.flatnonzero(~step.mask.kept).tolist()
+        if step.kept is not None:
+            blocked = np.flatnonzero(~step.kept).tolist()
             if p.vector_left:
                 canvas.squares("veil", [(grid.x(j), grid.top) for j in blocked], c, m * c)
             else:
@@ -255,9 +255,9 @@ def _entries(canvas: _Canvas, step: Step, grid: _Grid, rows: Any, cols: Any) -> 
 def _upright(canvas: _Canvas, step: Step, grid: _Grid) -> None:
     """Draw mask and result of ``A @ u`` right of the matrix."""
     x, c = grid.x(grid.ncols) + _GAP, grid.cell
-    if step.mask is not None:
+    if step.kept is not None:
         for style, wanted in (("kept", True), ("blocked", False)):
-            places = np.flatnonzero(step.mask.kept == wanted).tolist()
+            places = np.flatnonzero(step.kept == wanted).tolist()
             canvas.squares(style, [(x, grid.y(i)) for i in places], c * 0.5, c)
     out = step.vectors[step.output]
     _strip(canvas, out, [(x + c * 0.5 + _GAP, grid.y(i)) for i in range(out.size)], c)
@@ -269,7 +269,7 @@ def _mask_cells(canvas: _Canvas, step: Step, grid: _Grid, y: float) -> None:
     c = grid.cell
     canvas.words(2, y + c * 0.5 + 5, _short(f"mask {step.mask.formula}"), 15, 'fill="#2f7d4f"')
     for style, wanted in (("kept", True), ("blocked", False)):
-        places = np.flatnonzero(step.mask.kept == wanted).tolist()
+        places = np.flatnonzero(step.kept == wanted).tolist()
         canvas.squares(style, [(grid.x(j), y + c * 0.2) for j in places], c, c * 0.6)
 
 

@@ -71,10 +71,18 @@ class State:
 
 
 class Masking(NamedTuple):
-    """The mask of a statement: as it was written, and the positions it keeps, (size,)."""
+    """The mask of a statement.
+
+    Attributes
+    ----------
+    formula : str
+        As it was written.
+    kept : ndarray of BOOL, (size,), or None
+        The positions of a vector that it keeps; None if it masks a matrix.
+    """
 
     formula: str
-    kept: Array
+    kept: Array | None
 
 
 class Multiplied(NamedTuple):
@@ -135,6 +143,11 @@ class Step:
     matrices: dict[str, Matrix]
     mask: Masking | None
     product: Multiplied | None
+
+    @property
+    def kept(self) -> Array | None:
+        """The positions of the output that its mask keeps, if it is a vector and has one."""
+        return None if self.mask is None else self.mask.kept
 
     @property
     def place(self) -> str:

@@ -237,3 +237,38 @@ def test_a_trace_inside_sees_its_own(A):
 
     found, t = run(lagpu.step(traced, A))
     assert (len(found), len(t.rows)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("bfs_levels_multi", ([1, 2],)),
+        ("bfs_parents_multi", ([0, 3],)),
+        ("triangle_count", ()),
+        ("betweenness_centrality", ()),
+    ],
+)
+def test_matrices_and_their_masks(backend, name, args):
+    A = generators.path(5, backend=backend)
+    algorithm = getattr(algorithms, name)
+    steps, result = run(lagpu.step(algorithm, A, *args))
+    right = algorithm(A, *args)
+    assert result == right if name == "triangle_count" else result.isequal(right)
+    masked = [s for s in steps if s.mask is not None and s.output in s.matrices]
+    assert masked
+    assert all(s.kept is None and s.mask.formula in s.formula for s in masked)
+    for s in steps:
+        assert s.formula in repr(s)
+        assert s._repr_html_().startswith("<")
+
+
+def test_a_matrix_is_shown_row_by_row():
+    A = generators.path(5, backend="cpu")
+    steps = list(lagpu.step(algorithms.bfs_levels_multi, A, [1, 4]))
+    assert repr(steps[-2]).splitlines()[-2:] == [
+        "> levels[0]  1 0 1 2 3",
+        "> levels[1]  4 3 2 1 0",
+    ]
+    A = generators.path(12, backend="cpu")
+    many = list(lagpu.step(algorithms.bfs_levels_multi, A, list(range(10))))
+    assert repr(many[-2]).splitlines()[-1] == "> ... 2 more rows, 120 entries"
