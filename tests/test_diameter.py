@@ -64,14 +64,16 @@ def prove(A):
 
 
 def prove_route(A, G, s, t):
-    assert has_path(A, s, t) is nx.has_path(G, s, t)
-    if has_path(A, s, t):
-        route = shortest_path(A, s, t)
-        assert len(route) == len(nx.shortest_path(G, s, t))
-        check_route(A, s, t, route)
-    else:
-        with pytest.raises(NoPath, match=f"no path from {s} to {t}"):
-            shortest_path(A, s, t)
+    for method in (None, "bidirectional", "single"):
+        there = has_path(A, s, t, method=method)
+        assert there is nx.has_path(G, s, t)
+        if there:
+            route = shortest_path(A, s, t, method=method)
+            assert len(route) == len(nx.shortest_path(G, s, t))
+            check_route(A, s, t, route)
+        else:
+            with pytest.raises(NoPath, match=f"no path from {s} to {t}"):
+                shortest_path(A, s, t, method=method)
 
 
 @for_all(cpu=60, compiled=5)
@@ -133,8 +135,9 @@ def test_some_vertices(backend):
 
 def test_a_vertex_and_itself(backend):
     A = matrix(3, [(0, 1)], backend)
-    assert shortest_path(A, 2, 2) == [2]
-    assert has_path(A, 2, 2)
+    for method in ("bidirectional", "single"):
+        assert shortest_path(A, 2, 2, method=method) == [2]
+        assert has_path(A, 2, 2, method=method)
 
 
 def test_searches_meet_in_a_frontier(backend):
@@ -142,11 +145,29 @@ def test_searches_meet_in_a_frontier(backend):
     n = 60
     A = matrix(n, both_ways([(v, v + 1) for v in range(n - 1)]), backend)
     with lagpu.trace() as traced:
-        assert shortest_path(A, 0, n - 1) == list(range(n))
+        assert shortest_path(A, 0, n - 1, method="bidirectional") == list(range(n))
     sought = [row for row in traced.rows if row.method == "ewise_mult"]
     assert len(sought) == n - 1
     assert max(row.nvals_in for row in sought) == 1
     assert sum(row.copy_bytes for row in sought) == 0
+
+
+@pytest.mark.parametrize("method", ["bidirectional", "single"])
+def test_a_long_route(backend, method):
+    """Longer than what is asked for vertex by vertex."""
+    n = 300
+    A = matrix(n, both_ways([(v, v + 1) for v in range(n - 1)]), backend)
+    assert shortest_path(A, 3, n - 2, method=method) == list(range(3, n - 1))
+    assert all(type(v) is int for v in shortest_path(A, 3, n - 2, method=method))
+
+
+def test_one_kernel_where_there_is_one(backend):
+    A = matrix(40, both_ways([(v, v + 1) for v in range(39)]), backend)
+    with lagpu.trace() as traced:
+        shortest_path(A, 0, 39)
+    assert any(row.method == "ewise_mult" for row in traced.rows) is (backend.name == "cpu")
+    if backend.name != "cpu":
+        assert backend.last_loop == "fused: one kernel, a traversal"
 
 
 def test_no_vertices(backend):
@@ -189,6 +210,8 @@ def test_bad_graphs_and_ends():
             search(A, 0, -1)
         with pytest.raises(DomainMismatch, match="target"):
             search(A, 0, None)
+        with pytest.raises(InvalidValue, match="no method 'both': bidirectional or single"):
+            search(A, 0, 1, method="both")
 
 
 # -------------------------------------------------------------------------- the checkers themselves

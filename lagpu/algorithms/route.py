@@ -1,22 +1,28 @@
-"""A shortest path between two vertices: searches from both ends, until they meet.
+"""A shortest path between two vertices: searches from both ends until they meet, or one from one.
 
 The smaller frontier takes a step: along the edges from the source, against them from the target::
 
     q<!s(p)> = q (any.secondi) A        r<!s(c)> = r (any.secondi) A'
+
+A search from the source alone is `bfs_parents`, one kernel where loops are.
 """
 
 from __future__ import annotations
 
 from lagpu.algebra import binary, semiring
+from lagpu.algorithms.bfs import bfs_levels, bfs_parents
 from lagpu.algorithms.source import index_type, source_vertex
-from lagpu.errors import NoPath
+from lagpu.errors import InvalidValue, NoPath
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
 __all__ = ["has_path", "shortest_path"]
 
+_METHODS = ("bidirectional", "single")
+_STEPS = 64  # of a route that are asked for one by one, before all parents are copied
 
-def shortest_path(A: Matrix, source: int, target: int) -> list[int]:
+
+def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> list[int]:
     """Return the vertices of a shortest path, `source` and `target` included.
 
     Parameters
@@ -25,6 +31,9 @@ def shortest_path(A: Matrix, source: int, target: int) -> list[int]:
         Entry (i, j) of any value is the edge i -> j.
     source, target : int
         Vertices ``0 .. n-1``.
+    method : str, optional
+        ``"bidirectional"``, searches from both ends, or ``"single"``, one search of all that the
+        source reaches; by default the latter where loops run as one kernel.
 
     Returns
     -------
@@ -35,13 +44,16 @@ def shortest_path(A: Matrix, source: int, target: int) -> list[int]:
     ------
     NoPath
         If there is none.
+    InvalidValue
+        If there is no such method.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, or an end is no vertex.
 
     Notes
     -----
-    The two searches together see about the square root of what one would in a graph that widens
-    evenly. Source: Pohl 1971.
+    Two searches together see about the square root of what one would in a graph that widens
+    evenly, but Python decides after each level which of them goes on.
+    Source: Pohl 1971.
 
     Examples
     --------
@@ -50,24 +62,27 @@ def shortest_path(A: Matrix, source: int, target: int) -> list[int]:
     [2, 3, 4, 5]
     """
     source, target = source_vertex(A, source), source_vertex(A, target, "target")
-    before, behind, middle = _meet(A, source, target)
-    if middle is None:
+    if _is_single(A, method):
+        parents = bfs_parents(A, source)
+        found = None if parents.get(target) is None else _followed(parents, target, source)[::-1]
+    else:
+        before, behind, middle = _meet(A, source, target)
+        found = (
+            middle
+            if middle is None
+            else [*_followed(before, middle, source)[:0:-1], *_followed(behind, middle, target)]
+        )
+    if found is None:
         raise NoPath(f"shortest_path: there is no path from {source} to {target}.")
-    route = [middle]
-    while route[-1] != source:
-        route.append(before.get(route[-1]))
-    route.reverse()
-    while route[-1] != target:
-        route.append(behind.get(route[-1]))
-    return route
+    return found
 
 
-def has_path(A: Matrix, source: int, target: int) -> bool:
+def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> bool:
     """Whether there is a path from `source` to `target`.
 
     Parameters
     ----------
-    A, source, target
+    A, source, target, method
         As in `shortest_path`.
 
     Returns
@@ -77,7 +92,7 @@ def has_path(A: Matrix, source: int, target: int) -> bool:
 
     Raises
     ------
-    DimensionMismatch, DomainMismatch, IndexOutOfBound
+    InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
         As `shortest_path`.
 
     Examples
@@ -87,7 +102,32 @@ def has_path(A: Matrix, source: int, target: int) -> bool:
     (True, False)
     """
     source, target = source_vertex(A, source), source_vertex(A, target, "target")
+    if _is_single(A, method):
+        return bfs_levels(A, source).get(target) is not None
     return _meet(A, source, target)[2] is not None
+
+
+def _is_single(A: Matrix, method: str | None) -> bool:
+    """Whether to search from the source alone."""
+    if method is None:
+        return hasattr(A.backend, "last_loop")  # else each level is as dear as it is large
+    if method not in _METHODS:
+        raise InvalidValue(
+            f"shortest_path: there is no method {method!r}: {' or '.join(_METHODS)}."
+        )
+    return method == "single"
+
+
+def _followed(links: Vector, begin: int, end: int) -> list[int]:
+    """Return the vertices from `begin` to `end`, each the value of the one before."""
+    route = [begin]
+    while route[-1] != end and len(route) <= _STEPS:
+        route.append(links.get(route[-1]))
+    if route[-1] != end:
+        all_links = links.to_dense(-1)
+        while route[-1] != end:
+            route.append(int(all_links[route[-1]]))
+    return route
 
 
 def _meet(A: Matrix, source: int, target: int) -> tuple[Vector, Vector, int | None]:
