@@ -237,8 +237,7 @@ def test_unknown_kernel_lists_the_names(backend):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("name", ["min_second", "max_second"])
-@pytest.mark.parametrize("dtype", [FP32, FP64])
+@pytest.mark.parametrize(("name", "dtype"), [("min_second", FP64), ("max_second", FP32)])
 def test_no_number(backend, kernel, name, dtype):
     """NaN gives way to any number, but a sum of NaN alone is NaN."""
     if backend.name == "cpu" and kernel is not None:
