@@ -10,7 +10,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 
 from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
 from lagpu.backends.base import Descriptor, Product
-from lagpu.backends.gpu import fuse, products, rowsearch, traversal
+from lagpu.backends.gpu import fuse, products, rowsapart, rowsearch, traversal
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
@@ -138,7 +138,7 @@ def test_traversals(s, dtype, arch):
     ids=str,
 )
 def test_row_searches(s, dtype, look, arch, monkeypatch):
-    monkeypatch.setattr(rowsearch, "SIM_BLOCK", rowsearch.BLOCK)
+    monkeypatch.setattr(rowsapart, "SIM_BLOCK", rowsapart.BLOCK)
     monkeypatch.setattr(rowsearch, "LOOK", look)
     A, f, x = graph(dtype), Matrix(dtype, 2, 3, backend="sim"), Matrix(INT32, 2, 3, backend="sim")
     how = Product(s, *s.types(dtype, dtype), True, True)

@@ -63,18 +63,13 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     """
     source, target = source_vertex(A, source), source_vertex(A, target, "target")
     if _is_single(A, method):
-        parents = bfs_parents(A, source)
-        found = None if parents.get(target) is None else _followed(parents, target, source)[::-1]
+        before = bfs_parents(A, source)
+        behind, middle = before, target if before.get(target) is not None else None
     else:
         before, behind, middle = _meet(A, source, target)
-        found = (
-            middle
-            if middle is None
-            else [*_followed(before, middle, source)[:0:-1], *_followed(behind, middle, target)]
-        )
-    if found is None:
+    if middle is None:
         raise NoPath(f"shortest_path: there is no path from {source} to {target}.")
-    return found
+    return [*_followed(before, middle, source)[:0:-1], *_followed(behind, middle, target)]
 
 
 def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Product
+from lagpu.backends.gpu import rowsapart
 from lagpu.backends.gpu.block import BlockStore, as_block, own, stride
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
@@ -27,8 +28,6 @@ __all__ = [
     "run",
 ]
 
-# Threads a block and blocks a multiprocessor.
-BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
 SOLO = 2048  # vertices of a level in shared memory
 EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
@@ -123,8 +122,8 @@ def _search_kernel(s: RowSearch) -> Kernel:
         Z=s.how.result.ctype,
         SUM=str(int(s.sums)),
         LOOK=str(LOOK),
-        BLOCK=str(_block(s)),
-        BLOCKS=str(BLOCKS),
+        BLOCK=str(rowsapart.block_size(s.A.device)),
+        BLOCKS=str(rowsapart.BLOCKS),
         **index_types(by_inputs(s.A, s.how)),
     )
 
@@ -137,10 +136,6 @@ def _write_kernel(s: RowSearch, times: int | None) -> Kernel:
     return kernel("rowsearch.cu", "row_write", **macros)
 
 
-def _block(s: RowSearch) -> int:
-    return SIM_BLOCK if s.A.device.name == "sim" else BLOCK
-
-
 def _shared(s: RowSearch) -> tuple[int, int]:
     """Return (vertices of a level that shared memory holds, its bytes)."""
     each = 2 * (8 + by_inputs(s.A, s.how).col_ptr.itemsize)
@@ -150,7 +145,7 @@ def _shared(s: RowSearch) -> tuple[int, int]:
 
 def _blocks(s: RowSearch, code: Kernel) -> int:
     """Return how many rows are searched at once."""
-    most = s.A.device.max_cooperative_blocks(code, _block(s), _shared(s)[1])
+    most = s.A.device.max_cooperative_blocks(code, rowsapart.block_size(s.A.device), _shared(s)[1])
     return min(most, s.f.shape[0])
 
 
@@ -168,12 +163,12 @@ def run(s: RowSearch, counters: Counters, times: int | None) -> None:
     # A cooperative launch only because the device counts blocks, and allows much shared memory, for
     # such a one: no block waits for another.
     device.launch(
-        code, blocks * _block(s),
+        code, blocks * rowsapart.block_size(s.A.device),
         n, k, stride(k), form.col_ptr, form.row_idx, form.values, form.number, excluded, *frontier,
         last, solo, EARLY, found_in, sums, xp.empty(blocks * n, np.int32),
         xp.empty(blocks * n, form.col_ptr.dtype), xp.empty(blocks * n, np.uint32),
         xp.empty(blocks * most_large, np.int32), most_large,
-        block=_block(s), cooperative=True, shared=shared,
+        block=rowsapart.block_size(s.A.device), cooperative=True, shared=shared,
     )  # fmt: skip
     rest = VectorStore(device, counters, dtype, stride(k) * n)
     f_words, f_values, left = None, None, counters.take()
