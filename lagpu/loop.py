@@ -187,20 +187,40 @@ def _run_as_one(backend: Backend, statements: list[Statement], until: _Until) ->
 def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until) -> None:
     """Run the recorded body again and again, each statement by itself.
 
-    It has been checked, and says the same in every iteration but for the counter.
+    It has been checked, and says the same in every iteration but for the counter. Whether the loop
+    goes on is asked as late as it may be: the device works while the next statements are called.
     """
     work = [(getattr(backend, s.method), s) for s in statements]
     empty, unchanged, times = until
+    early = 0 if empty is None else _early(statements, empty)
+    first, others = work[:early], work[early:]
     done = 0
-    while done != times and (empty is None or empty.nvals):
+    while done != times:
+        _run(first, done)
+        if empty is not None and not empty.nvals:
+            return
         before = None if unchanged is None else unchanged.dup()
-        for run, (_, w, desc, args, is_counter, _, _) in work:
-            if is_counter:
-                args = (scalar_value(done, lookup(args[0].dtype), "loop"), *args[1:])
-            run(w, desc, *args)
+        _run(others, done)
         done += 1
         if before is not None and before.isequal(unchanged):  # type: ignore[arg-type]
             return
+
+
+def _early(statements: list[Statement], empty: Vector | Matrix) -> int:
+    """Return how many of the first statements change nothing once `empty` has no entry."""
+    for k, (_, w, desc, *_) in enumerate(statements):
+        where = desc.mask is empty.data and not desc.complement and not desc.replace
+        if not where or w is empty.data:
+            return k
+    return len(statements)
+
+
+def _run(work: list[tuple[Any, Statement]], done: int) -> None:
+    """Run statements of the iteration `done`."""
+    for run, (_, w, desc, args, is_counter, _, _) in work:
+        if is_counter:
+            args = (scalar_value(done, lookup(args[0].dtype), "loop"), *args[1:])
+        run(w, desc, *args)
 
 
 def _data(vector: Vector | Matrix | None) -> Data | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, Vector, binary, expr, loop, semiring
+from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, expr, loop, semiring
 from lagpu.generators import path
 
 
@@ -32,6 +33,12 @@ def searched(A, levels, frontier, times=None):
         frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
 
 
+def copied(A, x, frontier):
+    for _ in loop(until_empty=frontier):
+        x(frontier.S) << frontier
+        frontier(~x.S, replace=True) << semiring.any_pair(frontier @ A)
+
+
 def chosen(A, levels, frontier):
     for depth in loop(until_empty=frontier):
         levels(frontier.S) << depth
@@ -41,6 +48,31 @@ def chosen(A, levels, frontier):
 def bounded(x):
     for _ in loop(until_unchanged=x):
         x << x.apply(binary.min, right=3)
+
+
+def everywhere(A, x, frontier):
+    for depth in loop(until_empty=frontier):
+        x << depth
+        frontier << semiring.any_pair(frontier @ A)
+
+
+def elsewhere(A, x, frontier):
+    for depth in loop(until_empty=frontier):
+        x(~frontier.S) << depth
+        frontier << semiring.any_pair(frontier @ A)
+
+
+def there_alone(A, x, frontier):
+    for depth in loop(until_empty=frontier):
+        x(frontier.S, replace=True) << depth
+        frontier << semiring.any_pair(frontier @ A)
+
+
+def added(A, x, frontier):
+    for _ in loop(until_empty=frontier):
+        x(frontier.V, accum=binary.plus) << 1
+        x(frontier.S) << x.apply(binary.plus, right=1)
+        frontier << semiring.any_pair(frontier @ A)
 
 
 def start(place, n=9):
@@ -58,6 +90,42 @@ def test_conditions_and_counter(backend, times):
     reached = 9 if times is None else times
     assert levels.to_coo()[1].tolist() == list(range(reached))
     assert frontier.nvals == (reached < 9)
+
+
+@pytest.mark.parametrize("body", [everywhere, elsewhere, there_alone, added])
+def test_what_stands_first_is_not_done_behind_the_end(backend, body):
+    """Though an eager loop runs ahead of the question whether it goes on."""
+    results = []
+    for watched in (False, True):
+        n = 5
+        A = Matrix.from_coo(range(n - 1), range(1, n), nrows=n, ncols=n, backend=backend)
+        frontier, x = Vector(BOOL, n, like=A), Vector(INT32, n, like=A)
+        frontier[0] = True
+        with lagpu.eager(), lagpu.trace() if watched else nullcontext():
+            body(A, x, frontier)
+        results.append(x)
+    assert results[0].isequal(results[1])
+
+
+@pytest.mark.parametrize(("body", "method"), [(searched, "assign_scalar"), (copied, "assign")])
+def test_statements_run_while_the_device_counts(backend, monkeypatch, body, method):
+    """What changes nothing once the frontier is empty does not wait until that is known."""
+    A, x, frontier = start(backend)
+    if not hasattr(A.backend, "last_loop"):
+        pytest.skip("cpu records no loops")
+    told = []
+
+    def noting(where, name):
+        real = getattr(where, name)
+        monkeypatch.setattr(where, name, lambda *args: told.append(name) or real(*args))
+
+    noting(A.backend, method)
+    noting(A.backend, "mxv")
+    noting(A.backend.device, "heed")
+    with lagpu.eager():
+        body(A, x, frontier)
+    later = told[told.index("heed") - 2 :]
+    assert later[:4] == ["mxv", method, "heed", "mxv"]
 
 
 def test_until_unchanged(backend):
