@@ -4,9 +4,37 @@
 #include "search.cuh"
 
 const u32 kLook = 8;       // predecessors that a lane looks at alone
+const u32 kLookLong = 64;  // with sums, if so many lanes have more: else the warp looks at each's
+const u32 kLanes = 16;
 const u32 kMany = 2048;    // predecessors from which the whole block looks
 const u32 kDeferred = 32;  // such vertices a block keeps for later
 const u32 kBatch = 4;      // of them at once
+
+// Add the products of those predecessors i[q] of vertex j that are `there`, at least one, whose
+// entries stand at p, p + step, ...; with LG_SUM 0 one is enough. Values are loaded before
+// the first is added, so that their loads overlap.
+LG_DEVICE void add_products(const Search& s, LG_PTR p, u32 step, const i32 (&i)[kBatch], u32 there,
+                            i32 j, bool* hit, LG_Z* sum) {
+  if constexpr (LG_SUM) {
+    LG_Z z[kBatch];
+    for (u32 q = 0; q < kBatch; ++q)
+      if (there >> q & 1) z[q] = product(s, s.in_values, p + LG_PTR(q * step), i[q], j);
+    for (u32 q = 0; q < kBatch; ++q) {
+      if (!(there >> q & 1)) continue;
+      *sum = *hit ? add<LG_ADD>(*sum, z[q]) : z[q];
+      *hit = true;
+    }
+  } else if constexpr (Chosen::iso) {
+    *sum = product(s, s.in_values, p, i[0], j);
+    *hit = true;
+  } else {
+    for (u32 q = 0; q < kBatch && !*hit; ++q) {
+      if (!(there >> q & 1)) continue;
+      *sum = product(s, s.in_values, p + LG_PTR(q * step), i[q], j);
+      *hit = true;
+    }
+  }
+}
 
 // Look at predecessors p .. p + count of vertex j, kBatch at a time so that their loads overlap;
 // with LG_SUM 0 until the first in the frontier. Returns how many it has looked at. Where fewer are
@@ -22,76 +50,71 @@ LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z*
     u32 there = 0;
     for (u32 q = 0; q < kBatch; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
     if (count - done < kBatch) there &= (1u << (count - done)) - 1;
-    if (!there) continue;
-    for (u32 q = 0; q < kBatch; ++q) {
-      if (!(there >> q & 1) || (!LG_SUM && *hit)) continue;
-      const LG_Z z = product(s, s.in_values, p + LG_PTR(done + q), i[q], j);
-      *sum = *hit ? add<LG_ADD>(*sum, z) : z;
-      *hit = true;
-    }
+    if (there) add_products(s, p + LG_PTR(done), 1, i, there, j, hit, sum);
   }
   return done < count ? done : count;
 }
 
-// The same by the whole warp for one vertex, 128 predecessors at a time.
+// The lanes' sums as one, on every lane; without LG_SUM the first that is there. Some lane's must.
+LG_DEVICE LG_Z fold(bool* found, LG_Z mine) {
+  if constexpr (LG_SUM) {
+    for (u32 step = 16; step; step /= 2) {
+      const LG_Z other = warp_shfl_xor(mine, step);
+      const bool other_found = warp_shfl_xor(*found, step);
+      if (other_found) mine = *found ? add<LG_ADD>(mine, other) : other;
+      *found = *found || other_found;
+    }
+    return mine;
+  } else {
+    return warp_shfl(mine, bit_ffs(warp_ballot(*found)) - 1);
+  }
+}
+
+// The same by the whole warp for one vertex, kBatch predecessors a lane at a time.
 LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z* sum,
                              Tally* tally) {
   bool found = false;
   LG_Z mine = LG_ADD::identity<LG_Z>();
   u32 done = lane_id();
-  for (; done - lane_id() < count; done += 128) {
-    i32 i[4];
-    u32 word[4];
-    for (u32 q = 0; q < 4; ++q) {
+  for (; done - lane_id() < count; done += kBatch * 32) {
+    i32 i[kBatch];
+    u32 word[kBatch];
+    for (u32 q = 0; q < kBatch; ++q) {
       const u32 at = done + q * 32;
       i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(at < count ? at : count - 1)]));
     }
-    for (u32 q = 0; q < 4; ++q) word[q] = s.frontier()[i[q] / 32];
+    for (u32 q = 0; q < kBatch; ++q) word[q] = s.frontier()[i[q] / 32];
     u32 there = 0;
-    for (u32 q = 0; q < 4; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
+    for (u32 q = 0; q < kBatch; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
     const u32 left = done < count ? (count - done + 31) / 32 : 0;
-    if (left < 4) there &= (1u << left) - 1;
-    for (u32 q = 0; q < 4; ++q) {
-      if (!(there >> q & 1) || (!LG_SUM && found)) continue;
-      const LG_Z z = product(s, s.in_values, p + LG_PTR(done + q * 32), i[q], j);
-      mine = found ? add<LG_ADD>(mine, z) : z;
-      found = true;
-    }
+    if (left < kBatch) there &= (1u << left) - 1;
+    if (there) add_products(s, p + LG_PTR(done), 32, i, there, j, &found, &mine);
     if (!LG_SUM && warp_any(found)) break;
   }
-  LG_LOGGED(if (!LG_SUM && lane_id() == 0) tally->looked +=
-            done + 128 < count ? done + 128 : count;)
-  const u32 finders = warp_ballot(found);
-  if (!finders) return;
-  if constexpr (LG_SUM) {
-    for (u32 step = 16; step; step /= 2) {
-      const LG_Z other = warp_shfl_xor(mine, step);
-      const bool other_found = warp_shfl_xor(found, step);
-      if (other_found) mine = found ? add<LG_ADD>(mine, other) : other;
-      found = found || other_found;
-    }
-  } else {
-    mine = warp_shfl(mine, bit_ffs(finders) - 1);
-  }
+  LG_LOGGED(if (lane_id() == 0) tally->looked +=
+            done + kBatch * 32 < count ? done + kBatch * 32 : count;)
+  if (!warp_any(found)) return;
+  mine = fold(&found, mine);
   *sum = LG_SUM && *hit ? add<LG_ADD>(*sum, mine) : mine;
   *hit = true;
 }
 
 // What a pull loads of 32 vertices before it looks at them.
 struct Ahead {
-  u32 seen;  // visited, or past the last vertex
+  u32 seen;  // visited, or no vertex
   i32 hint;
   LG_PTR begin, end;
 };
 
-LG_DEVICE u32 visited_word(const Search& s, i64 w, i64 nwords) {
-  return w < nwords ? s.visited[w] | ~entry_bits(nullptr, w, s.n) : 0xffffffffu;
+// The visited bits of word w, not looked at: that would wait for the load.
+LG_DEVICE u32 visited_word(const Search& s, u32 w, u32 nwords) {
+  return s.visited[w < nwords ? w : nwords - 1];
 }
 
-LG_DEVICE Ahead ahead(const Search& s, i64 w, u32 seen) {
-  Ahead a{seen, -1, 0, 0};
-  if (!(seen >> lane_id() & 1)) {
-    const i64 j = w * 32 + lane_id();
+LG_DEVICE Ahead ahead(const Search& s, u32 w, u32 nwords, u32 seen) {
+  Ahead a{w < nwords ? seen : 0xffffffffu, -1, 0, 0};
+  if (!(a.seen >> lane_id() & 1)) {
+    const u32 j = w * 32 + lane_id();
     if (!LG_SUM && s.hint) a.hint = load_ro(&s.hint[j]);
     a.begin = load_ro(&s.in_ptr[j]);
     a.end = load_ro(&s.in_ptr[j + 1]);
@@ -99,57 +122,116 @@ LG_DEVICE Ahead ahead(const Search& s, i64 w, u32 seen) {
   return a;
 }
 
-// Vertices whose many predecessors one warp would take long to look at: the whole block does.
-struct Deferred {
+// A vertex that is found in level `depth` + 1 by a pull; its bit is set by the caller.
+LG_DEVICE void settle(const Search& s, i32 j, u32 depth, LG_Z sum) {
+  if (LG_SUM) s.f_values[j] = cast<LG_F>(sum);
+  if (LG_SUM) s.found_in[j] = i32(depth) + 1;
+  discover(s, j, depth + s.shift, cast<LG_F>(sum));
+}
+
+// What the warps of a block share in a pull.
+struct Shared {
+  u32 words;  // taken by warps, beside the first two of each
+  // Vertices whose many predecessors one warp would take long to look at: the whole block does.
   i64 begin[kDeferred], end[kDeferred];
   i32 vertex[kDeferred];
   u32 count;
-  LG_Z value;
-  u32 taken;  // whether `value` has been given
+  LG_Z sums[LG_WARP];  // of the warps; without LG_SUM the first is the first product found
+  u32 there;           // which of them
 };
 
-// Look at the deferred vertices, each by all warps of the block; ends with a barrier.
-LG_DEVICE void look_as_block(const Search& s, Deferred* later, u32 depth, Tally* tally) {
-  block_sync();
-  const u32 count = later->count < kDeferred ? later->count : kDeferred;
-  for (u32 k = 0; k < count; ++k) {
-    const i32 j = later->vertex[k];
-    if (block_thread() == 0) later->taken = 0;
-    block_sync();
-    bool found = false;
-    for (i64 p = later->begin[k]; p < later->end[k]; p += block_threads()) {
+// Look at predecessors p .. end of vertex j by all warps, with LG_SUM 0 until the first in the
+// frontier; ends with a barrier.
+LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* block, Tally* tally) {
+  if constexpr (LG_SUM) {
+    // Shares in order, so that a sum does not depend on the order of threads.
+    const i64 share = (end - p + block_warps() - 1) / block_warps();
+    const i64 begin = p + share * block_warp();
+    bool hit = false;
+    LG_Z sum = LG_ADD::identity<LG_Z>();
+    if (begin < end)
+      look_together(s, LG_PTR(begin), u32(end - begin < share ? end - begin : share), j, &hit, &sum,
+                    tally);
+    if (hit && lane_id() == 0) {
+      block->sums[block_warp()] = sum;
+      atomic_or(&block->there, 1u << block_warp());
+    }
+  } else {
+    for (; p < end; p += block_threads()) {
       const i64 at = p + block_thread();
-      const i32 i = at < later->end[k] ? i32(load_ro(&s.in_idx[at])) : -1;
+      const i32 i = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
+      const bool found = i >= 0 && has_entry(s.frontier(), i);
       LG_LOGGED(tally->looked += i >= 0;)
-      if (i >= 0 && has_entry(s.frontier(), i)) {
-        found = true;
-        if (!atomic_exch(&later->taken, 1u)) later->value = product(s, s.in_values, at, i, j);
-      }
+      if (found && !atomic_exch(&block->there, 1u))
+        block->sums[0] = product(s, s.in_values, at, i, j);
       if (block_any(found)) break;
     }
-    block_sync();
-    if (block_thread() == 0 && later->taken) {
-      discover(s, j, depth + s.shift, cast<LG_F>(later->value));
-      s.next()[j / 32] |= 1u << (j % 32);  // the block's own word, written before the barrier
-      s.visited[j / 32] |= 1u << (j % 32);
-      ++tally->found;
+  }
+  block_sync();
+}
+
+// Look at the vertices that were put off; begins and ends with a barrier.
+LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
+  block_sync();
+  const u32 count = block->count < kDeferred ? block->count : kDeferred;
+  for (u32 k = 0; k < count; ++k) {
+    const i32 j = block->vertex[k];
+    look_as_block(s, block->begin[k], block->end[k], j, block, tally);
+    if (block_warp() == 0) {
+      const u32 there = block->there;
+      bool found = there >> lane_id() & 1;
+      LG_Z sum = found ? block->sums[lane_id()] : LG_ADD::identity<LG_Z>();
+      if (there) sum = fold(&found, sum);
+      if (there && lane_id() == 0) {
+        settle(s, j, depth, sum);
+        s.next()[j / 32] |= 1u << (j % 32);  // the block's own word, written before the barrier
+        s.visited[j / 32] |= 1u << (j % 32);
+        ++tally->found;
+        block->there = 0;
+      }
     }
     block_sync();
   }
-  if (count && block_thread() == 0) later->count = 0;  // all have read it: there were barriers
+  if (block_thread() == 0) block->words = 0;
+  if (block_thread() == 0 && count) block->count = 0;  // all have read it: there were barriers
+}
+
+// The words of 32 vertices that a warp pulls into. With sums warps take very different times, so
+// each takes the next of its block's, after two, that none has taken; else to share them so costs
+// more than it gives, and each has its own.
+
+// Word number q of a block's: 32 of each block by turns.
+LG_DEVICE u32 word_of_block(u32 q) {
+  return (q / 32 * u32(grid_blocks()) + u32(block_index())) * 32 + q % 32;
+}
+
+// Number k, 0 or 1, of the words that a warp begins with.
+LG_DEVICE u32 first_word(u32 k) {
+  if (LG_SUM) return word_of_block(k * block_warps() + block_warp());
+  return u32(global_warp()) + k * u32(global_warps());
+}
+
+// The word behind w.
+LG_DEVICE u32 word_behind(u32 w, Shared* block) {
+  if (!LG_SUM) return w + u32(global_warps());
+  u32 q = 0;
+  if (lane_id() == 0) q = atomic_add(&block->words, 1u);
+  return word_of_block(warp_shfl(q, 0) + 2 * block_warps());
 }
 
 // Pull into every vertex that is not visited: 32 vertices a warp, first the hint, then some
 // predecessors by each lane, the rest by the whole warp.
-LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
-  const i64 nwords = (s.n + 31) / 32;
+LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
+  const u32 nwords = u32((s.n + 31) / 32);
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
-  Ahead next = ahead(s, global_warp(), visited_word(s, global_warp(), nwords));
-  u32 seen_after = visited_word(s, global_warp() + global_warps(), nwords);
-  for (i64 w = global_warp(); w < nwords; w += global_warps()) {
+  u32 w = first_word(0), w_next = first_word(1), w_after;
+  Ahead next = ahead(s, w, nwords, visited_word(s, w, nwords));
+  u32 seen_after = visited_word(s, w_next, nwords);
+  for (; w < nwords; w = w_next, w_next = w_after) {
     const Ahead now = next;
-    next = ahead(s, w + global_warps(), seen_after);
-    seen_after = visited_word(s, w + 2 * global_warps(), nwords);
+    next = ahead(s, w_next, nwords, seen_after);
+    w_after = word_behind(w_next, block);
+    seen_after = visited_word(s, w_after, nwords);
     if (now.seen == 0xffffffffu) {
       if (lane_id() == 0) s.next()[w] = 0;
       continue;
@@ -159,15 +241,17 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
     bool hit = false;
     LG_Z sum = LG_ADD::identity<LG_Z>();
     const u32 count = u32(now.end - now.begin);
-    u32 done = 0;
+    u32 done = 0, alone = kLook;
+    if (LG_SUM && bit_popc(warp_ballot(wanted && count > kLook)) >= kLanes) alone = kLookLong;
     if (wanted) {
       if (now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
         sum = product(s, s.in_values, 0, now.hint, j);
         hit = true;
         LG_LOGGED(++tally->looked;)
       } else {
-        done = look(s, now.begin, count < kLook ? count : kLook, j, &hit, &sum);
-        LG_LOGGED(tally->looked += LG_SUM ? count : done;)  // a sum looks at all
+        if (LG_SUM && count > kMany) alone = 0;
+        done = look(s, now.begin, count < alone ? count : alone, j, &hit, &sum);
+        LG_LOGGED(tally->looked += done;)
       }
     }
     for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && done < count); rest;
@@ -175,14 +259,14 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
       const u32 from = bit_ffs(rest) - 1;
       const LG_PTR p = warp_shfl(now.begin + LG_PTR(done), from);
       const u32 left = warp_shfl(count - done, from);
-      if (!LG_SUM && left > kMany) {
+      if (left > kMany) {
         u32 at = 0;
         if (lane_id() == from) {
-          at = atomic_add(&later->count, 1u);
+          at = atomic_add(&block->count, 1u);
           if (at < kDeferred) {
-            later->begin[at] = p;
-            later->end[at] = i64(p) + left;
-            later->vertex[at] = j;
+            block->begin[at] = p;
+            block->end[at] = i64(p) + left;
+            block->vertex[at] = j;
           }
         }
         if (warp_shfl(at, from) < kDeferred) continue;
@@ -196,11 +280,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Deferred* later, Tally* tally) {
       }
     }
     const u32 bits = warp_ballot(hit);
-    if (hit) {
-      if (LG_SUM) s.f_values[j] = cast<LG_F>(sum);
-      if (LG_SUM) s.found_in[j] = i32(depth) + 1;
-      discover(s, j, depth + s.shift, cast<LG_F>(sum));
-    }
+    if (hit) settle(s, j, depth, sum);
     if (lane_id() == 0) {
       s.next()[w] = bits;
       s.visited[w] = now.seen | bits;

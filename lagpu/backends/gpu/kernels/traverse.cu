@@ -66,18 +66,19 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            false,
            false};
   LG_SHARED(u64, block_tally, 2);
-  LG_SHARED(Deferred, deferred, 1);
-  Deferred& later = deferred[0];
-  if (block_thread() == 0) block_tally[0] = block_tally[1] = later.count = 0;
+  LG_SHARED(Shared, block, 1);
+  if (block_thread() == 0)
+    block_tally[0] = block_tally[1] = block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & 8);)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
   LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
   const i64 nwords = (n + 31) / 32;
-  // Start: a vertex without predecessors needs no look, one that v has is not wanted.
+  // Start: a vertex without predecessors needs no look, one that v has is not wanted, and bits
+  // behind the last vertex are none.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
-    visited[w] = empty[w] | (v_words ? v_words[w] : 0);
+    visited[w] = empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, n);
     if (LG_X0 && (blank & 1)) x0_words[w] = 0;
     if (LG_X1 && (blank & 2)) x1_words[w] = 0;
     if (LG_X2 && (blank & 4)) x2_words[w] = 0;
@@ -155,8 +156,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       push(s, turn, depth, num_small, num_chunks, &tally);
       ++pushes;
     } else {
-      pull(s, depth, &later, &tally);
-      if (!LG_SUM) look_as_block(s, &later, depth, &tally);
+      pull(s, depth, block, &tally);
+      pull_deferred(s, depth, block, &tally);
       s.words_turned = !s.words_turned;
       ++pulls;
       LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
