@@ -395,4 +395,4 @@ def test_searches_of_bits_stay_what_they_are(backend):
     A = random_graph(70, 2, directed=True).to(backend)
     bfs_levels_multi(A, [3, 5])
     if backend.name != "cpu":
-        assert backend.last_loop == SEARCH_OF_A_BLOCK
+        assert backend.last_loop.startswith(SEARCH_OF_A_BLOCK)
