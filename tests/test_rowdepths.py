@@ -34,11 +34,13 @@ def compared(backend, graph, search, entries, k, *args, dtype=INT32):
 # ---- the answer of cpu
 
 
+@pytest.mark.parametrize("bits", [0, 1])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
     ("k", "n"), [(2, 31), (2, 32), (2, 33), (33, 1023), (65, 1025), (32, 70), (70, 200)]
 )
-def test_levels(backend, apart, directed, k, n):
+def test_levels(backend, apart, monkeypatch, directed, k, n, bits):
+    tuned(monkeypatch, backend, BITS=bits)
     graph = random_graph(n, 2, directed)
     sources = [*range(k - 1), n - 1]
     found = bfs_levels_multi(graph.to(backend), sources)
@@ -59,13 +61,15 @@ def test_awkward_graphs(backend, apart, name):
 
 @pytest.mark.parametrize("times", [None, 0, 1, 2, 3, 50])
 @pytest.mark.parametrize("search", LOOPS)
-def test_times(backend, apart, search, times):
+def test_times(backend, apart, monkeypatch, search, times):
     """The frontier that is left has the one value, in its type."""
     graph = random_graph(70, 2, directed=True)
-    *_, left = compared(backend, graph, search, [(0, 3), (1, 0), (2, 69)], 3, times)
-    if times != 0:
-        assert_apart(backend)
-    assert (left.nvals > 0) == (times in (0, 1, 2, 3))
+    for bits in (1, 0):
+        tuned(monkeypatch, backend, BITS=bits)
+        *_, left = compared(backend, graph, search, [(0, 3), (1, 0), (2, 69)], 3, times)
+        if times != 0:
+            assert_apart(backend)
+        assert (left.nvals > 0) == (times in (0, 1, 2, 3))
 
 
 @pytest.mark.parametrize("search", LOOPS)
@@ -82,8 +86,10 @@ def test_sources_again_and_rows_without(backend, apart, search):
 
 @pytest.mark.parametrize("times", [None, 1, 3])
 @pytest.mark.parametrize("search", LOOPS)
-def test_entries_there_before(backend, apart, search, times):
+@pytest.mark.parametrize("bits", [0, 1])
+def test_entries_there_before(backend, apart, monkeypatch, search, times, bits):
     """They stay and mask; the sources' own are assigned again if they are at all."""
+    tuned(monkeypatch, backend, BITS=bits)
     graph = random_graph(70, 2, directed=False)
 
     def run(A):
@@ -186,12 +192,41 @@ def test_values_that_differ_are_searched_as_before(backend, apart):
 
 
 @pytest.mark.parametrize("solo", [0, 1, 5, 2048])
-@pytest.mark.parametrize("look", [0, 1])
-def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, solo, look):
-    tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look)
+@pytest.mark.parametrize(("look", "bits"), [(0, 0), (1, 0), (0, 1)])
+def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, solo, look, bits):
+    tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look, BITS=bits)
     for graph in (generators.grid2d(20, 9, backend="cpu"), random_graph(300, 3, directed=True)):
         compared(backend, graph, in_front, [(0, 0), (1, 77), (2, 150)], 3)
         assert_apart(backend)
+
+
+def test_bits_stand_in_shared_memory_where_they_fit(backend, apart, monkeypatch):
+    """Beside whole lists; not where products are summed."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no kernels")
+    from lagpu.backends.gpu import rowsearch
+
+    asked, kernel = [], rowsearch.kernel
+
+    def told(file, name, **macros):
+        asked.append(macros.get("BITS", asked[-1] if asked else None))
+        return kernel(file, name, **macros)
+
+    monkeypatch.setattr(rowsearch, "kernel", told)
+    graph = random_graph(1025, 2, directed=False)
+    A, expected = graph.to(backend), bfs_levels_multi(graph, [3, 0])
+    lists = rowsearch.SOLO * 2 * (8 + A.data.col_ptr.itemsize)
+    for free, bits in ((4 * 33, "1"), (4 * 33 - 1, "0"), (0, "0")):
+        monkeypatch.setattr(backend.device, "dynamic_shared_bytes", lists + free)
+        assert_as_on_cpu(bfs_levels_multi(A, [3, 0]), expected)
+        assert_apart(backend)
+        assert set(asked) == {bits}
+        asked.clear()
+    monkeypatch.setattr(backend.device, "dynamic_shared_bytes", lists + 4 * 33)
+    in_front(A, frontier_of(A, [(0, 3)], 2, INT64), Matrix(INT32, 2, 1025, like=A),
+             None, semiring.plus_first)  # fmt: skip
+    assert_apart(backend)
+    assert set(asked) == {"0"}
 
 
 def test_a_hub(backend, apart):
@@ -205,7 +240,8 @@ def test_a_hub(backend, apart):
 def test_random_loops(backend, draw):
     with pytest.MonkeyPatch.context() as patch:
         solo = draw(st.sampled_from([1, 4, 100]), label="solo")
-        tuned(patch, backend, MOST_DEGREE=1 << 20, LEVELS=0, SOLO=solo, EARLY=solo)
+        bits = draw(st.sampled_from([0, 1]), label="bits")
+        tuned(patch, backend, MOST_DEGREE=1 << 20, LEVELS=0, SOLO=solo, EARLY=solo, BITS=bits)
         check_random_loop(backend, draw)
 
 

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
+BITS = 1  # what is found has bits in shared memory, where they fit; 0: nowhere
 SOLO = 2048  # vertices of a level in shared memory
 EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
 DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 has it
@@ -138,6 +139,7 @@ def _search_kernel(s: RowSearch) -> Kernel:
     macros = {
         "KEEP": str(int(s.keep)),
         "LOOK": str(LOOK),
+        "BITS": str(int(_has_bits(s))),
         "BLOCK": str(rowsapart.block_size(s.A.device)),
         "BLOCKS": str(rowsapart.BLOCKS),
         **index_types(by_inputs(s.A, s.how)),
@@ -172,9 +174,27 @@ def _write_kernel(s: RowSearch, times: int | None) -> Kernel:
 
 def _shared(s: RowSearch) -> tuple[int, int]:
     """Return (vertices of a level that shared memory holds, its bytes)."""
-    each = 2 * (8 + by_inputs(s.A, s.how).col_ptr.itemsize)
+    each = _near_bytes(s)
     solo = min(SOLO, s.A.device.dynamic_shared_bytes // each)
-    return solo, solo * each
+    return solo, solo * each + (_bits_bytes(s) if _has_bits(s) else 0)
+
+
+def _near_bytes(s: RowSearch) -> int:
+    """Return the bytes of a vertex in the lists of two levels in shared memory."""
+    return 2 * (8 + int(by_inputs(s.A, s.how).col_ptr.itemsize))
+
+
+def _bits_bytes(s: RowSearch) -> int:
+    return 4 * nwords(s.f.shape[1])
+
+
+def _has_bits(s: RowSearch) -> bool:
+    """Whether the bits of what a row has found stand in shared memory, beside whole lists.
+
+    Where products are summed a vertex' level is asked for in any case.
+    """
+    free = s.A.device.dynamic_shared_bytes - SOLO * _near_bytes(s)
+    return bool(BITS) and not s.sums and _bits_bytes(s) <= free
 
 
 def _blocks(s: RowSearch, code: Kernel) -> int:
@@ -200,7 +220,7 @@ def run(s: RowSearch, counters: Counters, times: int | None) -> None:
     device.launch(
         code, blocks * rowsapart.block_size(s.A.device),
         n, k, stride(k), form.col_ptr, form.row_idx, *matrix, excluded, *frontier, not s.before,
-        last, solo, EARLY, found_in, sums, xp.empty(blocks * n, np.int32),
+        last, solo, 0 if _has_bits(s) else EARLY, found_in, sums, xp.empty(blocks * n, np.int32),
         xp.empty(blocks * n, form.col_ptr.dtype), xp.empty(blocks * n, np.uint32),
         xp.empty(blocks * most_large, np.int32), most_large,
         block=rowsapart.block_size(s.A.device), cooperative=True, shared=shared,

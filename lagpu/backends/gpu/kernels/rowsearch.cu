@@ -15,9 +15,10 @@
 // one. There is one barrier a level, and it is the block's own.
 //
 // While it is searched a row has its state to itself, row by row: the level each vertex was found
-// in, and its value, if it has one. `row_write` then turns the state of 32 rows and 32 vertices at
-// a time into the form of blocks, vertex by vertex; so what is read and what is written is
-// coalesced, and presence words need no atomics.
+// in, of which a bit stands in shared memory if all bits fit (LG_BITS), and its value, if it has
+// one. `row_write` then turns the state of 32 rows and 32 vertices at a time into the form of
+// blocks, vertex by vertex; so what is read and what is written is coalesced, and presence words
+// need no atomics.
 //
 // Work: every edge of a row's component once.
 // Source: Merrill, Garland and Grimshaw 2012 (degree classes); Brandes 2001 (counts by level);
@@ -28,6 +29,9 @@
 #endif
 #ifndef LG_KEEP  // 1: the frontier's values are stored; 0: all are one known value
 #define LG_KEEP 1
+#endif
+#ifndef LG_BITS  // 1: a bit a vertex, in shared memory, says whether it is found; not with sums
+#define LG_BITS 0
 #endif
 #ifndef LG_LOOK  // 1: look at a vertex before claiming it; 0: claim at once
 #define LG_LOOK 0
@@ -81,6 +85,7 @@ struct Row {
   Vertices near;  // there, of two levels
   Vertices far;   // the others, level behind level
   i32* large;     // of more than kSmall edges, level behind level; huge ones from the end backwards
+  u32* bits;      // of the vertices that are found or excluded, in shared memory
 };
 
 // How many vertices a level has, by the number of their edges.
@@ -153,6 +158,23 @@ LG_DEVICE void put(const Row& s, const Level& to, const i32* v, const Edges* edg
   }
 }
 
+// Whether vertex j is open, as it seems to one who may claim it: kOpen, or a level below.
+LG_DEVICE i32 look(const Row& s, i32 j) {
+  if constexpr (LG_BITS) return s.bits[j / 32] >> (j % 32) & 1 ? kExcluded : kOpen;
+  return LG_LOOK ? load_cg(&s.found_in[j]) : kOpen;
+}
+
+// Claim vertex j for a level; kOpen if it was open.
+LG_DEVICE i32 claim(const Row& s, i32 j, i32 level) {
+  if constexpr (LG_BITS) {
+    const u32 bit = 1u << (j % 32);
+    if (atomic_or(&s.bits[j / 32], bit) & bit) return kExcluded;
+    s.found_in[j] = level;
+    return kOpen;
+  }
+  return atomic_cas(&s.found_in[j], kOpen, level);
+}
+
 // Follow some edges a lane, of vertex i with value z: e, e + step, ... of its edges. Each step is
 // done for all of them before the next: a level's time is the length of this chain of loads. So in
 // small levels the place of a vertex' edges is loaded while the vertex is being claimed; in larger
@@ -171,11 +193,11 @@ LG_DEVICE void follow(const Row& s, const Level& next, i32 level, Edges all, u32
       if (there) y[q] = entry_value<LG_T>(s.values, s.iso, entry);
   }
   for (u32 q = 0; q < kAtOnce; ++q) {
-    before[q] = j[q] < 0 ? kExcluded : LG_LOOK ? load_cg(&s.found_in[j[q]]) : kOpen;
+    before[q] = j[q] < 0 ? kExcluded : look(s, j[q]);
     edges[q] = next.early && j[q] >= 0 ? edges_of(s, j[q]) : Edges{0, 0};
   }
   for (u32 q = 0; q < kAtOnce; ++q)
-    if (before[q] == kOpen) before[q] = atomic_cas(&s.found_in[j[q]], kOpen, level);
+    if (before[q] == kOpen) before[q] = claim(s, j[q], level);
   for (u32 q = 0; q < kAtOnce; ++q) {
     const bool won = before[q] == kOpen;
     if constexpr (LG_SUM) {
@@ -253,6 +275,10 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
       else if (LG_SUM)
         s.sums[v] = empty_sum<LG_ADD, LG_U>();
     }
+    if constexpr (LG_BITS) {
+      const u32 bits = warp_ballot(v < g.n && s.found_in[v] != kOpen);
+      if (lane_id() == 0) s.bits[v0 / 32] = bits;
+    }
     const i32 vertex = i32(v);
     if (g.f_words) put<1>(s, first, &vertex, &edges);
   }
@@ -265,6 +291,7 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
     if (at >= 0 && at % g.stride == s.row) {
       v = i32(at / g.stride);
       if (!g.behind) s.found_in[v] = 0;
+      if (LG_BITS && !g.behind) atomic_or(&s.bits[v / 32], 1u << (v % 32));
       if (LG_KEEP) s.sums[v] = g.f_values ? g.f_values[q] : g.f_iso;
       edges = edges_of(s, v);
     }
@@ -283,6 +310,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   LG_DYNAMIC_SHARED(LG_PTR, near_start);
   i32* const near_vertex = reinterpret_cast<i32*>(near_start + 2 * solo);
   u32* const near_degree = reinterpret_cast<u32*>(near_vertex + 2 * solo);
+  u32* const bits = near_degree + 2 * solo;
   LG_SHARED(Counts, counts, 3);  // read, filled, zeroed in turn: so a level has one barrier
   const Given given{n, stride, v_words, f_words, num_listed, listed, f_values, f_iso, behind};
   const i64 own = block_index();
@@ -297,7 +325,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                 solo,
                 Vertices{near_vertex, near_start, near_degree},
                 Vertices{vertex + own * n, start + own * n, degree + own * n},
-                large + own * most_large};
+                large + own * most_large,
+                bits};
     block_sync();  // all have read the counts that ended the row before
     if (block_thread() < 3) counts[block_thread()] = {0, 0, 0};
     block_sync();
