@@ -125,6 +125,11 @@ def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
         turned(A, frontier_of(A, [(0, 150), (1, 9)], 2), Matrix(INT32, 2, 200, like=A))
         assert place.last_loop == f"{OF_BITS}: a search has at most 64 levels"
     assert asked == [(True, 64), (False, 64)]
+    asked.clear()
+    A = generators.path(200, backend=place)  # one direction is the other
+    turned(A, frontier_of(A, [(0, 150), (1, 9)], 2), Matrix(INT32, 2, 200, like=A))
+    assert said_of(A) == place.last_loop == f"{APART}: a search has more than 64 levels"
+    assert asked == [(False, 64)]
 
 
 def test_it_is_a_vertex_of_most_edges_that_is_asked(place):

@@ -8,6 +8,7 @@ import numpy as np
 
 from lagpu.backends.base import Product
 from lagpu.backends.gpu import traversal
+from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.products import by_inputs
@@ -62,7 +63,8 @@ def depth_of(counters: Counters, A: MatrixStore, how: Product) -> Depth:
         Of any semiring: `how.transpose` says which way the edges are followed.
     """
     bound = bound_of(A)
-    place = f"depth, {bound} levels, {'along' if how.transpose else 'against'} the edges"
+    along = how.transpose or is_symmetric(A)
+    place = f"depth, {bound} levels, {'along' if along else 'against'} the edges"
     if place not in A.spaces:
         if not has_free(A.device, _BYTES * A.shape[0]):
             return Depth(False, "a search that tells its levels does not fit")
