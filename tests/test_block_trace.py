@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from nvrtc import ARCHITECTURES, nvrtc_compile
-from test_blocksearch import FUSED, direction, frontier_of, random_graph  # noqa: F401
+from test_blocksearch import FUSED, direction, frontier_of, of_bits, random_graph  # noqa: F401
 from test_fused_trace import LOGS, preprocessed, same
 
 import lagpu

@@ -11,6 +11,13 @@ from lagpu.generators import path, star
 FUSED = "fused: one kernel, a search of a block"
 
 
+@pytest.fixture(autouse=True)
+def of_bits(backend, monkeypatch):
+    """However deep the graph is; tests/test_rowdepths.py has what is searched row by row."""
+    if backend.name != "cpu":
+        monkeypatch.setattr("lagpu.backends.gpu.depth.LEVELS", 1 << 30)
+
+
 @pytest.fixture(params=["as it is chosen", "push", "pull"])
 def direction(request, backend, monkeypatch):
     """Whichever direction the kernel would choose, or always the same one."""

@@ -20,11 +20,10 @@ from strategies import for_all
 import lagpu
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, binary, check, semiring
 from lagpu.algorithms.brandes import count_paths
-from lagpu.algorithms.multi import bfs_levels_multi, bfs_parents_multi
+from lagpu.algorithms.multi import bfs_parents_multi
 from lagpu.generators import grid2d, path, star
 
 FUSED = "fused: one kernel, rows apart"
-SEARCH_OF_A_BLOCK = "fused: one kernel, a search of a block"
 
 
 def tuned(monkeypatch, backend, **constants):
@@ -178,8 +177,10 @@ def test_no_number(backend, apart, name):
 
 
 @pytest.mark.parametrize("dtype", [BOOL, INT32, FP64])
-def test_the_first_product_stands(backend, apart, dtype):
+@pytest.mark.parametrize("bits", [0, 1])
+def test_the_first_product_stands(backend, apart, monkeypatch, dtype, bits):
     """With `any` each value is one of those that a predecessor gives."""
+    tuned(monkeypatch, backend, BITS=bits)
     graph = random_graph(60, 2, directed=True, dtype=INT32)
     entries = [(0, 3, 1), (1, 50, 1), (1, 3, 1)]
     levels, values, _ = searched(graph.to(backend), entries, 2, semiring.any_second, dtype)
@@ -197,7 +198,9 @@ def test_the_first_product_stands(backend, apart, dtype):
         assert level[s, v] == 0 or z in given
 
 
-def test_parents(backend, apart):
+@pytest.mark.parametrize("bits", [0, 1])
+def test_parents(backend, apart, monkeypatch, bits):
+    tuned(monkeypatch, backend, BITS=bits)
     graph = random_graph(300, 2, directed=False)
     A, sources = graph.to(backend), [7, 0, 299, 100]
     parents = bfs_parents_multi(A, sources)
@@ -389,10 +392,3 @@ def test_no_room(backend, monkeypatch):
         monkeypatch.setattr(backend.device, asked, lambda: 20000)  # enough for its statements
     levels_and_values(A, f, levels, paths, semiring.plus_first, 2)
     assert backend.last_loop == "eager: the workspace of a search of rows apart does not fit"
-
-
-def test_searches_of_bits_stay_what_they_are(backend):
-    A = random_graph(70, 2, directed=True).to(backend)
-    bfs_levels_multi(A, [3, 5])
-    if backend.name != "cpu":
-        assert backend.last_loop == SEARCH_OF_A_BLOCK

@@ -150,6 +150,22 @@ def test_row_searches(s, dtype, look, arch, monkeypatch):
 
 
 @EVERY
+def test_row_searches_of_one_value(arch, monkeypatch):
+    monkeypatch.setattr(rowsapart, "SIM_BLOCK", rowsapart.BLOCK)
+    A, f, x = (Matrix(dtype, 3, 3, backend="sim") for dtype in (BOOL, BOOL, INT64))
+    how = Product(semiring.any_pair, BOOL, BOOL, True, True)
+    assigned = ((rowsearch.DEPTH, None), (rowsearch.NUMBER, np.int64(7)))
+    assignments = tuple(rowsearch.RowAssignment(x.data, *what, x) for what in assigned)
+    for before in (True, False):
+        search = rowsearch.RowSearch(
+            A.data, f.data, x.data, f, how, False, assignments, np.True_, before
+        )
+        assert nvrtc_compile(rowsearch._search_kernel(search), arch)
+        for times in (None, 2):
+            assert nvrtc_compile(rowsearch._write_kernel(search, times), arch)
+
+
+@EVERY
 def test_a_users_operator(arch):
     name, text = operator_functor(BinaryOp("f", None, "User_f", body="x * x + y"))
     types = dict.fromkeys(("U", "T", "Z", "W"), "i32")

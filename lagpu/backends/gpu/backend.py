@@ -91,7 +91,7 @@ class GpuBackend(Matrices):
         if log is not None:
             log.begin(statements)
         if isinstance(until_empty, MatrixStore):
-            search = search_of(statements, until_empty, times)
+            search = search_of(self.counters, statements, until_empty, times)
             if isinstance(search, str):
                 self.last_loop = f"eager: {search}"
                 return False
@@ -100,10 +100,9 @@ class GpuBackend(Matrices):
                 log = None
             if isinstance(search, RowSearch):
                 rowsearch.run(search, self.counters, times)
-                self.last_loop = "fused: one kernel, rows apart"
             else:
                 blocksearch.run(search, self.counters, times, log)
-                self.last_loop = "fused: one kernel, a search of a block"
+            self.last_loop = f"fused: one kernel, {search.said}"
             return True
         if until_empty is not None:
             found = traversal_of(statements, until_empty, times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from lagpu.backends.base import Product, Statement
@@ -10,6 +11,8 @@ from lagpu.backends.gpu.block import BlockStore, fits, stride
 from lagpu.backends.gpu.blocksearch import BlockAssignment, BlockSearch, bytes_of
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_number
+from lagpu.backends.gpu.counters import Counters
+from lagpu.backends.gpu.depth import bound_of, depth_of
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.products import iso_result
 from lagpu.backends.gpu.rowsapart import WHY_NOT, rows_apart
@@ -20,7 +23,7 @@ __all__ = ["search_of"]
 
 
 def search_of(
-    statements: list[Statement], f: MatrixStore, times: int | None
+    counters: Counters, statements: list[Statement], f: MatrixStore, times: int | None
 ) -> BlockSearch | RowSearch | str:
     """Return the search that these statements are, repeated until `f` is empty, or why not."""
     places = [k for k, s in enumerate(statements) if s.method == "matrix_mxm"]
@@ -53,12 +56,8 @@ def search_of(
         return _with_values(
             RowSearch(A, f, mask.mask, product.out, how, _sums(how), assigned), before, times
         )
-    found = tuple(BlockAssignment(a.x, a.number, a.out) for a in assigned)
-    why = _why_no_room(A, f, found, times)
-    if why:
-        return why
-    forms = (A, by_rows(A)) if how.transpose else (by_rows(A), A)
-    return BlockSearch(forms, A, f, mask.mask, product.out, number, found, before)
+    rows = RowSearch(A, f, mask.mask, product.out, how, False, assigned, number, before)
+    return _with_one_value(counters, rows, times)
 
 
 def _assignments(statements: list[Statement], f: MatrixStore) -> tuple[RowAssignment, ...] | str:
@@ -108,6 +107,39 @@ def _with_values(s: RowSearch, before: bool, times: int | None) -> RowSearch | s
     return s
 
 
+def _with_one_value(
+    counters: Counters, rows: RowSearch, times: int | None
+) -> BlockSearch | RowSearch | str:
+    """Return the search with its rows apart, if that is the better way, or of bits, or why not."""
+    A, f, how = rows.A, rows.f, rows.how
+    if not (A.turnable or is_symmetric(A)):
+        return "a search of a block needs rows, and the matrix' orientation is csc"
+    why = _why_no_blocks(A, f, [a.x for a in rows.assignments])
+    if why:
+        return why
+    apart, why = _apart(counters, rows, times)
+    if apart:
+        return replace(rows, why=why)
+    found = tuple(BlockAssignment(a.x, a.number, a.out) for a in rows.assignments)
+    if not has_free(A.device, bytes_of(A, f, found, times)):
+        return "the workspace of a search of a block does not fit"
+    forms = (A, by_rows(A)) if how.transpose else (by_rows(A), A)
+    return BlockSearch(forms, A, f, rows.v, rows.f_out, rows.number, found, rows.before, why)
+
+
+def _apart(counters: Counters, rows: RowSearch, times: int | None) -> tuple[bool, str]:
+    """Return whether rows apart are better than bits, and why, as far as that was asked."""
+    A, (k, n) = rows.A, rows.f.shape
+    if not rows_apart(A, k) or len(rows.assignments) > rowsearch.MOST:
+        return False, ""
+    if min(n, n if times is None else times) <= bound_of(A):  # levels, at most
+        return False, ""
+    deep, why, _ = depth_of(counters, A, rows.how)
+    if deep and not has_free(A.device, rowsearch.bytes_of(rows, times)):
+        return False, "rows apart do not fit"
+    return deep, why
+
+
 def _sums(how: Product) -> bool:
     """Whether the products of one level add up; else the first one of a vertex stands."""
     return not how.semiring.monoid.has_any_terminal
@@ -133,21 +165,6 @@ def _values(f: MatrixStore) -> Any:
 
 def _number(f: MatrixStore) -> Any:
     return f.entries.number if isinstance(f, BlockStore) else f.number
-
-
-def _why_no_room(
-    A: MatrixStore, f: MatrixStore, assigned: tuple[BlockAssignment, ...], times: int | None
-) -> str:
-    """Return what keeps the search from running where it would fit, or nothing."""
-    if not (A.turnable or is_symmetric(A)):
-        return "a search of a block needs rows, and the matrix' orientation is csc"
-    why = _why_no_blocks(A, f, [a.x for a in assigned])
-    if why:
-        return why
-    needed = bytes_of(A, f, assigned, times)
-    if not has_free(A.device, needed):
-        return "the workspace of a search of a block does not fit"
-    return ""
 
 
 def _why_no_blocks(A: MatrixStore, f: MatrixStore, assigned: list[MatrixStore]) -> str:

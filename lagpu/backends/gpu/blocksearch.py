@@ -66,6 +66,8 @@ class BlockSearch:
         What is assigned to the frontier's entries.
     before : bool
         Whether the assignments stand before the product.
+    why : str
+        Why its rows are not searched apart, if that was asked.
     """
 
     forms: tuple[MatrixStore, MatrixStore]
@@ -76,6 +78,12 @@ class BlockSearch:
     number: Any
     assignments: tuple[BlockAssignment, ...]
     before: bool
+    why: str = ""
+
+    @property
+    def said(self) -> str:
+        """What it is called, and why it was chosen."""
+        return f"a search of a block: {self.why}" if self.why else "a search of a block"
 
     @property
     def assigns_anew(self) -> bool:

@@ -1,4 +1,4 @@
-// Rows apart: a search of many sources whose frontier carries values, a block a source.
+// Rows apart: a search of many sources, a block a source.
 //
 // The loop it runs, for any semiring and any number of assignments (LG_X0 .. LG_X2), all k x n:
 //
@@ -7,14 +7,18 @@
 //         f(~v.S, replace=True) << f (+.x) A                  v is one of the x
 //         depth += 1
 //
+// Where every product has one known value (LG_KEEP 0), none is stored, none is assigned, and the
+// assignments may stand behind the product.
+//
 // No row waits for another one: where levels are many and small, a level's time is the latency of
 // its loads and a barrier, and so many searches as the GPU has processors take hardly longer than
 // one. There is one barrier a level, and it is the block's own.
 //
 // While it is searched a row has its state to itself, row by row: the level each vertex was found
-// in, and its value. `row_write` then turns the state of 32 rows and 32 vertices at a time into the
-// form of blocks, vertex by vertex; so what is read and what is written is coalesced, and presence
-// words need no atomics.
+// in, of which a bit stands in shared memory if all bits fit (LG_BITS), and its value, if it has
+// one. `row_write` then turns the state of 32 rows and 32 vertices at a time into the form of
+// blocks, vertex by vertex; so what is read and what is written is coalesced, and presence words
+// need no atomics.
 //
 // Work: every edge of a row's component once.
 // Source: Merrill, Garland and Grimshaw 2012 (degree classes); Brandes 2001 (counts by level);
@@ -22,6 +26,12 @@
 #include "push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
 #define LG_SUM 0
+#endif
+#ifndef LG_KEEP  // 1: the frontier's values are stored; 0: all are one known value
+#define LG_KEEP 1
+#endif
+#ifndef LG_BITS  // 1: a bit a vertex, in shared memory, says whether it is found; not with sums
+#define LG_BITS 0
 #endif
 #ifndef LG_LOOK  // 1: look at a vertex before claiming it; 0: claim at once
 #define LG_LOOK 0
@@ -75,6 +85,7 @@ struct Row {
   Vertices near;  // there, of two levels
   Vertices far;   // the others, level behind level
   i32* large;     // of more than kSmall edges, level behind level; huge ones from the end backwards
+  u32* bits;      // of the vertices that are found or excluded, in shared memory
 };
 
 // How many vertices a level has, by the number of their edges.
@@ -147,6 +158,23 @@ LG_DEVICE void put(const Row& s, const Level& to, const i32* v, const Edges* edg
   }
 }
 
+// Whether vertex j is open, as it seems to one who may claim it: kOpen, or a level below.
+LG_DEVICE i32 look(const Row& s, i32 j) {
+  if constexpr (LG_BITS) return s.bits[j / 32] >> (j % 32) & 1 ? kExcluded : kOpen;
+  return LG_LOOK ? load_cg(&s.found_in[j]) : kOpen;
+}
+
+// Claim vertex j for a level; kOpen if it was open.
+LG_DEVICE i32 claim(const Row& s, i32 j, i32 level) {
+  if constexpr (LG_BITS) {
+    const u32 bit = 1u << (j % 32);
+    if (atomic_or(&s.bits[j / 32], bit) & bit) return kExcluded;
+    s.found_in[j] = level;
+    return kOpen;
+  }
+  return atomic_cas(&s.found_in[j], kOpen, level);
+}
+
 // Follow some edges a lane, of vertex i with value z: e, e + step, ... of its edges. Each step is
 // done for all of them before the next: a level's time is the length of this chain of loads. So in
 // small levels the place of a vertex' edges is loaded while the vertex is being claimed; in larger
@@ -161,21 +189,21 @@ LG_DEVICE void follow(const Row& s, const Level& next, i32 level, Edges all, u32
     const i64 entry = i64(all.begin) + (e + q * step);
     j[q] = there ? i32(load_ro(&s.idx[entry])) : -1;
     y[q] = LG_T(0);
-    if constexpr (LG_MUL::reads_y)
+    if constexpr (LG_KEEP && LG_MUL::reads_y)
       if (there) y[q] = entry_value<LG_T>(s.values, s.iso, entry);
   }
   for (u32 q = 0; q < kAtOnce; ++q) {
-    before[q] = j[q] < 0 ? kExcluded : LG_LOOK ? load_cg(&s.found_in[j[q]]) : kOpen;
+    before[q] = j[q] < 0 ? kExcluded : look(s, j[q]);
     edges[q] = next.early && j[q] >= 0 ? edges_of(s, j[q]) : Edges{0, 0};
   }
   for (u32 q = 0; q < kAtOnce; ++q)
-    if (before[q] == kOpen) before[q] = atomic_cas(&s.found_in[j[q]], kOpen, level);
+    if (before[q] == kOpen) before[q] = claim(s, j[q], level);
   for (u32 q = 0; q < kAtOnce; ++q) {
     const bool won = before[q] == kOpen;
     if constexpr (LG_SUM) {
       if (before[q] >= level)
         atomic_accumulate<LG_ADD, LG_U>(&s.sums[j[q]], product(s, z, y[q], i, j[q]));
-    } else {
+    } else if constexpr (LG_KEEP) {
       if (won) s.sums[j[q]] = product(s, z, y[q], i, j[q]);
     }
     if (!won) edges[q].count = 0;
@@ -185,7 +213,7 @@ LG_DEVICE void follow(const Row& s, const Level& next, i32 level, Edges all, u32
 }
 
 LG_DEVICE LG_U value_of(const Row& s, i32 v) {
-  if constexpr (LG_MUL::reads_x) return load_cg(&s.sums[v]);
+  if constexpr (LG_KEEP && LG_MUL::reads_x) return load_cg(&s.sums[v]);
   return LG_U(0);
 }
 
@@ -220,7 +248,8 @@ LG_DEVICE void expand(const Row& s, const Level& now, const Counts& counts, cons
     follow_together(s, next, level, *(now.huge - q), block_thread(), block_threads());
 }
 
-// What the rows begin with: v and the frontier as blocks, the latter as words or as a list.
+// What the rows begin with: v and the frontier as blocks, the latter as words or as a list; where
+// assignments stand behind the product the frontier has not been found yet.
 struct Given {
   i64 n, stride;
   const u32 *v_words, *f_words;
@@ -228,6 +257,7 @@ struct Given {
   const i64* listed;
   const LG_U* f_values;
   LG_U f_iso;
+  bool behind;
 };
 
 // Set the state of a row, and list its sources. Ends with a barrier.
@@ -238,13 +268,16 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
     if (v < g.n) {
       const bool there = g.f_words && has_entry(g.f_words, at);
       const bool excluded = g.v_words && has_entry(g.v_words, at);
-      s.found_in[v] = there ? 0 : excluded ? kExcluded : kOpen;
-      if (there) {
+      s.found_in[v] = there && !g.behind ? 0 : excluded ? kExcluded : kOpen;
+      if (there) edges = edges_of(s, i32(v));
+      if (LG_KEEP && there)
         s.sums[v] = g.f_values ? g.f_values[at] : g.f_iso;
-        edges = edges_of(s, i32(v));
-      } else if (LG_SUM) {
+      else if (LG_SUM)
         s.sums[v] = empty_sum<LG_ADD, LG_U>();
-      }
+    }
+    if constexpr (LG_BITS) {
+      const u32 bits = warp_ballot(v < g.n && s.found_in[v] != kOpen);
+      if (lane_id() == 0) s.bits[v0 / 32] = bits;
     }
     const i32 vertex = i32(v);
     if (g.f_words) put<1>(s, first, &vertex, &edges);
@@ -257,8 +290,9 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
     Edges edges{0, 0};
     if (at >= 0 && at % g.stride == s.row) {
       v = i32(at / g.stride);
-      s.found_in[v] = 0;
-      s.sums[v] = g.f_values ? g.f_values[q] : g.f_iso;
+      if (!g.behind) s.found_in[v] = 0;
+      if (LG_BITS && !g.behind) atomic_or(&s.bits[v / 32], 1u << (v % 32));
+      if (LG_KEEP) s.sums[v] = g.f_values ? g.f_values[q] : g.f_iso;
       edges = edges_of(s, v);
     }
     put<1>(s, first, &v, &edges);
@@ -271,13 +305,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                const LG_IDX* __restrict__ idx, const LG_A* __restrict__ values, LG_A iso,
                const u32* __restrict__ v_words, const u32* __restrict__ f_words, u64 num_listed,
                const i64* __restrict__ listed, const LG_U* __restrict__ f_values, LG_U f_iso,
-               i32 times, u32 solo, u32 early, i32* found_in, LG_U* sums, i32* vertex,
+               bool behind, i32 times, u32 solo, u32 early, i32* found_in, LG_U* sums, i32* vertex,
                LG_PTR* start, u32* degree, i32* large, i64 most_large) {
   LG_DYNAMIC_SHARED(LG_PTR, near_start);
   i32* const near_vertex = reinterpret_cast<i32*>(near_start + 2 * solo);
   u32* const near_degree = reinterpret_cast<u32*>(near_vertex + 2 * solo);
+  u32* const bits = near_degree + 2 * solo;
   LG_SHARED(Counts, counts, 3);  // read, filled, zeroed in turn: so a level has one barrier
-  const Given given{n, stride, v_words, f_words, num_listed, listed, f_values, f_iso};
+  const Given given{n, stride, v_words, f_words, num_listed, listed, f_values, f_iso, behind};
   const i64 own = block_index();
   for (i64 row = own; row < k; row += grid_blocks()) {
     const Row s{row,
@@ -286,11 +321,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                 values,
                 iso,
                 found_in + row * n,
-                sums + row * n,
+                LG_KEEP ? sums + row * n : nullptr,
                 solo,
                 Vertices{near_vertex, near_start, near_degree},
                 Vertices{vertex + own * n, start + own * n, degree + own * n},
-                large + own * most_large};
+                large + own * most_large,
+                bits};
     block_sync();  // all have read the counts that ended the row before
     if (block_thread() < 3) counts[block_thread()] = {0, 0, 0};
     block_sync();
@@ -326,15 +362,16 @@ LG_DEVICE void assign(X* x, u32* words, bool blank, i64 word, u32 reached, i32 l
   }
 }
 
-// The state of the rows as blocks; a vertex found in level `times` is left in the frontier.
+// The state of the rows as blocks; a vertex found in level `times` is left in the frontier, and has
+// been assigned to if assignments stand behind the product, a level less then.
 extern "C" __global__ void row_write(i64 n, i64 k, i64 per, const i32* found_in, const LG_U* sums,
-                                     i32 times, LG_X0_T number0, LG_X1_T number1, LG_X2_T number2,
-                                     LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2, u32* x0_words,
-                                     u32* x1_words, u32* x2_words, u32 blank, u32* f_words,
-                                     LG_U* f_values, u64* left) {
-  constexpr bool reads_sums = LG_REST || LG_X0 == 2 || LG_X1 == 2 || LG_X2 == 2;
+                                     i32 times, bool behind, LG_X0_T number0, LG_X1_T number1,
+                                     LG_X2_T number2, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
+                                     u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
+                                     u32* f_words, LG_U* f_values, u64* left) {
+  constexpr bool reads_sums = LG_KEEP && (LG_REST || LG_X0 == 2 || LG_X1 == 2 || LG_X2 == 2);
   LG_SHARED(i32, levels, 32 * kPitch);
-  LG_SHARED(LG_U, values, 32 * kPitch);
+  LG_SHARED(LG_U, values, reads_sums ? 32 * kPitch : 1);
   u64 total = 0;
   const i64 tiles = (n + 31) / 32 * per;
   for (i64 tile = block_index(); tile < tiles; tile += grid_blocks()) {
@@ -352,14 +389,14 @@ extern "C" __global__ void row_write(i64 n, i64 k, i64 per, const i32* found_in,
       const i32 level = levels[at];
       const LG_U z = reads_sums ? values[at] : LG_U(0);
       const bool found = level >= 0 && level != kOpen;
-      const u32 reached = warp_ballot(found && level != times);
+      const u32 reached = warp_ballot(found && (behind || level != times));
       const i64 word = (v0 + c) * per + group;
-      assign<LG_X0>(x0, x0_words, blank & 1, word, reached, level, z, number0);
-      assign<LG_X1>(x1, x1_words, blank & 2, word, reached, level, z, number1);
-      assign<LG_X2>(x2, x2_words, blank & 4, word, reached, level, z, number2);
+      assign<LG_X0>(x0, x0_words, blank & 1, word, reached, level - behind, z, number0);
+      assign<LG_X1>(x1, x1_words, blank & 2, word, reached, level - behind, z, number1);
+      assign<LG_X2>(x2, x2_words, blank & 4, word, reached, level - behind, z, number2);
       if constexpr (LG_REST) {
         const u32 rest = warp_ballot(found && level == times);
-        if (rest >> lane_id() & 1) f_values[word * 32 + lane_id()] = z;
+        if (LG_KEEP && rest >> lane_id() & 1) f_values[word * 32 + lane_id()] = z;
         if (lane_id() == 0) {
           f_words[word] = rest;
           total += bit_popc(rest);

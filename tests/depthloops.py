@@ -1,0 +1,83 @@
+"""Loops over blocks whose frontier has one known value, as their tests run them."""
+
+import numpy as np
+
+from lagpu import BOOL, FP64, Matrix, loop, semiring
+
+APART = "fused: one kernel, rows apart"
+OF_BITS = "fused: one kernel, a search of a block"
+
+
+def tuned(monkeypatch, backend, **constants):
+    if backend.name != "cpu":
+        from lagpu.backends.gpu import depth, rowsapart, rowsearch
+
+        for name, value in constants.items():
+            place = next(m for m in (depth, rowsapart, rowsearch) if hasattr(m, name))
+            monkeypatch.setattr(place, name, value)
+
+
+def assert_apart(backend):
+    if backend.name != "cpu":
+        assert backend.last_loop.startswith(APART)
+
+
+def assert_of_bits(backend, why=None):
+    if backend.name != "cpu":
+        assert backend.last_loop.startswith(OF_BITS)
+        assert why is None or backend.last_loop == OF_BITS + why
+
+
+def frontier_of(A, entries, k, dtype=BOOL, value=1):
+    rows, cols = np.array(entries, np.int64).reshape(-1, 2).T
+    values = dtype.numpy.type(value)
+    return Matrix.from_coo(rows, cols, values, dtype, nrows=k, ncols=A.nrows, like=A)
+
+
+# ---- loops: functions of their own, without assert, so that pytest leaves their code alone
+
+
+def in_front(A, f, levels, times=None, semi=semiring.any_pair):
+    for depth in loop(until_empty=f, times=times):
+        levels(f.S) << depth
+        f(~levels.S, replace=True) << semi(f @ A)
+    return levels, f
+
+
+def behind(A, f, levels, times=None):
+    for depth in loop(until_empty=f, times=times):
+        f(~levels.S, replace=True) << semiring.any_pair(f @ A)
+        levels(f.S) << depth
+    return levels, f
+
+
+def turned(A, f, levels, times=None):
+    for depth in loop(until_empty=f, times=times):
+        levels(f.S) << depth
+        f(~levels.S, replace=True) << semiring.any_pair(f @ A.T)
+    return levels, f
+
+
+def several(A, f, levels, times=None):
+    reached, other = Matrix(BOOL, *f.shape, like=A), Matrix(FP64, *f.shape, like=A)
+    other[0, 1] = 2
+    for depth in loop(until_empty=f, times=times):
+        reached(f.S) << True
+        levels(f.S) << depth
+        other(f.S) << 2.5
+        f(~reached.S, replace=True) << semiring.any_pair(f @ A)
+    return levels, reached, other, f
+
+
+def several_behind(A, f, levels, times=None):
+    reached, other = Matrix(BOOL, *f.shape, like=A), Matrix(FP64, *f.shape, like=A)
+    other[0, 1] = 2
+    for depth in loop(until_empty=f, times=times):
+        f(~reached.S, replace=True) << semiring.any_pair(f @ A.T)
+        reached(f.S) << True
+        levels(f.S) << depth
+        other(f.S) << 2.5
+    return levels, reached, other, f
+
+
+LOOPS = [in_front, behind, turned, several, several_behind]
