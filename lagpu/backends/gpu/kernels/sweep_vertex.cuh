@@ -5,15 +5,33 @@
 #include "product.cuh"
 
 // ---- where the entries of a vertex stand, and the indices that operators see
+//
+// Each of these says, of vertices and their numbers in the order of levels (their ranks):
+//
+//   see(v), is_from(seen, from(d))   whether v may have an entry of x that was made in level d
+//   place(v, seen)                   where x has it, if has_x(place)
+//   home(v, rank)                    where kept vectors and those only read have it
+//   block(v)                         where blank vectors have it in the end
+
+struct NoRank {};  // nobody asks for it
 
 // In vectors. MARK holds every level.
 template <class MARK>
 struct AtVertex {
-  typedef MARK Mark;
+  typedef MARK Mark, Seen;
   typedef i64 Offset;
+  typedef NoRank Rank;
   static constexpr bool is_dense = true;  // a cache line of words serves many vertices
+  MARK* marks;
 
-  LG_DEVICE i64 place(i64 v) const { return v; }
+  LG_DEVICE MARK from(u32 d) const { return MARK(d); }
+  LG_DEVICE MARK see(i32 v) const { return marks[v]; }
+  LG_DEVICE bool is_from(MARK seen, MARK from) const { return seen == from; }
+  LG_DEVICE i64 place(i64 v, MARK) const { return v; }
+  LG_DEVICE bool has_x(i64) const { return true; }
+  LG_DEVICE static Rank rank(i64) { return {}; }
+  LG_DEVICE i64 home(i64 v, Rank) const { return v; }
+  LG_DEVICE i64 block(i64 v) const { return v; }
   LG_DEVICE i64 i(i64 v) const { return v; }
   LG_DEVICE i64 j(i64) const { return 0; }
   LG_DEVICE i64 row() const { return 0; }
@@ -22,12 +40,48 @@ struct AtVertex {
 // In row k of blocks, which have `stride` places a vertex.
 template <class MARK>
 struct InRow {
-  typedef MARK Mark;
+  typedef MARK Mark, Seen;
   typedef i32 Offset;
+  typedef NoRank Rank;
   static constexpr bool is_dense = false;
+  MARK* marks;
   i64 stride, k;
 
-  LG_DEVICE i64 place(i64 v) const { return v * stride + k; }
+  LG_DEVICE MARK from(u32 d) const { return MARK(d); }
+  LG_DEVICE MARK see(i32 v) const { return marks[v]; }
+  LG_DEVICE bool is_from(MARK seen, MARK from) const { return seen == from; }
+  LG_DEVICE i64 place(i64 v, MARK) const { return block(v); }
+  LG_DEVICE bool has_x(i64) const { return true; }
+  LG_DEVICE static Rank rank(i64) { return {}; }
+  LG_DEVICE i64 home(i64 v, Rank) const { return block(v); }
+  LG_DEVICE i64 block(i64 v) const { return v * stride + k; }
+  LG_DEVICE i64 i(i64) const { return k; }
+  LG_DEVICE i64 j(i64 v) const { return v; }
+  LG_DEVICE i64 row() const { return k; }
+};
+
+// In row k of blocks whose entries, but those of blank ones, have been put in the order of levels;
+// see inorder.cu. So a level's entries lie side by side. `offsets` are the row's.
+struct InOrder {
+  typedef i32 Offset, Rank, Seen;
+  static constexpr bool is_dense = false;
+  struct From {
+    i32 first;
+    u32 count;
+  };
+  const i32 *ranks, *offsets;
+  const bool* x_has;
+  i64 base, stride;  // base: where the row begins
+  i32 k;
+
+  LG_DEVICE From from(u32 d) const { return {offsets[d], u32(offsets[d + 1] - offsets[d])}; }
+  LG_DEVICE i32 see(i32 v) const { return load_ro(&ranks[base + v]); }
+  LG_DEVICE bool is_from(i32 seen, From from) const { return u32(seen - from.first) < from.count; }
+  LG_DEVICE i64 place(i64, i32 seen) const { return base + seen; }
+  LG_DEVICE bool has_x(i64 place) const { return x_has[place]; }
+  LG_DEVICE static i32 rank(i64 k) { return i32(k); }
+  LG_DEVICE i64 home(i64, i32 rank) const { return base + rank; }
+  LG_DEVICE i64 block(i64 v) const { return v * stride + k; }
   LG_DEVICE i64 i(i64) const { return k; }
   LG_DEVICE i64 j(i64 v) const { return v; }
   LG_DEVICE i64 row() const { return k; }
@@ -45,6 +99,12 @@ struct Entry {
 template <class U>
 LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 place) {
   return {has_entry(words, place), values ? values[place] : iso};
+}
+
+// The same where presence is a byte each.
+template <class U>
+LG_DEVICE Entry<U> entry_at(const bool* has, const U* values, U iso, i64 place) {
+  return {has[place], values ? values[place] : iso};
 }
 
 template <class Op, class T, class Z, class U>
@@ -89,6 +149,13 @@ LG_DEVICE void put_back(u32* words, W* values, i64 place, Entry<W> w, bool was_t
   if (w.there) values[place] = w.value;
   if (w.there && !was_there) set_bit(words, place);
   if (!w.there && was_there) atomic_and(&words[place / 32], ~(1u << (place % 32)));
+}
+
+// The same where presence is a byte each.
+template <class W>
+LG_DEVICE void put_back(bool* has, W* values, i64 place, Entry<W> w, bool was_there) {
+  if (w.there) values[place] = w.value;
+  if (w.there != was_there) has[place] = w.there;
 }
 
 #endif  // LAGPU_SWEEP_VERTEX_CUH
