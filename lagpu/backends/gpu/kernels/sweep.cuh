@@ -90,6 +90,7 @@ LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, AT>& s, i64 p, i64 end
     i32 i[kBatch];
     typename AT::Seen seen[kBatch];
     bool there[kBatch];
+    typename S::U x[kBatch];
     for (u32 q = 0; q < kBatch; ++q) {
       const i64 at = p + i64(q) * step;  // behind the end p again: no load waits behind a branch
       i[q] = i32(load_ro(&s.a.idx[at < end ? at : p]));
@@ -97,11 +98,16 @@ LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, AT>& s, i64 p, i64 end
     for (u32 q = 0; q < kBatch; ++q) seen[q] = s.at.see(i[q]);
     for (u32 q = 0; q < kBatch; ++q) there[q] = s.at.is_from(seen[q], from);
     for (u32 q = 1; q < kBatch; ++q) there[q] = there[q] && p + i64(q) * step < end;
-    for (u32 q = 0; q < kBatch; ++q) there[q] = there[q] && s.at.has_x(s.at.place(i[q], seen[q]));
+    if constexpr (AT::asks) {  // the values are on their way meanwhile
+      for (u32 q = 0; q < kBatch; ++q)
+        if (there[q]) x[q] = s.x[s.at.place(i[q], seen[q])];
+      for (u32 q = 0; q < kBatch; ++q) there[q] = there[q] && s.at.has_x(s.at.place(i[q], seen[q]));
+    }
     for (u32 q = 0; q < kBatch; ++q) {
       if (!there[q]) continue;
-      const Z product = multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, p + i64(q) * step,
-                                    i[q], v, s.at.place(i[q], seen[q]), s.at.row());
+      const Z product =
+          multiply<S>(AT::asks ? nullptr : s.x, AT::asks ? x[q] : typename S::U(0), s.a.values,
+                      s.a.iso, p + i64(q) * step, i[q], v, s.at.place(i[q], seen[q]), s.at.row());
       sum = joined<S>(sum, {true, product});
     }
     if (takes_first<S> && sum.there) break;
