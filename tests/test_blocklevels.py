@@ -21,7 +21,7 @@ def test_the_ordering_of_rows(backend, dtype):
     levels = Matrix.from_coo(*where, values, dtype, nrows=k, ncols=n, backend=backend)
     found = backend.block_levels(levels.data)
     assert (found.lowest, found.deepest) == (values.min(), values.max())
-    order, offsets, last = (backend.device.to_host(x) for x in found.ordered())
+    order, offsets, last, ranks = map(backend.device.to_host, found.ordered())
     starts = offsets.reshape(k, found.deepest + 2)
     for i in range(k):
         mine, cols = values[where[0] == i], where[1][where[0] == i]
@@ -31,6 +31,9 @@ def test_the_ordering_of_rows(backend, dtype):
         for d in set(mine.tolist()):
             piece = order[i * n + starts[i, d] : i * n + starts[i, d + 1]]
             assert sorted(piece.tolist()) == cols[mine == d].tolist()
+        wanted = np.full(n, -1)
+        wanted[order[i * n : i * n + len(mine)]] = np.arange(len(mine))
+        assert ranks[i * n : (i + 1) * n].tolist() == wanted.tolist()
 
 
 def test_levels_are_those_of_the_beginning(backend):
@@ -65,4 +68,4 @@ def test_levels_without_entries(backend):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("ctype", ["i64", "u32", "u64"])
 def test_nvrtc_compiles_the_ordering(ctype, arch):
-    assert nvrtc_compile(kernel("roworder.cu", "order_rows", U=ctype), arch)
+    assert nvrtc_compile(kernel("roworder.cu", "level_rows", U=ctype), arch)

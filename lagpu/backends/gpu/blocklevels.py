@@ -30,11 +30,14 @@ class Ordered(NamedTuple):
         Where each level begins in its row.
     last : array of INT32, (k,)
         The deepest level of each row; -1 if it has none.
+    ranks : array of INT32, (k * n,)
+        Where each vertex stands in the order of its row; -1 if it has no level.
     """
 
     order: Array
     offsets: Array
     last: Array
+    ranks: Array
 
 
 class BlockLevels:
@@ -81,7 +84,7 @@ class BlockLevels:
     def order_bytes(self) -> int:
         """Return the bytes of what `ordered` makes."""
         k, n = self.shape
-        return 4 * k * (n + self.deepest + 3)
+        return 4 * k * (2 * n + self.deepest + 3)
 
     def ordered(self) -> Ordered:
         """Sort the vertices of each row by level; they rise nearly in each."""
@@ -90,10 +93,12 @@ class BlockLevels:
             xp.empty(k * n, np.int32),
             xp.empty(k * (self.deepest + 2), np.int32),
             xp.empty(k, np.int32),
+            xp.empty(k * n, np.int32),
         )
+        per = stride(k) // 32
+        run = kernel("roworder.cu", "level_rows", U=v.dtype.ctype)
+        self._device.launch(run, n * per * 8, k, n, per, *v.readable(), made.ranks)
         block = SIM_BLOCK if self._device.name == "sim" else ORDER_BLOCK
-        run = kernel("roworder.cu", "order_rows", U=v.dtype.ctype)
-        self._device.launch(
-            run, k * block, k, n, stride(k), self.deepest, *v.readable(), *made, block=block
-        )
+        run = kernel("roworder.cu", "order_rows")
+        self._device.launch(run, k * block, k, n, self.deepest, *made, block=block)
         return made

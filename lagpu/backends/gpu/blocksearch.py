@@ -19,7 +19,7 @@ from lagpu.backends.gpu.workspaces import index_types, pull_space
 __all__ = ["BlockAssignment", "BlockSearch", "bytes_of", "run"]
 
 COUNTERS = 3 * 4 * 16  # one of four is a log's
-RESULTS = 64  # as kResults in blocksearch.cu
+RESULTS = 64  # as kResults in blocksearch.cuh
 FOREVER = 2**32 - 1
 NEW_LOG = 2  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
@@ -259,7 +259,7 @@ def _expand(
     if not blank:
         w.to_writable()
     count = counters.take()
-    run = kernel("blocksearch.cu", "block_expand", X=w.dtype.ctype)
+    run = kernel("blockexpand.cu", "block_expand", X=w.dtype.ctype)
     w.device.launch(
         run, len(w.words), len(w.words), space.visited, planes, result, blank,
         a.number is None, w.dtype.numpy.type(0) if a.number is None else a.number, w.words,

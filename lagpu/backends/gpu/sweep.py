@@ -9,7 +9,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source
 from lagpu.backends.gpu.levels import VectorLevels
 from lagpu.backends.gpu.storage import VectorStore, nwords
 from lagpu.backends.gpu.sweepmatch import Matched, match
-from lagpu.backends.gpu.sweeptext import Frame, SweepText, mark
+from lagpu.backends.gpu.sweeptext import MARKED, Frame, SweepText, mark
 
 __all__ = ["Sweep", "sweep_of"]
 
@@ -81,7 +81,8 @@ class Sweep:
             params=_PARAMS,
             bounds="LG_BLOCK, 1",
             at=f"AtVertex<{mark(self._levels.deepest)[0]}>",
-            swept="reinterpret_cast<At::Mark*>(marks), order, offsets, entries, At()",
+            swept="order, offsets, entries, At{reinterpret_cast<At::Mark*>(marks)}",
+            made=MARKED,
             before=(
                 "const i64 thread = global_thread(), threads = global_threads();",
                 "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",

@@ -11,14 +11,22 @@ from typing import Any, NamedTuple
 from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Statement
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.inorder import InOrder
 from lagpu.backends.gpu.products import by_outputs
 from lagpu.backends.gpu.storage import VectorStore
 from lagpu.backends.gpu.sweepmatch import Matched, inputs_of
 from lagpu.backends.gpu.workspaces import index_types
 from lagpu.dtypes import DType, lookup
 
-__all__ = ["Frame", "SweepText", "mark"]
+__all__ = ["MARKED", "ORDERED", "Frame", "SweepText", "mark"]
 
+# An entry is noted by its vertex' mark, or where it stands in order; then its value has to be in
+# the block too if it is one of the last turn.
+MARKED = "if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}"
+ORDERED = (
+    "{x}_has[at] = {x}.there; if ({x}.there) {x}_made[at] = {x}.value; "
+    "if ({x}.there && d == 1) {x}_values[in_block] = {x}.value;"
+)
 MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 
 
@@ -35,6 +43,8 @@ class Frame(NamedTuple):
         The type that says where entries stand.
     swept : str
         What ``Swept`` has behind the columns and the operand's values.
+    made : str
+        What notes an entry of the multiplied vector, ``{x}`` at vertex ``v``, for its neighbours.
     before, after : tuple of str
         Lines that open the kernel, and that use ``visit`` and ``fetch``.
     """
@@ -43,6 +53,7 @@ class Frame(NamedTuple):
     bounds: str
     at: str
     swept: str
+    made: str
     before: tuple[str, ...]
     after: tuple[str, ...]
 
@@ -68,10 +79,14 @@ class SweepText:
     ----------
     blank : list of VectorStore
         What has entries in the last turn alone.
+    kept : list of VectorStore
+        What keeps its entries from turn to turn.
     written : list of VectorStore
-        These, and what keeps its entries from turn to turn.
+        Both of these.
     read : list of VectorStore
         What is read alone.
+    x : VectorStore
+        What the product multiplies; it is blank.
     prelude : str
         The text of users' functors, once `write` has run.
     args : list
@@ -83,7 +98,8 @@ class SweepText:
         self.blank = [*body.replaced, body.product.w]
         statements = (*body.before, body.product, *body.after)
         self.written = list({id(s.w): s.w for s in statements}.values())
-        self._kept = [w for w in self.written if not any(w is x for x in self.blank)]
+        self.x: VectorStore = body.product.args[1]
+        self.kept = [w for w in self.written if not any(w is x for x in self.blank)]
         read = {id(x): x for s in (*body.before, *body.after) for x in inputs_of(s)}
         own = [*self.written, here, above]
         self.read = [x for x in read.values() if not any(x is y for y in own)]
@@ -102,12 +118,16 @@ class SweepText:
         for x in self.blank:
             x.set_empty()
             x.to_blank()
-        for x in self._kept:
+        for x in self.kept:
             x.to_writable()
 
     def names_of_blank(self) -> list[str]:
         """Return the names of the blank vectors in the text."""
         return self._names_of(self.blank)
+
+    def name_of(self, x: VectorStore) -> str:
+        """Return the name of a vector in the text."""
+        return self._names[id(x)]
 
     def changed(self) -> None:
         """Forget what was known of the vectors written."""
@@ -115,18 +135,23 @@ class SweepText:
             x.counted(None)
             x.forget()
 
-    def write(self, framed: Callable[[SweepText], Frame]) -> str:
-        """Return the text of the kernel ``sweep``; `framed` is asked once vectors have names."""
+    def write(self, framed: Callable[[SweepText], Frame], inorder: InOrder | None = None) -> str:
+        """Return the text of the kernel ``sweep``; `framed` is asked once vectors have names.
+
+        Kept and read vectors are in order if `inorder` is given.
+        """
         body = self._body
-        for x in (*self.written, *self.read):
-            self._vector(x)
+        for v in (*self.written, *self.read):
+            self._vector(v, inorder)
         frame = framed(self)
         columns, spec = self._columns(), self._spec()
-        x, y = (self._names[id(v)] for v in (body.product.args[1], body.product.w))
+        x, y = (self._names[id(v)] for v in (self.x, body.product.w))
+        values = f"{x}_values" if inorder is None else f"{x}_made"
         kind = body.product.w.dtype.ctype
         after = [line for s in body.after for line in self._statement(s)]
         before = [line for s in body.before for line in self._statement(s)]
-        near = [self._names[id(v)] for v in (*self._kept, *self.read)]
+        near = self._names_of([*self.kept, *self.read])
+        presence = "at / 32" if inorder is None else "at"
         return "\n".join(
             [
                 '#include "sweep.cuh"',
@@ -134,12 +159,16 @@ class SweepText:
                 f'extern "C" __global__ void __launch_bounds__({frame.bounds})',
                 "sweep(" + ", ".join([*self._params, *frame.params]) + ") {",
                 f"typedef {frame.at} At;",
-                "LG_SHARED(Later<Product>, later, 1);",
+                "typedef Later<Product, At> Deferred;",
+                "LG_SHARED(Deferred, later, 1);",
                 *frame.before,
-                f"const Swept<Product, At> s{{{columns}, {x}_values, {frame.swept}}};",
-                "const auto visit = [&](i32 v, i64 d, Entry<Product::Z> sum) {",
-                "const i64 at = s.at.place(v), i = s.at.i(v), j = s.at.j(v);",
-                "(void)i, (void)j;",
+                f"const Swept<Product, At> s{{{columns}, {values}, {frame.swept}}};",
+                "const auto visit = [&](const Place<Product, At>& its, i64 d, "
+                "Entry<Product::Z> sum) {",
+                "const i32 v = its.v;",
+                "const i64 at = s.at.home(v, its.rank), in_block = s.at.block(v);",
+                "const i64 i = s.at.i(v), j = s.at.j(v);",
+                "(void)i, (void)j, (void)in_block;",
                 *self._loads(),
                 "if (d < deepest) {",
                 *self._masks(here=False),
@@ -150,13 +179,13 @@ class SweepText:
                 *self._masks(here=True),
                 *before,
                 "}",
-                *self._stores(x, y),
+                *self._stores(x, y, frame.made),
                 "};",
-                "const auto fetch = [&](i32 v) {",
-                "const i64 at = s.at.place(v);",
+                "const auto fetch = [&](const Place<Product, At>& next) {",
+                "const i64 at = s.at.home(next.v, next.rank);",
                 *(f"if ({name}_values) prefetch(&{name}_values[at]);" for name in near),
                 "if (At::is_dense) return;",
-                *(f"if ({name}_words) prefetch(&{name}_words[at / 32]);" for name in near),
+                *(f"if ({name}_words) prefetch(&{name}_words[{presence}]);" for name in near),
                 "};",
                 *frame.after,
                 "}",
@@ -170,16 +199,27 @@ class SweepText:
         self.args.append(value)
         return name
 
-    def _vector(self, x: VectorStore) -> None:
-        """Add the parameters of a vector: ``_words``, ``_values`` and ``_iso``."""
+    def _vector(self, x: VectorStore, inorder: InOrder | None) -> None:
+        """Add the parameters of a vector: ``_words``, ``_values`` and ``_iso``.
+
+        In order what stands for words is presence, a byte each. The multiplied vector has ``_has``
+        and ``_made`` there while the sweep runs, and its words in the end.
+        """
         name = self._names[id(x)] = f"v{len(self._names)}"
         const = "" if any(x is w for w in self.written) else "const "
+        kind, presence = x.dtype.ctype, "u32"
         words, values, number = x.readable()
-        for what, ctype, value in (
-            ("words", f"{const}u32*", words),
-            ("values", f"{const}{x.dtype.ctype}*", values),
-            ("iso", x.dtype.ctype, number),
-        ):
+        if inorder is not None and not any(x is b for b in self.blank):
+            (words, values), presence = inorder.of(x), "bool"
+        parts = [
+            ("words", f"{const}{presence}*", words),
+            ("values", f"{const}{kind}*", values),
+            ("iso", kind, number),
+        ]
+        if inorder is not None and x is self.x:
+            has, made = inorder.of(x)
+            parts += [("has", "bool*", has), ("made", f"{kind}*", made)]
+        for what, ctype, value in parts:
             self._params.append(f"{ctype} {name}_{what}")
             self.args.append(value)
 
@@ -219,11 +259,11 @@ class SweepText:
     def _loads(self) -> list[str]:
         """Return the lines that make each vector a variable; a blank one has no entry yet."""
         lines = []
-        for x in (*self._kept, *self.read):
+        for x in (*self.kept, *self.read):
             name, kind = self._names[id(x)], x.dtype.ctype
             args = f"{name}_words, {name}_values, {name}_iso, at"
             lines.append(f"Entry<{kind}> {name} = entry_at<{kind}>({args});")
-        lines += [f"const bool had_{n} = {n}.there;" for n in self._names_of(self._kept)]
+        lines += [f"const bool had_{n} = {n}.there;" for n in self._names_of(self.kept)]
         for x in self.blank:
             kind = x.dtype.ctype
             lines.append(f"Entry<{kind}> {self._names[id(x)]}{{false, {kind}(0)}};")
@@ -238,20 +278,18 @@ class SweepText:
             "(void)here, (void)above;",
         ]
 
-    def _stores(self, x: str, y: str) -> list[str]:
+    def _stores(self, x: str, y: str, made: str) -> list[str]:
         """Return the lines that put the vectors back; blank ones keep the last turn's entries."""
         lines = []
-        for name in self._names_of(self._kept):
+        for name in self._names_of(self.kept):
             lines.append(f"put_back({name}_words, {name}_values, at, {name}, had_{name});")
         for name in self._names_of(self.blank):
             last = f"if ({name}.there && d == {int(name != y)})"
-            if name == x:  # its neighbours read it
-                lines.append(
-                    f"if ({x}.there) {{ {x}_values[at] = {x}.value; s.marks[v] = At::Mark(d); }}"
-                )
-                lines.append(f"{last} set_bit({x}_words, at);")
+            if name == x:
+                lines += [made.format(x=x), f"{last} set_bit({x}_words, in_block);"]
             else:
-                lines.append(f"{last} put_back({name}_words, {name}_values, at, {name}, false);")
+                what = f"{name}_words, {name}_values, in_block, {name}, false"
+                lines.append(f"{last} put_back({what});")
         return lines
 
     def _names_of(self, vectors: list[VectorStore]) -> list[str]:

@@ -1,9 +1,9 @@
 // The levels in a block of k x n: their ends, one of them as bits, and the vertices of each row by
 // level. Entry (i, j) stands at place j * stride + i, so neighbouring lanes look at rows of one
-// vertex in the first two, which go over all words; the third gives each row to one block.
+// vertex in the first two, which go over all words; the last gives each row to one block.
 //
-//   level_ends   the least and the largest level      cut_level   where the level is d
-//   order_rows   a counting sort of each row
+//   level_ends   the least and the largest level      cut_level    where the level is d
+//   level_rows   the levels row by row                order_rows   a counting sort of each row
 #include "entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_U
@@ -44,15 +44,39 @@ extern "C" __global__ void cut_level(i64 count, const u32* words, const LG_U* va
   add_total(total, nvals);
 }
 
-// visit(v, level) for each vertex that has a level in a row, by the threads of the block.
+const u32 kPitch = 33;  // of a tile in shared memory: columns lie in different banks
+
+// levels[i * n + v] is the level of v in row i, -1 if it has none; stride is 32 * per. 32 rows and
+// 32 vertices at a time, so that whole lines are read and written.
+extern "C" __global__ void level_rows(i64 rows, i64 n, i64 per, const u32* words,
+                                      const LG_U* values, LG_U iso, i32* levels) {
+  LG_SHARED(i32, tile, 32 * kPitch);
+  const i64 tiles = (n + 31) / 32 * per;
+  for (i64 t = block_index(); t < tiles; t += grid_blocks()) {
+    const i64 v0 = t / per * 32, group = t % per;
+    for (u32 c = block_warp(); c < 32 && v0 + c < n; c += block_warps()) {
+      const i64 word = (v0 + c) * per + group, at = word * 32 + lane_id();
+      i32 level = -1;
+      if (words[word] >> lane_id() & 1) level = i32(entry_value<LG_U>(values, iso, at));
+      tile[lane_id() * kPitch + c] = level;
+    }
+    block_sync();
+    for (u32 r = block_warp(); r < 32 && group * 32 + r < rows; r += block_warps()) {
+      const i64 v = v0 + lane_id();
+      if (v < n) levels[(group * 32 + r) * n + v] = tile[r * kPitch + lane_id()];
+    }
+    block_sync();
+  }
+}
+
+// visit(v, level) for each vertex of a row that has a level, by the threads of the block.
 template <class Visit>
-LG_DEVICE void for_levels(i64 n, i64 stride, i64 row, const u32* words, const LG_U* values,
-                          LG_U iso, Visit visit) {
+LG_DEVICE void for_levels(i64 n, const i32* levels, Visit visit) {
   for (i64 v0 = block_thread(); v0 < n; v0 += i64(kAhead) * block_threads()) {
-    i64 level[kAhead];
+    i32 level[kAhead];
     for (u32 q = 0; q < kAhead; ++q) {
-      const i64 v = v0 + i64(q) * block_threads(), at = v * stride + row;
-      level[q] = v < n && has_entry(words, at) ? i64(entry_value<LG_U>(values, iso, at)) : -1;
+      const i64 v = v0 + i64(q) * block_threads();
+      level[q] = v < n ? levels[v] : -1;
     }
     for (u32 q = 0; q < kAhead; ++q)
       if (level[q] >= 0) visit(i32(v0 + i64(q) * block_threads()), level[q]);
@@ -60,24 +84,24 @@ LG_DEVICE void for_levels(i64 n, i64 stride, i64 row, const u32* words, const LG
 }
 
 // Row i gets its vertices by level in order[i * n ..], level d at offsets[d] .. offsets[d + 1] of
-// the row's deepest + 2 offsets; last[i] is its deepest level, -1 if it has none. Levels are at
-// most `deepest`. A block a row; vertices rise in a level but for those that one block looks at
-// together.
+// the row's deepest + 2 offsets; last[i] is its deepest level, -1 if it has none. ranks has levels,
+// at most `deepest`, and gets the place of each vertex in the row's order, -1 if it has none. A
+// block a row; vertices rise in a level but for those that one block looks at together.
 extern "C" __global__ void __launch_bounds__(1024)
-    order_rows(i64 rows, i64 n, i64 stride, i64 deepest, const u32* words, const LG_U* values,
-               LG_U iso, i32* order, i32* offsets, i32* last) {
+    order_rows(i64 rows, i64 n, i64 deepest, i32* order, i32* offsets, i32* last, i32* ranks) {
   for (i64 row = block_index(); row < rows; row += grid_blocks()) {
     i32* const starts = offsets + row * (deepest + 2);
     i32* const next = starts + 1;  // of each level: how many, then where the next one goes
+    i32* const mine = ranks + row * n;
     for (i64 d = block_thread(); d < deepest + 2; d += block_threads()) starts[d] = 0;
     block_sync();
-    i64 most = -1;
-    for_levels(n, stride, row, words, values, iso, [&](i32, i64 level) {
+    i32 most = -1;
+    for_levels(n, mine, [&](i32, i32 level) {
       atomic_add(&next[level], 1);
       most = level > most ? level : most;
     });
-    most = block_reduce(most, i64(-1), [](i64 x, i64 y) { return y > x ? y : x; });
-    if (block_thread() == 0) last[row] = i32(most);
+    most = block_reduce(most, -1, [](i32 x, i32 y) { return y > x ? y : x; });
+    if (block_thread() == 0) last[row] = most;
     u64 before = 0;
     for (i64 d0 = 0; d0 <= deepest; d0 += block_threads()) {
       const i64 d = d0 + block_thread();
@@ -87,8 +111,10 @@ extern "C" __global__ void __launch_bounds__(1024)
       before += total;
     }
     block_sync();
-    for_levels(n, stride, row, words, values, iso,
-               [&](i32 v, i64 level) { order[row * n + atomic_add(&next[level], 1)] = v; });
+    for_levels(n, mine, [&](i32 v, i32 level) {
+      mine[v] = atomic_add(&next[level], 1);
+      order[row * n + mine[v]] = v;
+    });
     block_sync();  // before the next row
   }
 }

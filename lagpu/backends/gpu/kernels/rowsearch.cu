@@ -23,6 +23,7 @@
 // Work: every edge of a row's component once.
 // Source: Merrill, Garland and Grimshaw 2012 (degree classes); Brandes 2001 (counts by level);
 // Jia et al. 2011 and McLaughlin and Bader 2014 (a source a block).
+#include "assigned.cuh"
 #include "push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
 #define LG_SUM 0
@@ -41,24 +42,6 @@
 #endif
 #ifndef LG_BLOCKS  // blocks a multiprocessor
 #define LG_BLOCKS 1
-#endif
-#ifndef LG_X0  // what an assignment assigns: 0 nothing, 1 the depth, 2 the value, 3 a constant
-#define LG_X0 1
-#endif
-#ifndef LG_X0_T
-#define LG_X0_T i32
-#endif
-#ifndef LG_X1
-#define LG_X1 0
-#endif
-#ifndef LG_X1_T
-#define LG_X1_T i32
-#endif
-#ifndef LG_X2
-#define LG_X2 0
-#endif
-#ifndef LG_X2_T
-#define LG_X2_T i32
 #endif
 #ifndef LG_REST  // 1: the frontier that is left is wanted
 #define LG_REST 0

@@ -3,6 +3,7 @@
 // See traverse.cu for the loop it runs and the words used here.
 #ifndef LAGPU_SEARCH_CUH
 #define LAGPU_SEARCH_CUH
+#include "assigned.cuh"
 #include "looplog.cuh"
 #include "push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
@@ -19,24 +20,6 @@
 #endif
 #ifndef LG_KEEP  // 1: the frontier's values are stored, because they are read or wanted
 #define LG_KEEP 0
-#endif
-#ifndef LG_X0  // what an assignment assigns: 0 nothing, 1 the depth, 2 the frontier's value
-#define LG_X0 1
-#endif
-#ifndef LG_X0_T
-#define LG_X0_T i32
-#endif
-#ifndef LG_X1
-#define LG_X1 0
-#endif
-#ifndef LG_X1_T
-#define LG_X1_T i32
-#endif
-#ifndef LG_X2
-#define LG_X2 0
-#endif
-#ifndef LG_X2_T
-#define LG_X2_T i32
 #endif
 
 const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where products are summed

@@ -11,7 +11,8 @@
 // A vertex has one level, so it is visited once: it sums over its matrix entries whose x was made
 // in the level before, does what is to be done at `above`, then what is to be done at `here` of the
 // next turn, all in one thread. Only x is read by others, so a level ends with one barrier.
-// marks[v] is the level of v once x has an entry there, 0 before: level 0 is never `here`.
+// marks[v] is the level of v once x has an entry there, 0 before: level 0 is never `here`. Where
+// entries are in the order of levels there are ranks in place of marks.
 //
 // order has the vertices by level, rising in each; level k stands at offsets[k] .. offsets[k + 1].
 // Small levels are run by one block alone with barriers of a block; others by the whole grid: short
@@ -26,7 +27,7 @@
 // 2012.
 #ifndef LAGPU_SWEEP_CUH
 #define LAGPU_SWEEP_CUH
-#include "product.cuh"
+#include "sweep_vertex.cuh"
 #ifndef LG_BLOCK  // threads a block
 #define LG_BLOCK 1024
 #endif
@@ -40,118 +41,31 @@ const u32 kLane = 16;            // entries of a column that one lane sums alone
 const i64 kLong = 4 * LG_BLOCK;  // from which the whole block does: one round, and 32 of a warp
 const u32 kDeferred = LG_BLOCK / 16;  // such columns a block keeps for later; warps sum the others
 
-// ---- where the entries of a vertex stand, and the indices that operators see
-
-// In vectors. MARK holds every level.
-template <class MARK>
-struct AtVertex {
-  typedef MARK Mark;
-  typedef i64 Offset;
-  static constexpr bool is_dense = true;  // a cache line of words serves many vertices
-
-  LG_DEVICE i64 place(i64 v) const { return v; }
-  LG_DEVICE i64 i(i64 v) const { return v; }
-  LG_DEVICE i64 j(i64) const { return 0; }
-  LG_DEVICE i64 row() const { return 0; }
-};
-
-// In row k of blocks, which have `stride` places a vertex.
-template <class MARK>
-struct InRow {
-  typedef MARK Mark;
-  typedef i32 Offset;
-  static constexpr bool is_dense = false;
-  i64 stride, k;
-
-  LG_DEVICE i64 place(i64 v) const { return v * stride + k; }
-  LG_DEVICE i64 i(i64) const { return k; }
-  LG_DEVICE i64 j(i64 v) const { return v; }
-  LG_DEVICE i64 row() const { return k; }
-};
-
-// ---- element-wise statements, at one vertex
-
-// What a vector has at one vertex.
-template <class U>
-struct Entry {
-  bool there;
-  U value;
-};
-
-template <class U>
-LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 place) {
-  return {has_entry(words, place), values ? values[place] : iso};
-}
-
-template <class Op, class T, class Z, class U>
-LG_DEVICE Entry<Z> mapped(Entry<U> u, T scalar, bool scalar_left, i64 i, i64 j) {
-  if (!u.there) return {false, Z(0)};
-  const T x = cast<T>(u.value);
-  return {true, scalar_left ? Op::template call<Z, T>(scalar, x, i, 0, j)
-                            : Op::template call<Z, T>(x, scalar, i, 0, j)};
-}
-
-template <class Op, class T, class U>
-LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 i, i64 j) {
-  return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, i, 0, j), u.value};
-}
-
-// u (+) v or u (x) v, as combine.cu has the modes.
-template <class Op, class T, class Z, class U, class V>
-LG_DEVICE Entry<Z> combined(i32 mode, Entry<U> x, Entry<V> y, T x_default, T y_default, i64 i,
-                            i64 j) {
-  if (mode == 1 ? !(x.there && y.there) : !(x.there || y.there)) return {false, Z(0)};
-  if (mode != 2 && !(x.there && y.there))
-    return {true, x.there ? cast<Z>(x.value) : cast<Z>(y.value)};
-  return {true, Op::template call<Z, T>(x.there ? cast<T>(x.value) : x_default,
-                                        y.there ? cast<T>(y.value) : y_default, i, 0, j)};
-}
-
-// What w has after t has been written where the mask keeps.
-template <class Acc, class W, class Z>
-LG_DEVICE Entry<W> written(Entry<W> w, Entry<Z> t, i64 i) {
-  if constexpr (Acc::assigns) return {t.there, cast<W>(t.value)};
-  if constexpr (!Acc::assigns) {
-    if (!t.there) return w;
-    return {true, w.there ? Acc::call(w.value, t.value, i) : cast<W>(t.value)};
-  }
-}
-
-LG_DEVICE void set_bit(u32* words, i64 place) { atomic_or(&words[place / 32], 1u << (place % 32)); }
-
-// Put an entry back; its bit is written only if it has changed, as others may write the word.
-template <class W>
-LG_DEVICE void put_back(u32* words, W* values, i64 place, Entry<W> w, bool was_there) {
-  if (w.there) values[place] = w.value;
-  if (w.there && !was_there) set_bit(words, place);
-  if (!w.there && was_there) atomic_and(&words[place / 32], ~(1u << (place % 32)));
-}
-
 // ---- the product
 
-// A vertex with its column.
-template <class PTR>
+// A vertex with its column, and its number in the order.
+template <class S, class AT>
 struct Place {
   i32 v;  // -1 for none
-  PTR begin, end;
+  typename AT::Rank rank;
+  typename S::PTR begin, end;
 };
 
 // Columns that are summed by the whole block. Levels count by turns, so that a warp may begin the
 // next one while others still read how many there are in this.
-template <class S>
+template <class S, class AT>
 struct Later {
-  Place<typename S::PTR> place[kDeferred];
+  Place<S, AT> place[kDeferred];
   Entry<typename S::Z> partial[LG_WARP];
   u32 count[2];
 };
 
 // All that does not change in a sweep. `a` has the columns of the outputs, `x` the operand's
-// values; marks, order and offsets are those of one row.
+// values; order and offsets are those of one row.
 template <class S, class AT>
 struct Swept {
   Columns<S> a;
   const typename S::U* x;
-  typename AT::Mark* marks;
   const i32* order;
   const typename AT::Offset* offsets;
   u32* entries;  // of the small levels' columns, where blocks share a sweep
@@ -165,25 +79,35 @@ LG_DEVICE Entry<typename S::Z> joined(Entry<typename S::Z> x, Entry<typename S::
   return {true, x.there ? add<typename S::ADD, Z>(x.value, y.value) : y.value};
 }
 
-// The sum over entries p, p + step, ... before `end` of column v, of those marked `from`.
+// The sum over entries p, p + step, ... before `end` of column v, of those made in level d.
 template <class S, class AT>
 LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, AT>& s, i64 p, i64 end, u32 step, i32 v,
-                                           typename AT::Mark from) {
+                                           u32 d) {
   typedef typename S::Z Z;
+  const auto from = s.at.from(d);
   Entry<Z> sum{false, S::ADD::template identity<Z>()};
   for (; p < end; p += i64(kBatch) * step) {
     i32 i[kBatch];
+    typename AT::Seen seen[kBatch];
     bool there[kBatch];
+    typename S::U x[kBatch];
     for (u32 q = 0; q < kBatch; ++q) {
       const i64 at = p + i64(q) * step;  // behind the end p again: no load waits behind a branch
       i[q] = i32(load_ro(&s.a.idx[at < end ? at : p]));
     }
-    for (u32 q = 0; q < kBatch; ++q) there[q] = s.marks[i[q]] == from;
+    for (u32 q = 0; q < kBatch; ++q) seen[q] = s.at.see(i[q]);
+    for (u32 q = 0; q < kBatch; ++q) there[q] = s.at.is_from(seen[q], from);
     for (u32 q = 1; q < kBatch; ++q) there[q] = there[q] && p + i64(q) * step < end;
+    if constexpr (AT::asks) {  // the values are on their way meanwhile
+      for (u32 q = 0; q < kBatch; ++q)
+        if (there[q]) x[q] = s.x[s.at.place(i[q], seen[q])];
+      for (u32 q = 0; q < kBatch; ++q) there[q] = there[q] && s.at.has_x(s.at.place(i[q], seen[q]));
+    }
     for (u32 q = 0; q < kBatch; ++q) {
       if (!there[q]) continue;
-      const Z product = multiply<S>(s.x, typename S::U(0), s.a.values, s.a.iso, p + i64(q) * step,
-                                    i[q], v, s.at.place(i[q]), s.at.row());
+      const Z product =
+          multiply<S>(AT::asks ? nullptr : s.x, AT::asks ? x[q] : typename S::U(0), s.a.values,
+                      s.a.iso, p + i64(q) * step, i[q], v, s.at.place(i[q], seen[q]), s.at.row());
       sum = joined<S>(sum, {true, product});
     }
     if (takes_first<S> && sum.there) break;
@@ -204,10 +128,17 @@ LG_DEVICE Entry<typename S::Z> sum_lanes(Entry<typename S::Z> sum) {
 
 // ---- levels
 
+// A vertex that a lane is to visit, and its number in the order.
+template <class AT>
+struct Spot {
+  i32 v;  // -1 for none
+  typename AT::Rank rank;
+};
+
 template <class S, class AT>
-LG_DEVICE Place<typename S::PTR> place_of(const Swept<S, AT>& s, i32 v) {
-  if (v < 0) return {-1, 0, 0};
-  return {v, load_ro(&s.a.ptr[v]), load_ro(&s.a.ptr[v + 1])};
+LG_DEVICE Place<S, AT> place_of(const Swept<S, AT>& s, const Spot<AT>& of) {
+  if (of.v < 0) return {-1, of.rank, 0, 0};
+  return {of.v, of.rank, load_ro(&s.a.ptr[of.v]), load_ro(&s.a.ptr[of.v + 1])};
 }
 
 // How many vertices a warp takes of so many: fewer where that keeps more warps busy.
@@ -217,25 +148,24 @@ LG_DEVICE u32 group_of(i64 count, i64 warps) {
   return group;
 }
 
-// The lane's vertex of the group at q; -1 if there is none.
+// The lane's vertex of the group at q, if there is one.
 template <class S, class AT>
-LG_DEVICE i32 vertex_at(const Swept<S, AT>& s, i64 first, i64 last, i64 q, u32 group) {
+LG_DEVICE Spot<AT> vertex_at(const Swept<S, AT>& s, i64 first, i64 last, i64 q, u32 group) {
   const i64 k = first + q + lane_id();
-  return lane_id() < group && k < last ? load_ro(&s.order[k]) : -1;
+  return {lane_id() < group && k < last ? load_ro(&s.order[k]) : -1, AT::rank(k)};
 }
 
 // Visit the lanes' vertices, of level d; later, if not null, gets columns for the whole block.
 template <class S, class AT, class Visit>
-LG_DEVICE void visit_group(const Swept<S, AT>& s, const Place<typename S::PTR>& mine, u32 d,
-                           bool pulls, Later<S>* later, Visit visit) {
+LG_DEVICE void visit_group(const Swept<S, AT>& s, const Place<S, AT>& mine, u32 d, bool pulls,
+                           Later<S, AT>* later, Visit visit) {
   typedef typename S::Z Z;
   typedef typename S::PTR PTR;
-  const auto from = typename AT::Mark(d + 1);
   bool here = mine.v >= 0;
   Entry<Z> sum{false, Z(0)};
   if (pulls) {
     const bool is_short = here && mine.end - mine.begin <= PTR(kLane);
-    if (is_short) sum = sum_entries(s, mine.begin, mine.end, 1, mine.v, from);
+    if (is_short) sum = sum_entries(s, mine.begin, mine.end, 1, mine.v, d + 1);
     for (u32 rest = warp_ballot(here && !is_short); rest; rest &= rest - 1) {
       const u32 lane = bit_ffs(rest) - 1;
       const i64 begin = warp_shfl(mine.begin, lane), end = warp_shfl(mine.end, lane);
@@ -252,29 +182,29 @@ LG_DEVICE void visit_group(const Swept<S, AT>& s, const Place<typename S::PTR>& 
         }
       }
       const Entry<Z> total = sum_lanes<S>(
-          sum_entries(s, begin + lane_id(), end, LG_WARP, warp_shfl(mine.v, lane), from));
+          sum_entries(s, begin + lane_id(), end, LG_WARP, warp_shfl(mine.v, lane), d + 1));
       if (lane_id() == lane) sum = total;
     }
   }
-  if (here) visit(mine.v, d, sum);
+  if (here) visit(mine, d, sum);
 }
 
 // Visit the vertices that were put off, each by the whole block; begins with a barrier of the
 // block, and ends with one if there are any.
 template <class S, class AT, class Visit>
-LG_DEVICE void visit_later(const Swept<S, AT>& s, u32 d, Later<S>* later, Visit visit) {
+LG_DEVICE void visit_later(const Swept<S, AT>& s, u32 d, Later<S, AT>* later, Visit visit) {
   block_sync();
   const u32 most = later->count[d & 1], count = most < kDeferred ? most : kDeferred;
   for (u32 k = 0; k < count; ++k) {
-    const Place<typename S::PTR> one = later->place[k];
+    const Place<S, AT> one = later->place[k];
     const auto mine = sum_lanes<S>(sum_entries(s, i64(one.begin) + block_thread(), i64(one.end),
-                                               block_threads(), one.v, typename AT::Mark(d + 1)));
+                                               block_threads(), one.v, d + 1));
     if (lane_id() == 0) later->partial[block_warp()] = mine;
     block_sync();
     if (block_thread() == 0) {
       auto sum = later->partial[0];
       for (u32 w = 1; w < block_warps(); ++w) sum = joined<S>(sum, later->partial[w]);
-      visit(one.v, d, sum);
+      visit(one, d, sum);
       later->count[d & 1] = 0;  // all have read it
     }
     block_sync();
@@ -290,21 +220,21 @@ LG_DEVICE bool is_small(const Swept<S, AT>& s, i64 d) {
 // One block visits levels from d on alone, one after the other, while goes(level); `last` is the
 // deepest, and `later`, if not null, is for the longest columns. Returns the level behind them.
 // What the next level asks for first is loaded before this one's barrier: the time of a level is
-// the length of its chain of loads. fetch(v) has the vectors' values of v brought near.
+// the length of its chain of loads. fetch(place) has the vectors' values there brought near.
 template <class S, class AT, class Goes, class Visit, class Fetch>
-LG_DEVICE i64 visit_alone(const Swept<S, AT>& s, i64 d, i64 last, Later<S>* later, Goes goes,
+LG_DEVICE i64 visit_alone(const Swept<S, AT>& s, i64 d, i64 last, Later<S, AT>* later, Goes goes,
                           Visit visit, Fetch fetch) {
   const i64 warps = block_warps();
   const auto first_vertex = [&](i64 level) {
-    if (level < 0) return -1;
+    if (level < 0) return Spot<AT>{-1, AT::rank(0)};
     const i64 first = s.offsets[level], end = s.offsets[level + 1];
     const u32 group = group_of(end - first, warps);
     return vertex_at(s, first, end, i64(block_warp()) * group, group);
   };
-  Place<typename S::PTR> now = place_of(s, first_vertex(d));
-  i32 after = first_vertex(d - 1);
+  Place<S, AT> now = place_of(s, first_vertex(d));
+  Spot<AT> after = first_vertex(d - 1);
   for (; d >= 0 && goes(d); --d) {
-    const Place<typename S::PTR> next = place_of(s, after);
+    const Place<S, AT> next = place_of(s, after);
     after = first_vertex(d - 2);
     const i64 first = s.offsets[d], end = s.offsets[d + 1];
     const u32 group = group_of(end - first, warps);
@@ -314,7 +244,7 @@ LG_DEVICE i64 visit_alone(const Swept<S, AT>& s, i64 d, i64 last, Later<S>* late
       visit_group(s, place_of(s, vertex_at(s, first, end, q, group)), u32(d), d < last, later,
                   visit);
     if (next.end > next.begin) prefetch(&s.a.idx[next.begin]);
-    if (next.v >= 0) fetch(next.v);
+    if (next.v >= 0) fetch(next);
     now = next;
     if (later) {
       visit_later(s, u32(d), later, visit);
@@ -325,23 +255,22 @@ LG_DEVICE i64 visit_alone(const Swept<S, AT>& s, i64 d, i64 last, Later<S>* late
   return d;
 }
 
-// One block visits all vertices of a row, from its last level on, -1 if it has none; clears
-// `marks`, the row's marks as words. Begins with a barrier of the block behind that.
+// One block visits all vertices of a row, from its last level on, -1 if it has none. Begins with a
+// barrier of the block.
 template <class S, class AT, class Visit, class Fetch>
-LG_DEVICE void visit_row(const Swept<S, AT>& s, u32* marks, i64 num_marks, i64 last,
-                         Later<S>* later, Visit visit, Fetch fetch) {
-  for (i64 k = block_thread(); k < num_marks; k += block_threads()) marks[k] = 0;
+LG_DEVICE void visit_row(const Swept<S, AT>& s, i64 last, Later<S, AT>* later, Visit visit,
+                         Fetch fetch) {
   if (block_thread() == 0) later->count[0] = later->count[1] = 0;
   block_sync();
   visit_alone(s, last, last, later, [](i64) { return true; }, visit, fetch);
 }
 
-// Visit all vertices, the deepest level first; visit(v, d, sum) is called once for each, by one
+// Visit all vertices, the deepest level first; visit(place, d, sum) is called once for each, by one
 // thread. Marks are 0 and `entries` too; begins with a barrier. `level` has the level of each
 // place of `order`, of `count`; `reached` is a word for the block that goes on alone.
 template <class S, class AT, class Visit, class Fetch>
 LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, i64 deepest,
-                            i64* reached, Later<S>* later, GridBarrier* barrier, Visit visit,
+                            i64* reached, Later<S, AT>* later, GridBarrier* barrier, Visit visit,
                             Fetch fetch) {
   if (block_thread() == 0) later->count[0] = later->count[1] = 0;
   grid_sync(barrier);
@@ -351,7 +280,7 @@ LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, 
     const i32 d = k < count ? load_ro(&level[k]) : -1;
     u32 length = 0;
     if (d >= 0 && s.offsets[d + 1] - s.offsets[d] <= kSoloVertices) {
-      const Place<typename S::PTR> place = place_of(s, load_ro(&s.order[k]));
+      const Place<S, AT> place = place_of(s, Spot<AT>{load_ro(&s.order[k]), AT::rank(k)});
       const i64 entries = i64(place.end) - i64(place.begin);
       length = entries < kSoloEntries ? u32(entries) : kSoloEntries + 1;
     }
@@ -366,19 +295,19 @@ LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, 
   grid_sync(barrier);
   const i64 warp = i64(block_warp()) * grid_blocks() + block_index();
   const auto first_vertex = [&](i64 level) {
-    if (level < 0) return -1;
+    if (level < 0) return Spot<AT>{-1, AT::rank(0)};
     const i64 first = s.offsets[level], last = s.offsets[level + 1];
     const u32 group = group_of(last - first, global_warps());
     return vertex_at(s, first, last, warp * group, group);
   };
   // As when one block is alone, what a level asks for first is loaded during the one before.
-  Place<typename S::PTR> now = place_of(s, first_vertex(deepest));
-  i32 after = first_vertex(deepest - 1);
+  Place<S, AT> now = place_of(s, first_vertex(deepest));
+  Spot<AT> after = first_vertex(deepest - 1);
   for (i64 d = deepest; d >= 0;) {
     if (is_small(s, d)) {
       if (block_index() == 0) {
         const i64 behind = visit_alone(
-            s, d, deepest, static_cast<Later<S>*>(nullptr),
+            s, d, deepest, static_cast<Later<S, AT>*>(nullptr),
             [&](i64 level) { return is_small(s, level); }, visit, fetch);
         if (block_thread() == 0) *reached = behind;
       }
@@ -387,7 +316,7 @@ LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, 
       now = place_of(s, first_vertex(d));
       after = first_vertex(d - 1);
     } else {
-      const Place<typename S::PTR> next = place_of(s, after);
+      const Place<S, AT> next = place_of(s, after);
       after = first_vertex(d - 2);
       const i64 first = s.offsets[d], last = s.offsets[d + 1];
       const u32 group = group_of(last - first, global_warps());
@@ -398,7 +327,7 @@ LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, 
                     visit);
       if (next.begin < next.end) {
         prefetch(&s.a.idx[next.begin]);
-        fetch(next.v);
+        fetch(next);
       }
       now = next;
       visit_later(s, u32(d), later, visit);

@@ -1,0 +1,105 @@
+"""The entries of blocks in the order of a sweep: each row by itself, its vertices level by level.
+
+A block stands vertex by vertex, so of a line that a row loads most belongs to other rows, which
+are at other levels. In order a level's entries lie side by side; see inorder.cu.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.gpu.block import stride
+from lagpu.backends.gpu.blocklevels import Ordered
+from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.storage import VectorStore
+
+__all__ = ["InOrder", "Moved"]
+
+Array = Any
+
+
+class Moved(NamedTuple):
+    """What a vector has in order.
+
+    Attributes
+    ----------
+    has : array of BOOL, (k * n,)
+        Presence.
+    values : array, (k * n,), or None
+        None if all are the vector's `iso`.
+    """
+
+    has: Array
+    values: Array
+
+
+class InOrder:
+    """Arrays for the vectors of a sweep over blocks, and the ways there and back.
+
+    Parameters
+    ----------
+    device : Device
+        Where they are.
+    shape : tuple of int
+        Of the blocks, (k, n).
+    kept : list of VectorStore
+        What keeps its entries from turn to turn: it is brought there and back.
+    read : list of VectorStore
+        What is read alone: it is brought there.
+    x : VectorStore
+        What the product multiplies: it has entries while the sweep runs, and is not brought.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        shape: tuple[int, int],
+        kept: list[VectorStore],
+        read: list[VectorStore],
+        x: VectorStore,
+    ) -> None:
+        self._device, self._shape = device, shape
+        self._kept, self._read, self._x = kept, read, x
+        self._moved: dict[int, Moved] = {}
+        self._ranks: Array = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that `bring` asks for."""
+        k, n = self._shape
+        stored = [*self._kept, self._x, *(v for v in self._read if v.values is not None)]
+        of_all = len(self._kept) + len(self._read) + 1 + sum(v.dtype.numpy.itemsize for v in stored)
+        return k * n * of_all
+
+    def bring(self, ordered: Ordered) -> None:
+        """Make the arrays; kept vectors must be stored as they are written."""
+        self._ranks = ordered.ranks
+        for v in (*self._kept, *self._read):
+            words, values, _ = v.readable()
+            made = self._make(v, values is not None)
+            self._launch("put_in_order", v, words, values, *made)
+        self._make(self._x, True)
+
+    def back(self) -> None:
+        """Put what kept vectors have back into their blocks."""
+        for v in self._kept:
+            self._launch("put_back_in_block", v, *self.of(v), v.words, v.values)
+
+    def of(self, v: VectorStore) -> Moved:
+        """Return what a vector has in order, once it has been brought there."""
+        return self._moved[id(v)]
+
+    def _make(self, v: VectorStore, with_values: bool) -> Moved:
+        xp, (k, n) = self._device.xp, self._shape
+        values = xp.empty(k * n, v.dtype.numpy) if with_values else None
+        made = self._moved[id(v)] = Moved(xp.full(k * n, True, np.bool_), values)
+        return made
+
+    def _launch(self, name: str, v: VectorStore, *arrays: Array) -> None:
+        k, n = self._shape
+        per = stride(k) // 32
+        run = kernel("inorder.cu", name, U=v.dtype.ctype)
+        self._device.launch(run, n * per * 8, n, k, per, self._ranks, *arrays)

@@ -1,0 +1,170 @@
+// What both directions of a search of a block share: its state, how a warp goes through entries,
+// and how bits are found.
+//
+// See blocksearch.cu for the loop it runs and the words used here.
+#ifndef LAGPU_BLOCKSEARCH_CUH
+#define LAGPU_BLOCKSEARCH_CUH
+#include "entries.cuh"
+#include "looplog.cuh"
+#ifndef LG_WORD
+#define LG_WORD u64
+#endif
+#ifndef LG_GROUPS  // words a vertex
+#define LG_GROUPS 1
+#endif
+#ifndef LG_PTR
+#define LG_PTR i32
+#endif
+#ifndef LG_IDX
+#define LG_IDX i32
+#endif
+#ifndef LG_BLOCK  // threads a block, and the blocks a multiprocessor is to hold at least
+#define LG_BLOCK 1024
+#endif
+#ifndef LG_BLOCKS
+#define LG_BLOCKS 1
+#endif
+#ifndef LG_ROWS  // statements of the loop, as a log counts them
+#define LG_ROWS 2
+#endif
+
+#define LONG 1024  // as in block.cu
+
+typedef LG_WORD Word;
+
+const u32 kGroups = LG_GROUPS;
+const u32 kLine = 16;  // u64 a cache line: counters do not share one
+const u32 kMost = 16;  // groups: 1024 rows
+// Numbers told: what the end writes; from kEnds on, when the first levels began and ended, in ns.
+const u32 kEnds = 8, kResults = 64;
+const bool kLogs = LG_LOG != 0;  // then times are in the log, which begins where they would stand
+
+// Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
+enum Counter : u32 { kFound, kEdges, LG_LOGGED(kLooked, ) kAlive, kCounters };
+
+// Four indices that stand side by side, at a multiple of four.
+struct alignas(16) Quad {
+  LG_IDX i[4];
+};
+
+// A matrix by columns, and the chunks of the long ones.
+struct Form {
+  const LG_PTR* ptr;
+  const LG_IDX* idx;
+  u32 chunks;
+  const i64 *chunk_column, *chunk_start;
+};
+
+struct Search {
+  u32 items;  // words: n * kGroups
+  LG_PTR nvals;
+  Form in, out;
+  const u32* empty;
+  const i32* hint;
+  Word *visited, *planes;
+  Word *words_a, *words_b, *words_c;
+  u32 *some_a, *some_b, *some_c;
+  u64* counters;
+  // of this level
+  u32 depth;  // of what it finds
+  // of the block, in shared memory
+  Word *alive, *alive_next;  // the rows with a frontier, and with a next one
+  u64* tally;                // found, edges, chunks looked at
+  u32* taken;  // chunks and batches of words that the block's warps have taken in this pull
+
+  LG_DEVICE Word* words(u32 turn) const {
+    return turn % 3 == 0 ? words_a : turn % 3 == 1 ? words_b : words_c;
+  }
+  LG_DEVICE u32* some(u32 turn) const {
+    return turn % 3 == 0 ? some_a : turn % 3 == 1 ? some_b : some_c;
+  }
+};
+
+struct Buffers {
+  const Word* frontier;
+  const u32* some;
+  const u32* filter;  // `some` in shared memory
+  Word* next;
+  u32* some_next;
+};
+
+struct Tally {
+  u32 found;
+  u64 edges;
+  LG_LOGGED(u64 looked;)  // entries that a pull looks at
+};
+
+LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
+  return counters + (turn % 3 * kCounters + which) * kLine;
+}
+
+LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
+  const LG_PTR first = quad * 4;
+  if ((reinterpret_cast<u64>(idx) & 15) == 0 && s.nvals - first >= 4)
+    return reinterpret_cast<const Quad*>(idx)[quad];
+  Quad q;
+  for (u32 t = 0; t < 4; ++t) q.i[t] = idx[LG_PTR(t) < s.nvals - first ? first + LG_PTR(t) : first];
+  return q;
+}
+
+// The quad behind the last one that has entries before `end`, which is not 0.
+LG_DEVICE LG_PTR quads_end(LG_PTR end) { return (end - 1) / 4 + 1; }
+
+// A quad that a lane is to look at, for another lane.
+struct Task {
+  u32 from;  // whose it is
+  LG_PTR quad;
+  bool there;
+};
+
+// The warp goes through quads first .. last of all its lanes together, 32 at a time:
+// use(task, load(task)), where the indices of the next 32 are on their way while these are used.
+// Every lane calls it, load and use.
+template <class Load, class Use>
+LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, Load load, Use use) {
+  const u32 mine = first < last ? u32(last - first) : 0;
+  const u32 end = warp_scan(mine, LgPlus());
+  const u32 total = warp_shfl(end, LG_WARP - 1);
+  const LG_PTR shift = first - LG_PTR(end - mine);
+  const auto task = [&](u32 k) {
+    u32 from = 0;  // the first lane with an end behind k
+    for (u32 step = LG_WARP / 2; step; step /= 2)
+      if (warp_shfl(end, from + step - 1) <= k) from += step;
+    return Task{from, warp_shfl(shift, from) + LG_PTR(k), k < total};
+  };
+  if (!total) return;
+  Task next = task(lane_id());
+  Quad ready = load(next);
+  for (u32 base = LG_WARP;; base += LG_WARP) {
+    const Task now = next;
+    const Quad q = ready;
+    if (base < total) {
+      next = task(base + lane_id());
+      ready = load(next);
+    }
+    use(now, q);
+    if (base >= total) break;
+  }
+}
+
+LG_DEVICE void note_alive(const Search& s, u32 g, Word fresh) {
+  if (fresh & ~load_volatile(&s.alive_next[g])) atomic_or(&s.alive_next[g], fresh);
+}
+
+LG_DEVICE u64 degree(const Search& s, u32 v) { return u64(s.out.ptr[v + 1] - s.out.ptr[v]); }
+
+// Bits that word `at` may lack: those that nobody else has found enter the next frontier.
+LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Tally* tally) {
+  const Word fresh = bits & ~atomic_or(&s.visited[at], bits);
+  if (!fresh) return;
+  for (u32 rest = s.depth; rest; rest &= rest - 1)
+    atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
+  tally->found += bit_popc(fresh);
+  if (atomic_or(&b.next[at], fresh) == 0) {
+    tally->edges += degree(s, at / kGroups);
+    atomic_or(&b.some_next[at / 32], 1u << (at % 32));
+  }
+  note_alive(s, at % kGroups, fresh);
+}
+
+#endif  // LAGPU_BLOCKSEARCH_CUH

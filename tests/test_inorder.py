@@ -1,0 +1,82 @@
+"""What a sweep of rows apart brings into the order of its levels, and what it asks for.
+
+That the answers are those of the eager sweep, whatever n, k, levels and entries are, is
+tests/test_rowsweep.py's.
+"""
+
+import pytest
+from nvrtc import ARCHITECTURES, nvrtc_compile
+from test_rowsweep import (
+    FUSED,
+    compare,
+    deleting,
+    fuses,
+    of_any_degree,  # noqa: F401 - a fixture for all tests here
+    operands,
+    rows,
+)
+from test_sweep_fused import brandes, graph, many
+
+import lagpu.backends.gpu.rowsweep as module
+from lagpu import BOOL, FP64, INT64, Matrix, algorithms
+from lagpu.backends.gpu.kernels import kernel
+
+
+def of_one_value(made):
+    """The same entries; those of `paths` and `delta` are stored as one value."""
+    stored = []
+    for v, value in zip(made[:2], (3, 2), strict=True):
+        i, j, _ = v.to_coo()
+        stored.append(
+            Matrix.from_coo(
+                i, j, value, v.dtype, nrows=v.nrows, ncols=v.ncols, backend=v.backend, name=v.name
+            )
+        )
+    return [*stored, *made[2:]]
+
+
+@pytest.mark.parametrize(("body", "dtype"), [(brandes, FP64), (many, INT64), (deleting, BOOL)])
+def test_entries_of_one_value(backend, body, dtype):
+    A = graph(100, backend, 3, True)
+    levels = algorithms.bfs_levels_multi(A, list(range(35)))
+    ran = compare(body, A, levels, of_one_value(operands(35, 100, dtype, backend, 5)))
+    assert not fuses(backend) or ran == FUSED
+
+
+@pytest.mark.parametrize(("body", "dtype"), [(brandes, FP64), (many, INT64), (rows, INT64)])
+def test_entries_that_are_read_where_they_stand(backend, body, dtype, monkeypatch):
+    if not fuses(backend):
+        pytest.skip("cpu runs statement by statement")
+    monkeypatch.setattr(module, "IN_ORDER", 0)
+    for k, n in ((2, 33), (70, 140)):
+        A = graph(n, backend, k, k == 2)
+        levels = algorithms.bfs_levels_multi(A, list(range(k)))
+        assert compare(body, A, levels, operands(k, n, dtype, backend, 7, k == 2)) == FUSED
+
+
+@pytest.mark.parametrize("in_order", [0, 1])
+def test_what_is_asked_for_is_all_that_is_made(backend, in_order, monkeypatch):
+    """Arrays of the ordering, of what is in order, and of the blocks that are not there yet."""
+    if not fuses(backend):
+        pytest.skip("cpu has no workspaces of ours")
+    monkeypatch.setattr(module, "IN_ORDER", in_order)
+    A, made, asked = graph(200, backend, 3, True), [], []
+    levels = algorithms.bfs_levels_multi(A, list(range(40)))
+    for kept_as in (list, of_one_value):
+        given = kept_as(operands(40, 200, FP64, backend, 5))
+        xp = backend.device.xp
+        with monkeypatch.context() as patched:
+            for name in ("empty", "full"):
+                real = getattr(xp, name)
+                patched.setattr(xp, name, lambda *a, real=real: made.append(real(*a)) or made[-1])
+            told = lambda device, nbytes: asked.append(nbytes) or made.clear() or True  # noqa: E731
+            patched.setattr(module, "has_free", told)
+            brandes(A, levels, *given)
+        assert backend.last_loop == FUSED
+        assert sum(x.nbytes for x in made) <= asked[-1] <= 1.3 * sum(x.nbytes for x in made)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("ctype", ["bool", "i32", "u64"])
+def test_nvrtc_compiles_the_ways_into_order_and_back(ctype, arch):
+    assert nvrtc_compile(kernel("inorder.cu", "put_in_order", U=ctype), arch)
