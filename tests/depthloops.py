@@ -17,6 +17,14 @@ def tuned(monkeypatch, backend, **constants):
             monkeypatch.setattr(place, name, value)
 
 
+def with_bits(monkeypatch, backend, fit):
+    """Whether the bits of what a row has found fit in shared memory; small graphs' do."""
+    if not fit and backend.name != "cpu":
+        from lagpu.backends.gpu import rowsearch
+
+        monkeypatch.setattr(rowsearch, "_has_bits", lambda s: False)
+
+
 def assert_apart(backend):
     if backend.name != "cpu":
         assert backend.last_loop.startswith(APART)

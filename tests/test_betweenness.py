@@ -112,7 +112,7 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
     assert [of(10**12, 31)] == [1], "a block is no faster if it is not full"
     assert [of(10**12, 90), of(10**12, 31)] == [32, 1], "64 rows are no block of 100 columns"
     monkeypatch.setattr(brandes, "_DEEP", 60)  # there are 61 levels
-    apart = whole + 32 * 32 * 100
+    apart = whole + 39 * 32 * 100
     assert [of(apart - 1), of(apart), of(10**12, 31)] == [16, 32, 16]
     assert [len(block) for block in brandes.blocks(A, sources, None)] == [16, 4]
     from lagpu.backends.gpu import rowsapart
@@ -120,6 +120,24 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
     monkeypatch.setattr(rowsapart, "MOST_DEGREE", 1)
     assert of(10**12) == 1
     assert [len(block) for block in brandes.blocks(A, sources[:3], None)] == [1, 1, 1]
+
+
+def test_as_many_rows_apart_as_fit(backend, monkeypatch):
+    """Where levels are many: 128, or half as many until there are so many sources and they fit."""
+    A = matrix(300, both_ways([(v, v + 1) for v in range(299)]), backend)
+    if backend.block_bytes(FP64, 32, 300) is None:
+        pytest.skip("the backend has no blocks")
+    blocks = [len(b) for b in brandes.blocks(A, list(range(150)), None)]
+    assert blocks == [128, 22]
+    assert [len(b) for b in brandes.blocks(A, list(range(127)), None)] == [64, 63]
+    row = 300 * (14 * 8 + 3 * 4 + 3 * 1 + 39)  # of 20 blocks the words are not counted here
+    for rows in (128, 64):
+        with monkeypatch.context() as patched:
+            patched.setattr(type(backend), "free_bytes", lambda self, k=rows: (k - 1) * row)
+            assert brandes.batch_size(A, list(range(150))) == rows // 2
+    theirs = nx.betweenness_centrality(networkx_of(A, directed=False), normalized=False)
+    found = betweenness_centrality(A, normalized=False)
+    assert entries(found) == pytest.approx(theirs, rel=1e-9)
 
 
 def test_a_wide_block_where_many_sources_fit(backend):

@@ -179,6 +179,25 @@ def test_a_copy_does_not_change_with_its_original(backend):
     assert (other.get(1, 5), L.get(1, 5)) == (9, 2)
 
 
+@pytest.mark.parametrize("complement", [False, True])
+def test_one_value_is_not_stored(backend, complement):
+    """Neither of a mask's entries nor of all others; what is written later differs."""
+    made = []
+    for place in ("cpu", backend):
+        C = Matrix(INT32, 33, 90, backend=place)
+        mask = Matrix.from_coo([0, 32, 5], [0, 89, 40], True, nrows=33, ncols=90, backend=place)
+        C(~mask.S if complement else mask.S) << 7
+        assert C.nvals == (33 * 90 - 3 if complement else 3)
+        assert C.reduce("plus").new().value == 7 * C.nvals
+        if hasattr(C.data, "entries"):
+            assert C.data.entries.values is None
+        once = C.dup()
+        C(mask.S) << 2
+        C(accum=binary.plus) << once
+        made.append(C.to("cpu"))
+    assert made[0].isequal(made[1], check_dtype=True)
+
+
 def test_what_does_not_fit_is_no_block(backend, monkeypatch):
     if backend.name == "cpu":
         pytest.skip("cpu has no blocks")

@@ -13,7 +13,6 @@ from test_rowsweep import (
     fuses,
     of_any_degree,  # noqa: F401 - a fixture for all tests here
     operands,
-    rows,
 )
 from test_sweep_fused import brandes, graph, many
 
@@ -43,23 +42,10 @@ def test_entries_of_one_value(backend, body, dtype):
     assert not fuses(backend) or ran == FUSED
 
 
-@pytest.mark.parametrize(("body", "dtype"), [(brandes, FP64), (many, INT64), (rows, INT64)])
-def test_entries_that_are_read_where_they_stand(backend, body, dtype, monkeypatch):
-    if not fuses(backend):
-        pytest.skip("cpu runs statement by statement")
-    monkeypatch.setattr(module, "IN_ORDER", 0)
-    for k, n in ((2, 33), (70, 140)):
-        A = graph(n, backend, k, k == 2)
-        levels = algorithms.bfs_levels_multi(A, list(range(k)))
-        assert compare(body, A, levels, operands(k, n, dtype, backend, 7, k == 2)) == FUSED
-
-
-@pytest.mark.parametrize("in_order", [0, 1])
-def test_what_is_asked_for_is_all_that_is_made(backend, in_order, monkeypatch):
+def test_what_is_asked_for_is_all_that_is_made(backend, monkeypatch):
     """Arrays of the ordering, of what is in order, and of the blocks that are not there yet."""
     if not fuses(backend):
         pytest.skip("cpu has no workspaces of ours")
-    monkeypatch.setattr(module, "IN_ORDER", in_order)
     A, made, asked = graph(200, backend, 3, True), [], []
     levels = algorithms.bfs_levels_multi(A, list(range(40)))
     for kept_as in (list, of_one_value):

@@ -1,7 +1,7 @@
 """Searches whose frontier has one known value, each row by itself: what is assigned, and when."""
 
 import pytest
-from depthloops import APART, LOOPS, assert_apart, behind, frontier_of, in_front, tuned
+from depthloops import APART, LOOPS, assert_apart, behind, frontier_of, in_front, tuned, with_bits
 from graphs import AWKWARD, both_ways, matrix
 from hypothesis import strategies as st
 from rowloops import empty
@@ -40,7 +40,7 @@ def compared(backend, graph, search, entries, k, *args, dtype=INT32):
     ("k", "n"), [(2, 31), (2, 32), (2, 33), (33, 1023), (65, 1025), (32, 70), (70, 200)]
 )
 def test_levels(backend, apart, monkeypatch, directed, k, n, bits):
-    tuned(monkeypatch, backend, BITS=bits)
+    with_bits(monkeypatch, backend, bits)
     graph = random_graph(n, 2, directed)
     sources = [*range(k - 1), n - 1]
     found = bfs_levels_multi(graph.to(backend), sources)
@@ -65,7 +65,7 @@ def test_times(backend, apart, monkeypatch, search, times):
     """The frontier that is left has the one value, in its type."""
     graph = random_graph(70, 2, directed=True)
     for bits in (1, 0):
-        tuned(monkeypatch, backend, BITS=bits)
+        with_bits(monkeypatch, backend, bits)
         *_, left = compared(backend, graph, search, [(0, 3), (1, 0), (2, 69)], 3, times)
         if times != 0:
             assert_apart(backend)
@@ -89,7 +89,7 @@ def test_sources_again_and_rows_without(backend, apart, search):
 @pytest.mark.parametrize("bits", [0, 1])
 def test_entries_there_before(backend, apart, monkeypatch, search, times, bits):
     """They stay and mask; the sources' own are assigned again if they are at all."""
-    tuned(monkeypatch, backend, BITS=bits)
+    with_bits(monkeypatch, backend, bits)
     graph = random_graph(70, 2, directed=False)
 
     def run(A):
@@ -194,7 +194,8 @@ def test_values_that_differ_are_searched_as_before(backend, apart):
 @pytest.mark.parametrize("solo", [0, 1, 5, 2048])
 @pytest.mark.parametrize(("look", "bits"), [(0, 0), (1, 0), (0, 1)])
 def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, solo, look, bits):
-    tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look, BITS=bits)
+    tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look)
+    with_bits(monkeypatch, backend, bits)
     for graph in (generators.grid2d(20, 9, backend="cpu"), random_graph(300, 3, directed=True)):
         compared(backend, graph, in_front, [(0, 0), (1, 77), (2, 150)], 3)
         assert_apart(backend)
@@ -241,7 +242,8 @@ def test_random_loops(backend, draw):
     with pytest.MonkeyPatch.context() as patch:
         solo = draw(st.sampled_from([1, 4, 100]), label="solo")
         bits = draw(st.sampled_from([0, 1]), label="bits")
-        tuned(patch, backend, MOST_DEGREE=1 << 20, LEVELS=0, SOLO=solo, EARLY=solo, BITS=bits)
+        tuned(patch, backend, MOST_DEGREE=1 << 20, LEVELS=0, SOLO=solo, EARLY=solo)
+        with_bits(patch, backend, bits)
         check_random_loop(backend, draw)
 
 

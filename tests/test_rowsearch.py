@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from depthloops import with_bits
 from graphs import AWKWARD, both_ways, matrix
 from hypothesis import strategies as st
 from rowloops import (
@@ -180,7 +181,7 @@ def test_no_number(backend, apart, name):
 @pytest.mark.parametrize("bits", [0, 1])
 def test_the_first_product_stands(backend, apart, monkeypatch, dtype, bits):
     """With `any` each value is one of those that a predecessor gives."""
-    tuned(monkeypatch, backend, BITS=bits)
+    with_bits(monkeypatch, backend, bits)
     graph = random_graph(60, 2, directed=True, dtype=INT32)
     entries = [(0, 3, 1), (1, 50, 1), (1, 3, 1)]
     levels, values, _ = searched(graph.to(backend), entries, 2, semiring.any_second, dtype)
@@ -200,7 +201,7 @@ def test_the_first_product_stands(backend, apart, monkeypatch, dtype, bits):
 
 @pytest.mark.parametrize("bits", [0, 1])
 def test_parents(backend, apart, monkeypatch, bits):
-    tuned(monkeypatch, backend, BITS=bits)
+    with_bits(monkeypatch, backend, bits)
     graph = random_graph(300, 2, directed=False)
     A, sources = graph.to(backend), [7, 0, 299, 100]
     parents = bfs_parents_multi(A, sources)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from lagpu import about, backends, selftest
-from lagpu.backends.gpu import elementwise
+from lagpu.backends.gpu import elementwise, rowsearch
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.plan import KERNELS
+from lagpu.backends.gpu.rowsweep import RowSweep
 from lagpu.cli import main
 from lagpu.selftest import matrices, products, runner, searches, vectors
 from lagpu.selftest.case import Case
@@ -154,6 +155,22 @@ def test_a_wrong_type_is_found(monkeypatch):
 
     monkeypatch.setattr(GpuBackend, "vector_to_coo", widened)
     assert failing(chosen(vectors.cases(), "apply abs INT32"))
+
+
+def test_rows_apart_that_err_are_found(monkeypatch):
+    """On a GPU the sources of a deep graph are searched, and swept, each by itself."""
+    cases = chosen(searches.cases(), "ladder")
+    names = [case.name for case in cases]
+    whole = rowsearch.run
+
+    def ended(s, counters, times):
+        whole(s, counters, times if s.keep else 50)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rowsearch, "run", ended)
+        assert failing(cases) == names[:1]
+    monkeypatch.setattr(RowSweep, "run", lambda self: None)
+    assert failing(cases) == names[1:]
 
 
 def test_commit(monkeypatch):

@@ -48,11 +48,14 @@ _TOUCHED = 2**24  # entries: more fill no machine better, and one source at a ti
 # Where k x n matrices are blocks. On an H200, 2026-11-21, of kron20e16 one source takes 1.96 ms by
 # itself and 0.74 among 32 or 64, whether the block is full or not. Of a road network of 1429 levels
 # a block level by level takes a launch for each statement and level; one source by itself takes
-# 15 ms, and 0.6 among 64 whose rows are worked on apart.
+# 15 ms, and 0.6 among 64 whose rows are worked on apart; their sweep takes 0.34 ms a source, among
+# 128 0.29, the search of 128 rows 1.6 times that of 64.
 _BLOCKS = (64, 32)
-_APART = (64, 32, 16, 8, 4)
+_APART = (128, 64, 32, 16, 8, 4)
 _DEEP = 64  # levels from which a block is better apart than level by level
-_APART_BYTES = 32  # of a row's own state, a vertex
+# Of a row's own state, a vertex: a sweep's order and ranks, with paths, delta and share in order,
+# are 35, a search's less; and 4 a level, of which there may be as many as vertices.
+_APART_BYTES = 39
 # Blocks at once. FP64: paths, delta, share, pulled, frontier, the last three with the buffers
 # of their next values; two results of statements; and four to spare, since a block is made where it
 # fits four times. INT32: levels, a copy, those of one level.
@@ -74,8 +77,8 @@ def batch_size(A: Matrix, sources: list[int]) -> int:
     """Return how many of the sources to take at once.
 
     A search from the first source says how many levels there are. Where k x n matrices are blocks:
-    64 or 32, if there are so many, all blocks fit, and the levels are few; if they are many, 64 or
-    fewer where rows are worked on apart; else 1.
+    64 or 32, if there are so many, all blocks fit, and the levels are few; if they are many, 128 or
+    a smaller power of two down to 4 where rows are worked on apart; else 1.
 
     Elsewhere a power of two or all of them: as many as fit half of the free memory where `A` lives,
     if in the widest level every edge of each source is on a shortest path; and no more than touch

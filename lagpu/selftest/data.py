@@ -12,7 +12,7 @@ from lagpu.dtypes import BOOL, DType
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
-__all__ = ["GRAPHS", "Graph", "vector"]
+__all__ = ["DEEP", "GRAPHS", "Graph", "vector"]
 
 Array = np.ndarray[Any, Any]
 
@@ -102,6 +102,16 @@ def _loops(n: int) -> Graph:
     return _graph(f"self-loops {n}", n, rows, cols)
 
 
+def _ladder(rungs: int) -> Graph:
+    """Return two paths with an edge between them at each vertex."""
+    i = np.arange(2 * rungs - 2)
+    rung = np.arange(0, 2 * rungs, 2)
+    rows, cols = np.concatenate([i, rung]), np.concatenate([i + 2, rung + 1])
+    return _graph(
+        f"ladder {2 * rungs}", 2 * rungs, np.concatenate([rows, cols]), np.concatenate([cols, rows])
+    )
+
+
 _NOTHING = np.zeros(0, np.int64)
 
 #: Sizes lie around those of a warp and of a block's share of words.
@@ -117,6 +127,9 @@ GRAPHS = (
     _random(1025, 3, directed=True),
     _random(1025, 9, directed=False),
 )
+
+#: Of more levels than many searches take level by level: 71, and 64 are not deep.
+DEEP = _ladder(70)
 
 
 def vector(n: int, dtype: DType, place: Backend, *, share: float, seed: int) -> Vector:

@@ -14,7 +14,7 @@ from lagpu.dtypes import BOOL, INT64
 from lagpu.loop import eager
 from lagpu.matrix import Matrix
 from lagpu.selftest.case import Case, Difference
-from lagpu.selftest.data import GRAPHS, Graph
+from lagpu.selftest.data import DEEP, GRAPHS, Graph
 
 __all__ = ["cases"]
 
@@ -31,6 +31,9 @@ def cases() -> Iterator[Case]:
         for graph in GRAPHS:
             run = _proved(graph, _without_source(prove_whole), [0])
             yield Case("algorithms", f"{name} on {graph.name}", run)
+    for name, prove_many in _MANY.items():
+        run = _proved(DEEP, prove_many, [DEEP.n // 2])
+        yield Case("algorithms", f"{name} on {DEEP.name}", run)
 
 
 def _levels(A: Matrix, source: int) -> Array:
@@ -108,7 +111,7 @@ def _ranks(A: Matrix) -> Array:
 
 def _betweenness(A: Matrix) -> Array:
     k, directed = min(3, A.nrows), not A.is_symmetric
-    found, error = algorithms.betweenness_estimate(A, k, seed=1)
+    found, error = algorithms.betweenness_estimate(A, k, seed=1, batch=k)
     alone = algorithms.betweenness_centrality(A, k, seed=1, batch=1)
     sources = random.Random(1).sample(range(A.nrows), k)
     check.check_betweenness(A, found, directed=directed, sources=sources, error=error)
@@ -166,6 +169,10 @@ def _triangles(A: Matrix) -> Array:
     return found.to_dense()
 
 
+def _without_source(prove: Callable[[Matrix], Array]) -> Callable[[Matrix, int], Array]:
+    return lambda A, _source: prove(A)
+
+
 # Each returns what any right answer shares with the oracle's.
 _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels": _levels,
@@ -189,10 +196,11 @@ _WHOLE: dict[str, Callable[[Matrix], Array]] = {
     "maximal_independent_set": _independent,
     "triangles, triangle_count, clustering": _triangles,
 }
-
-
-def _without_source(prove: Callable[[Matrix], Array]) -> Callable[[Matrix, int], Array]:
-    return lambda A, _source: prove(A)
+# Of many sources at once: on a deep graph a backend may work on each apart.
+_MANY: dict[str, Callable[[Matrix, int], Array]] = {
+    "bfs_levels_multi, bfs_parents_multi": _multi,
+    "betweenness_centrality, betweenness_estimate": _without_source(_betweenness),
+}
 
 
 def _proved(graph: Graph, prove: Callable[[Matrix, int], Array], sources: list[int]) -> Any:

@@ -61,7 +61,13 @@ def fill(counters: Counters, C: MatrixStore, desc: Descriptor, value: Any) -> Bl
     made, how = own(counters, C), described(counters, desc)
     w, k = made.entries, C.shape[0]
     mask, complement = elementwise.mask_words(how)
-    _make_room(made)
+    if desc.accum is None and w.known == 0:  # then all entries have one value: it is not stored
+        require(C.device, C.shape, None, "assign")
+        w.set_empty()
+        w.to_bitmap()
+        w.iso = value
+    else:
+        _make_room(made)
     count = counters.take()
     text, macros = elementwise.accum_of(desc.accum, w.dtype, w.dtype)
     run = kernel("block.cu", "block_fill", prelude=text, W=w.dtype.ctype, **macros)

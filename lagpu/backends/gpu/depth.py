@@ -19,7 +19,7 @@ from lagpu.dtypes import BOOL, INT32
 __all__ = ["Depth", "bound_of", "depth_of"]
 
 #: A matrix is deep if a search of it has more levels than either: so many, and one for so many
-#: entries. See "Rows apart" in docs/design/blocks.md for the costs that these follow from.
+#: entries. See "Deep or not" in docs/design/blocks.md for the costs that these follow from.
 LEVELS, EDGES = 64, 1 << 15
 _BYTES = 64  # a vertex, that a search and its workspace ask for at most
 

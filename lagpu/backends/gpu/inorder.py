@@ -75,31 +75,31 @@ class InOrder:
         return k * n * of_all
 
     def bring(self, ordered: Ordered) -> None:
-        """Make the arrays; kept vectors must be stored as they are written."""
+        """Make the arrays, before anything is made room for."""
+        xp, (k, n) = self._device.xp, self._shape
         self._ranks = ordered.ranks
+        deepest = ordered.offsets.size // k - 2
+        for v in (*self._kept, *self._read, self._x):
+            of_one_value = v.values is None and any(v is u for u in self._read)
+            values = None if of_one_value else xp.empty(k * n, v.dtype.numpy)
+            self._moved[id(v)] = Moved(xp.empty(k * n, np.bool_), values)
         for v in (*self._kept, *self._read):
-            words, values, _ = v.readable()
-            made = self._make(v, values is not None)
-            self._launch("put_in_order", v, words, values, *made)
-        self._make(self._x, True)
+            run = kernel("inorder.cu", "put_in_order", U=v.dtype.ctype)
+            self._device.launch(
+                run, n, n, k, stride(k), deepest, ordered.order, ordered.offsets,
+                *v.readable(), *self.of(v),
+            )  # fmt: skip
 
     def back(self) -> None:
-        """Put what kept vectors have back into their blocks."""
+        """Put what kept vectors have back into their blocks, which must have room for it."""
+        k, n = self._shape
+        per = stride(k) // 32
         for v in self._kept:
-            self._launch("put_back_in_block", v, *self.of(v), v.words, v.values)
+            run = kernel("inorder.cu", "put_back_in_block", U=v.dtype.ctype)
+            self._device.launch(
+                run, n * per * 8, n, k, per, self._ranks, *self.of(v), v.words, v.values
+            )
 
     def of(self, v: VectorStore) -> Moved:
         """Return what a vector has in order, once it has been brought there."""
         return self._moved[id(v)]
-
-    def _make(self, v: VectorStore, with_values: bool) -> Moved:
-        xp, (k, n) = self._device.xp, self._shape
-        values = xp.empty(k * n, v.dtype.numpy) if with_values else None
-        made = self._moved[id(v)] = Moved(xp.full(k * n, True, np.bool_), values)
-        return made
-
-    def _launch(self, name: str, v: VectorStore, *arrays: Array) -> None:
-        k, n = self._shape
-        per = stride(k) // 32
-        run = kernel("inorder.cu", name, U=v.dtype.ctype)
-        self._device.launch(run, n * per * 8, n, k, per, self._ranks, *arrays)

@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
-BITS = 1  # what is found has bits in shared memory, where they fit; 0: nowhere
 SOLO = 2048  # vertices of a level in shared memory
 EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
 DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 has it
@@ -194,7 +193,7 @@ def _has_bits(s: RowSearch) -> bool:
     Where products are summed a vertex' level is asked for in any case.
     """
     free = s.A.device.dynamic_shared_bytes - SOLO * _near_bytes(s)
-    return bool(BITS) and not s.sums and _bits_bytes(s) <= free
+    return not s.sums and _bits_bytes(s) <= free
 
 
 def _blocks(s: RowSearch, code: Kernel) -> int:

@@ -15,15 +15,19 @@ from lagpu.backends.gpu.inorder import InOrder
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage import VectorStore
 from lagpu.backends.gpu.sweepmatch import Matched, match
-from lagpu.backends.gpu.sweeptext import MARKED, ORDERED, Frame, SweepText, mark
+from lagpu.backends.gpu.sweeptext import Frame, SweepText
 
 __all__ = ["RowSweep", "rowsweep_of"]
 
-IN_ORDER = 1  # entries are brought into the order of levels; 0: they are read where they stand
 _PARAMS = (
     "i64 rows", "i64 vertices", "i64 stride", "i64 deepest", "const i32* order",
-    "const i32* offsets", "const i32* last", "const i32* ranks", "i64 num_marks", "u32* marks",
+    "const i32* offsets", "const i32* last", "const i32* ranks",
 )  # fmt: skip
+# An entry is noted where it stands in order; one of the last turn has its value in the block too.
+_MADE = (
+    "{x}_has[at] = {x}.there; if ({x}.there) {x}_made[at] = {x}.value; "
+    "if ({x}.there && d == 1) {x}_values[in_block] = {x}.value;"
+)
 
 
 def rowsweep_of(
@@ -66,7 +70,7 @@ class RowSweep:
     Attributes
     ----------
     nbytes : int
-        Bytes that it asks for: marks and ordering, blocks that are not there yet, and what is
+        Bytes that it asks for: the ordering, blocks that are not there yet, and what is
         brought into the order of levels.
     """
 
@@ -80,18 +84,12 @@ class RowSweep:
         above: BlockStore,
         levels: BlockLevels,
     ) -> None:
-        self._text = SweepText(body, here.entries, above.entries)
+        self._text = text = SweepText(body, here.entries, above.entries)
         self._outputs, self._levels, self._device = found.outputs, levels, here.device
-        text, (k, n) = self._text, levels.shape
-        self._inorder: InOrder | None = None
-        self._mark, width = mark(levels.deepest)
-        self._num_marks = 0 if IN_ORDER else -(-n * width // 4)  # words of a row
-        self.nbytes = levels.order_bytes() + 4 * k * self._num_marks
-        if IN_ORDER:
-            self._inorder = InOrder(self._device, levels.shape, text.kept, text.read, text.x)
-            self.nbytes += self._inorder.nbytes
-        self.nbytes += sum(self._bytes_to_make(x) for x in self._text.written)
-        self.nbytes += sum(self._bytes_to_make(x) for x in self._text.read if x.form == "sparse")
+        self._inorder = InOrder(self._device, levels.shape, text.kept, text.read, text.x)
+        self.nbytes = levels.order_bytes() + self._inorder.nbytes
+        self.nbytes += sum(self._bytes_to_make(x) for x in text.written)
+        self.nbytes += sum(self._bytes_to_make(x) for x in text.read if x.form == "sparse")
 
     def _bytes_to_make(self, x: VectorStore) -> int:
         if x.form == "bitmap" and x.values is not None:
@@ -102,28 +100,24 @@ class RowSweep:
         """Run the sweep to its end; nothing is waited for."""
         device, (k, n) = self._device, self._levels.shape
         ordered = self._levels.ordered()
+        self._inorder.bring(ordered)
         self._text.make_room()
         for x in self._text.blank:  # rows share words, and there is no barrier between them
             x.words.fill(0)
-        if self._inorder is not None:
-            self._inorder.bring(ordered)
-        marks = device.xp.empty(k * self._num_marks, np.uint32)
         kernel = self._kernel()
         block = rowsapart.block_size(device)
         device.launch(
             kernel, k * block, *self._text.args, np.int64(k), np.int64(n), np.int64(stride(k)),
-            np.int64(self._levels.deepest), *ordered, np.int64(self._num_marks), marks, block=block,
+            np.int64(self._levels.deepest), *ordered, block=block,
         )  # fmt: skip
-        if self._inorder is not None:
-            self._inorder.back()
+        self._inorder.back()
         self._text.changed()
         for out, made in self._outputs:
             made.changed()
             out.data = made
 
     def _kernel(self) -> Kernel:
-        frame = self._by_marks if self._inorder is None else self._in_order
-        text = self._text.write(frame, self._inorder)
+        text = self._text.write(_frame, self._inorder)
         macros = {"BLOCK": rowsapart.block_size(self._device), "BLOCKS": rowsapart.BLOCKS}
         return from_source(
             text,
@@ -133,33 +127,20 @@ class RowSweep:
             **{name: str(value) for name, value in macros.items()},
         )
 
-    def _by_marks(self, text: SweepText) -> Frame:
-        return _frame(
-            f"InRow<{self._mark}>",
-            "{reinterpret_cast<At::Mark*>(mine), stride, row}",
-            MARKED,
-            "u32* const mine = marks + row * num_marks;",
-            "for (i64 w = block_thread(); w < num_marks; w += block_threads()) mine[w] = 0;",
-        )
 
-    def _in_order(self, text: SweepText) -> Frame:
-        has = text.name_of(text.x) + "_has"
-        at = f"{{ranks, starts, {has}, row * vertices, stride, i32(row)}}"
-        return _frame("InOrder", at, ORDERED)
-
-
-def _frame(at: str, initial: str, made: str, *before: str) -> Frame:
+def _frame(text: SweepText) -> Frame:
     """Return what stands around the function of a vertex, for each row of a block."""
+    has = text.name_of(text.x) + "_has"
+    at = f"At{{ranks, starts, {has}, row * vertices, stride, i32(row)}}"
     return Frame(
         params=_PARAMS,
         bounds="LG_BLOCK, LG_BLOCKS",
-        at=at,
+        at="InOrder",
+        swept=f"order + row * vertices, starts, nullptr, {at}",
+        made=_MADE,
         before=(
             "for (i64 row = block_index(); row < rows; row += grid_blocks()) {",
             "const i32* const starts = offsets + row * (deepest + 2);",
-            *before,
         ),
-        swept=f"order + row * vertices, starts, nullptr, At{initial}",
-        made=made,
         after=("visit_row(s, last[row], later, visit, fetch);", "}"),
     )

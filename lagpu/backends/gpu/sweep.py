@@ -9,7 +9,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source
 from lagpu.backends.gpu.levels import VectorLevels
 from lagpu.backends.gpu.storage import VectorStore, nwords
 from lagpu.backends.gpu.sweepmatch import Matched, match
-from lagpu.backends.gpu.sweeptext import MARKED, Frame, SweepText, mark
+from lagpu.backends.gpu.sweeptext import Frame, SweepText
 
 __all__ = ["Sweep", "sweep_of"]
 
@@ -20,6 +20,8 @@ _PARAMS = (
     "i64 num_words", "i64 num_marks", "u32* marks", "u32* entries", "i64* reached",
     "GridBarrier* barrier",
 )  # fmt: skip
+# An entry is noted by its vertex' mark.
+_MADE = "if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}"
 
 
 def sweep_of(
@@ -28,6 +30,13 @@ def sweep_of(
     """Return the sweep that these statements are, or why they are none."""
     body = match(statements, here, above)
     return body if isinstance(body, str) else Sweep(body, here, above, levels)
+
+
+def _mark(deepest: int) -> tuple[str, int]:
+    """Return the narrowest type that holds every level, and its bytes: more fit into a cache."""
+    if deepest < 1 << 8:
+        return "unsigned char", 1
+    return ("unsigned short", 2) if deepest < 1 << 16 else ("u32", 4)
 
 
 class Sweep:
@@ -58,7 +67,7 @@ class Sweep:
         kernel = self._kernel()
         block = SIM_BLOCK if device.name == "sim" else BLOCK
         grid = device.max_cooperative_blocks(kernel, block)
-        size = -(-levels.size * mark(levels.deepest)[1] // 4)
+        size = -(-levels.size * _mark(levels.deepest)[1] // 4)
         marks, entries = (xp.empty(k, np.uint32) for k in (size, levels.deepest + 1))
         device.launch(
             kernel, grid * block, *self._text.args, np.int64(len(levels.order)),
@@ -80,9 +89,9 @@ class Sweep:
         return Frame(
             params=_PARAMS,
             bounds="LG_BLOCK, 1",
-            at=f"AtVertex<{mark(self._levels.deepest)[0]}>",
+            at=f"AtVertex<{_mark(self._levels.deepest)[0]}>",
             swept="order, offsets, entries, At{reinterpret_cast<At::Mark*>(marks)}",
-            made=MARKED,
+            made=_MADE,
             before=(
                 "const i64 thread = global_thread(), threads = global_threads();",
                 "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",

@@ -18,15 +18,8 @@ from lagpu.backends.gpu.sweepmatch import Matched, inputs_of
 from lagpu.backends.gpu.workspaces import index_types
 from lagpu.dtypes import DType, lookup
 
-__all__ = ["MARKED", "ORDERED", "Frame", "SweepText", "mark"]
+__all__ = ["Frame", "SweepText"]
 
-# An entry is noted by its vertex' mark, or where it stands in order; then its value has to be in
-# the block too if it is one of the last turn.
-MARKED = "if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}"
-ORDERED = (
-    "{x}_has[at] = {x}.there; if ({x}.there) {x}_made[at] = {x}.value; "
-    "if ({x}.there && d == 1) {x}_values[in_block] = {x}.value;"
-)
 MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 
 
@@ -56,13 +49,6 @@ class Frame(NamedTuple):
     made: str
     before: tuple[str, ...]
     after: tuple[str, ...]
-
-
-def mark(deepest: int) -> tuple[str, int]:
-    """Return the narrowest type that holds every level, and its bytes: more fit into a cache."""
-    if deepest < 1 << 8:
-        return "unsigned char", 1
-    return ("unsigned short", 2) if deepest < 1 << 16 else ("u32", 4)
 
 
 class SweepText:
@@ -151,7 +137,8 @@ class SweepText:
         after = [line for s in body.after for line in self._statement(s)]
         before = [line for s in body.before for line in self._statement(s)]
         near = self._names_of([*self.kept, *self.read])
-        presence = "at / 32" if inorder is None else "at"
+        # A line of words serves many vertices, so it is near already; one of bytes may not be.
+        bytes_near = near if inorder is not None else []
         return "\n".join(
             [
                 '#include "sweep.cuh"',
@@ -184,8 +171,7 @@ class SweepText:
                 "const auto fetch = [&](const Place<Product, At>& next) {",
                 "const i64 at = s.at.home(next.v, next.rank);",
                 *(f"if ({name}_values) prefetch(&{name}_values[at]);" for name in near),
-                "if (At::is_dense) return;",
-                *(f"if ({name}_words) prefetch(&{name}_words[{presence}]);" for name in near),
+                *(f"if ({name}_words) prefetch(&{name}_words[at]);" for name in bytes_near),
                 "};",
                 *frame.after,
                 "}",

@@ -43,7 +43,8 @@ LG_DEVICE Word wanted(const Word* mask, bool complement, i64 at, i64 g, i64 k) {
   return (complement ? ~held : held) & rows_of<Word>(g, k);
 }
 
-// C<M> = s. A warp takes 32 words; the values of each word that is written lie side by side.
+// C<M> = s. A warp takes 32 words; the values of each word that is written lie side by side. If
+// w_values is null none is written, as all entries are s.
 extern "C" __global__ void block_fill(i64 nwords, i64 per, i64 k, LG_W scalar, const u32* m_words,
                                       bool complement, bool replace, u32* w_words, LG_W* w_values,
                                       u64* nvals) {
@@ -58,7 +59,7 @@ extern "C" __global__ void block_fill(i64 nwords, i64 per, i64 k, LG_W scalar, c
       if (after != before) w_words[mine] = after;
       total += bit_popc(after);
     }
-    for (u32 some = warp_ballot(kept != 0); some; some &= some - 1) {
+    for (u32 some = w_values ? warp_ballot(kept != 0) : 0; some; some &= some - 1) {
       const u32 from = bit_ffs(some) - 1;
       const u32 bits = warp_shfl(kept, from), old = warp_shfl(before, from);
       const i64 i = (base + from) * 32 + lane_id();

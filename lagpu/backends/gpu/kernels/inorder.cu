@@ -6,57 +6,45 @@
 //
 //   put_in_order   a block's entries into arrays of their own      put_back_in_block
 //
-// A block of threads takes 32 rows and 32 vertices at a time through shared memory, so the block is
-// read and written by whole lines. What is in order is not, but neighbouring vertices of a row fill
-// the lines of their levels soon after each other.
+// Either way what is written is written by whole lines, as a store of a value alone writes a part
+// of a sector of 32 bytes; what is read is not. Into order, the whole grid takes one row after the
+// other: a sector of the block has values of several rows, and is still in the cache for the next
+// ones. Back, a block of threads takes 32 rows and 32 vertices at a time through shared memory.
 #include "entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_U
 #define LG_U f64
 #endif
 
+// What a block has at each place of its rows' orders, level d of row i at offsets[i, d] ..
+// offsets[i, d + 1]. `own` is null if nobody stores values; a thread a place, grid stride.
+extern "C" __global__ void put_in_order(i64 n, i64 k, i64 stride, i64 deepest, const i32* order,
+                                        const i32* offsets, const u32* words, const LG_U* values,
+                                        LG_U iso, bool* has, LG_U* own) {
+  for (i64 row = 0; row < k; ++row) {
+    const i64 count = offsets[(row + 1) * (deepest + 2) - 1];
+    for (i64 rank = global_thread(); rank < count; rank += global_threads()) {
+      const i64 place = row * n + rank, at = load_ro(&order[place]) * stride + row;
+      const bool there = has_entry(words, at);  // no load waits for a store
+      const LG_U value = entry_value<LG_U>(values, iso, at);
+      has[place] = there;
+      if (own) own[place] = value;
+    }
+  }
+}
+
 const u32 kPitch = 33;  // of a tile in shared memory: columns lie in different banks
 
-// visit(first vertex, group of 32 rows) for each tile, by all threads of a block.
-template <class Visit>
-LG_DEVICE void for_tiles(i64 n, i64 per, Visit visit) {
-  const i64 tiles = (n + 31) / 32 * per;
-  for (i64 tile = block_index(); tile < tiles; tile += grid_blocks())
-    visit(tile / per * 32, tile % per);
-}
-
-// What a block has; `has` is all true before. Values and own are null if all its entries have one
-// value.
-extern "C" __global__ void put_in_order(i64 n, i64 k, i64 per, const i32* ranks, const u32* words,
-                                        const LG_U* values, bool* has, LG_U* own) {
-  LG_SHARED(u32, bits, 32);
-  LG_SHARED(LG_U, tile, 32 * kPitch);
-  for_tiles(n, per, [&](i64 v0, i64 group) {
-    for (u32 c = block_warp(); c < 32 && v0 + c < n; c += block_warps()) {
-      const i64 word = (v0 + c) * per + group;
-      if (lane_id() == 0) bits[c] = words[word];
-      if (values && group * 32 + lane_id() < k)
-        tile[lane_id() * kPitch + c] = values[word * 32 + lane_id()];
-    }
-    block_sync();
-    for (u32 r = block_warp(); r < 32 && group * 32 + r < k; r += block_warps()) {
-      const i64 row = (group * 32 + r) * n, v = v0 + lane_id();
-      const i32 rank = v < n ? load_ro(&ranks[row + v]) : -1;
-      if (rank < 0) continue;
-      if (!(bits[lane_id()] >> r & 1)) has[row + rank] = false;  // most have one
-      if (own) own[row + rank] = tile[r * kPitch + lane_id()];
-    }
-    block_sync();
-  });
-}
-
+// The way back; words and values are the block's.
 extern "C" __global__ void put_back_in_block(i64 n, i64 k, i64 per, const i32* ranks,
                                              const bool* has, const LG_U* own, u32* words,
                                              LG_U* values) {
   enum State : u32 { kElsewhere, kAbsent, kPresent };
   LG_SHARED(u32, states, 32 * kPitch);
   LG_SHARED(LG_U, tile, 32 * kPitch);
-  for_tiles(n, per, [&](i64 v0, i64 group) {
+  const i64 tiles = (n + 31) / 32 * per;
+  for (i64 t = block_index(); t < tiles; t += grid_blocks()) {
+    const i64 v0 = t / per * 32, group = t % per;
     for (u32 r = block_warp(); r < 32; r += block_warps()) {
       const i64 row = (group * 32 + r) * n, v = v0 + lane_id();
       const i32 rank = group * 32 + r < k && v < n ? load_ro(&ranks[row + v]) : -1;
@@ -73,5 +61,5 @@ extern "C" __global__ void put_back_in_block(i64 n, i64 k, i64 per, const i32* r
       if (state == kPresent) values[word * 32 + lane_id()] = tile[at];
     }
     block_sync();
-  });
+  }
 }

@@ -98,16 +98,16 @@ LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, AT>& s, i64 p, i64 end
     for (u32 q = 0; q < kBatch; ++q) seen[q] = s.at.see(i[q]);
     for (u32 q = 0; q < kBatch; ++q) there[q] = s.at.is_from(seen[q], from);
     for (u32 q = 1; q < kBatch; ++q) there[q] = there[q] && p + i64(q) * step < end;
-    if constexpr (AT::asks) {  // the values are on their way meanwhile
+    if constexpr (AT::in_order) {  // the values are on their way meanwhile
       for (u32 q = 0; q < kBatch; ++q)
         if (there[q]) x[q] = s.x[s.at.place(i[q], seen[q])];
       for (u32 q = 0; q < kBatch; ++q) there[q] = there[q] && s.at.has_x(s.at.place(i[q], seen[q]));
     }
     for (u32 q = 0; q < kBatch; ++q) {
       if (!there[q]) continue;
-      const Z product =
-          multiply<S>(AT::asks ? nullptr : s.x, AT::asks ? x[q] : typename S::U(0), s.a.values,
-                      s.a.iso, p + i64(q) * step, i[q], v, s.at.place(i[q], seen[q]), s.at.row());
+      const Z product = multiply<S>(
+          AT::in_order ? nullptr : s.x, AT::in_order ? x[q] : typename S::U(0), s.a.values, s.a.iso,
+          p + i64(q) * step, i[q], v, s.at.place(i[q], seen[q]), s.at.row());
       sum = joined<S>(sum, {true, product});
     }
     if (takes_first<S> && sum.there) break;

@@ -9,7 +9,7 @@
 // Each of these says, of vertices and their numbers in the order of levels (their ranks):
 //
 //   see(v), is_from(seen, from(d))   whether v may have an entry of x that was made in level d
-//   place(v, seen)                   where x has it; if AT::asks, only if has_x(place)
+//   place(v, seen)                   where x has it; in order, only if has_x(place)
 //   home(v, rank)                    where kept vectors and those only read have it
 //   block(v)                         where blank vectors have it in the end
 
@@ -21,8 +21,7 @@ struct AtVertex {
   typedef MARK Mark, Seen;
   typedef i64 Offset;
   typedef NoRank Rank;
-  static constexpr bool is_dense = true;  // a cache line of words serves many vertices
-  static constexpr bool asks = false;
+  static constexpr bool in_order = false;
   MARK* marks;
 
   LG_DEVICE MARK from(u32 d) const { return MARK(d); }
@@ -37,33 +36,11 @@ struct AtVertex {
   LG_DEVICE i64 row() const { return 0; }
 };
 
-// In row k of blocks, which have `stride` places a vertex.
-template <class MARK>
-struct InRow {
-  typedef MARK Mark, Seen;
-  typedef i32 Offset;
-  typedef NoRank Rank;
-  static constexpr bool is_dense = false, asks = false;
-  MARK* marks;
-  i64 stride, k;
-
-  LG_DEVICE MARK from(u32 d) const { return MARK(d); }
-  LG_DEVICE MARK see(i32 v) const { return marks[v]; }
-  LG_DEVICE bool is_from(MARK seen, MARK from) const { return seen == from; }
-  LG_DEVICE i64 place(i64 v, MARK) const { return block(v); }
-  LG_DEVICE static Rank rank(i64) { return {}; }
-  LG_DEVICE i64 home(i64 v, Rank) const { return block(v); }
-  LG_DEVICE i64 block(i64 v) const { return v * stride + k; }
-  LG_DEVICE i64 i(i64) const { return k; }
-  LG_DEVICE i64 j(i64 v) const { return v; }
-  LG_DEVICE i64 row() const { return k; }
-};
-
 // In row k of blocks whose entries, but those of blank ones, have been put in the order of levels;
 // see inorder.cu. So a level's entries lie side by side. `offsets` are the row's.
 struct InOrder {
   typedef i32 Offset, Rank, Seen;
-  static constexpr bool is_dense = false, asks = true;
+  static constexpr bool in_order = true;
   struct From {
     i32 first;
     u32 count;
