@@ -243,17 +243,15 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
     const u32 count = u32(now.end - now.begin);
     u32 done = 0, alone = kLook;
     if (LG_SUM && bit_popc(warp_ballot(wanted && count > kLook)) >= kLanes) alone = kLookLong;
-    if (wanted) {
-      if (now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
-        sum = product(s, s.in_values, 0, now.hint, j);
-        hit = true;
-        LG_LOGGED(++tally->looked;)
-      } else {
-        if (LG_SUM && count > kMany) alone = 0;
-        done = look(s, now.begin, count < alone ? count : alone, j, &hit, &sum);
-        LG_LOGGED(tally->looked += done;)
-      }
+    if (wanted && now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
+      sum = product(s, s.in_values, 0, now.hint, j);
+      hit = true;
+      done = 1;
+    } else if (wanted) {
+      if (LG_SUM && count > kMany) alone = 0;
+      done = look(s, now.begin, count < alone ? count : alone, j, &hit, &sum);
     }
+    LG_LOGGED(tally->looked += done;)
     for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && done < count); rest;
          rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;

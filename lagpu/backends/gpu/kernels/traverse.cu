@@ -65,10 +65,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            solo,
            false,
            false};
-  LG_SHARED(u64, block_tally, 2);
+  LG_SHARED(u64, block_tally, 3);  // found, their edges, edges looked at
   LG_SHARED(Shared, block, 1);
-  if (block_thread() == 0)
-    block_tally[0] = block_tally[1] = block->words = block->count = block->there = 0;
+  if (block_thread() == 0) {
+    block_tally[0] = block_tally[1] = block_tally[2] = 0;
+    block->words = block->count = block->there = 0;
+  }
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & 8);)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
@@ -160,8 +162,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       pull_deferred(s, depth, block, &tally);
       s.words_turned = !s.words_turned;
       ++pulls;
-      LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
-                if (block_thread() == 0) atomic_add(counter(s, turn + 1, kLooked), looked);)
+      LG_LOGGED(const u64 looked = warp_reduce(u64(tally.looked), LgPlus());
+                if (lane_id() == 0 && looked) atomic_add(&block_tally[2], looked);)
     }
     if (listed) s.lists_turned = !s.lists_turned;
     if (warp_any(tally.found != 0)) {
@@ -176,6 +178,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (block_thread() == 0) {  // exchanged: a plain load might be made by all threads beforehand
       const u64 block_found = atomic_exch(&block_tally[0], u64(0));
       const u64 block_edges = atomic_exch(&block_tally[1], u64(0));
+      LG_LOGGED(const u64 looked = atomic_exch(&block_tally[2], u64(0));
+                if (looked) atomic_add(counter(s, turn + 1, kLooked), looked);)
       if (block_found) {
         atomic_add(counter(s, turn + 1, kFound), block_found);
         atomic_add(counter(s, turn + 1, kEdges), block_edges);
