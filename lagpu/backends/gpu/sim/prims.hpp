@@ -3,7 +3,7 @@
 #include "state.hpp"
 #include "math.hpp"
 
-#define __global__
+#define __global__ inline  // the kernels of the file that nobody launches cost no compile time
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
