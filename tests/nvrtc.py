@@ -26,16 +26,21 @@ def _cuda_core():
     return cuda.core
 
 
-def nvrtc_compile(kernel: Kernel, arch: str) -> bytes:
+def nvrtc_compile(kernel: Kernel, arch: str, *, optimised: bool = False) -> bytes:
     """Return the cubin of `kernel` for `arch`; raises with the compiler's log.
 
-    Options are those that CuPy passes, with no include path: kernels include nothing.
+    Options are those that CuPy passes, with no include path: kernels include nothing. Whether a
+    specialisation compiles takes no optimiser, which is most of the time; that of the file's
+    defaults is proved optimised.
     """
     core = _cuda_core()
     if isinstance(core, Exception):
         pytest.skip(f"NVRTC is missing: {core}")
     options = core.ProgramOptions(
-        arch=arch, std="c++17", define_macro=[tuple(macro) for macro in kernel.macros] or None
+        arch=arch,
+        std="c++17",
+        define_macro=[tuple(macro) for macro in kernel.macros] or None,
+        ofast_compile=None if optimised else "max",
     )
     program = core.Program(kernel.source, "c++", options)
     try:
