@@ -1,5 +1,7 @@
 """Matrix-vector products: every semiring, type, direction, transposition, mask, by plain loops."""
 
+import itertools
+
 import numpy as np
 import pytest
 import reference
@@ -87,15 +89,23 @@ def test_product(backend, draw):
 
 @pytest.mark.parametrize("op", SEMIRINGS, ids=lambda op: op.name)
 def test_every_semiring_runs_in_all_types_and_forms(backend, op):
-    """All types on cpu; where each costs a compilation, one type, another for each semiring."""
+    """All types and forms on cpu.
+
+    Where each costs a compilation, one type, another for each semiring, and two forms: each operand
+    on each side, and the matrix both ways. Positions differ in all four.
+    """
     k = SEMIRINGS.index(op)
-    types = TYPES if backend.name == "cpu" else (TYPES[k % len(TYPES)],)
+    types, forms = TYPES, list(itertools.product((False, True), repeat=2))
+    if backend.name != "cpu":
+        types = (TYPES[k % len(TYPES)],)
+        if not op.multiply.positional:
+            forms = [(flip, transpose) for flip, transpose in forms if (flip ^ transpose) == k % 2]
     where = [(0, 1), (0, 2), (1, 2), (2, 0), (2, 2), (3, 2), (3, 0)]
     for dtype in types:
         values = np.array([1, 0, 2, 3, 1, 2, 5]).astype(dtype.numpy)
         A = Grid(4, 3, dtype, dict(zip(where, values, strict=True)))
         live = matrix(A, backend)
-        for flip, transpose in ((False, False), (True, False), (False, True), (True, True)):
+        for flip, transpose in forms:
             used = A.T if transpose else A
             n_in, n_out = (used.nrows, used.ncols) if flip else (used.ncols, used.nrows)
             u = Plain(n_in, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 2), (2, 3))})

@@ -17,6 +17,7 @@ from lagpu.backends.gpu.rowsweep import RowSweep
 from lagpu.cli import main
 from lagpu.selftest import matrices, products, runner, searches, vectors
 from lagpu.selftest.case import Case
+from lagpu.selftest.data import DEEP, GRAPHS
 
 
 def failing(cases, place: str = "sim") -> list[str]:
@@ -31,16 +32,36 @@ def chosen(cases, *words: str) -> list[Case]:
     return found
 
 
-@pytest.mark.parametrize("module", [vectors, matrices, searches])
-def test_all_cases_pass(backend, module):
-    assert failing(module.cases(), backend.name) == []
+def searches_on(graph) -> list[Case]:
+    return [case for case in searches.cases() if case.name.endswith(f" on {graph.name}")]
+
+
+@pytest.fixture
+def place(backend):
+    """The name of a backend that has kernels."""
+    if not hasattr(backend, "device"):
+        pytest.skip("test_the_report runs every case here")
+    return backend.name
+
+
+@pytest.mark.parametrize("module", [vectors, matrices])
+def test_all_cases_pass(place, module):
+    assert failing(module.cases(), place) == []
+
+
+@pytest.mark.parametrize("graph", [*GRAPHS, DEEP], ids=lambda graph: graph.name)
+def test_all_searches_pass(place, graph):
+    assert failing(searches_on(graph), place) == []
+
+
+def test_every_search_is_on_one_of_the_graphs():
+    names = [case.name for graph in (*GRAPHS, DEEP) for case in searches_on(graph)]
+    assert sorted(names) == sorted(case.name for case in searches.cases())
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, ""])
-def test_all_products_pass(backend, kernel):
-    if kernel and not hasattr(backend, "device"):
-        kernel = ""
-    assert failing(products.cases((kernel,)), backend.name) == []
+def test_all_products_pass(place, kernel):
+    assert failing(products.cases((kernel,)), place) == []
 
 
 def test_the_report(tmp_path, monkeypatch, capsys):
@@ -132,8 +153,8 @@ def test_a_wrong_parent_is_found(monkeypatch):
         return indices, values + (values.dtype.kind == "i") * (indices == indices.max(initial=0))
 
     monkeypatch.setattr(GpuBackend, "vector_to_coo", off_by_one)
-    for name in ("bfs_parents", "bfs_levels", "bfs on"):
-        assert failing(chosen(searches.cases(), f"{name}".strip())), name
+    for name in ("bfs_parents", "bfs_levels", "bfs"):
+        assert failing(chosen(searches.cases(), f"{name} on random 31")), name
 
 
 def test_a_lost_accumulator_is_found(monkeypatch):
