@@ -13,6 +13,8 @@ from lagpu.bench import overhead
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.jsonfile import write
 
+pytestmark = pytest.mark.usefixtures("own_garbage")  # it is collected before each timing
+
 NUMBERS = ("lagpu_ms", "direct_ms", "c_ms", "ratio")
 
 
