@@ -9,9 +9,10 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from lagpu import watch
-from lagpu.backends.base import Backend, Counter, Data, Recorder, Statement
+from lagpu.backends.base import Backend, Counter, Data, Statement
+from lagpu.backends.recording import Recorder, latest, runner
 from lagpu.dtypes import lookup
-from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.errors import DomainMismatch, EmptyObject, InvalidValue
 from lagpu.loopsite import Site, backend_of, site_of
 from lagpu.matrix import Matrix
 from lagpu.operands import integer, scalar_value
@@ -83,7 +84,10 @@ def loop(
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
-    return _iterate_as_one(backend, until, site_of(frame), not _eager.get())
+    site = site_of(frame)
+    if site.scalar and backend_of(site, frame) is not backend:
+        site = Site(0, (), f"{site.scalar} is a scalar, and the vectors are on several backends")
+    return _iterate_as_one(backend, until, site, not _eager.get())
 
 
 class _Until(NamedTuple):
@@ -148,6 +152,7 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
     ndim = 2 if isinstance(until.empty, Matrix) else 1
     replay_one = None if watcher is None else watcher.replay
     backend.recorder = recorder = Recorder(backend, replay_one, ndim)
+    latest.set(recorder)
     before = None
     if watcher is not None:
         watcher.level = 0  # of what is replayed
@@ -156,8 +161,7 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
         backend.recorder = None
         statements = recorder.statements
         if len(statements) == site.statements:
-            if fuse and _run_as_one(backend, statements, until):
-                recorder.statements = []
+            if fuse and _run_recorded(backend, recorder, until):
                 return
             looked_at = watcher is not None or sys.gettrace() is not None
             if not (looked_at or ndim == 2):  # the data of matrices are others each time
@@ -172,6 +176,18 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
             watcher.forget()
     if before is None or not before.isequal(until.unchanged):  # type: ignore[arg-type]
         yield from _iterate(until, 1)
+
+
+def _run_recorded(backend: Backend, recorder: Recorder, until: _Until) -> bool:
+    """Let the backend run the loop that was taken; what it has run is taken no more."""
+    try:
+        ran = _run_as_one(backend, recorder.statements, until)
+    except EmptyObject:  # a statement's own, in the loop
+        recorder.statements = []
+        raise
+    if ran:
+        recorder.statements = []
+    return ran
 
 
 def _run_as_one(backend: Backend, statements: list[Statement], until: _Until) -> bool:
@@ -190,7 +206,7 @@ def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until
     It has been checked, and says the same in every iteration but for the counter. Whether the loop
     goes on is asked as late as it may be: the device works while the next statements are called.
     """
-    work = [(getattr(backend, s.method), s) for s in statements]
+    work = [(runner(backend, s), s) for s in statements]
     empty, unchanged, times = until
     early = 0 if empty is None else _early(statements, empty)
     first, others = work[:early], work[early:]
@@ -217,7 +233,7 @@ def _early(statements: list[Statement], empty: Vector | Matrix) -> int:
 
 def _run(work: list[tuple[Any, Statement]], done: int) -> None:
     """Run statements of the iteration `done`."""
-    for run, (_, w, desc, args, is_counter, _, _) in work:
+    for run, (_, w, desc, args, is_counter, *_) in work:
         if is_counter:
             args = (scalar_value(done, lookup(args[0].dtype), "loop"), *args[1:])
         run(w, desc, *args)

@@ -19,6 +19,7 @@ from lagpu.algebra import Table
 from lagpu.dtypes import DType
 from lagpu.matrix import Matrix
 from lagpu.operators import Monoid, Operator, Semiring
+from lagpu.scalar import Scalar
 from lagpu.transposed import TransposedMatrix
 from lagpu.vector import Vector
 
@@ -26,10 +27,13 @@ __all__ = ["Site", "backend_of", "site_of"]
 
 # What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
 _PURE = frozenset(
-    ("S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select")
+    (
+        *("S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union"),
+        *("apply", "select", "reduce"),
+    )
 )
 _NUMBERS = (bool, int, float, np.generic)
-_KNOWN = (Vector, Matrix, TransposedMatrix, Operator, Monoid, Semiring, DType, *_NUMBERS)
+_KNOWN = (Vector, Matrix, TransposedMatrix, Scalar, Operator, Monoid, Semiring, DType, *_NUMBERS)
 
 
 class Site(NamedTuple):
@@ -43,11 +47,14 @@ class Site(NamedTuple):
         Dotted names that must mean lagpu objects or numbers.
     reason : str
         Why the body cannot be recorded, or empty.
+    scalar : str
+        One of the names that means a `Scalar`, or empty.
     """
 
     statements: int
     names: tuple[str, ...] = ()
     reason: str = ""
+    scalar: str = ""
 
 
 class _Impure(Exception):
@@ -64,10 +71,14 @@ def site_of(frame: FrameType, callee: str = "loop") -> Site:
     if not site.statements:
         return site
     local, outer = frame.f_locals, frame.f_globals  # each look at a frame makes its names anew
+    scalar = ""
     for name in site.names:
-        if not isinstance(_lookup(name, local, outer), _KNOWN):
+        found = _lookup(name, local, outer)
+        if not isinstance(found, _KNOWN):
             return Site(0, (), f"{name} is neither a lagpu object nor a number")
-    return site
+        if type(found) is Scalar:
+            scalar = name
+    return site._replace(scalar=scalar) if scalar else site
 
 
 def backend_of(site: Site, frame: FrameType) -> Any:

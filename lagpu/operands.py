@@ -10,6 +10,8 @@ import numpy as np
 
 from lagpu.algebra import binary, indexunary, semiring, unary
 from lagpu.backends.base import Applied
+from lagpu.backends.cell import Cell, Held
+from lagpu.backends.recording import recording
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup
 from lagpu.errors import (
     DimensionMismatch,
@@ -46,6 +48,8 @@ MAX_SIZE = 2**60  # GraphBLAS' own limit
 def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     """Return `value` as a NumPy scalar of `dtype`; a float is cast as GraphBLAS casts.
 
+    While a loop's body is recorded, a `Scalar` is `Held`: it is read when the statement runs.
+
     Raises
     ------
     DomainMismatch
@@ -65,6 +69,9 @@ def _whole(value: int, dtype: DType, what: str) -> Any:
 
 def _scalar(value: Any, dtype: DType, what: str) -> Any:
     scalar_dtype(value, dtype, what)  # refuses what is no number
+    cell = getattr(value, "cell", None)
+    if type(cell) is Cell and recording() is not None:
+        return Held(cell, dtype, value.name, functools.partial(_scalar, value, dtype, what))
     number = getattr(value, "value", value)
     if number is None:
         raise EmptyObject(f"{what}: the scalar {value.name} has no value. Ask is_empty first.")

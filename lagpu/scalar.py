@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu import display, watch
-from lagpu.backends.base import Descriptor
-from lagpu.dtypes import DType, cast, lookup
+from lagpu.backends.base import Counter, Descriptor
+from lagpu.backends.cell import Cell, read
+from lagpu.backends.recording import recording
+from lagpu.dtypes import DType, lookup
 from lagpu.errors import EmptyObject, NotSupported
 from lagpu.expr import Call, Updater, constant
 from lagpu.indexing import IndexExpr
@@ -19,6 +21,8 @@ __all__ = ["Scalar"]
 class Scalar(NoArithmetic):
     """One value of a type, or no value: the sum of no entries is empty, not zero.
 
+    Written by a `loop` that runs as one kernel it stays on the device; asking for it waits.
+
     Parameters
     ----------
     dtype : DType or anything `lookup` takes
@@ -27,15 +31,16 @@ class Scalar(NoArithmetic):
         The value; without it the scalar is empty.
     """
 
-    __slots__ = ("_value", "dtype", "name")
+    __slots__ = ("cell", "dtype", "name")
     ndim = 0
     shape = ()
-    backend = None  # a scalar lives on the host
+    backend = None  # of whatever backend a statement is
 
     def __init__(self, dtype: Any, value: Any = None, *, name: str | None = None) -> None:
         self.dtype: DType = lookup(dtype)
         self.name = name or "s"
-        self._value = None if value is None else scalar_value(value, self.dtype, "Scalar")
+        number = None if value is None else scalar_value(value, self.dtype, "Scalar")
+        self.cell = Cell(self.dtype, number)
 
     @classmethod
     def from_value(cls, value: Any) -> Scalar:
@@ -43,9 +48,18 @@ class Scalar(NoArithmetic):
         return cls(scalar_dtype(value, lookup(int), "Scalar"), value)
 
     @property
+    def _value(self) -> Any:
+        """The value as a NumPy scalar, or None."""
+        recorder = recording()
+        if recorder is not None:  # it may depend on what has not run yet
+            recorder.replay()
+        return self.cell.get()
+
+    @property
     def value(self) -> Any:
         """The value as a Python number, or None."""
-        return None if self._value is None else self._value.item()
+        found = self._value
+        return None if found is None else found.item()
 
     @property
     def is_empty(self) -> bool:
@@ -59,7 +73,7 @@ class Scalar(NoArithmetic):
 
     def clear(self) -> None:
         """Make it empty."""
-        self._value = None
+        self.cell.set(None)
 
     def __call__(self, *, accum: Any = None) -> Updater:
         """``s(accum=op) << call``."""
@@ -80,27 +94,28 @@ class Scalar(NoArithmetic):
         if isinstance(value, IndexExpr):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)
-        return constant(number, self.dtype)
+        call = constant(number, self.dtype)
+        if type(value) is Counter:
+            call.formula = (value,)  # a recorder looks for it
+        return call
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        if watch.active is not None and call.backend is not None:
+        recorder = recording(call.backend)
+        if recorder is not None:
+            recorder.add(call, self.cell, desc)
+            if watch.active is not None:
+                watch.active.recorded(to, call)
+        elif watch.active is not None and call.backend is not None:
             watch.active.statement(to, call, lambda: self._set(call, desc))
         else:
             self._set(call, desc)
 
     def _set(self, call: Call, desc: Descriptor) -> None:
         if call.method == "constant":
-            new = call.args[0]
+            new = read(call.args[0])
         else:
             new = getattr(call.backend, call.method)(*call.args)
-        if new is None:
-            if desc.accum is None:
-                self._value = None
-            return
-        if desc.accum is not None and self._value is not None:
-            domain, _ = desc.accum.types(self.dtype, call.dtype)
-            new = desc.accum.evaluate(domain, self._value, call.dtype.numpy.type(new))
-        self._value = cast(new, self.dtype)
+        self.cell.write(desc.accum, call.dtype, new)
 
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
         me, it = f"{spoken(self)}.value", spoken(other)
@@ -109,9 +124,10 @@ class Scalar(NoArithmetic):
         return f"Write {it} {sign} {me}." if reflected else f"Write {me} {sign} {it}."
 
     def _known(self) -> Any:
-        if self._value is None:
+        found = self._value
+        if found is None:
             raise EmptyObject(f"{self.name}: the scalar has no value. Ask is_empty first.")
-        return self._value
+        return found
 
     def __bool__(self) -> bool:
         return bool(self._known())
@@ -134,5 +150,5 @@ class Scalar(NoArithmetic):
         return f"Scalar({self.dtype}, {self.value})"
 
     def _repr_html_(self) -> str:
-        value = "empty" if self._value is None else str(self.value)
+        value = "empty" if self.is_empty else str(self.value)
         return display.facts_html(f"{self.name}: Scalar({self.dtype})", {"value": value})

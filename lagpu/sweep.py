@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from lagpu import watch
-from lagpu.backends.base import Backend, Data, Recorder, Statement
+from lagpu.backends.base import Backend, Data, Statement
 from lagpu.backends.levels import Levels
+from lagpu.backends.recording import Recorder
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.expr import unfit
@@ -77,6 +78,8 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     if isinstance(levels, Matrix):
         why = why or _why_no_block(found)
     site = Site(0, (), why) if why else site_of(sys._getframe(1), "sweep")
+    if site.scalar:
+        site = Site(0, (), f"{site.scalar} is a scalar, and a sweep takes none")
     return _iterate_as_one(backend, found, site)
 
 

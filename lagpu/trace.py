@@ -121,6 +121,9 @@ class Trace(Watcher):
     def replay(self, k: int, work: Callable[[], None]) -> None:
         """Run a statement that was recorded in vain; see `lagpu.watch.Watcher`."""
         to, call, frame, line = self._recorded[k]
+        if call.backend is None:  # a number for a scalar has no row
+            work()
+            return
         self._run(to, call, work, frame, line)
 
     def run_loop(self, backend: Backend, work: Callable[[], bool]) -> bool:

@@ -239,7 +239,7 @@ def test_looking_does_not_disturb_a_recording(backend):
     expected = search().to_dense().tolist()
     seen = []
     if getattr(backend, "recorder", "none") is None:
-        from lagpu.backends.base import Recorder
+        from lagpu.backends.recording import Recorder
 
         v = Vector(BOOL, 6, like=A)
         backend.recorder = recorder = Recorder(backend)

@@ -7,6 +7,7 @@ from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of
 from hypothesis import strategies as st
 from strategies import for_all
 
+import lagpu
 from lagpu import FP32, FP64, Matrix, Vector
 from lagpu.algorithms import pagerank
 from lagpu.check import check_pagerank
@@ -82,6 +83,36 @@ def test_too_few_iterations(backend):
     assert isinstance(caught.value, ArithmeticError)
     with pytest.raises(NotConverged, match="after 0"):
         pagerank(A, max_iter=0)
+
+
+def test_the_loop_is_one_kernel(backend):
+    """And gives what it gives statement by statement, in as many iterations."""
+    if not hasattr(backend, "last_loop"):
+        pytest.skip(f"{backend.name} runs loops in one way")
+    for n, edges in (AWKWARD["star"], (40, [(v, v * v % 40) for v in range(39)])):
+        A = matrix(n, edges, backend)
+        fused = pagerank(A)
+        assert backend.last_loop == "fused: one kernel, a program"
+        with lagpu.trace() as one:
+            pagerank(A)
+        with lagpu.trace(fuse=False) as many:
+            eager = pagerank(A)
+        assert fused.isclose(eager, rel_tol=1e-12)
+        said = [
+            [(row.level, row.method, row.nvals_in, row.nvals_out, row.edges) for row in t.rows]
+            for t in (one, many)
+        ]
+        assert said[0] == said[1]
+        sums = [row for row in one.rows if row.method == "reduce" and row.mode == "fused"]
+        assert {row.nvals_out for row in sums} == {1}
+        assert one.rows[-1].level + 1 == len(sums) // 2
+
+
+def test_ranks_that_are_not_numbers_are_none(backend):
+    """Weights so small that shares overflow: NaN is not below a bound."""
+    A = Matrix.from_coo([0, 1], [1, 0], [1e-320, 1e-320], backend=backend)
+    with pytest.raises(NotConverged, match="change by nan together"):
+        pagerank(A, nstart={0: 1})
 
 
 def walk(n):

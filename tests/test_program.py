@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import for_all
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop, semiring, unary
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, loop, semiring, unary
 
 
 def random_graph(n, m, backend, seed=1, directed=True):
@@ -142,6 +142,31 @@ PRODUCTS = (
     "min_first",
 )
 WHOLE = ("x", "y", "z", "b")  # sums of floats depend on their order
+SUMS = ("plus", "min", "max", "lor", "land")
+
+
+@st.composite
+def scalar_statements(draw):
+    """What writes a scalar, r or s, or reads one."""
+    s, w, u = (draw(st.sampled_from(names)) for names in ("rs", ("x", "y", "f", "b"), WHOLE))
+    accum = draw(st.sampled_from(("", "(accum=binary.max)", "(accum=binary.minus)")))
+    return draw(
+        st.sampled_from(
+            (
+                f"{s}{accum} << {u}.reduce('{draw(st.sampled_from(SUMS))}')",
+                f"{s}{accum} << {u}.reduce('{draw(st.sampled_from(SUMS))}')",
+                f"{s}{accum} << 3",
+                f"{s}{accum} << depth",
+                f"{s}{accum} << r",
+                f"{w} << {s}",
+                f"{w}({u}.S{accum.replace('(', ', ').rstrip(')')}) << {s}",
+                f"{w}(~{u}.V) << {u}.apply('plus', right={s})",
+                f"{w} << {u}.apply('minus', left={s})",
+                f"{w} << {u}.select('valuele', {s})",
+                f"{w} << x.ewise_union(y, 'min', left_default={s}, right_default=r)",
+            )
+        )
+    )
 
 
 @st.composite
@@ -177,11 +202,14 @@ def statements(draw):
 
 
 @st.composite
-def loops(draw):
+def loops(draw, scalars=False):
     body = draw(st.lists(statements(), min_size=1, max_size=5))
+    if scalars:
+        more = draw(st.lists(scalar_statements(), min_size=1, max_size=5))
+        body = draw(st.permutations(body + more))
     until = draw(st.sampled_from(("", "until_unchanged=x, ", "until_empty=y, ", "until_empty=b, ")))
     times = draw(st.integers(1, 3))
-    head = f"def run(A, x, y, z, b, f):\n    for depth in loop({until}times={times}):\n"
+    head = f"def run(A, x, y, z, b, f, r, s):\n    for depth in loop({until}times={times}):\n"
     return head + textwrap.indent("\n".join(body), " " * 8) + "\n"
 
 
@@ -198,7 +226,16 @@ def load(source, path):
 
 @for_all(cpu=3, compiled=25)
 def test_random_bodies_give_the_eager_answer(backend, draw):
-    source = draw(loops(), label="loop")
+    check_a_body(backend, draw, draw(loops(), label="loop"))
+
+
+@for_all(cpu=3, compiled=25)
+def test_random_bodies_with_scalars_give_the_eager_answer(backend, draw):
+    check_a_body(backend, draw, draw(loops(scalars=True), label="loop"))
+
+
+def check_a_body(backend, draw, source):
+    """A scalar that has no value where it is read raises the same error everywhere."""
     n = draw(st.sampled_from((1, 33, 70)), label="n")
     seed = draw(st.integers(0, 99), label="seed")
     run = load(source, Path(tempfile.mkdtemp()) / "body.py")
@@ -211,12 +248,19 @@ def test_random_bodies_give_the_eager_answer(backend, draw):
             where = np.flatnonzero(rng.random(n) < 0.4)
             values = rng.integers(0, 4, len(where)).astype(kind.numpy)
             made.append(Vector.from_coo(where, values, kind, size=n, backend=place))
-        return made
+        return [*made, Scalar(INT64, name="r"), Scalar(INT64, 2)]
+
+    def end(args):
+        try:
+            run(*args)
+        except lagpu.errors.EmptyObject as error:
+            return str(error)
+        return ""
 
     here, there = start(backend), start("cpu")
-    run(*here)
-    run(*there)
+    assert end(here) == end(there)
     if backend.name != "cpu":
         assert backend.last_loop.startswith("fused"), backend.last_loop
-    for name, x, y in zip(NAMES, here[1:], there[1:], strict=True):
+    assert [x.value for x in here[-2:]] == [x.value for x in there[-2:]]
+    for name, x, y in zip(NAMES, here[1:-2], there[1:-2], strict=True):
         assert x.to("cpu").isequal(y), (name, x.to_coo(), y.to_coo())

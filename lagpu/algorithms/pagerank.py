@@ -20,12 +20,14 @@ from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotCon
 from lagpu.loop import loop
 from lagpu.matrix import Matrix
 from lagpu.operands import integer
+from lagpu.scalar import Scalar
 from lagpu.vector import Vector
 
 __all__ = ["pagerank"]
 
 Weights = Vector | Mapping[int, float]
 
+FARTHEST = 2.0  # that ranks can be apart together
 MOST = 1e-3  # that ranks, whose sum is 1, may still change by together when they are returned
 
 
@@ -101,31 +103,35 @@ def pagerank(
     jump = _distribution(A, personalization, "personalization")
     lost_to = jump if dangling is None else _distribution(A, dangling, "dangling")
     ranks = _distribution(A, nstart, "nstart").dup(name="ranks")
-    out, share, flow, left, change, new = (Vector(FP64, n, like=A) for _ in range(6))
+    out, stay, share, flow, left, new, change = (Vector(FP64, n, like=A) for _ in range(7))
     add_up, follow = (
         (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
     )
     out << add_up(A @ ones)
     out << out.select("valuegt", 0)
-    enough, moved = min(n * tol, MOST), 2.0  # as far apart as ranks can be
-    for _ in loop(times=max_iter if n else 0):
+    stay << jump.apply("times", right=1 - alpha)
+    enough = min(n * tol, MOST)
+    lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
+    apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")
+    for _ in loop(until_empty=apart, times=max_iter if n else 0):
         share << ranks.ewise_mult(out, binary.truediv)
         flow << follow(share @ A)
         left(~out.S, replace=True) << ranks
-        lost = left.reduce("plus").new().value or 0.0
-        new << jump.apply("times", right=1 - alpha)
-        new(accum=binary.plus) << lost_to.apply("times", right=alpha * lost)
-        new(accum=binary.plus) << flow.apply("times", right=alpha)
+        lost << 0
+        lost(accum=binary.plus) << left.reduce("plus")
+        flow(accum=binary.plus) << lost_to.apply("times", right=lost)
+        new << flow.apply("times", right=alpha)
+        new(accum=binary.plus) << stay
         change << new.ewise_mult(ranks, binary.minus)
         change << change.apply("abs")
         ranks << new
-        moved = change.reduce("plus").new().value
-        if moved < enough:
-            return ranks
-    if n:
+        moved << change.reduce("plus")
+        apart << moved
+        apart << apart.select("valuege", enough)
+    if n and not moved.value < enough:  # NaN is not
         raise NotConverged(
-            f"pagerank: ranks still change by {moved:.3g} together, not below {enough:.3g}, after "
-            f"{max_iter} iterations. Allow more with max_iter="
+            f"pagerank: ranks still change by {moved.value:.3g} together, not below {enough:.3g}, "
+            f"after {max_iter} iterations. Allow more with max_iter="
             + (", or a larger tol=." if enough < MOST else ".")
         )
     return ranks

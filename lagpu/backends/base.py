@@ -14,7 +14,6 @@ The output may be one of the inputs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -32,7 +31,6 @@ __all__ = [
     "Data",
     "Descriptor",
     "Product",
-    "Recorder",
     "Statement",
 ]
 
@@ -115,7 +113,7 @@ class Counter(int):
 
 
 class Statement(NamedTuple):
-    """One recorded operation that writes a vector or a matrix.
+    """One recorded operation that writes a vector, a matrix or a scalar, whose `w` is a `Cell`.
 
     Attributes
     ----------
@@ -128,6 +126,8 @@ class Statement(NamedTuple):
         of a vector are changed themselves.
     again : callable or None
         Runs a statement that writes a matrix, with the data there are then.
+    dtype : DType or None
+        Type of the result.
     """
 
     method: str
@@ -137,70 +137,14 @@ class Statement(NamedTuple):
     is_counter: bool
     out: Any = None
     again: Callable[[], None] | None = None
-
-
-class Recorder:
-    """Takes the statements of a loop's body instead of running them.
-
-    Parameters
-    ----------
-    backend : Backend
-        Whose statements.
-    replay_one : callable, optional
-        Runs the statement that was taken as the k-th, by calling what it is given with k.
-    ndim : int, default 1
-        What it takes: statements that write vectors (1), or matrices (2). Another one ends the
-        recording.
-
-    Attributes
-    ----------
-    statements : list of Statement
-        What was taken and has not run.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        replay_one: Callable[[int, Callable[[], None]], None] | None = None,
-        ndim: int = 1,
-    ) -> None:
-        self.backend = backend
-        self.statements: list[Statement] = []
-        self._replay_one = replay_one or (lambda _, work: work())
-        self._ndim = ndim
-
-    def takes(self, ndim: int) -> bool:
-        """Whether it takes statements that write such objects; else what was taken is run."""
-        if ndim != self._ndim:
-            self.replay()
-        return ndim == self._ndim
-
-    def add(
-        self,
-        call: Any,
-        w: Data,
-        desc: Descriptor,
-        out: Any = None,
-        again: Callable[[], None] | None = None,
-    ) -> None:
-        """Take one checked call of the front end; of a matrix with what `Statement` has of it."""
-        is_counter = type(call.formula[0]) is Counter
-        self.statements.append(Statement(call.method, w, desc, call.args, is_counter, out, again))
-
-    def replay(self) -> None:
-        """Run what was taken, in order, and take no more."""
-        self.backend.recorder = None
-        taken, self.statements = self.statements, []
-        for k, s in enumerate(taken):
-            run = s.again or partial(getattr(self.backend, s.method), s.w, s.desc, *s.args)
-            self._replay_one(k, run)
+    dtype: DType | None = None
 
 
 class Backend(MatrixOperations, LevelOperations, Protocol):
     """One place where vectors and matrices live and operations run."""
 
     name: str
-    recorder: Recorder | None
+    recorder: Any  # a `Recorder`, or None
     last_loop: str
 
     def run_loop(

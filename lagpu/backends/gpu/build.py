@@ -76,7 +76,7 @@ def _merge(xp: Any, values: Array, starts: Array, op: BinaryOp, dtype: DType) ->
 def on_device(device: Device, array: Any) -> Array:
     """Return an array on the device; one that is there already does not move."""
     if isinstance(array, device.xp.ndarray):
-        return array
+        return device.xp.ascontiguousarray(array)  # a step of a longer one is copied
     if hasattr(array, "get"):  # a CuPy array bound for the sim device
         array = array.get()
     return device.from_host(np.asarray(array))

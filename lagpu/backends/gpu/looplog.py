@@ -63,14 +63,14 @@ class Loop(NamedTuple):
         )
 
 
-def _vectors(statements: Sequence[Statement]) -> dict[int, VectorStore]:
-    """Return the vectors that are written or read, by their ``id``."""
+def _vectors(statements: Sequence[Statement]) -> dict[int, Any]:
+    """Return the vectors and scalars that are written or read last, by their ``id``."""
     return {id(v): v for s in statements for v in (s.w, _last_input(s))}
 
 
-def _last_input(s: Statement) -> VectorStore:
-    """Return the last vector that goes in; a constant goes into the vector itself."""
-    found: VectorStore = s.w
+def _last_input(s: Statement) -> Any:
+    """Return the last vector that goes in; a constant goes into the output itself."""
+    found = s.w
     for x in s.args:
         if type(x) is VectorStore:
             found = x
@@ -151,7 +151,10 @@ class LoopLog:
 
     def count(self) -> None:
         """Note how many entries the vectors have before a program; nothing is waited for."""
-        self._counts = [self.count_of(v) for v in _vectors(self._statements).values()]
+        self._counts = [
+            self.count_of(v) if type(v) is VectorStore else _none
+            for v in _vectors(self._statements).values()
+        ]
 
     def count_of(self, v: VectorStore) -> Callable[[], int]:
         """Return what tells how many entries a vector has now."""
@@ -216,6 +219,11 @@ class LoopLog:
         self._lost, self._found_at = int(head[_LOST]), self._launched
 
 
+def _none() -> int:
+    """Return the entries of a scalar before a loop; none of its rows tells them."""
+    return 0
+
+
 def _rows_of_search(
     loop: Loop,
     records: np.ndarray[Any, Any],
@@ -277,6 +285,8 @@ def _rows_of_program(
         measured = Measured(ms, None, kernel="fused", reason="a piece of one program")
         if k in loop.bounds:
             measured = _product(measured, r, *loop.bounds[k])
+        if loop.methods[k] == "constant":
+            continue  # a number for a scalar has no row, as it has none in an eager loop
         entered = counts[loop.reads[k]]
         counts[loop.writes[k]] = int(r["out"])
         yield LoopRow(k, int(r["iteration"]), entered, int(r["out"]), measured)

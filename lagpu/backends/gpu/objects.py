@@ -8,13 +8,14 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.base import Applied, Recorder
+from lagpu.backends.base import Applied
 from lagpu.backends.gpu import blockops, build, corner, elementwise
 from lagpu.backends.gpu.block import BlockStore, fits, of_few, stride
 from lagpu.backends.gpu.casts import cast_array, index_type
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+from lagpu.backends.recording import Recorder
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 

@@ -13,11 +13,14 @@ import numpy as np
 
 from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Descriptor, Product, Statement
+from lagpu.backends.cell import Cell
 from lagpu.backends.gpu.build import by_rows, is_symmetric
+from lagpu.backends.gpu.cells import Cells, accum_of, why_no_cell
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.looplog import LogLines, LoopLog
+from lagpu.backends.gpu.parameters import Parameters
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import PushSpace, index_types, push_space
 from lagpu.dtypes import DType, lookup
@@ -39,7 +42,10 @@ def program_of(
         why = _misfit(s)
         if why:
             return why
-    return Program(statements, until_empty, unchanged)
+    if all(type(s.w) is Cell for s in statements):
+        return "no vector is written"
+    why = why_no_cell(statements)
+    return why or Program(statements, until_empty, unchanged)
 
 
 def _misfit(s: Statement) -> str:
@@ -55,7 +61,7 @@ def _misfit(s: Statement) -> str:
         if u.size == 0 or s.w.size == 0:
             return "the matrix has no rows or no columns"
         return ""
-    if s.method in ("apply", "select", *MODES):
+    if s.method in ("apply", "select", "reduce", "constant", *MODES):
         return ""
     return f"{s.method} is no piece of a program yet"
 
@@ -80,19 +86,18 @@ class Program:
         self._statements = statements
         self._until_empty, self._unchanged = until_empty, unchanged
         watched = [x for x in (until_empty, unchanged) if x is not None]
-        self.written = list({id(x): x for x in [*(s.w for s in statements), *watched]}.values())
+        outputs = [s.w for s in statements if type(s.w) is not Cell]
+        self.written = list({id(x): x for x in [*outputs, *watched]}.values())
         self.device = self.written[0].device
-        self._vectors: dict[int, str] = {}
-        self._params: list[str] = []
-        self._args: list[Any] = []
+        self._params = Parameters(self.written)
+        self._cells = Cells(statements, self._params, self.device)
         self._specs: list[str] = []
-        self._texts: dict[str, None] = {}  # of users' functors, each once
         self._counters = 2  # entries, changes
         self._barrier: Array = None
 
     # ---------------------------------------------------------------------------- running
     def run(self, times: int | None, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; nothing is waited for."""
+        """Run the loop to its end; nothing is waited for, unless a scalar may lack its value."""
         if log is not None:
             log.count()
         for x in self.written:
@@ -107,8 +112,9 @@ class Program:
         grid = self.device.max_cooperative_blocks(kernel, block)
         counters = xp.empty(3 * self._counters * LINE, np.uint64)
         times = FOREVER if times is None else times
+        given = self._params.arguments(grid)
         self.device.launch(
-            kernel, grid * block, *self._args, np.uint64(times), counters, barrier,
+            kernel, grid * block, *given, np.uint64(times), counters, barrier,
             *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
         if log is not None:
@@ -116,11 +122,13 @@ class Program:
         for x in self.written:
             x.counted(None)
             x.forget()
+        self._cells.ran()
 
     def _kernel(self, records: int) -> Kernel:
-        """Write the text; `_args` gets what its parameters stand for."""
+        """Write the text."""
         for x in self.written:
-            self._vector(x)
+            self._params.vector(x)
+        scalars = self._cells.opening()
         pieces = [line for s in self._statements for line in self._statement(s)]
         log = self._log
         before, top, end = self._condition()
@@ -128,14 +136,16 @@ class Program:
         text = "\n".join(
             [
                 '#include "program.cuh"',
+                *(['#include "scalars.cuh"'] if self._cells else []),
                 *self._specs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)',
-                "program(" + ", ".join([*self._params, "u64 times", "u64* counters",
+                "program(" + ", ".join([*self._params.text, "u64 times", "u64* counters",
                                         "GridBarrier* barrier", *log.params()]) + ") {",
                 "LG_SHARED(PutOff, later, 1);",
                 f"for (i64 k = global_thread(); k < {counters}; k += global_threads()) "
                 "counters[k] = 0;",
                 *before,
+                *scalars,
                 *log.opening(),
                 "grid_sync(barrier);",
                 "u32 turn = 0;",
@@ -149,21 +159,22 @@ class Program:
                 *end,
                 "}",
                 *log.closing(self._counters),
+                *self._cells.closing(),
                 "(void)later;",
                 "}",
             ]
         )  # fmt: skip
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         macros = {"BLOCK": str(block)} | ({"LOG": str(records)} if log.on else {})
-        prelude = "".join(self._texts)
+        prelude = "".join(self._params.functors)
         return from_source(text, "program", file="program.cu", prelude=prelude, **macros)
 
     def _condition(self) -> tuple[list[str], list[str], list[str]]:
         """Return what is done before the loop, at its top and at its end."""
         if self._until_empty is not None:
-            x = self._vectors[id(self._until_empty)]
+            x = self._params.vector(self._until_empty)
             top = [
-                f"count_entries({self._size(self._until_empty.size)}, {x}_words, now);",
+                f"count_entries({self._params.size(self._until_empty.size)}, {x}_words, now);",
                 "grid_sync(barrier);",
                 *self._log.at_top(self._counters),
                 "if (load_volatile(now) == 0) break;",
@@ -172,10 +183,10 @@ class Program:
         if self._unchanged is None:
             return [], [], ["grid_sync(barrier);", *self._log.at_end()] if self._log.on else []
         y = self._unchanged
-        x, xp = self._vectors[id(y)], self.device.xp
-        words = self._param("u32*", xp.empty(nwords(y.size), np.uint32))
-        values = self._param(f"{y.dtype.ctype}*", xp.empty(y.size, y.dtype.numpy))
-        where = f"{self._size(y.size)}, {x}_words, {x}_values, {words}, {values}"
+        x, xp = self._params.vector(y), self.device.xp
+        words = self._params.add("u32*", xp.empty(nwords(y.size), np.uint32))
+        values = self._params.add(f"{y.dtype.ctype}*", xp.empty(y.size, y.dtype.numpy))
+        where = f"{self._params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
         end = [
             f"remember({where}, now + kFar);",
             "grid_sync(barrier);",
@@ -184,53 +195,25 @@ class Program:
         ]
         return [f"remember({where}, (u64*)nullptr);"], [], end
 
-    # --------------------------------------------------------------------------- parameters
-    def _param(self, ctype: str, value: Any) -> str:
-        """Add a parameter; return its name."""
-        name = f"p{len(self._params)}"
-        self._params.append(f"{ctype} {name}")
-        self._args.append(value)
-        return name
-
-    def _size(self, size: int) -> str:
-        return self._param("i64", np.int64(size))
-
-    def _vector(self, x: VectorStore) -> str:
-        """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` are behind it."""
-        name = self._vectors.get(id(x))
-        if name is None:
-            name = self._vectors[id(x)] = f"v{len(self._vectors)}"
-            words, values, number = x.readable()
-            const = "" if any(x is y for y in self.written) else "const "
-            for what, ctype, value in (
-                ("words", f"{const}u32*", words),
-                ("values", f"{const}{x.dtype.ctype}*", values),
-                ("iso", x.dtype.ctype, number),
-            ):
-                self._params.append(f"{ctype} {name}_{what}")
-                self._args.append(value)
-        return name
-
-    def _functor(self, pair: tuple[str, str]) -> str:
-        name, text = pair
-        if text:
-            self._texts[text] = None
-        return name
-
     # --------------------------------------------------------------------------- statements
     def _statement(self, s: Statement) -> list[str]:
         """Return the lines of one statement."""
         if s.method == "mxv":
             return self._product(s)
+        checks = self._cells.checks(s)
+        if type(s.w) is Cell:
+            return [*checks, *self._cells.statement(s), *self._counted(self._cells.count(s))]
         z, source = self._source(s)
-        return [*self._write(s.w, s.desc, z, source), "warp_sync();"]
+        return [*checks, *self._write(s.w, s.desc, z, source), "warp_sync();"]
 
     def _source(self, s: Statement) -> tuple[DType, str]:
         """Return the type of an element-wise statement's results and what makes them."""
         args, method = s.args, s.method
         if method == "assign_scalar":
             kind = s.w.dtype.ctype
-            value = f"cast<{kind}>(i64(depth))" if s.is_counter else self._param(kind, args[0])
+            value = (
+                f"cast<{kind}>(i64(depth))" if s.is_counter else self._cells.number(kind, args[0])
+            )
             return s.w.dtype, f"Filled<{kind}>{{{value}}}"
         if method in ("assign", "extract"):
             return args[0].dtype, self._mapped(args[0])
@@ -238,30 +221,30 @@ class Program:
             u, op, how = args
             return how.result, self._mapped(u, op, how)
         u = args[0]
-        x = self._vector(u)
+        x = self._params.vector(u)
         if method == "select":
             _, op, thunk = args
             kind = lookup(thunk.dtype).ctype
-            name = self._functor(operator_functor(op))
-            what = f"{x}_words, {x}_values, {x}_iso, {self._param(kind, thunk)}"
+            name = self._params.functor(operator_functor(op))
+            what = f"{x}_words, {x}_values, {x}_iso, {self._cells.number(kind, thunk)}"
             return u.dtype, f"Selected<{name}, {kind}, {u.dtype.ctype}>{{{what}}}"
         v, op = args[1:3]
         defaults = args[3] if method == "ewise_union" else None
         domain, result = op.types(u.dtype, v.dtype)
-        y = self._vector(v)
+        y = self._params.vector(v)
         zero = domain.numpy.type(0)
-        missing = ", ".join(self._param(domain.ctype, d) for d in defaults or (zero, zero))
+        missing = ", ".join(self._cells.number(domain.ctype, d) for d in defaults or (zero, zero))
         types = ", ".join(t.ctype for t in (domain, result, u.dtype, v.dtype))
-        name = self._functor(operator_functor(op))
+        name = self._params.functor(operator_functor(op))
         what = ", ".join(f"{z}_{part}" for z in (x, y) for part in ("words", "values", "iso"))
         return result, f"Combined<{name}, {types}>{{{MODES[method]}, {what}, {missing}}}"
 
     def _mapped(self, u: VectorStore, op: Any = unary.identity, how: Applied | None = None) -> str:
         how = how or Applied(u.dtype, u.dtype)
-        x = self._vector(u)
-        name = self._functor(operator_functor(op))
+        x = self._params.vector(u)
+        name = self._params.functor(operator_functor(op))
         scalar = how.right if how.left is None else how.left
-        bound = self._param(
+        bound = self._cells.number(
             how.domain.ctype, how.domain.numpy.type(0) if scalar is None else scalar
         )
         types = f"{how.domain.ctype}, {how.result.ctype}, {u.dtype.ctype}"
@@ -274,23 +257,27 @@ class Program:
         desc: Descriptor,
         z: DType,
         source: str,
-        logged: tuple[str, str, str] = ("kWrites", "kUnknown", "kUnknown"),
+        logged: tuple[str, ...] = (),
     ) -> list[str]:
         """Return the lines that write what `source` makes into `w`; a log has `logged` of it."""
         lines, mask, complement = self._mask(desc)
-        accum = "Accum<NoAccum, bool, bool>"
-        if desc.accum is not None:
-            domain, result = desc.accum.types(w.dtype, z)
-            name = self._functor(operator_functor(desc.accum))
-            accum = f"Accum<{name}, {domain.ctype}, {result.ctype}>"
-        x, kind = self._vector(w), w.dtype.ctype
+        accum = accum_of(self._params, desc, w.dtype, z)
+        x, kind = self._params.vector(w), w.dtype.ctype
         replace = "true" if desc.replace else "false"
         out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
-        total = f"write_all<{accum}, {z.ctype}>({self._size(w.size)}, {out}, {source})"
+        total = f"write_all<{accum}, {z.ctype}>({self._params.size(w.size)}, {out}, {source})"
         if not self._log.on:
             return [*lines, f"{total};"]
+        return [*lines, *self._counted(total, *logged)]
+
+    def _counted(
+        self, total: str, how: str = "kWrites", edges: str = "kUnknown", leaving: str = "kUnknown"
+    ) -> list[str]:
+        """Return the lines that log how many entries a statement leaves, and more of a product."""
+        if not self._log.on:
+            return []
         self._counters += 1
-        return [*lines, *self._log.written(total, self._counters - 1, *logged)]
+        return self._log.written(total, self._counters - 1, how, edges, leaving)
 
     def _mask(self, desc: Descriptor) -> tuple[list[str], str, str]:
         """Return (lines that prepare it, presence words, complement) of a mask."""
@@ -303,12 +290,12 @@ class Program:
             if not desc.structure and m.values is None:
                 if not m.number and m.nvals:  # all entries are zero, so none is kept
                     return [], "(const u32*)nullptr", "false" if desc.complement else "true"
-                return [], f"{self._vector(m)}_words", complement
-        x = self._vector(m)
+                return [], f"{self._params.vector(m)}_words", complement
+        x = self._params.vector(m)
         if desc.structure:
             return [], f"{x}_words", complement
-        true = self._param("u32*", self.device.xp.empty(nwords(m.size), np.uint32))
-        size = self._size(m.size)
+        true = self._params.add("u32*", self.device.xp.empty(nwords(m.size), np.uint32))
+        size = self._params.size(m.size)
         lines = [f"write_true_bits({size}, {x}_words, {x}_values, {true});", "warp_sync();"]
         return lines, true, complement
 
@@ -318,11 +305,11 @@ class Program:
         A, u, how = s.args
         xp = self.device.xp
         spec, incoming, outgoing = self._spec(A, u, how)
-        x = self._vector(u)
+        x = self._params.vector(u)
         lines, mask, complement = self._mask(s.desc)
-        words = self._param("u32*", xp.empty(nwords(s.w.size), np.uint32))
-        values = self._param(f"{how.result.ctype}*", xp.empty(s.w.size, how.result.numpy))
-        size = self._size(s.w.size)
+        words = self._params.add("u32*", xp.empty(nwords(s.w.size), np.uint32))
+        values = self._params.add(f"{how.result.ctype}*", xp.empty(s.w.size, how.result.numpy))
+        size = self._params.size(s.w.size)
         place = self._counters
         self._counters += 3 + self._log.on
         lists = self._lists(outgoing, A)
@@ -330,9 +317,9 @@ class Program:
         pulls = f"const bool pulls{place} = " if self._log.on else ""
         lines += [
             f"{pulls}multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
-            f"{self._param('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
-            f"{self._size(u.size)}, {{{mask}, {complement}, {size}}}, {{{words}, {values}}}, "
-            f"{lists}}}, now + {place} * kFar, barrier, later);"
+            f"{self._params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
+            f"{self._params.size(u.size)}, {{{mask}, {complement}, {size}}}, "
+            f"{{{words}, {values}}}, {lists}}}, now + {place} * kFar, barrier, later);"
         ]
         kind = how.result.ctype
         zero = f"{kind}(0), {kind}(0), false"
@@ -358,8 +345,8 @@ class Program:
         if both and by_rows(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
             incoming, outgoing = (A, None) if how.transpose else (None, A)
         name = f"Product{len(self._specs)}"
-        add = self._functor(monoid_functor(how.semiring.monoid))
-        mul = self._functor(operator_functor(how.semiring.multiply))
+        add = self._params.functor(monoid_functor(how.semiring.monoid))
+        mul = self._params.functor(operator_functor(how.semiring.multiply))
         kinds = {
             "ADD": add, "MUL": mul, "U": u.dtype.ctype, "A": A.dtype.ctype,
             "T": how.domain.ctype, "Z": how.result.ctype, **types,
@@ -377,10 +364,10 @@ class Program:
         )
         number = A.dtype.numpy.type(0) if form is None else form.number
         parts = (
-            self._param(f"const {types['PTR']}*", ptr),
-            self._param(f"const {types['IDX']}*", idx),
-            self._param(f"const {A.dtype.ctype}*", values),
-            self._param(A.dtype.ctype, number),
+            self._params.add(f"const {types['PTR']}*", ptr),
+            self._params.add(f"const {types['IDX']}*", idx),
+            self._params.add(f"const {A.dtype.ctype}*", values),
+            self._params.add(A.dtype.ctype, number),
         )
         return "{" + ", ".join(parts) + "}"
 
@@ -392,5 +379,5 @@ class Program:
         if space is not None:
             arrays = (space.vertex, space.start, space.degree, space.chunks)
             self._barrier = space.barrier
-        names = [self._param(kind, array) for kind, array in zip(kinds, arrays, strict=True)]
+        names = [self._params.add(kind, array) for kind, array in zip(kinds, arrays, strict=True)]
         return f"{{{', '.join(names[:3])}}}, {names[3]}"

@@ -1,0 +1,145 @@
+"""Scalars in loops: without a value, and where a loop is not one kernel."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from graphs import matrix
+from scalarloops import (
+    decides,
+    downwards,
+    elsewhere,
+    from_empty,
+    indexed,
+    lagged,
+    lagged_from_nothing,
+    only_scalars,
+    outside,
+    products,
+    read_in_the_body,
+    wide,
+)
+
+import lagpu
+from lagpu import FP64, INT32, INT64, Scalar, Vector
+from lagpu.errors import EmptyObject
+
+
+@pytest.fixture
+def place(backend):
+    """A backend that runs loops as programs."""
+    if not hasattr(backend, "last_loop"):
+        pytest.skip(f"{backend.name} runs loops in one way")
+    return backend
+
+
+# --------------------------------------------------------------------------------- without a value
+
+
+@pytest.mark.parametrize("n", [1, 40, 1025])
+def test_a_loop_ends_where_a_scalar_has_no_value(backend, n):
+    """Eager and fused raise the same error, and leave the same behind."""
+    found = []
+    for eagerly in (False, True):
+        v = Vector.from_dense(np.zeros(n), backend=backend)
+        w = Vector.from_dense(np.full(n, 3.0), backend=backend)
+        s, x = Scalar(FP64, name="total"), Vector.from_dense(np.zeros(2), backend=backend)
+        how = lagpu.eager() if eagerly else contextlib.nullcontext()
+        with how, pytest.raises(EmptyObject, match="the scalar total has no value") as caught:
+            from_empty(v, w, s, x)
+        assert backend.recorder is None
+        found.append((v.to_coo()[1].tolist(), w.nvals, s.value, x.to_coo()[1].tolist()))
+        found.append(str(caught.value))
+    assert found[:2] == found[2:]
+    assert found[0] == ([5.0 * n] * n, 0, None, [3.0, 3.0])
+
+
+def test_a_scalar_without_a_value_before_the_loop(backend):
+    with pytest.raises(EmptyObject, match="v: the scalar s has no value"):
+        lagged_from_nothing(Vector(FP64, 9, backend=backend), Scalar(FP64))
+
+
+# -------------------------------------------------------------------------------- what stays eager
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (read_in_the_body, "s.value is neither a lagpu object nor a number"),
+        (decides, "is no w << call statement"),
+        (only_scalars, "no vector is written"),
+        (indexed, "has a Subscript"),
+    ],
+)
+def test_loops_that_are_not_fused_say_why(place, function, reason):
+    args = [Vector.from_dense(np.arange(5.0), backend=place), Scalar(FP64)]
+    if function is not only_scalars:
+        args.insert(1, Vector(FP64, 5, backend=place))
+    function(*args)
+    assert place.last_loop.startswith("eager: ")
+    assert reason in place.last_loop
+    assert args[-1].value == (30.0 if function is only_scalars else 10.0)
+
+
+def test_a_number_that_may_not_fit_is_not_cast_on_the_device(place):
+    v = Vector.from_dense(np.arange(5), backend=place)
+    w = Vector(INT32, 5, backend=place)
+    wide(v, w, Scalar(INT64))
+    assert place.last_loop == "eager: s of type INT64 may not fit INT32"
+    assert w.to_dense().tolist() == [10] * 5
+    with pytest.raises(lagpu.errors.DomainMismatch, match=r"5000000000 does not fit INT32"):
+        wide(v.dup().apply("times", right=500_000_000).new(), w, Scalar(INT64))
+
+
+def test_a_sum_of_a_matrix_is_no_piece(place):
+    A = matrix(3, [(0, 1), (1, 2)], place)
+    v, s = Vector(INT64, 3, backend=place), Scalar(INT64)
+    outside(A, v, s)
+    assert place.last_loop == "eager: matrix_reduce is no piece of a program yet"
+    assert v.to_dense().tolist() == [2, 2, 2]
+
+
+def test_vectors_of_two_backends(place):
+    here = Vector.from_dense(np.arange(5.0), backend=place)
+    there = Vector(FP64, 5, backend="cpu")
+    elsewhere(here, there, s := Scalar(FP64))
+    assert "s is a scalar, and the vectors are on several backends" in place.last_loop
+    assert there.to_dense().tolist() == [10.0] * 5
+    assert s.value == 10.0
+
+
+def test_a_sweep_takes_no_scalar(place):
+    levels = Vector.from_dense(np.array([0, 1, 2]), backend=place)
+    found = Vector(FP64, 3, backend=place)
+    downwards(levels, found, s := Scalar(FP64, 0.0))
+    assert place.last_loop == "eager: s is a scalar, and a sweep takes none"
+    assert (found.nvals, s.value) == (2, 4.0)
+
+
+def test_a_matrix_loop_reads_numbers_when_it_calls(place):
+    A = matrix(3, [(0, 1), (1, 2)], place)
+    F, s = A.dup(FP64), Scalar(FP64, 3.0)
+    products(A, F, s)
+    assert "eager" in place.last_loop
+    assert F.nvals == 0
+    assert s.value == 3.0
+
+
+def test_recorded_statements_see_numbers_as_they_are_then(place, monkeypatch):
+    """Where a body was recorded in vain: its first pass is run from the record."""
+    from lagpu.backends.gpu import backend as gpu
+
+    v = Vector.from_dense(np.ones(5), backend=place)
+    before, s = Scalar(FP64), Scalar(FP64, 2.0)
+    monkeypatch.setattr(gpu, "program_of", lambda *_: "planted")
+    for watched in (False, True):
+        w = Vector(FP64, 5, backend=place)
+        s << 2.0
+        if watched:
+            with lagpu.trace() as t:
+                lagged(v, w, before, s)
+            assert [row.method for row in t.rows].count("reduce") == 4
+        else:
+            lagged(v, w, before, s)
+        assert place.last_loop == "eager: planted"
+        assert (before.value, s.value) == (8.0, 12.0)
