@@ -198,3 +198,31 @@ def products(A, F, s):
     for _ in loop(until_empty=F):
         F << semiring.plus_times(F @ A)
         F << F.apply("times", right=s)
+
+
+def emptied(v, w, s):
+    """A number fills it, a sum of nothing empties it again."""
+    for _ in loop(times=2):
+        s << 1
+        s << w.reduce("plus")
+        v << s
+
+
+def emptied_at_the_end(v, w, s):
+    for _ in loop(times=3):
+        v << v.apply("plus", right=s)
+        s << w.reduce("plus")
+
+
+def filled(v, w, s):
+    """Nothing is asked for a value, so nothing is waited for."""
+    for _ in loop(times=3):
+        s << 1
+        s(accum=binary.plus) << w.reduce("plus")
+        v << v.apply("plus", right=s)
+
+
+def as_floats(v, w, s):
+    for _ in loop(times=1):
+        s << v.reduce("max")
+        w << s

@@ -7,6 +7,7 @@ import pytest
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from scalarloops import (
     PROGRAM,
+    as_floats,
     assert_same,
     both,
     constants,
@@ -116,6 +117,20 @@ def test_results_are_cast_into_the_scalar(place):
         assert_same(fused, eager)
 
 
+@pytest.mark.parametrize("dtype", [FP32, FP64], ids=str)
+def test_whole_numbers_become_floats_as_on_the_host(place, dtype):
+    for number in (2**62 + 2**38 + 1, -(2**53) - 1, 7):
+        fused, eager = both(
+            place,
+            as_floats,
+            lambda number=number: Vector.from_coo([1], [number], INT64, size=2, backend=place),
+            lambda: Vector(dtype, 2, backend=place),
+            lambda: Scalar(INT64),
+        )
+        assert fused[1].isequal(eager[1])
+        assert fused[2].value == number
+
+
 # ---------------------------------------------------------------------------------- whole loops
 
 
@@ -187,6 +202,11 @@ def test_a_scalar_stays_on_the_device_until_it_is_asked_for(place, monkeypatch):
     assert len(reads) == 2
     assert (s.value, t.value) == (4 * 780, 2 * 780)
     assert len(reads) == 2
+    s << 1.0
+    t.clear()
+    for x in (s, t):
+        masked(v, w, Vector(BOOL, 40, backend=place), x)
+    assert (s.value, t.value) == (1 + 2 * 780, 2 * 780)
 
 
 def test_a_scalar_as_ever(backend):

@@ -9,6 +9,9 @@ from scalarloops import (
     decides,
     downwards,
     elsewhere,
+    emptied,
+    emptied_at_the_end,
+    filled,
     from_empty,
     indexed,
     lagged,
@@ -22,6 +25,7 @@ from scalarloops import (
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Scalar, Vector
+from lagpu.backends.recording import Recorder, latest
 from lagpu.errors import EmptyObject
 
 
@@ -57,6 +61,43 @@ def test_a_loop_ends_where_a_scalar_has_no_value(backend, n):
 def test_a_scalar_without_a_value_before_the_loop(backend):
     with pytest.raises(EmptyObject, match="v: the scalar s has no value"):
         lagged_from_nothing(Vector(FP64, 9, backend=backend), Scalar(FP64))
+
+
+@pytest.mark.parametrize(("function", "left"), [(emptied, 0.0), (emptied_at_the_end, 2.0)])
+def test_a_sum_of_nothing_empties_a_scalar(backend, function, left):
+    for how in (contextlib.nullcontext, lagpu.eager):
+        v = Vector.from_dense(np.zeros(3), backend=backend)
+        s = Scalar(FP64, 2.0)
+        with how(), pytest.raises(EmptyObject, match="the scalar s has no value"):
+            function(v, Vector(FP64, 3, backend=backend), s)
+        assert v.to_dense().tolist() == [left] * 3
+        assert s.is_empty
+
+
+def test_what_is_sure_to_have_a_value_is_not_waited_for(place, monkeypatch):
+    v, w = Vector.from_dense(np.zeros(3), backend=place), Vector(FP64, 3, backend=place)
+    filled(v, w, s := Scalar(FP64))
+    monkeypatch.setattr(place.device, "to_host", lambda _: pytest.fail("the host waits"))
+    filled(v, w, s)
+    monkeypatch.undo()
+    assert (s.value, v.to_dense().tolist()) == (1.0, [6.0] * 3)
+
+
+def test_asking_for_a_scalar_runs_what_was_recorded(place):
+    """No body that is recorded does so; a debugger may."""
+    v = Vector.from_dense(np.ones(3), backend=place)
+    place.recorder = recorder = Recorder(place)
+    before = latest.set(recorder)
+    try:
+        s = Scalar(FP64, 1.0)
+        v << v.apply("plus", right=s)
+        s << v.reduce("plus")
+        assert len(recorder.statements) == 2
+        assert s.value == 6.0
+        assert place.recorder is None
+    finally:
+        place.recorder = None
+        latest.reset(before)
 
 
 # -------------------------------------------------------------------------------- what stays eager
