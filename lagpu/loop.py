@@ -171,6 +171,8 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
         before = until.unchanged.dup() if until.unchanged is not None else None
     finally:  # also when the body raised: what stood before has been done then
         recorder.replay()
+        if latest.get() is recorder:  # nothing is kept
+            latest.set(None)
         if watcher is not None:
             watcher.level = outer
             watcher.forget()

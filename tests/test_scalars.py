@@ -247,10 +247,3 @@ def test_nvrtc_compiles_programs_with_sums(arch, traced, monkeypatch):
     assert len(made) == len(MONOIDS) + 2
     for kernel in made[ARCHITECTURES.index(arch) :: 3]:  # each for one GPU, and each GPU some
         assert nvrtc_compile(kernel, arch)
-
-
-def test_values_that_are_a_step_of_a_longer_array(backend):
-    """What is on the device already is taken as it is only if it is in one piece."""
-    v = Vector.from_coo([0, 4], np.arange(6)[::3], size=5, backend=backend)
-    v(accum=binary.plus) << v
-    assert v.to_coo()[1].tolist() == [0, 6]

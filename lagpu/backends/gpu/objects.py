@@ -66,17 +66,21 @@ class Objects:
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
         v = self.vector(dtype, size)
-        where = build.on_device(self.device, indices).astype(np.int64, copy=False)
+        where = self._own(indices, np.int64)
         if np.ndim(values) == 0:
             packed, iso = None, values
         else:
-            packed = build.on_device(self.device, values).astype(dtype.numpy, copy=False)
-            iso = None
+            packed, iso = self._own(values, dtype.numpy), None
         if size and len(where) == size:
             v.set_full(packed, iso)
         else:
             v.set_sparse(where, packed, iso)
         return v
+
+    def _own(self, array: Any, kind: Any) -> Array:
+        """Return an array on the device that nobody else has: vectors are written in place."""
+        made: Array = build.on_device(self.device, array).astype(kind, copy=False)
+        return made.copy() if made is array else made
 
     @settled
     def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
