@@ -226,3 +226,18 @@ def as_floats(v, w, s):
     for _ in loop(times=1):
         s << v.reduce("max")
         w << s
+
+
+def refused_in_the_middle(v, w, s):
+    for _ in loop(times=3):
+        s << v.reduce("plus")
+        v << v.apply("plus", right=s)
+        w << v
+
+
+def nested(v, w, s, total):
+    for _ in loop(times=3):
+        for _ in loop(times=2):
+            w << v.apply("times", right=total)
+            s << w.reduce("max")
+        total(accum=binary.plus) << s.value

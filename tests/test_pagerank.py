@@ -108,6 +108,30 @@ def test_the_loop_is_one_kernel(backend):
         assert one.rows[-1].level + 1 == len(sums) // 2
 
 
+@pytest.mark.parametrize("name", ["path", "star", "two parts"])
+def test_it_takes_as_many_iterations_as_networkx(backend, name):
+    A = matrix(*AWKWARD[name], backend)
+    with lagpu.trace() as t:
+        pagerank(A)
+    count = t.rows[-1].level + 1
+    for search, error in (
+        (pagerank, NotConverged),
+        (lambda A, **how: nx.pagerank(networkx_of(A), **how), nx.PowerIterationFailedConvergence),
+    ):
+        search(A, max_iter=count)
+        with pytest.raises(error):
+            search(A, max_iter=count - 1)
+
+
+def test_its_steps(backend):
+    A = matrix(*AWKWARD["star"], backend)
+    steps = list(lagpu.step(pagerank, A))
+    assert steps[-1].vectors["apart"].nvals == 0
+    found = steps[-1].vectors["ranks"].to_dict()
+    assert found == pytest.approx(entries(pagerank(A)), rel=1e-12)
+    assert any("plus(left)" in s.formula for s in steps)
+
+
 def test_ranks_that_are_not_numbers_are_none(backend):
     """Weights so small that shares overflow: NaN is not below a bound."""
     A = Matrix.from_coo([0, 1], [1, 0], [1e-320, 1e-320], backend=backend)

@@ -16,17 +16,19 @@ from scalarloops import (
     indexed,
     lagged,
     lagged_from_nothing,
+    nested,
     only_scalars,
     outside,
     products,
     read_in_the_body,
+    refused_in_the_middle,
     wide,
 )
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Scalar, Vector
 from lagpu.backends.recording import Recorder, latest
-from lagpu.errors import EmptyObject
+from lagpu.errors import DimensionMismatch, EmptyObject
 
 
 @pytest.fixture
@@ -184,3 +186,24 @@ def test_recorded_statements_see_numbers_as_they_are_then(place, monkeypatch):
             lagged(v, w, before, s)
         assert place.last_loop == "eager: planted"
         assert (before.value, s.value) == (8.0, 12.0)
+
+
+def test_an_error_in_the_middle_of_a_body(backend):
+    """What stood before it has been done, once."""
+    v = Vector.from_dense(np.ones(4), backend=backend)
+    s = Scalar(FP64)
+    with pytest.raises(DimensionMismatch):
+        refused_in_the_middle(v, Vector(FP64, 3, backend=backend), s)
+    assert (s.value, v.to_dense().tolist()) == (4.0, [5.0] * 4)
+    refused_in_the_middle(v, Vector(FP64, 4, backend=backend), s)
+    assert s.value == 500.0
+
+
+def test_loops_inside_of_a_loop(backend):
+    v = Vector.from_dense(np.arange(4.0), backend=backend)
+    w, s, total = Vector(FP64, 4, backend=backend), Scalar(FP64), Scalar(FP64, 1.0)
+    nested(v, w, s, total)
+    assert (s.value, total.value) == (48.0, 64.0)
+    assert w.to_dense().tolist() == [0.0, 16.0, 32.0, 48.0]
+    if hasattr(backend, "last_loop"):
+        assert backend.last_loop == "fused: one kernel, a program"
