@@ -75,6 +75,9 @@ def site_of(frame: FrameType, callee: str = "loop") -> Site:
     for name in site.names:
         found = _lookup(name, local, outer)
         if not isinstance(found, _KNOWN):
+            base, _, last = name.rpartition(".")
+            if last == "value" and isinstance(_lookup(base, local, outer), Scalar):
+                return Site(0, (), f"{name} is read by the host; {base} itself may stand there")
             return Site(0, (), f"{name} is neither a lagpu object nor a number")
         if type(found) is Scalar:
             scalar = name

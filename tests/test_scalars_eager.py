@@ -108,7 +108,7 @@ def test_asking_for_a_scalar_runs_what_was_recorded(place):
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (read_in_the_body, "s.value is neither a lagpu object nor a number"),
+        (read_in_the_body, "s.value is read by the host; s itself may stand there"),
         (decides, "is no w << call statement"),
         (only_scalars, "no vector is written"),
         (indexed, "has a Subscript"),

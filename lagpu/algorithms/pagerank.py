@@ -79,11 +79,12 @@ def pagerank(
 
     Notes
     -----
-    One product an iteration. Source: Page, Brin, Motwani and Winograd 1999; parameters, stopping
-    and treatment of dangling vertices as in NetworkX, but for the bound: NetworkX stops below
-    ``n * tol`` alone, and the sum of all ranks is 1, so that with more than a million vertices
-    its default ends the first iteration. With the default `tol` the bound counts from 1000
-    vertices on. A change by r leaves the ranks within ``r * alpha / (1 - alpha)`` of exact ones.
+    One product an iteration; on `gpu` and `sim` all iterations are one kernel. Source: Page, Brin,
+    Motwani and Winograd 1999; parameters, stopping and treatment of dangling vertices as in
+    NetworkX, but for the bound: NetworkX stops below ``n * tol`` alone, and the sum of all ranks
+    is 1, so that with more than a million vertices its default ends the first iteration. With the
+    default `tol` the bound counts from 1000 vertices on. A change by r leaves the ranks within
+    ``r * alpha / (1 - alpha)`` of exact ones.
 
     Examples
     --------
