@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import time
 from types import ModuleType, SimpleNamespace
@@ -12,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from command import spawn
 
 from lagpu import Matrix, algorithms, backends
 from lagpu.backends.gpu.plan import POLICIES
@@ -162,9 +162,7 @@ def test_the_tuples_have_graph500s_skew():
 def test_interrupt_leaves_no_file(tmp_path):
     file = tmp_path / "b.json"
     command = ["bench", "kron16e16", "-b", "cpu", "--roots", "5000", "--json", str(file)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "lagpu", *command], stderr=subprocess.PIPE, text=True
-    )
+    process = spawn(*command)
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)

@@ -27,7 +27,7 @@ LAYERS = (
     ("backends.cpu", "backends.gpu.kernels", "backends.gpu.gxx", "backends.gpu.functors"),
     ("backends.cpu.backend",),
     ("backends.gpu.device", "backends.gpu.casts"),
-    ("backends.gpu.cudabound",),
+    ("backends.gpu.cudabound", "backends.gpu.events"),
     ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.counters"),
     ("backends.gpu.leavings",),
     ("backends.gpu.storage",),

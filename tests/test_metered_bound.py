@@ -1,26 +1,33 @@
 """Bound launches of the CUDA device while a meter is on, on a device that only takes notes."""
 
+import gc
 import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from lagpu.backends.gpu.cuda import _EventTimer
 from lagpu.backends.gpu.cudabound import CudaBound
 from lagpu.backends.gpu.device import VARIES
+from lagpu.backends.gpu.events import Events, EventTimer
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.meter import GpuMeter
 
 
 class Event:
+    """As CuPy's: it ends itself when it is collected."""
+
     made = 0
+    is_there = True
 
     def __init__(self):
         Event.made += 1
 
+    def __del__(self):
+        self.is_there = False
+
     def record(self):
-        pass
+        assert self.is_there
 
     def synchronize(self):
         pass
@@ -52,7 +59,7 @@ class Device:
             get_elapsed_time=lambda begin, end: 0.25,
         )
         self.xp = SimpleNamespace(cuda=cuda)
-        self.spare = []
+        self.events = Events(cuda)
 
     def launch(self, kernel, threads, *args, **how):
         self.came.append("checked")
@@ -61,7 +68,7 @@ class Device:
         return SimpleNamespace(function=1, most=100)
 
     def timer(self):
-        return _EventTimer(self.xp, self.spare)
+        return EventTimer(self.events)
 
     def load(self, kernel, cooperative):
         return False
@@ -133,4 +140,16 @@ def test_events_are_used_again(device):
     assert Event.made == 2
     both = device.timer(), device.timer()
     assert Event.made == 4
-    assert both[0]._begin is not both[1]._begin
+    assert both[0]._pair is not both[1]._pair
+
+
+def test_events_of_a_timer_in_a_cycle_are_used_again_too(device):
+    """An exception that is raised while something is traced makes one, by its frames."""
+    timer = device.timer()
+    timer.itself = timer
+    del timer
+    gc.collect()
+    Event.made = 0
+    with device.timer() as timer:
+        pass
+    assert (Event.made, timer.elapsed_ms) == (0, 0.25)

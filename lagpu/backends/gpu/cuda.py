@@ -20,6 +20,7 @@ from lagpu.backends.gpu.device import (
     check_free,
     check_shared,
 )
+from lagpu.backends.gpu.events import Events, EventTimer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelCompileError, KernelLaunchError
 
@@ -67,7 +68,7 @@ class CudaDevice:
         self._places = self._shared_places()
         self._signals = 0
         self._ahead: Signal | None = None
-        self._events: list[tuple[Any, Any]] = []  # of timers that are gone
+        self._events = Events(self.xp.cuda)
         self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
         self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
@@ -249,7 +250,7 @@ class CudaDevice:
 
     def timer(self) -> Timer:
         """Return a context manager that measures by events on the current stream."""
-        return _EventTimer(self.xp, self._events)
+        return EventTimer(self._events)
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions a report needs."""
@@ -315,33 +316,6 @@ class Ready(NamedTuple):
     places: Any  # where each argument lies; kept, as `params` is its address
     params: int
     known: dict[Any, list[tuple[int, Any]]]  # by the arguments' types, the arrays among them
-
-
-class _EventTimer:
-    """A pair of events; one that is gone leaves them to the next."""
-
-    def __init__(self, cupy: Any, spare: list[tuple[Any, Any]]) -> None:
-        self._cuda, self._spare = cupy.cuda, spare
-        try:
-            self._begin, self._end = spare.pop()
-        except IndexError:
-            self._begin, self._end = cupy.cuda.Event(), cupy.cuda.Event()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_end"):
-            self._spare.append((self._begin, self._end))
-
-    def __enter__(self) -> _EventTimer:
-        self._begin.record()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._end.record()
-
-    @property
-    def elapsed_ms(self) -> float:
-        self._end.synchronize()
-        return float(self._cuda.get_elapsed_time(self._begin, self._end))
 
 
 def _import_cupy() -> Any:
