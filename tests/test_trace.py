@@ -72,6 +72,22 @@ def test_levels_end_with_the_loop_also_by_break_and_nested(backend):
     assert [row.level for row in t.rows] == [-1, 0, 0, 0, 1, -1]
 
 
+def test_formulas_name_bound_operands(backend):
+    u = Vector.from_coo([0, 2], [1, 2], FP64, size=3, name="u", backend=backend)
+    half = Scalar(FP64, 0.5)
+    for call, formula in (
+        (u.apply("times", right=2), "times(u, 2.0)"),
+        (u.apply("minus", left=1), "minus(1.0, u)"),
+        (u.apply("times", right=half), "times(u, 0.5)"),
+        (u.apply("index"), "index(u)"),
+        (u.apply("index", right=3), "index(u, 3)"),
+        (u.apply("abs"), "abs(u)"),
+    ):
+        with lagpu.trace() as t:
+            u << call
+        assert t.rows[0].formula == f"u << {formula}"
+
+
 def test_formulas_name_mask_accumulator_and_indices(backend):
     w = Vector(INT32, 2, backend=backend, name="w")
     u = Vector.from_dense([1, 2], backend=backend, name="u")
