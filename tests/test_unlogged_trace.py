@@ -17,7 +17,7 @@ from lagpu.backends.gpu import rowsapart
 
 WHY = "one kernel for all levels, which keeps no log"
 SWEEP = [
-    "share(here.S, replace) << plus(delta)",
+    "share(here.S, replace) << plus(delta, 1.0)",
     "share(here.S) << truediv(share (x) paths)",
     "pulled(above.S, replace) << share plus_first A'",
     "delta(accum=binary.plus) << times(pulled (x) paths)",
