@@ -72,15 +72,15 @@ class Collection(NoTruth):
             The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
         """
         op, how = applied(self.dtype, op, left, right)
-        before = "" if left is None else f"{how.left}, "
-        behind = "" if right is None else f", {how.right}"
+        before = () if left is None else (how.left, ", ")
+        behind = () if right is None else (", ", how.right)
         return Call(
             self._prefix + "apply",
             (self,),
             (self.data, op, how),
             how.result,
             self.shape,
-            (op.name, "(", before, self, behind, ")"),
+            (op.name, "(", *before, self, *behind, ")"),
         )
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = 0) -> Call:

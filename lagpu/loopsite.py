@@ -26,12 +26,10 @@ from lagpu.vector import Vector
 __all__ = ["Site", "backend_of", "site_of"]
 
 # What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
-_PURE = frozenset(
-    (
-        *("S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union"),
-        *("apply", "select", "reduce"),
-    )
-)
+_PURE = frozenset((
+    "S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select",
+    "reduce",
+))  # fmt: skip
 _NUMBERS = (bool, int, float, np.generic)
 _KNOWN = (Vector, Matrix, TransposedMatrix, Scalar, Operator, Monoid, Semiring, DType, *_NUMBERS)
 

@@ -48,8 +48,7 @@ _TOUCHED = 2**24  # entries: more fill no machine better, and one source at a ti
 # Where k x n matrices are blocks. On an H200, 2026-11-21, of kron20e16 one source takes 1.96 ms by
 # itself and 0.74 among 32 or 64, whether the block is full or not. Of a road network of 1429 levels
 # a block level by level takes a launch for each statement and level; one source by itself takes
-# 15 ms, and 0.6 among 64 whose rows are worked on apart; their sweep takes 0.34 ms a source, among
-# 128 0.29, the search of 128 rows 1.6 times that of 64.
+# 16 ms, and 0.37 among 128 whose rows are worked on apart (docs/design/sweep.md).
 _BLOCKS = (64, 32)
 _APART = (128, 64, 32, 16, 8, 4)
 _DEEP = 64  # levels from which a block is better apart than level by level
