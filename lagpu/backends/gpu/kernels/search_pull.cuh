@@ -182,6 +182,7 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
       bool found = there >> lane_id() & 1;
       LG_Z sum = found ? block->sums[lane_id()] : LG_ADD::identity<LG_Z>();
       if (there) sum = fold(&found, sum);
+      warp_sync();  // all lanes have read what the first one resets
       if (there && lane_id() == 0) {
         settle(s, j, depth, sum);
         s.next()[j / 32] |= 1u << (j % 32);  // the block's own word, written before the barrier

@@ -68,7 +68,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_SHARED(u64, block_tally, 3);  // found, their edges, edges looked at
   LG_SHARED(Shared, block, 1);
   if (block_thread() == 0) {
-    block_tally[0] = block_tally[1] = block_tally[2] = 0;
+    block_tally[0] = block_tally[1] = 0;
+    LG_LOGGED(block_tally[2] = 0;)
     block->words = block->count = block->there = 0;
   }
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
