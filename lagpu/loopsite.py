@@ -95,6 +95,8 @@ def backend_of(site: Site, frame: FrameType) -> Any:
 
 def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     """Return what a dotted name means, None if it is unknown or found by running code."""
+    if dotted in local:
+        return local[dotted]
     first, *rest = dotted.split(".")
     value: Any = (local if first in local else outer).get(first)
     for name in rest:

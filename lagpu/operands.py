@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra import binary, indexunary, semiring, unary
-from lagpu.backends.base import Applied
+from lagpu.backends.base import Applied, Counter
 from lagpu.backends.cell import Cell, Held
 from lagpu.backends.recording import recording
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup
@@ -57,14 +57,23 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     EmptyObject
         If it is a `Scalar` without a value.
     """
-    if type(value) is int:  # what a loop assigns, at once
-        return _whole(value, dtype, what)
+    if type(value) in _WHOLE:  # what a loop assigns, and a search begins with
+        number = _whole(value, dtype)
+        if number is not None:
+            return number
     return _scalar(value, dtype, what)
 
 
-@functools.lru_cache(maxsize=4096)
-def _whole(value: int, dtype: DType, what: str) -> Any:
-    return _scalar(value, dtype, what)
+_WHOLE = frozenset((int, bool, Counter))
+
+
+@functools.lru_cache(maxsize=4096, typed=True)
+def _whole(value: int, dtype: DType) -> Any:
+    """Return a number that fits, or None."""
+    try:
+        return _scalar(value, dtype, "")
+    except DomainMismatch:
+        return None
 
 
 def _scalar(value: Any, dtype: DType, what: str) -> Any:
@@ -114,6 +123,8 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
 def as_size(size: Any, what: str) -> int:
     """Return a size as an int that is not negative."""
+    if type(size) is int and 0 <= size <= MAX_SIZE:
+        return size
     n = integer(size, f"{what}: size")
     if n < 0:
         raise DimensionMismatch(f"{what}: size {n} < 0. A size counts indices.")
@@ -130,6 +141,8 @@ def integer(number: Any, what: str) -> int:
     DomainMismatch
         If it is a float, a bool, or no number at all.
     """
+    if type(number) is int:
+        return number
     if not isinstance(number, (bool, np.bool_)):
         try:
             found: int = operator.index(number)

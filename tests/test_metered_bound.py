@@ -64,7 +64,7 @@ class Device:
     def launch(self, kernel, threads, *args, **how):
         self.came.append("checked")
 
-    def ready(self, kernel, cooperative):
+    def ready(self, kernel, cooperative, block, shared):
         return SimpleNamespace(function=1, most=100)
 
     def timer(self):
@@ -87,7 +87,7 @@ def device():
 @pytest.fixture
 def bound(device):
     """words -> total, with the number of words standing."""
-    return CudaBound(device, kernel("words.cu", "count_bits"), 64, (VARIES, 2, VARIES), False)
+    return CudaBound(device, kernel("words.cu", "count_bits"), 64, (VARIES, 2, VARIES))
 
 
 WORDS, TOTAL = Array(4096, 8), Array(8192, 16)

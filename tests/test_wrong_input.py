@@ -7,9 +7,11 @@ import pytest
 from test_errors import BUILT_IN
 
 from lagpu import (
+    BOOL,
     FP64,
     INT32,
     UINT32,
+    UINT64,
     Matrix,
     Scalar,
     Vector,
@@ -19,6 +21,7 @@ from lagpu import (
     semiring,
     unary,
 )
+from lagpu.backends.base import Counter
 from lagpu.errors import (
     DimensionMismatch,
     DomainMismatch,
@@ -29,6 +32,7 @@ from lagpu.errors import (
     NotSupported,
     UnknownOperator,
 )
+from lagpu.operands import scalar_value
 
 pytestmark = pytest.mark.usefixtures("own_garbage")
 
@@ -355,3 +359,15 @@ def test_wrong_input(world, case):
     assert world.contents() == world.before, "an error changes nothing"
     assert world.w.size == 3
     gc.collect()  # a call left over would warn, and a warning fails
+
+@pytest.mark.parametrize("dtype", [BOOL, INT32, UINT64, FP64])
+def test_numbers_that_are_equal_keep_their_types_apart(dtype):
+    """1, True and a counter are one key to a cache, and so are -1 of two vectors."""
+    for number in (1, True, Counter(1), 1.0, np.int64(1)):
+        found = scalar_value(number, dtype, "w")
+        assert found == 1
+        assert found.dtype == dtype.numpy
+    for name in ("u", "w"):
+        if dtype is UINT64:
+            with pytest.raises(DomainMismatch, match=f"^{name}: -1 does not fit UINT64"):
+                scalar_value(-1, dtype, name)

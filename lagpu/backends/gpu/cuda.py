@@ -102,9 +102,9 @@ class CudaDevice:
         except driver.CUDADriverError as error:
             raise KernelLaunchError(f"{kernel!r}: {error}.") from error
 
-    def bound(self, kernel: Kernel, threads: int, *args: Any, cooperative: bool = False) -> Bound:
+    def bound(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> Bound:
         """Return a launch to be run often; see `Device.bound`."""
-        return CudaBound(self, kernel, threads, args, cooperative)
+        return CudaBound(self, kernel, threads, args, **how)
 
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.

@@ -13,7 +13,6 @@ from lagpu.errors import KernelLaunchError
 
 __all__ = ["SLOT", "CudaBound"]
 
-BLOCK = 256
 # Arguments lie eight bytes apart; True stands for a pointer.
 SLOT: dict[Any, str] = {
     True: "Q",
@@ -42,16 +41,16 @@ class CudaBound(Bound):
         kernel: Kernel,
         threads: int,
         args: tuple[Any, ...],
-        cooperative: bool,
+        **how: Any,
     ) -> None:
-        super().__init__(device, kernel, threads, args, cooperative)
+        super().__init__(device, kernel, threads, args, **how)
         self._pointers: tuple[bool, ...] | None = None
         self._own = vars(device)  # has the methods that somebody put in place of the class'
 
     def _lay_out(self) -> None:
         """Pack what stands, behind what varies."""
         kernel, device = self.kernel, self.device
-        ready = device.ready(kernel, self.cooperative)
+        ready = device.ready(kernel, self.cooperative, self.block, self.shared)
         slots, count = kernel.slots, len(self._args)
         stands = [k for k in range(count) if self._args[k] is not VARIES]
         order = [*self._places, *stands]
@@ -64,12 +63,12 @@ class CudaBound(Bound):
         struct.pack_into("<" + "".join(codes[len(self._places) :]), buffer, varying.size, *known)
         places = np.empty(max(1, count), np.uint64)
         places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
-        grid = min(max(1, -(-self.threads // BLOCK)), ready.most)
+        grid = min(max(1, -(-self.threads // self.block)), ready.most)
         self._pack: Any = varying.pack_into
         self._buffer, self._places_kept = buffer, places
         driver = device.xp.cuda.driver
         launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
-        how = (ready.function, grid, 1, 1, BLOCK, 1, 1, 0)
+        how = (ready.function, grid, 1, 1, self.block, 1, 1, self.shared)
         end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
         self._launch, self._how, self._end = launch, how, end
         self._launching, self._errors = device.launching, driver.CUDADriverError

@@ -122,7 +122,13 @@ class Device(Protocol):
         """
 
     def bound(
-        self, kernel: Kernel, threads: int, *args: Array | Scalar | None, cooperative: bool = False
+        self,
+        kernel: Kernel,
+        threads: int,
+        *args: Array | Scalar | None,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
     ) -> Bound:
         """Return a launch to be run often, as `launch` with `VARIES` for what is given each time.
 
@@ -205,18 +211,29 @@ class Bound:
     """A launch whose arguments stand, except some; see `Device.bound`."""
 
     def __init__(
-        self, device: Device, kernel: Kernel, threads: int, args: tuple[Any, ...], cooperative: bool
+        self,
+        device: Device,
+        kernel: Kernel,
+        threads: int,
+        args: tuple[Any, ...],
+        *,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
     ) -> None:
         self.device = device
         self.kernel = kernel
         self.threads = threads
-        self.cooperative = cooperative
+        self.block, self.cooperative, self.shared = block, cooperative, shared
         self._args = args
         self._places = [k for k, x in enumerate(args) if x is VARIES]
 
     def __call__(self, *new: Array | Scalar | None) -> None:
         """Run it with these for the arguments that vary."""
-        self.device.launch(self.kernel, self.threads, *self.all(new), cooperative=self.cooperative)
+        self.device.launch(
+            self.kernel, self.threads, *self.all(new),
+            block=self.block, cooperative=self.cooperative, shared=self.shared,
+        )  # fmt: skip
 
     def all(self, new: tuple[Array | Scalar | None, ...]) -> list[Any]:
         """Return all arguments, with these for those that vary."""

@@ -122,9 +122,9 @@ class SimDevice:
         if failed:
             raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
 
-    def bound(self, kernel: Kernel, threads: int, *args: Any, cooperative: bool = False) -> Bound:
+    def bound(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> Bound:
         """Return a launch to be run often; see `Device.bound`."""
-        return Bound(self, kernel, threads, args, cooperative)
+        return Bound(self, kernel, threads, args, **how)
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.backends.base import Product
 from lagpu.backends.gpu import build
-from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.device import VARIES, Bound, Device
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.looplog import LoopLog
@@ -29,6 +28,7 @@ COUNTERS = 3 * 6 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
 MOST = 3  # assignments
+VARYING = 6 + 1 + 2 * MOST + 2  # arguments side by side: sources, values, outputs, flags, words
 NEW_LOG = 8  # beside the bits of outputs that are blank
 SOLO = 512  # frontier that one block searches alone
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
@@ -38,16 +38,14 @@ SHORT_DEGREE = 8  # mean degree up to which levels are taken to be short
 DENSE_DEGREE = 128  # mean degree from which a miss of a pull is dear
 
 
-@dataclass(frozen=True)
-class Assignment:
+class Assignment(NamedTuple):
     """``x(f.S) << depth`` or ``x(f.S) << f``."""
 
     x: VectorStore
     what: int
 
 
-@dataclass(frozen=True)
-class Traversal:
+class Traversal(NamedTuple):
     """A loop that one kernel runs; see traverse.cu.
 
     Attributes
@@ -110,7 +108,7 @@ class Workspace:
         self.counters = xp.zeros(COUNTERS, np.uint64)
         self.barrier = push.barrier
         self.result = xp.zeros(8, np.uint64)
-        self.kernels: dict[Any, tuple[Kernel, int]] = {}  # and the blocks of a launch
+        self.launches: dict[Any, Bound] = {}
         self._levels: Any = None
         short = successors.nvals <= SHORT_DEGREE * n
         self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
@@ -133,25 +131,57 @@ def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
     return (build.by_rows(A), A) if how.transpose else (A, build.by_rows(A))
 
 
-def _kernel(
-    t: Traversal, A: MatrixStore, space: Workspace, log: LoopLog | None, blank: int
-) -> tuple[Kernel, int]:
-    """Return (kernel, blocks) for this structure, from what earlier loops on the matrix had."""
-    assigned = tuple((a.what, a.x.dtype.ctype) for a in t.assignments)
+def _launch(
+    t: Traversal,
+    forms: tuple[MatrixStore, MatrixStore],
+    space: Workspace,
+    log: LoopLog | None,
+    blank: int,
+) -> Bound:
+    """Return the launch of this structure; what stands is bound, and kept for later loops."""
+    assigned = tuple((a.what, a.x.dtype) for a in t.assignments)
     most, had = 0, False
     if log is not None:
         most, had = log.capacity, blank != (1 << len(assigned)) - 1  # then new entries are counted
     key = (
-        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.sums, t.iso, t.keep, most,
-        had,
+        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.before, t.sums, t.iso,
+        t.keep, most, had,
     )  # fmt: skip
-    found = space.kernels.get(key)
+    found = space.launches.get(key)
     if found is None:
         logs = {"LOG": str(most), "HAD": str(int(had))} if most else {}
-        made = _specialise(t, A, assigned, space.block, logs)
-        blocks = A.device.max_cooperative_blocks(made, space.block, space.shared)
-        found = space.kernels[key] = made, blocks
+        found = space.launches[key] = _bound(t, forms, space, logs)
     return found
+
+
+def _bound(
+    t: Traversal,
+    forms: tuple[MatrixStore, MatrixStore],
+    space: Workspace,
+    logs: dict[str, str],
+) -> Bound:
+    """Bind what is the same in each loop of this structure on this matrix; see `run`."""
+    successors, predecessors = forms
+    device, (n, _) = predecessors.device, predecessors.shape
+    made = _specialise(
+        t, predecessors, tuple((a.what, a.x.dtype.ctype) for a in t.assignments), space.block, logs
+    )
+    grid = device.max_cooperative_blocks(made, space.block, space.shared)
+    reads_matrix = not t.iso and reads(t.how.semiring.multiply)[1 if t.how.flip else 0]
+    hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
+    matrix, inverse = (
+        (form.col_ptr, form.row_idx, None if t.iso else form.values)
+        for form in (successors, predecessors)
+    )
+    found_in = space.levels(device, n) if t.sums else None
+    return device.bound(
+        made, grid * space.block,
+        np.int64(n), np.uint64(t.A.nvals), *matrix, *inverse, False if t.iso else t.A.number,
+        hint, space.empty, *(VARIES,) * VARYING, np.uint32(t.before), VARIES, space.solo,
+        space.alpha, BETA, space.words[0], found_in, *space.words[1:], *space.lists, *space.chunks,
+        space.counters, space.barrier, VARIES,
+        block=space.block, cooperative=True, shared=space.shared,
+    )  # fmt: skip
 
 
 def _specialise(
@@ -183,13 +213,12 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
     if times == 0:
         return
     A, f, device = t.A, t.f, t.A.device
-    successors, predecessors = _forms(A, t.how)
+    successors, predecessors = forms = _forms(A, t.how)
     forward = t.how.transpose or successors is predecessors
     place = "traversal" if forward else "traversal against the edges"
     if place not in A.spaces:
         A.spaces[place] = Workspace(successors, predecessors)
     space: Workspace = A.spaces[place]
-    n = A.shape[0]
     result = space.result if log is None else log.words
     num_sources, source = f.nvals, f.single
     sources, source_values = (None, None) if source >= 0 else f.listed()
@@ -198,28 +227,15 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
         t.v.to_bitmap()
         v_words = t.v.words.copy()  # it is written while it is read
     blank, values, words, had = _outputs(t, log)
-    code, grid = _kernel(t, predecessors, space, log, blank)
     f_values = f.spare_values(f.dtype) if t.keep else None
     f_words = None if times is None else f.spare_words()
-    found_in = space.levels(device, n) if t.sums else None
-    reads_matrix = not t.iso and reads(t.how.semiring.multiply)[1 if t.how.flip else 0]
-    hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
-    matrix = (successors.col_ptr, successors.row_idx, None if t.iso else successors.values)
-    inverse = (predecessors.col_ptr, predecessors.row_idx, None if t.iso else predecessors.values)
-    flags = np.uint32(blank if log is None or not log.is_new else blank | NEW_LOG)
-    block = space.block
-    device.launch(
-        code, grid * block,
-        np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if t.iso else A.number,
-        hint, space.empty, v_words, sources, source_values, f.number,
-        np.int64(source), np.uint64(num_sources), f_values, *values, *words, flags, f_words,
-        np.uint32(t.before), np.uint32(FOREVER if times is None else times), space.solo,
-        space.alpha, BETA, space.words[0], found_in, *space.words[1:], *space.lists, *space.chunks,
-        space.counters, space.barrier, result,
-        block=block, cooperative=True, shared=space.shared,
+    flags = blank if log is None or not log.is_new else blank | NEW_LOG
+    _launch(t, forms, space, log, blank)(
+        v_words, sources, source_values, f.number, source, num_sources, f_values, *values, *words,
+        flags, f_words, FOREVER if times is None else times, result,
     )  # fmt: skip
     if log is not None:
-        log.ran_traversal(had, n, float(space.alpha), float(BETA))
+        log.ran_traversal(had, A.shape[0], float(space.alpha), float(BETA))
     left = 0 if f_words is None else int(device.to_host(result[:8])[1])
     if left:
         f.set_bitmap(f_words, f_values, None if t.keep else f.dtype.numpy.type(1), left)
