@@ -360,6 +360,7 @@ def test_wrong_input(world, case):
     assert world.w.size == 3
     gc.collect()  # a call left over would warn, and a warning fails
 
+
 @pytest.mark.parametrize("dtype", [BOOL, INT32, UINT64, FP64])
 def test_numbers_that_are_equal_keep_their_types_apart(dtype):
     """1, True and a counter are one key to a cache, and so are -1 of two vectors."""
