@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 from strategies import for_all
 
+import lagpu
 from lagpu import FP32, FP64, INT32, INT64, UINT64, Matrix
 from lagpu.algorithms import bellman_ford, delta_stepping, sssp
 from lagpu.check import check_distances
@@ -20,6 +21,7 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
 )
+from lagpu.generators import road
 
 ALL = (sssp, bellman_ford, delta_stepping)
 
@@ -172,6 +174,19 @@ def test_bad_deltas(delta, error):
 def test_any_width_will_do(backend, delta, dtype):
     A = Matrix.from_coo([0, 1], [1, 2], 1, dtype, nrows=3, ncols=3, backend=backend)
     assert delta_stepping(A, 0, delta).to_dense().tolist() == [0, 1, 2]
+
+
+def test_one_kernel_relaxes_fewer_edges_in_steps():
+    A = road(24, backend="sim")
+    rows, cols, _ = A.to_coo()
+    A = Matrix.from_coo(rows, cols, 1 + (rows * cols) % 90, INT64, nrows=A.nrows, backend="sim")
+    looked_at = []
+    for search in (bellman_ford, delta_stepping):
+        with lagpu.trace() as t:
+            search(A, 0)
+        assert A.backend.last_loop == "fused: one kernel, a program"
+        looked_at.append(t.totals().edges)
+    assert looked_at[0] > 2 * looked_at[1] >= 2 * A.nvals
 
 
 @pytest.mark.parametrize("search", ALL)

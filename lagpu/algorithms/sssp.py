@@ -3,6 +3,11 @@
 A frontier q of vertices that came nearer is relaxed along its edges; d keeps what improves::
 
     q = q (min.+) A;  q<!(q >= d)> = q;  d<s(q)> = q
+
+Delta-stepping has such vertices wait in w, and takes those that are no farther than the nearest of
+them and a step more::
+
+    t = [min_i w[i]] + delta;  q = w<= t;  w<!s(q)> = w
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from lagpu.dtypes import BOOL, FP64, INT64
 from lagpu.errors import CycleFound, InvalidValue
 from lagpu.loop import loop
 from lagpu.matrix import Matrix
+from lagpu.scalar import Scalar
 from lagpu.vector import Vector
 
 __all__ = ["bellman_ford", "delta_stepping", "sssp"]
@@ -143,10 +149,10 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
 
     Notes
     -----
-    Edges of length <= delta are relaxed until a bucket is empty, the longer ones once behind it.
-    Where loops run as one kernel a bucket still takes some ten statements beside its loop, and
-    `bellman_ford`, which is one kernel, was the faster on every graph in docs/benchmarks.
-    Source: Meyer and Sanders 2003; Sridhar et al. 2019.
+    A vertex is relaxed again if it came nearer since. All its edges are, however long: to part
+    them, as the first delta-stepping does, would be a loop in a loop and a second matrix. A small
+    step relaxes fewer edges, a large one takes fewer products; `bellman_ford` is one without end.
+    Source: Meyer and Sanders 2003; Dong et al. 2021 (edges not parted).
 
     Examples
     --------
@@ -160,31 +166,20 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     if least is not None and least < 0:
         raise InvalidValue(f"delta_stepping: a weight is {least} < 0. Use bellman_ford.")
     delta = _step(A, delta)
-    light, heavy = A.select("valuele", delta).new(), A.select("valuegt", delta).new()
     kind = FP64 if A.dtype.is_float else INT64
     distances = Vector(kind, A.nrows, like=A, name="distances")
     waiting = Vector(kind, A.nrows, like=A, name="waiting")
-    bucket = Vector(kind, A.nrows, like=A, name="bucket")
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
-    done = Vector(BOOL, A.nrows, like=A, name="done")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
+    limit = Scalar(kind, name="limit")
     distances[source] = 0
     waiting[source] = 0
-    while waiting.nvals:
-        limit = waiting.reduce("min").new().value + delta
-        bucket << waiting.select("valuele", limit)
-        done.clear()
-        for _ in loop(until_empty=bucket):
-            done(bucket.S) << True
-            waiting(~bucket.S, replace=True) << waiting
-            nearer << semiring.min_plus(bucket @ light)
-            worse << nearer.ewise_mult(distances, binary.ge)
-            nearer(~worse.V, replace=True) << nearer
-            distances(nearer.S) << nearer
-            waiting(nearer.S) << nearer
-            bucket << nearer.select("valuele", limit)
-        bucket(done.S, replace=True) << distances
-        nearer << semiring.min_plus(bucket @ heavy)
+    for _ in loop(until_empty=waiting):
+        limit << waiting.reduce("min")
+        limit(accum=binary.plus) << delta
+        nearer << waiting.select("valuele", limit)
+        waiting(~nearer.S, replace=True) << waiting
+        nearer << semiring.min_plus(nearer @ A)
         worse << nearer.ewise_mult(distances, binary.ge)
         nearer(~worse.V, replace=True) << nearer
         distances(nearer.S) << nearer
