@@ -29,6 +29,8 @@ from lagpu.vector import Vector
 
 __all__ = ["bellman_ford", "delta_stepping", "sssp"]
 
+_WIDTH = 8  # steps of the largest weight over the mean degree
+
 
 def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
     """Return each vertex's distance from `source` over the weights of `A`.
@@ -131,8 +133,8 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     source : int
         ``0 <= source < n``.
     delta : float, optional
-        Vertices whose distances lie in a range this wide are relaxed together; by default the
-        largest weight over the mean degree.
+        Vertices whose distances lie in a range this wide are relaxed together; by default eight
+        times the largest weight over the mean degree (docs/design/algorithms.md).
 
     Returns
     -------
@@ -205,7 +207,7 @@ def _step(A: Matrix, delta: Any) -> Any:
     """Return the width of a bucket, of the weights' own kind."""
     if delta is None:
         longest = A.reduce("max").new().value or 1
-        delta = longest * A.nrows / max(A.nvals, A.nrows)
+        delta = _WIDTH * longest * A.nrows / max(A.nvals, A.nrows)
         return delta if A.dtype.is_float else max(1, int(delta))
     if not 0 < number(delta, "delta_stepping: delta") < math.inf:
         raise InvalidValue(f"delta_stepping: delta {delta} is not above 0. Give a width.")
