@@ -1,6 +1,8 @@
 """Core numbers: peel off the vertices of least degree, again and again.
 
-d = d - q (+.pair) A;  q<!s(core)> = d<d <= k>
+d has the degrees of the vertices that are left, and k never falls::
+
+    k = max(k, [min_i d[i]]);  q = d<= k;  d<!s(q)> = d;  d<s(d)> = d - q (+.second) A
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from lagpu.errors import InvalidValue
 from lagpu.loop import loop
 from lagpu.matrix import Matrix
 from lagpu.operands import integer
+from lagpu.scalar import Scalar
 from lagpu.vector import Vector
 
 __all__ = ["core_number", "k_core"]
@@ -53,17 +56,18 @@ def core_number(A: Matrix) -> Vector:
     require_square(A)
     edges = _edges_between(A)
     core = Vector(INT32, A.nrows, like=A, name="core")
-    degree = Vector.from_dense(np.zeros(A.nrows, np.int64), like=A, name="degree")
-    left, peeled = (Vector(INT64, A.nrows, like=A, name=name) for name in ("left", "peeled"))
-    degree(accum=binary.plus) << edges.reduce_rowwise("plus")
-    while core.nvals < A.nrows:
-        left(~core.S, replace=True) << degree
-        k = left.reduce("min").new().value
+    left = Vector.from_dense(np.zeros(A.nrows, np.int64), like=A, name="left")
+    left(accum=binary.plus) << edges.reduce_rowwise("plus")
+    peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in ("peeled", "fewer"))
+    k = Scalar(INT32, name="k")
+    k << 0
+    for _ in loop(until_empty=left):
+        k(accum=binary.max) << left.reduce("min")
         peeled << left.select("valuele", k)
-        for _ in loop(until_empty=peeled):
-            core(peeled.S) << k
-            degree(accum=binary.minus) << semiring.plus_second(peeled @ edges)
-            peeled(~core.S, replace=True) << degree.select("valuele", k)
+        core(peeled.S) << k
+        left(~peeled.S, replace=True) << left
+        fewer << semiring.plus_second(peeled @ edges)
+        left(left.S, accum=binary.minus) << fewer
     return core
 
 
