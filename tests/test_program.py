@@ -102,6 +102,18 @@ def test_loops_of_a_user_run_as_one_program(backend, n):
     assert backend.name == "cpu" or all("lagpu.eager" in how for how in ran)
 
 
+# Sizes at which a warp of a program takes 2, 4 and 32 words at once; on a GPU 2 and 32.
+TILED = {"sim": (2049, 4127, 33_001), "gpu": (300_001, 4_400_001), "cpu": ()}
+
+
+def test_loops_over_more_words_than_warps(backend):
+    for n in TILED[backend.name]:
+        found, ran = results(backend, n)
+        assert all(how.startswith("fused") for how in ran), ran
+        expected, _ = results(lagpu.backends.get("cpu"), n)
+        assert all(x.isequal(y) for x, y in zip(found, expected, strict=True))
+
+
 def test_programs_are_shared_by_structure(backend):
     """Other sizes, constants and graphs ask for no new kernel."""
     if backend.name == "cpu":

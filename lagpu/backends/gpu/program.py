@@ -29,7 +29,8 @@ __all__ = ["Program", "program_of"]
 
 LINE = 16  # u64 a counter, as kFar in program.cuh
 FOREVER = 2**64 - 1
-BLOCK, SIM_BLOCK = 512, 256
+# Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
+BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 256
 MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 Array = Any
 
@@ -92,6 +93,7 @@ class Program:
         self._params = Parameters(self.written)
         self._cells = Cells(statements, self._params, self.device)
         self._specs: list[str] = []
+        self._before: list[str] = []  # what is done once, before the loop
         self._counters = 2  # entries, changes
         self._barrier: Array = None
 
@@ -138,7 +140,7 @@ class Program:
                 '#include "program.cuh"',
                 *(['#include "scalars.cuh"'] if self._cells else []),
                 *self._specs,
-                'extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)',
+                'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
                 "program(" + ", ".join([*self._params.text, "u64 times", "u64* counters",
                                         "GridBarrier* barrier", *log.params()]) + ") {",
                 "LG_SHARED(PutOff, later, 1);",
@@ -146,6 +148,7 @@ class Program:
                 "counters[k] = 0;",
                 *before,
                 *scalars,
+                *self._before,
                 *log.opening(),
                 "grid_sync(barrier);",
                 "u32 turn = 0;",
@@ -165,7 +168,8 @@ class Program:
             ]
         )  # fmt: skip
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
-        macros = {"BLOCK": str(block)} | ({"LOG": str(records)} if log.on else {})
+        macros = {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
+        macros |= {"LOG": str(records)} if log.on else {}
         prelude = "".join(self._params.functors)
         return from_source(text, "program", file="program.cu", prelude=prelude, **macros)
 
@@ -310,6 +314,8 @@ class Program:
         words = self._params.add("u32*", xp.empty(nwords(s.w.size), np.uint32))
         values = self._params.add(f"{how.result.ctype}*", xp.empty(s.w.size, how.result.numpy))
         size = self._params.size(s.w.size)
+        sums = f"{{{words}, {values}}}"
+        self._before.append(f"clear_sums<{spec}, {how.result.ctype}>({sums}, {size});")
         place = self._counters
         self._counters += 3 + self._log.on
         lists = self._lists(outgoing, A)
@@ -319,7 +325,7 @@ class Program:
             f"{pulls}multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
             f"{self._params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
             f"{self._params.size(u.size)}, {{{mask}, {complement}, {size}}}, "
-            f"{{{words}, {values}}}, {lists}}}, now + {place} * kFar, barrier, later);"
+            f"{sums}, {lists}}}, now + {place} * kFar, barrier, later);"
         ]
         kind = how.result.ctype
         zero = f"{kind}(0), {kind}(0), false"

@@ -57,19 +57,13 @@ struct Accum {
 };
 typedef Accum<LG_ACCUM, LG_ACCUM_T, LG_ACCUM_Z> ChosenAccum;
 
-// Write one entry: t says whether the operation has a result z here, `kept` what the mask says, and
-// `inside` whether the index belongs to the assigned ones. Returns whether w has an entry after.
+// Write the result z to one index, where w may be `present`.
 template <class Acc, class W, class Z>
-LG_DEVICE bool write_entry(W* w_values, i64 i, bool present, bool t, Z z, bool kept, bool inside,
-                           bool replace) {
-  if (!kept) return present && !replace;
-  if (!inside) return present;
+LG_DEVICE void write_entry(W* w_values, i64 i, bool present, Z z) {
   if constexpr (Acc::assigns) {
-    if (t) w_values[i] = cast<W>(z);
-    return t;
+    w_values[i] = cast<W>(z);
   } else {
-    if (t) w_values[i] = present ? Acc::call(w_values[i], z, i) : cast<W>(z);
-    return t || present;
+    w_values[i] = present ? Acc::call(w_values[i], z, i) : cast<W>(z);
   }
 }
 
@@ -84,32 +78,66 @@ struct Output {
   const u32* region;
 };
 
-// w<m> = what result(i, &z) gives for each of n indices; it says whether there is a value. One warp
-// a presence word, grid stride. Each thread reads and writes its own index alone, so w may be an
-// input, and the mask w. Returns the entries of w that this lane counts.
+// How many presence words a warp takes at once, a lane each: as many as leave none idle. Whatever
+// goes through n entries in tiles of so many words has the same warp for the same word.
+LG_DEVICE u32 words_at_once(i64 nwords) {
+  u32 count = 1;
+  while (count < LG_WARP && 2 * count * global_warps() <= nwords) count *= 2;
+  return count;
+}
+
+// The words of this warp, a tile at a time: call each(k, mine) on all lanes, where k is the lane's
+// word, or past the last one if it has none; `mine` says whether it has.
+template <class Each>
+LG_DEVICE void each_tile(i64 n, Each each) {
+  const i64 nwords = (n + 31) / 32;
+  const i64 tile = words_at_once(nwords);
+  for (i64 base = global_warp() * tile; base < nwords; base += global_warps() * tile) {
+    const i64 k = base + lane_id();
+    each(k, lane_id() < tile && k < nwords);
+  }
+}
+
+// Call each(from, i) on all lanes for every lane `from` of a tile whose `bits` are not 0: i is the
+// calling lane's index in that lane's word k.
+template <class Each>
+LG_DEVICE void each_word(u32 bits, i64 k, Each each) {
+  const i64 base = k - lane_id();
+  for (u32 work = warp_ballot(bits != 0); work; work &= work - 1) {
+    const u32 from = bit_ffs(work) - 1;
+    each(from, (base + from) * 32 + lane_id());
+  }
+}
+
+// w<m> = what `result` gives for each of n indices: result.where(k, n) has a bit for each index of
+// word k where there may be a value, and there result(i, &z) says whether there is one. Each thread
+// reads and writes its own index alone, and a warp writes its words last, so w may be an input, and
+// the mask w. Returns the entries of w that this lane counts.
 template <class Acc, class Z, class W, class Result>
 LG_DEVICE u64 write_all(i64 n, const Output<W>& w, Result result) {
   u64 total = 0;
-  const i64 nwords = (n + 31) / 32;
-  for (i64 k = global_warp(); k < nwords; k += global_warps()) {
-    const i64 i = k * 32 + lane_id();
-    const u32 lane = 1u << lane_id();
-    const u32 kept = mask_bits(w.mask, w.complement, k, n);
-    const u32 inside = w.region ? w.region[k] : 0xffffffffu;
-    const u32 before = w.words[k];
-    bool present = false;
-    if (i < n) {
+  each_tile(n, [&](i64 k, bool mine) {
+    u32 kept = 0, inside = 0, before = 0, some = 0;
+    if (mine) {
+      kept = mask_bits(w.mask, w.complement, k, n);
+      inside = w.region ? w.region[k] : 0xffffffffu;
+      before = w.words[k];
+      some = result.where(k, n) & kept & inside;
+    }
+    u32 after = before & (Acc::assigns ? ~(kept & inside) : 0xffffffffu);
+    if (w.replace) after &= kept;
+    each_word(some, k, [&](u32 from, i64 i) {
+      const u32 lane = 1u << lane_id();
+      const u32 bits = warp_shfl(some, from), old = warp_shfl(before, from);
       Z z = Z(0);
-      const bool t = result(i, &z);
-      present =
-          write_entry<Acc>(w.values, i, before & lane, t, z, kept & lane, inside & lane, w.replace);
-    }
-    const u32 bits = warp_ballot(present);
-    if (lane_id() == 0) {
-      w.words[k] = bits;
-      total += bit_popc(bits);
-    }
-  }
+      const bool found = (bits & lane) && result(i, &z);
+      if (found) write_entry<Acc>(w.values, i, old & lane, z);
+      const u32 new_bits = warp_ballot(found);
+      if (lane_id() == from) after |= new_bits;
+    });
+    if (after != before) w.words[k] = after;
+    total += bit_popc(after);
+  });
   return total;
 }
 
@@ -122,8 +150,8 @@ struct Mapped {
   T scalar;
   bool scalar_left;
 
+  LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
   LG_DEVICE bool operator()(i64 i, Z* z) const {
-    if (!has_entry(words, i)) return false;
     const T x = entry_value<T>(values, iso, i);
     *z = scalar_left ? Op::template call<Z, T>(scalar, x, i, 0, 0)
                      : Op::template call<Z, T>(x, scalar, i, 0, 0);
@@ -139,8 +167,8 @@ struct Selected {
   U iso;
   T thunk;
 
+  LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
   LG_DEVICE bool operator()(i64 i, U* z) const {
-    if (!has_entry(words, i)) return false;
     *z = values ? values[i] : iso;
     return Op::template call<bool, T>(cast<T>(*z), thunk, i, 0, 0);
   }
@@ -151,6 +179,7 @@ template <class W>
 struct Filled {
   W value;
 
+  LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(nullptr, k, n); }
   LG_DEVICE bool operator()(i64, W* z) const {
     *z = value;
     return true;
@@ -169,9 +198,13 @@ struct Combined {
   V v_iso;
   T u_default, v_default;
 
+  LG_DEVICE u32 where(i64 k, i64 n) const {
+    const u32 u = entry_bits(u_words, k, n), v = entry_bits(v_words, k, n);
+    return mode == 1 ? u & v : u | v;
+  }
   LG_DEVICE bool operator()(i64 i, Z* z) const {
-    const bool in_u = has_entry(u_words, i), in_v = has_entry(v_words, i);
-    if (mode == 1 ? !(in_u && in_v) : !(in_u || in_v)) return false;
+    const bool in_u = mode == 1 || has_entry(u_words, i);
+    const bool in_v = mode == 1 || has_entry(v_words, i);
     if (mode == 2 || (in_u && in_v)) {
       *z = Op::template call<Z, T>(in_u ? entry_value<T>(u_values, u_iso, i) : u_default,
                                    in_v ? entry_value<T>(v_values, v_iso, i) : v_default, i, 0, 0);
@@ -189,16 +222,19 @@ LG_DEVICE void add_total(u64 total, u64* nvals) {
 }
 
 // out has the bits of n entries (null words: all) whose value is not zero: a mask by value as one
-// by structure. One warp a word, grid stride.
+// by structure.
 template <class U>
 LG_DEVICE void write_true_bits(i64 n, const u32* words, const U* values, u32* out) {
-  const i64 nwords = (n + 31) / 32;
-  for (i64 k = global_warp(); k < nwords; k += global_warps()) {
-    const i64 i = k * 32 + lane_id();
-    const bool is_true = (entry_bits(words, k, n) >> lane_id() & 1) && cast<bool>(values[i]);
-    const u32 bits = warp_ballot(is_true);
-    if (lane_id() == 0) out[k] = bits;
-  }
+  each_tile(n, [&](i64 k, bool mine) {
+    const u32 some = mine ? entry_bits(words, k, n) : 0;
+    u32 bits = 0;
+    each_word(some, k, [&](u32 from, i64 i) {
+      const bool there = warp_shfl(some, from) >> lane_id() & 1;
+      const u32 found = warp_ballot(there && cast<bool>(values[i]));
+      if (lane_id() == from) bits = found;
+    });
+    if (mine) out[k] = bits;
+  });
 }
 
 #endif  // LAGPU_ENTRIES_CUH

@@ -83,11 +83,13 @@ template <class Add, class Z, class U>
 LG_DEVICE Cell<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u64* partial,
                              GridBarrier* barrier) {
   Cell<Z> sum{Z(0), false};
-  for (i64 k = global_warp(); k < (n + 31) / 32; k += global_warps()) {
-    const i64 i = k * 32 + lane_id();
-    if (entry_bits(words, k, n) >> lane_id() & 1)
-      sum = join<Add>(sum, Cell<Z>{entry_value<Z>(values, iso, i), true});
-  }
+  each_tile(n, [&](i64 k, bool mine) {
+    const u32 some = mine ? entry_bits(words, k, n) : 0;
+    each_word(some, k, [&](u32 from, i64 i) {
+      if (warp_shfl(some, from) >> lane_id() & 1)
+        sum = join<Add>(sum, Cell<Z>{entry_value<Z>(values, iso, i), true});
+    });
+  });
   sum = block_fold<Add>(sum);
   if (block_thread() == 0) store_cell(partial + 2 * block_index(), sum);
   grid_sync(barrier);
