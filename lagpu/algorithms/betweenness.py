@@ -20,6 +20,7 @@ from lagpu.algorithms.brandes import (
     scale,
     weights,
 )
+from lagpu.dtypes import FP64
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
@@ -151,7 +152,8 @@ def _sums(
     A: Matrix, sources: list[int], endpoints: bool, batch: int | None, squares: bool
 ) -> tuple[Vector, Vector]:
     """Return the sums over the sources of their dependencies, and of these squared."""
-    total = Vector.from_dense(np.zeros(A.nrows), like=A, name="betweenness")
+    total = Vector(FP64, A.nrows, like=A, name="betweenness")
+    total << 0
     second = total.dup(name="squares")
     for block in blocks(A, sources, batch):
         levels, paths = count_paths(A, block)

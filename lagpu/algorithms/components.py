@@ -126,10 +126,10 @@ def strongly_connected_components(A: Matrix) -> Vector:
     require_square(A)
     n, kind = A.nrows, index_type(A)
     A = A.select("offdiag").new(name="A")
-    own = Vector.from_dense(np.arange(n), dtype=kind, like=A, name="own")
-    labels = Vector(kind, n, like=A, name="labels")
     rest = Vector(BOOL, n, like=A, name="rest")
     rest << True
+    own = rest.apply("index").new(kind, name="own")
+    labels = Vector(kind, n, like=A, name="labels")
     entered = Vector(BOOL, n, like=A, name="entered")
     while rest.nvals:
         for _ in loop(until_unchanged=rest):

@@ -7,8 +7,6 @@ d has the degrees of the vertices that are left, and k never falls::
 
 from __future__ import annotations
 
-import numpy as np
-
 from lagpu.algebra import binary, semiring
 from lagpu.algorithms.source import require_square
 from lagpu.dtypes import BOOL, INT32, INT64
@@ -56,9 +54,10 @@ def core_number(A: Matrix) -> Vector:
     require_square(A)
     edges = _edges_between(A)
     core = Vector(INT32, A.nrows, like=A, name="core")
-    left = Vector.from_dense(np.zeros(A.nrows, np.int64), like=A, name="left")
+    names = ("left", "peeled", "fewer")
+    left, peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in names)
+    left << 0
     left(accum=binary.plus) << edges.reduce_rowwise("plus")
-    peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in ("peeled", "fewer"))
     k = Scalar(INT32, name="k")
     k << 0
     for _ in loop(until_empty=left):

@@ -53,7 +53,8 @@ def topological_levels(A: Matrix) -> Vector:
     """
     require_square(A)
     levels = Vector(INT32, A.nrows, like=A, name="levels")
-    edges_in = Vector.from_dense(np.zeros(A.nrows, np.int64), like=A, name="edges_in")
+    edges_in = Vector(INT64, A.nrows, like=A, name="edges_in")
+    edges_in << 0
     frontier = Vector(INT64, A.nrows, like=A, name="frontier")
     edges_in(accum=binary.plus) << semiring.plus_pair(edges_in @ A)
     frontier << edges_in.select("valueeq", 0)

@@ -97,8 +97,9 @@ def diameter(A: Matrix) -> int:
     back = _reversed(A)
     if A.nrows == 0:
         raise InvalidValue("diameter: there is no vertex. Give a graph with one.")
-    lower = Vector.from_dense(np.zeros(A.nrows), dtype=INT32, like=A, name="lower")
-    upper = Vector.from_dense(np.full(A.nrows, A.nrows), dtype=INT32, like=A, name="upper")
+    lower, upper = (Vector(INT32, A.nrows, like=A, name=name) for name in ("lower", "upper"))
+    lower << 0
+    upper << A.nrows
     found = -1
     for turn in itertools.count():
         upper << upper.select("valuegt", found)  # the others cannot raise it

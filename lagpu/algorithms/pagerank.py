@@ -100,7 +100,8 @@ def pagerank(
     if not number(tol, "pagerank: tol") > 0:
         raise InvalidValue(f"pagerank: tol {tol} is not above 0. Give a tolerance.")
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter")
-    ones = Vector.from_dense(np.ones(n), like=A, name="ones")
+    ones = Vector(FP64, n, like=A, name="ones")
+    ones << 1
     jump = _distribution(A, personalization, "personalization")
     lost_to = jump if dangling is None else _distribution(A, dangling, "dangling")
     ranks = _distribution(A, nstart, "nstart").dup(name="ranks")
@@ -149,9 +150,11 @@ def _require_weights(A: Matrix) -> None:
 def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
     """Return weights as probabilities, full; all alike for None."""
     n = A.nrows
+    full = Vector(FP64, n, like=A, name=what)
     given: Any = weights
     if given is None:
-        return Vector.from_dense(np.full(n, 1 / max(n, 1)), like=A, name=what)
+        full << 1 / max(n, 1)
+        return full
     if not isinstance(given, (Vector, Mapping)):
         raise DomainMismatch(f"pagerank: {what} is neither a Vector nor a dict of weights.")
     if not isinstance(given, Vector):
@@ -162,6 +165,6 @@ def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
     found = given.to_coo()[1].astype(float)
     if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
         raise InvalidValue(f"pagerank: {what} needs finite weights >= 0, one of them above 0.")
-    full = Vector.from_dense(np.zeros(n), like=A, name=what)
+    full << 0
     full(given.S) << given.apply("truediv", right=float(found.sum()))
     return full
