@@ -58,8 +58,7 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     [1, 2, 3]
     """
     A = undirected(A).select("offdiag").new(name="A")
-    order = np.random.default_rng(random_seed(seed, "maximal_independent_set")).permutation(A.nrows)
-    scores = Vector.from_dense(order, dtype=INT64, like=A, name="scores")
+    scores = _scores(A, random_seed(seed, "maximal_independent_set"))
     members = Vector(BOOL, A.nrows, like=A, name="members")
     near = Vector(BOOL, A.nrows, like=A, name="near")
     best = Vector(INT64, A.nrows, like=A, name="best")
@@ -80,3 +79,14 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
         scores(~members.S, replace=True) << scores
         scores(~near.S, replace=True) << scores
     return members
+
+
+def _scores(A: Matrix, seed: int | None) -> Vector:
+    """Return a random order of the vertices: numbers, distinct by the vertex in their low bits."""
+    low = A.nrows.bit_length()
+    above = 2 ** min(31, 62 - low)
+    drawn = np.random.default_rng(seed).integers(0, above, A.nrows, np.int32)
+    high = Vector.from_dense(drawn, like=A)
+    scores: Vector = high.apply(binary.times, right=np.int64(1 << low)).new(name="scores")
+    scores(accum=binary.plus) << high.apply("index")
+    return scores
