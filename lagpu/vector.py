@@ -151,12 +151,16 @@ class Vector(Collection):
         array = xp.asarray(values)
         if array.ndim != 1:
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
-        keep = xp.arange(array.size)
+        size = int(array.size)
         if missing_value is not None:
             keep = xp.flatnonzero(array != missing_value)
-        return cls.from_coo(
-            keep, array[keep], dtype, size=array.size, like=like, backend=backend, name=name
-        )
+            return cls.from_coo(
+                keep, array[keep], dtype, size=size, like=like, backend=backend, name=name
+            )
+        what, kind = as_values(array, dtype, size, "from_dense")
+        place = backends.choose(like, backend)
+        data = place.vector_from_coo(None, what, kind, size)
+        return cls._of(data, kind, size, place, name)
 
     def to_coo(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""

@@ -84,8 +84,8 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
 def _scores(A: Matrix, seed: int | None) -> Vector:
     """Return a random order of the vertices: numbers, distinct by the vertex in their low bits."""
     low = A.nrows.bit_length()
-    above = 2 ** min(31, 62 - low)
-    drawn = np.random.default_rng(seed).integers(0, above, A.nrows, np.int32)
+    drawn = np.random.default_rng(seed).integers(0, 2**32, A.nrows, np.uint32)
+    drawn >>= max(0, low - 30)  # so that all fit 62 bits
     high = Vector.from_dense(drawn, like=A)
     scores: Vector = high.apply(binary.times, right=np.int64(1 << low)).new(name="scores")
     scores(accum=binary.plus) << high.apply("index")

@@ -174,7 +174,10 @@ class Backend(MatrixOperations, LevelOperations, Protocol):
         """Return an empty vector."""
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Data:
-        """Return a vector of distinct `indices`, rising; `values` is an array or one scalar."""
+        """Return a vector of distinct `indices`, rising, or of all if they are None.
+
+        `values` is an array or, beside indices, one scalar.
+        """
 
     def vector_to_coo(self, v: Data) -> tuple[Array, Array]:
         """Return (indices, rising; values) as NumPy arrays."""

@@ -39,6 +39,8 @@ class Objects:
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Box:
         """See `Backend`."""
+        if indices is None:
+            return Box(gb.Vector.from_dense(on_host(values), dtype=dtype.name), dtype)
         if np.ndim(values):
             v = gb.Vector.from_coo(on_host(indices), on_host(values), dtype.name, size=size)
             return Box(v, dtype)

@@ -66,6 +66,10 @@ class Objects:
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
         v = self.vector(dtype, size)
+        if indices is None:
+            if size:
+                v.set_full(self._own(values, dtype.numpy))
+            return v
         where = self._own(indices, np.int64)
         if np.ndim(values) == 0:
             packed, iso = None, values
