@@ -56,8 +56,10 @@ def _looked(x: Any, look: Callable[[], Any]) -> Any:
 
 def _facts(x: Any, kind: str, size: str) -> str:
     """Return ``INT64, size 3, 2 entries, sparse on cpu``; a transpose has no form of its own."""
-    data = getattr(x, "stored", x).data
-    form = _looked(x, lambda: getattr(x.backend, f"{kind}_form")(data) + " on ")
+    stored = getattr(x, "stored", x)
+    own = getattr(stored, "_form", None)  # of a view
+    say = own or (lambda: getattr(x.backend, f"{kind}_form")(stored.data))
+    form = _looked(x, lambda: f"{say()} on ")
     count = _looked(x, lambda: x.nvals)
     if isinstance(count, int):
         count = f"{count:,} {'entry' if count == 1 else 'entries'}"
@@ -132,7 +134,9 @@ def _corner(A: Any) -> Any:
     def look() -> dict[tuple[int, int], Any]:
         if not (nrows and ncols):
             return {}
-        rows, cols, values = B.backend.matrix_corner(B.data, nrows, ncols)
+        own = getattr(B, "_corner", None)  # of a view
+        fetch = own or (lambda *size: B.backend.matrix_corner(B.data, *size))
+        rows, cols, values = fetch(nrows, ncols)
         where = zip(*((cols, rows) if turned else (rows, cols)), strict=True)
         return {(int(i), int(j)): x for (i, j), x in zip(where, values, strict=True)}
 

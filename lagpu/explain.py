@@ -9,6 +9,9 @@ from lagpu.expr import Call, MatMul
 
 __all__ = ["explain"]
 
+# What a backend is asked for each kind of product.
+_SAID = {"mxv": "explain", "mxv_selection": "explain_selection", "matrix_mxm": "explain_mxm"}
+
 
 def explain(call: Any) -> str:
     """Return how a deferred product would run: direction, kernel, the reason in numbers, memory.
@@ -47,9 +50,9 @@ def explain(call: Any) -> str:
         )
     if isinstance(call, Call):
         call._used = True
-    if not isinstance(call, Call) or call.method not in ("mxv", "matrix_mxm"):
+    said = _SAID.get(call.method) if isinstance(call, Call) else None
+    if said is None:
         what = f"{call!r} is no product" if isinstance(call, Call) else "this is no deferred call"
         raise DomainMismatch(f"explain: {what}. Give one such as semiring.any_pair(q @ A).")
     backend = call.backend
-    said = backend.explain if call.method == "mxv" else backend.explain_mxm
-    return "\n".join([f"{call!r} on {backend.name}", *said(*call.args)])
+    return "\n".join([f"{call!r} on {backend.name}", *getattr(backend, said)(*call.args)])

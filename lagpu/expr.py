@@ -235,8 +235,7 @@ class MatMul(Deferred):
                 raise InvalidValue(f"mxm: takes no {', '.join(options)}. Leave it out.")
             both: Call = left.mxm(right, semiring)
             return both
-        multiply = left.vxm if left.ndim == 1 else left.mxv
-        call: Call = multiply(right, semiring, **options)
+        call: Call = (left.vxm if left.ndim == 1 else left.mxv)(right, semiring, **options)
         return call
 
 
@@ -294,10 +293,11 @@ def product(
     domain, result = semiring.types(left.dtype, right.dtype)
     stored = A.stored
     how = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
+    held = getattr(stored, "operand", stored)  # of a selection its vector
     return Call(
-        "mxv",
-        (stored, u),
-        (stored.data, u.data, how),
+        "mxv" if held is stored else "mxv_selection",
+        (held, u),
+        (held.data, u.data, how),
         result,
         (A.ncols if flip else A.nrows,),
         (left, f" {semiring.name} ", right),

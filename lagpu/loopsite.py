@@ -20,6 +20,7 @@ from lagpu.dtypes import DType
 from lagpu.matrix import Matrix
 from lagpu.operators import Monoid, Operator, Semiring
 from lagpu.scalar import Scalar
+from lagpu.selection import SelectionMatrix
 from lagpu.transposed import TransposedMatrix
 from lagpu.vector import Vector
 
@@ -28,10 +29,11 @@ __all__ = ["Site", "backend_of", "site_of"]
 # What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
 _PURE = frozenset((
     "S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select",
-    "reduce",
+    "reduce", "selection",
 ))  # fmt: skip
 _NUMBERS = (bool, int, float, np.generic)
-_KNOWN = (Vector, Matrix, TransposedMatrix, Scalar, Operator, Monoid, Semiring, DType, *_NUMBERS)
+_VIEWS = (TransposedMatrix, SelectionMatrix)
+_KNOWN = (Vector, Matrix, *_VIEWS, Scalar, Operator, Monoid, Semiring, DType, *_NUMBERS)
 
 
 class Site(NamedTuple):

@@ -210,6 +210,7 @@ class Deferred(NoTruth):
     dup, isequal, isclose = Later(), Later(), Later()
     reduce, apply, select, S, V, T = Later(), Later(), Later(), Later(), Later(), Later()
     vxm, mxv, ewise_add, ewise_mult = Later(), Later(), Later(), Later()
+    selection = Later()
 
     def _excuse(self) -> None:
         """Take no further offence: an error has been raised, and one is enough."""

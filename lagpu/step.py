@@ -14,6 +14,7 @@ from lagpu.errors import DomainMismatch, LimitExceeded
 from lagpu.expr import spell
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
+from lagpu.selection import SelectionMatrix
 from lagpu.stepstate import Masking, Multiplied, State, Step
 from lagpu.vector import Vector
 from lagpu.watch import Watcher, author, watching
@@ -90,6 +91,9 @@ def step(
     return result
 
 
+_SHOWN = (Vector, Matrix, Scalar, SelectionMatrix)
+
+
 class _Record(NamedTuple):
     """One statement as it was seen; objects by their ``id``."""
 
@@ -118,6 +122,7 @@ class _Recorder(Watcher):
         self._entries = 0
         self._records: list[_Record] = []
         self._last: dict[int, State] = {}
+        self._views: dict[int, tuple[SelectionMatrix, State, Matrix]] = {}
 
     def call(self, algorithm: Callable[..., Any], args: Any, options: Any) -> Any:
         """Call the algorithm; frames further out than this one are none of its."""
@@ -134,7 +139,11 @@ class _Recorder(Watcher):
         names, sight = self._in_sight(frame)
         for x in (to.out, *call.inputs, *(() if to.mask is None else (to.mask.vector,))):
             sight.setdefault(id(x), x)
+        for P in (getattr(part, "stored", None) for part in call.formula):
+            if isinstance(P, SelectionMatrix):
+                sight.setdefault(id(P), P)
         before = self._states(sight)
+        views = {k: self._viewed(x) for k, x in sight.items() if isinstance(x, SelectionMatrix)}
         work()
         self._records.append(
             _Record(
@@ -149,7 +158,7 @@ class _Recorder(Watcher):
                 before,
                 self._states(sight),
                 {k: x.value for k, x in sight.items() if isinstance(x, Scalar)},
-                {k: _as_it_is(x) for k, x in sight.items() if isinstance(x, Matrix)},
+                {k: _as_it_is(x) for k, x in sight.items() if isinstance(x, Matrix)} | views,
             )
         )
 
@@ -160,7 +169,7 @@ class _Recorder(Watcher):
         taken: set[str] = set()
         while frame is not None and frame.f_code is not _Recorder.call.__code__:
             for name, x in list(frame.f_locals.items()):
-                if isinstance(x, (Vector, Matrix, Scalar)) and id(x) not in names:
+                if isinstance(x, _SHOWN) and id(x) not in names:
                     unique = name if name not in taken else f"{name} of {frame.f_code.co_name}"
                     taken.add(unique)
                     names[id(x)], sight[id(x)] = unique, x
@@ -183,6 +192,17 @@ class _Recorder(Watcher):
             )
         self._last[key] = new
         return new
+
+    def _viewed(self, P: SelectionMatrix) -> Matrix:
+        """Return the matrix that a selection is now, the one before if nothing has changed."""
+        f = P.operand
+        state = self._state(id(f), f)
+        known = self._views.get(id(P))
+        if known is None or known[1] is not state or known[2].shape != P.shape:
+            data = P.backend.matrix_selection(f.data, P.nrows, False)  # no statement of its own
+            known = P, state, Matrix._of(data, P.dtype, P.shape, P.backend, P.name)
+            self._views[id(P)] = known
+        return known[2]
 
     # ------------------------------------------------------------------------------ reading
     def steps(self) -> Iterator[Step]:
@@ -280,7 +300,7 @@ def _masking(mask: Any, state: State | None, names: Mapping[int, str]) -> Maskin
 
 
 def _multiplied(call: Any, names: Mapping[int, str]) -> Multiplied | None:
-    if call.method != "mxv":
+    if not call.method.startswith("mxv"):
         return None
     left, _, right = call.formula
     vector_left = isinstance(left, Vector)

@@ -121,7 +121,7 @@ class Step:
     scalars : dict of str to number or None
         Every `Scalar` in sight; None if it is empty.
     matrices : dict of str to Matrix
-        Every matrix in sight.
+        Every matrix in sight; of a selection the matrix that it was before the statement.
     mask : Masking or None
         The mask.
     product : Multiplied or None

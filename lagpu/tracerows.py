@@ -214,5 +214,5 @@ def names_in(frame: FrameType | None) -> dict[int, str]:
     return {
         id(value): name
         for name, value in reversed(frame.f_locals.items())
-        if hasattr(type(value), "_call_for")
+        if hasattr(type(value), "_call_for") or hasattr(type(value), "operand")
     }

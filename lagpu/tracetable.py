@@ -95,7 +95,7 @@ def kind(row: Row) -> str:
     """Return which of `KINDS` a statement is."""
     if row.direction in KINDS:
         return row.direction
-    is_product = row.method in ("mxv", "matrix_mxm")
+    is_product = row.method in ("mxv", "mxv_selection", "matrix_mxm")
     return "other products" if is_product else "other statements"
 
 

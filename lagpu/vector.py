@@ -37,6 +37,7 @@ from lagpu.operands import (
 )
 from lagpu.operators import Semiring
 from lagpu.refusals import for_vector, spoken
+from lagpu.selection import SelectionMatrix
 
 __all__ = ["Vector"]
 
@@ -376,6 +377,16 @@ class Vector(Collection):
             self.shape,
             (found.name, "(", self, sign, other, ")"),
         )
+
+    def selection(self, nrows: int | None = None) -> SelectionMatrix:
+        """Return a view: the matrix with an entry (v[j], j) for each entry j; `SelectionMatrix`.
+
+        Parameters
+        ----------
+        nrows : int, optional
+            By default `size`; a value outside ``0 .. nrows-1`` selects nothing.
+        """
+        return SelectionMatrix(self, nrows)
 
     def diag(self, k: int = 0) -> Any:
         """Return the square matrix with this vector on diagonal `k`."""

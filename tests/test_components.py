@@ -9,6 +9,7 @@ from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, rand
 from hypothesis import strategies as st
 from strategies import for_all
 
+import lagpu
 from lagpu import INT32, Matrix
 from lagpu.algorithms import (
     bfs_levels,
@@ -71,6 +72,30 @@ def test_a_chain_of_strong_components(backend):
         assert labels.to_dense().tolist() == [v - v % 3 for v in range(15)]
 
 
+@pytest.mark.parametrize(
+    ("n", "edges"),
+    [
+        (1, []),
+        (1, [(0, 0)]),
+        (33, []),
+        (33, both_ways([(v, v + 1) for v in range(32)])),
+        (40, [(v, (v * 7) % 40) for v in range(40)]),
+        (70, both_ways([(v, v % 3) for v in range(3, 70)])),
+    ],
+    ids=["a vertex", "a loop", "no edges", "a path", "directed", "stars"],
+)
+def test_the_loop_is_one_program(backend, n, edges):
+    if backend.name == "cpu":
+        pytest.skip("cpu fuses nothing")
+    A = matrix(n, edges, backend)
+    labels = connected_components(A)
+    assert backend.last_loop == "fused: one kernel, a program"
+    assert entries(labels) == least(nx.weakly_connected_components(networkx_of(A)))
+    with lagpu.eager():
+        assert connected_components(A).isequal(labels)
+    assert backend.last_loop.startswith("eager")
+
+
 def test_values_do_not_matter(backend):
     A = Matrix.from_coo(
         [0, 1, 3], [1, 0, 2], [0.0, np.nan, -1.0], nrows=4, ncols=4, backend=backend
@@ -80,8 +105,6 @@ def test_values_do_not_matter(backend):
 
 def test_few_iterations():
     """Hooking and shortcutting: a path of 4096 vertices takes about log n, not n."""
-    import lagpu
-
     A = matrix(4096, both_ways([(v, v + 1) for v in range(4095)]), "cpu")
     with lagpu.trace() as traced:
         connected_components(A)

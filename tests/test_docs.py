@@ -173,4 +173,12 @@ def test_the_notation_covers_every_operation():
         assert word in said
     pages = {page.stem for page in (DOCS / "operations").glob("*.md")} - {"index"}
     assert pages >= {"vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select"}
-    assert pages >= {"reduce", "reduce_rowwise", "assign", "extract", "transpose", "diag"}
+    assert pages >= {
+        "reduce",
+        "reduce_rowwise",
+        "assign",
+        "extract",
+        "transpose",
+        "selection",
+        "diag",
+    }

@@ -37,6 +37,7 @@ LAYERS = (
     ("operands",),
     ("expr",),
     ("indexing", "compressed", "transposed", "pairs", "collection", "explain", "submatrix"),
+    ("selection",),
     ("vector",),
     ("matrix", "scalar"),
     ("loopsite",),

@@ -196,6 +196,8 @@ def statements(draw):
                 f"semiring.{op}({u} @ A)",
                 f"semiring.{op}(A @ {u})",
                 f"semiring.{op}({u} @ A.T)",
+                f"semiring.{op}({u} @ {v if v in 'xyz' else 'x'}.selection())",
+                f"semiring.{op}({v if v in 'xyz' else 'z'}.selection() @ {u})",
                 f"{u}.ewise_add({v}, binary.min)",
                 f"{u}.ewise_mult({v}, binary.plus)",
                 f"{u}.ewise_union({v}, binary.minus, left_default=1, right_default=2)",

@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lagpu import about, backends, selftest
@@ -15,7 +16,7 @@ from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.plan import KERNELS
 from lagpu.backends.gpu.rowsweep import RowSweep
 from lagpu.cli import main
-from lagpu.selftest import matrices, products, runner, searches, vectors
+from lagpu.selftest import matrices, products, runner, searches, selections, vectors
 from lagpu.selftest.case import Case
 from lagpu.selftest.data import DEEP, GRAPHS
 
@@ -44,7 +45,7 @@ def place(backend):
     return backend.name
 
 
-@pytest.mark.parametrize("module", [vectors, matrices])
+@pytest.mark.parametrize("module", [vectors, matrices, selections])
 def test_all_cases_pass(place, module):
     assert failing(module.cases(), place) == []
 
@@ -143,6 +144,21 @@ def test_a_transposed_product_is_found(monkeypatch):
     monkeypatch.setattr(GpuBackend, "mxv", transposed)
     assert failing(chosen(products.cases(("push_edge",)), "any_pair BOOL", "any_secondi"))
     assert failing(chosen(searches.cases(), "directed random 32"))
+
+
+def test_a_selection_that_takes_what_is_no_row_is_found(monkeypatch):
+    whole = GpuBackend.mxv_selection
+
+    def clipped(self, w, desc, f, u, how):
+        rows = f.copy(f.dtype)
+        rows.to_writable()
+        rows.values = np.minimum(rows.values, f.size - 1)
+        whole(self, w, desc, rows, u, how)
+
+    monkeypatch.setattr(GpuBackend, "mxv_selection", clipped)
+    assert failing(selections.cases()) == [
+        case.name for case in selections.cases() if "loop" not in case.name
+    ]
 
 
 def test_a_wrong_parent_is_found(monkeypatch):

@@ -73,6 +73,17 @@ def test_a_transpose_is_drawn_transposed():
     assert of_kind(cells, "zero") == [(2, 0)]
 
 
+def test_a_selection_is_drawn_as_its_matrix():
+    f = Vector.from_coo([0, 1, 3], [2, 2, 1], INT32, size=4, backend="cpu", name="f")
+    u = Vector.from_dense([1, 2, 3, 4], backend="cpu", name="u")
+    P = f.selection()
+    assert of_kind(kinds(viz.matrix(P), "selection(f)"), "entry") == [(1, 3), (2, 0), (2, 1)]
+    assert len(of_kind(kinds(viz.matrix(P.T), "selection(f)'"), "entry")) == 3
+    ax = viz.product(semiring.min_first(u @ P.T))
+    assert ax.get_title() == "w << min_first(u @ selection(f)')"
+    assert len(of_kind(kinds(ax, "selection(f)'"), "used")) == 3
+
+
 def test_squares_of_a_middling_matrix():
     values = np.arange(60) % 3
     A = Matrix.from_coo(np.arange(60), np.arange(60)[::-1], values, nrows=60, ncols=80)

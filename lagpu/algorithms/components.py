@@ -1,7 +1,7 @@
 """Connected and strongly connected components, each named by its least vertex.
 
-A forest f of parents that only sink is the matrix P with an entry (f[v], v) in each column, so
-that hooking and shortcutting are products too::
+A forest f of parents that only sink is the matrix P with an entry (f[v], v) in each column, its
+selection matrix, so that hooking and shortcutting are products too::
 
     m = f P (min.first) A;  f = min(f, P (min.second) m, m, f P)
 """
@@ -48,7 +48,7 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
     Notes
     -----
-    "fastsv" takes about log(n) iterations of three products; P is made of f where f lives.
+    "fastsv" takes about log(n) iterations of three products; P is a view of f, and no matrix.
     Source: Zhang, Azad and Buluc 2020 (FastSV); Shiloach and Vishkin 1982.
 
     Examples
@@ -69,11 +69,10 @@ def _hook_and_shortcut(A: Matrix) -> Vector:
     """Return labels by FastSV: at the end every tree is a star, and no edge leaves one."""
     n = A.nrows
     parents = Vector.from_dense(np.arange(n), dtype=index_type(A), like=A, name="parents")
-    each = Vector.from_dense(np.arange(n + 1), like=A, name="each")
+    P = parents.selection()
     grand = parents.dup(name="grand")
     least = Vector(parents.dtype, n, like=A, name="least")
     for _ in loop(until_unchanged=parents):
-        P = Matrix.from_csc(each, parents, nrows=n, like=A, name="P")
         grand << semiring.min_first(parents @ P)
         least << semiring.min_first(grand @ A)
         parents(accum=binary.min) << semiring.min_second(P @ least)  # hook whole trees

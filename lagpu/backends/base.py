@@ -166,6 +166,9 @@ class Backend(MatrixOperations, LevelOperations, Protocol):
     def explain(self, A: Data, u: Data, how: Product) -> list[str]:
         """Return lines that say how a product would run, and why."""
 
+    def explain_selection(self, f: Data, u: Data, how: Product) -> list[str]:
+        """Return lines that say how a product with the selection of `f` would run, and why."""
+
     def free_bytes(self) -> int:
         """Return the bytes that may still be allocated where this backend's data live."""
 
@@ -274,6 +277,12 @@ class Backend(MatrixOperations, LevelOperations, Protocol):
     def matrix_select(self, A: Data, op: IndexUnaryOp, thunk: Any) -> Data:
         """Return the entries that `op` keeps; `thunk` is a NumPy scalar of its domain."""
 
+    def matrix_selection(self, f: Data, nrows: int, turned: bool) -> Data:
+        """Return the BOOL matrix with an entry (f[j], j) for each entry, or (j, f[j]) if `turned`.
+
+        Values of `f`, of an integer type, that are outside ``0 .. nrows-1`` have no entry.
+        """
+
     def matrix_from_diag(self, v: Data, k: int) -> Data:
         """Return the square matrix with `v` on diagonal `k`."""
 
@@ -298,6 +307,9 @@ class Backend(MatrixOperations, LevelOperations, Protocol):
     # --------------------------------------------------------- operations: write a vector
     def mxv(self, w: Data, desc: Descriptor, A: Data, u: Data, how: Product) -> None:
         """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
+
+    def mxv_selection(self, w: Data, desc: Descriptor, f: Data, u: Data, how: Product) -> None:
+        """``w<m> = P (+.x) u`` or ``P' (+.x) u``, P the matrix of `matrix_selection` of `f`."""
 
     def ewise_add(self, w: Data, desc: Descriptor, u: Data, v: Data, op: BinaryOp) -> None:
         """``w<m> = u (+) v``: on the union, an entry of one side alone as it is."""

@@ -13,6 +13,7 @@ from lagpu.crosscheck.report import Report
 from lagpu.errors import InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
+from lagpu.selection import SelectionMatrix
 from lagpu.transposed import TransposedMatrix
 from lagpu.vector import Vector
 from lagpu.watch import watching
@@ -101,7 +102,9 @@ def _moved(x: Any, place: Any) -> Any:
     if isinstance(x, (Matrix, Vector)):
         return x.to(place)
     if isinstance(x, TransposedMatrix):
-        return x.stored.to(place).T
+        return _moved(x.stored, place).T
+    if isinstance(x, SelectionMatrix):
+        return _moved(x.operand, place).selection(x.nrows)
     if isinstance(x, Scalar):
         return Scalar(x.dtype, x.value, name=x.name)
     if isinstance(x, tuple) and hasattr(x, "_fields"):

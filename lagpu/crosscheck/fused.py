@@ -16,6 +16,7 @@ from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
+from lagpu.selection import SelectionMatrix, TransposedSelection
 from lagpu.transposed import TransposedMatrix
 from lagpu.vector import Vector
 
@@ -80,6 +81,8 @@ def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(x, dict):
         for key, one in x.items():
             yield from _leaves(one, f"{name}[{key!r}]")
+    elif isinstance(x, SelectionMatrix | TransposedSelection):
+        yield name, x.new()
     elif isinstance(x, TransposedMatrix):
         yield name, x.stored
     elif isinstance(x, (Vector, Matrix, Scalar, bool, int, float, np.generic)):

@@ -40,7 +40,7 @@ _RULED = frozenset(
 WRITING = frozenset(
     (
         *("mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select", "assign_scalar"),
-        *("assign", "extract", "extract_column", "reduce_vector"),
+        *("assign", "extract", "extract_column", "reduce_vector", "mxv_selection"),
     )
 )
 EDITING = frozenset(("vector_set", "vector_remove", "vector_clear", "vector_resize"))
@@ -154,6 +154,10 @@ class Lockstep(Watcher):
     def explain(self, A: Twin, u: Twin, how: Any) -> list[str]:
         """Return each backend's own words."""
         return self._said(self._each("explain", A, u, how))
+
+    def explain_selection(self, f: Twin, u: Twin, how: Any) -> list[str]:
+        """Return each backend's own words."""
+        return self._said(self._each("explain_selection", f, u, how))
 
     def explain_mxm(self, A: Twin, B: Twin, *how: Any) -> list[str]:
         """Return each backend's own words."""
@@ -338,7 +342,7 @@ class Lockstep(Watcher):
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
         plans: tuple[Plan, ...] = ()
-        if what == "mxv":
+        if what in ("mxv", "mxv_selection"):
             plans = tuple(_plan(*pair) for pair in zip(self.labels, self.places, strict=True))
         return self.report.failed(
             Difference(

@@ -100,7 +100,7 @@ def _algebra(
     method: str, args: tuple[Any, ...], out: DType
 ) -> tuple[Monoid | None, Operator | None, DType]:
     """Return what adds, what is computed for each term, and the type of the result."""
-    if method == "mxv":
+    if method in ("mxv", "mxv_selection"):
         how = args[2]
         return how.semiring.monoid, how.semiring.multiply, how.result
     if method in ("reduce", "matrix_reduce", "reduce_vector"):
@@ -173,7 +173,7 @@ def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agre
     if (
         rule.tolerance
         and not near.all()
-        and by.method in ("mxv", "reduce", "matrix_reduce", "reduce_vector")
+        and by.method in ("mxv", "mxv_selection", "reduce", "matrix_reduce", "reduce_vector")
     ):
         scale = _magnitude(rule, indices, by)
         with np.errstate(all="ignore"):

@@ -98,6 +98,24 @@ class HostMatrix:
         return self._forms[columns]
 
 
+class HostSelection:
+    """The selection matrix of a vector on the host; as `HostMatrix` to a product."""
+
+    def __init__(self, f: Entries) -> None:
+        self._columns, self._rows = f.indices, f.values.astype(np.int64)
+
+    def lines(self, where: Array, columns: bool) -> tuple[Array, Array, Array]:
+        """Return the entries of some columns, or rows; see `HostMatrix.lines`."""
+        mine, other = self._rows, self._columns
+        if columns:
+            mine, other = other, mine
+        place = np.searchsorted(where, mine)
+        inside = place < len(where)
+        inside[inside] = where[place[inside]] == mine[inside]
+        found = place[inside]
+        return found, other[inside], np.ones(len(found), bool)
+
+
 class Terms(NamedTuple):
     """Values that met: value ``values[k]`` at the index ``wanted[at[k]]`` of a result."""
 
@@ -121,6 +139,8 @@ def terms(method: str, args: tuple[Any, ...], wanted: Array, result: DType) -> T
     """
     if method == "mxv":
         found = _product_terms(args[0], args[1], args[2], wanted)
+    elif method == "mxv_selection":
+        found = _product_terms(HostSelection(args[0]), args[1], args[2], wanted)
     elif method == "reduce_vector":
         A, monoid, transpose = args
         at, _, values = A.lines(wanted, transpose)
@@ -137,7 +157,7 @@ def terms(method: str, args: tuple[Any, ...], wanted: Array, result: DType) -> T
     return Terms(found.at, np.atleast_1d(cast(found.values, result)))
 
 
-def _product_terms(A: HostMatrix, u: Entries, how: Product, wanted: Array) -> Terms:
+def _product_terms(A: HostMatrix | HostSelection, u: Entries, how: Product, wanted: Array) -> Terms:
     """Return the products ``u[k] (x) A[k, j]``, or ``A[i, k] (x) u[k]``, of each result."""
     at, other, values = A.lines(wanted, how.transpose)
     met, x = u.at(other)

@@ -7,7 +7,7 @@ from typing import Any
 
 from lagpu.backends.base import Descriptor
 from lagpu.crosscheck.terms import HostMatrix
-from lagpu.dtypes import DType
+from lagpu.dtypes import BOOL, DType
 
 __all__ = ["MAKING", "Twin", "part"]
 
@@ -49,6 +49,10 @@ MAKING: dict[str, Callable[..., tuple[DType, tuple[int, ...]]]] = {
     "matrix_write": lambda C, desc, T: (C.dtype, C.shape),
     "matrix_assign": lambda C, desc, *rest: (C.dtype, C.shape),
     "matrix_assign_scalar": lambda C, desc, *rest: (C.dtype, C.shape),
+    "matrix_selection": lambda f, nrows, turned: (
+        BOOL,
+        (f.shape[0], nrows) if turned else (nrows, f.shape[0]),
+    ),
     "matrix_from_diag": lambda v, k: (v.dtype, (v.shape[0] + abs(k),) * 2),
 }
 

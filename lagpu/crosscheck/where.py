@@ -13,8 +13,8 @@ __all__ = ["author", "place_of_author"]
 
 # A statement stands where the notation, or this package, was called from.
 _NOTATION = (
-    *("collection", "expr", "indexing", "loop", "matrix", "scalar", "sweep", "transposed"),
-    "vector",
+    *("collection", "expr", "indexing", "loop", "matrix", "scalar", "selection", "sweep"),
+    *("transposed", "vector"),
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from lagpu.errors import DomainMismatch
 from lagpu.matrix import Matrix
+from lagpu.selection import SelectionMatrix
 from lagpu.transposed import TransposedMatrix
 from lagpu.viz.cells import Block, bare, entry, legend
 from lagpu.viz.style import BLUE, MUTED, ORANGE, axes, pyplot, refuse_larger
@@ -26,8 +27,8 @@ Array = np.ndarray[Any, Any]
 
 
 def entries(A: Any, what: str, most: int = ENTRIES) -> tuple[Matrix, Array, Array, Array]:
-    """Return a matrix (a transpose is made one) with its triplets, or refuse it by its size."""
-    if isinstance(A, TransposedMatrix):
+    """Return a matrix (a view is made one) with its triplets, or refuse it by its size."""
+    if isinstance(A, TransposedMatrix | SelectionMatrix):
         refuse_larger(what, A.nvals, most, "entries", "Draw a part of it, or a smaller graph.")
         A = A.new(name=A.name)
     if not isinstance(A, Matrix):
@@ -36,12 +37,12 @@ def entries(A: Any, what: str, most: int = ENTRIES) -> tuple[Matrix, Array, Arra
     return A, *A.to_coo()
 
 
-def matrix(A: Matrix | TransposedMatrix, *, ax: Axes | None = None) -> Axes:
+def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = None) -> Axes:
     """Draw where a matrix has entries, and their values if it is small.
 
     Parameters
     ----------
-    A : Matrix or its transpose, (m, n)
+    A : Matrix, its transpose or a selection, (m, n)
         On any backend. Up to 20 rows and columns each entry is a cell with its value; up to 120 it
         is a square, hollow if its value is zero; beyond, the picture is the number of entries in
         each of at most 128 x 128 parts.

@@ -59,7 +59,7 @@ def product(
     -----
     The product is computed, by the backend of its operands; the picture shows what came out.
     """
-    if not (isinstance(call, Call) and call.method == "mxv"):
+    if not (isinstance(call, Call) and call.method in ("mxv", "mxv_selection")):
         raise DomainMismatch(
             f"viz.product: {call!r} is no product of a vector and a matrix. "
             "Give it as semiring.any_pair(q @ A)."

@@ -48,6 +48,10 @@ class CpuBackend(VectorOperations, WholeMatrices):
         """See `Backend`."""
         return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
 
+    def explain_selection(self, f: Any, u: Any, how: Product) -> list[str]:
+        """See `Backend`."""
+        return ["SuiteSparse:GraphBLAS multiplies with the matrix, which is made of the vector"]
+
     def explain_mxm(self, A: Any, B: Any, semiring: Semiring, turned: Turned) -> list[str]:
         """See `Backend`."""
         return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]

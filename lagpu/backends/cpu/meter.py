@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from lagpu.backends.base import Product
 from lagpu.backends.cpu.handles import Box, gb, lib
 from lagpu.backends.measure import Measured, Whole
@@ -20,11 +22,15 @@ class CpuMeter:
         self, work: Callable[[], None], method: str, w: Box | None, args: tuple[Any, ...]
     ) -> Callable[[], Measured]:
         """Run one operation to its end, and time it."""
-        edges = _edges(*args) if method == "mxv" else None
-        found, before = Measured(), 0
-        if method in ("mxv", "matrix_mxm"):
-            found = Measured(kernel="SuiteSparse", reason="SuiteSparse chooses inside", edges=edges)
+        edges = None
         if method == "mxv":
+            edges = _edges(*args)
+        elif method == "mxv_selection" and w is not None:
+            edges = _edges_of_selection(w, *args)
+        found, before = Measured(), 0
+        if edges is not None or method == "matrix_mxm":
+            found = Measured(kernel="SuiteSparse", reason="SuiteSparse chooses inside", edges=edges)
+        if edges is not None:
             before = int(args[1].gb.nvals)
         start = time.perf_counter()
         work()
@@ -54,6 +60,14 @@ class CpuMeter:
     def unrecorded(self) -> int:
         """See `Meter`: nothing is."""
         return 0
+
+
+def _edges_of_selection(w: Box, f: Box, u: Box, how: Product) -> int:
+    """Count the entries of a selection matrix that meet an entry of the vector."""
+    columns, rows = f.gb.to_coo()
+    inner, nrows = (rows, u.gb.size) if how.transpose else (columns, w.gb.size)
+    there = np.isin(inner, u.gb.to_coo(values=False)[0])
+    return int(np.count_nonzero(there & (rows >= 0) & (rows < nrows)))
 
 
 def _edges(A: Box, u: Box, how: Product) -> int:

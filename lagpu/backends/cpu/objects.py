@@ -19,7 +19,7 @@ from lagpu.backends.cpu.handles import (
 )
 from lagpu.backends.cpu.operators import typed_operator
 from lagpu.backends.cpu.shared import element
-from lagpu.dtypes import DType
+from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operators import BinaryOp
 
@@ -180,6 +180,19 @@ class Objects:
     def matrix_transpose(self, A: Box) -> Box:
         """See `Backend`."""
         return Box(A.gb.T.new(), A.dtype)
+
+    def matrix_selection(self, f: Box, nrows: int, turned: bool) -> Box:
+        """See `Backend`: GraphBLAS takes over the arrays of the transpose, by rows."""
+        indices, values = f.gb.to_coo()
+        inside = (values >= 0) & (values < nrows)
+        rows = values[inside].astype(np.uint64)
+        ptr = np.zeros(f.gb.size + 1, np.uint64)
+        ptr[1:][indices[inside]] = 1
+        by_row = gb.Matrix.ss.import_csr(
+            nrows=f.gb.size, ncols=nrows, indptr=np.cumsum(ptr), col_indices=rows,
+            values=np.ones(1, bool), is_iso=True, sorted_cols=True, take_ownership=True,
+        )  # fmt: skip
+        return Box(by_row if turned else by_row.T.new(), BOOL)
 
     def matrix_from_diag(self, v: Box, k: int) -> Box:
         """See `Backend`."""

@@ -59,6 +59,12 @@ class VectorOperations(Objects):
         if info:
             check(info, "mxv")
 
+    def mxv_selection(self, w: Box, desc: Descriptor, f: Box, u: Box, how: Product) -> None:
+        """See `Backend`: with P', as its rows need no sorting."""
+        nrows = u.gb.size if how.transpose else w.gb.size
+        turned = self.matrix_selection(f, nrows, True)
+        self.mxv(w, desc, turned, u, how._replace(transpose=not how.transpose))
+
     def ewise_add(self, w: Box, desc: Descriptor, u: Box, v: Box, op: BinaryOp) -> None:
         """See `Backend`."""
         _ewise(lib.GrB_Vector_eWiseAdd_BinaryOp, w, desc, u, v, op)

@@ -18,6 +18,7 @@ from lagpu.backends.gpu import (
     elementwise,
     products,
     rowsearch,
+    selections,
     traversal,
 )
 from lagpu.backends.gpu.block import BlockStore
@@ -74,6 +75,11 @@ class GpuBackend(Matrices):
         """See `Backend`."""
         plan = choose(A, u, how)
         return [f"{plan.direction}, {plan.kernel}: {plan.reason}", products.memory_of(A)]
+
+    def explain_selection(self, f: VectorStore, u: VectorStore, how: Product) -> list[str]:
+        """See `Backend`."""
+        plan = selections.choose(how)
+        return [f"{plan.direction}, {plan.kernel}: {plan.reason}"]
 
     def free_bytes(self) -> int:
         """See `Backend`."""
@@ -162,6 +168,18 @@ class GpuBackend(Matrices):
         else:
             elementwise.write(w, desc, t)
             w.trail = t.trail
+
+    def mxv_selection(
+        self, w: VectorStore, desc: Descriptor, f: VectorStore, u: VectorStore, how: Product
+    ) -> None:
+        """See `Backend`."""
+        self.plan = plan = selections.choose(how)
+        t = selections.multiply(w, f, u, how, plan, elementwise.mask_words(desc), self.edges)
+        fresh = desc.accum is None and (desc.replace or desc.mask is None)
+        if fresh and t.dtype is w.dtype:
+            w.adopt(t)
+        else:
+            elementwise.write(w, desc, t)
 
     def ewise_add(
         self, w: VectorStore, desc: Descriptor, u: VectorStore, v: VectorStore, op: BinaryOp

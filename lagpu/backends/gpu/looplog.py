@@ -10,6 +10,7 @@ import numpy as np
 
 from lagpu.backends.base import Statement
 from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.selections import reason
 from lagpu.backends.gpu.storage import VectorStore
 from lagpu.backends.gpu.unlogged import PRODUCTS
 from lagpu.backends.measure import LoopRow, Measured
@@ -285,6 +286,11 @@ def _rows_of_program(
         measured = Measured(ms, None, kernel="fused", reason="a piece of one program")
         if k in loop.bounds:
             measured = _product(measured, r, *loop.bounds[k])
+        if loop.methods[k] == "mxv_selection":
+            direction = "pull" if r["how"] == _PULLS else "push"
+            measured = measured._replace(
+                direction=direction, reason=reason(direction), edges=_known(r["edges"])
+            )
         if loop.methods[k] == "constant":
             continue  # a number for a scalar has no row, as it has none in an eager loop
         entered = counts[loop.reads[k]]

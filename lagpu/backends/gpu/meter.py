@@ -50,7 +50,7 @@ class GpuMeter:
             return lambda: Measured(0.0, first_ms, bytes=0)
         shadow = self._shadow
         shadow.see_launches(True)
-        if method == "mxv" and w is not None:
+        if method in ("mxv", "mxv_selection") and w is not None:
             return self._run_product(work, w, args[1])
         if method == "matrix_mxm":
             return self._run_product(work, None, args[0])

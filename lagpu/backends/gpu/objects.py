@@ -298,6 +298,18 @@ class Objects:
         return build.take(A, elementwise.apply_entries(self.device, A, op, how, BOOL))
 
     @settled
+    def matrix_selection(self, f: VectorStore, nrows: int, turned: bool) -> MatrixStore:
+        """See `Backend`."""
+        cols, packed = f.listed()
+        rows = self.device.xp.full(len(cols), f.number) if packed is None else packed
+        rows = rows.astype(np.int64, copy=False)  # 2**63 and more become negative
+        inside = (rows >= 0) & (rows < nrows)
+        rows, cols, shape = rows[inside], cols[inside], (nrows, f.size)
+        if turned:
+            rows, cols, shape = cols, rows, shape[::-1]
+        return build.from_coo(self.device, rows, cols, np.True_, BOOL, shape, None)
+
+    @settled
     def matrix_from_diag(self, v: VectorStore, k: int) -> MatrixStore:
         """See `Backend`."""
         indices, values = v.listed()

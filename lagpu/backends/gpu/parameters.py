@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.base import Product
+from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.storage import VectorStore
+from lagpu.dtypes import DType
 
 __all__ = ["Parameters"]
 
@@ -26,6 +29,8 @@ class Parameters:
         ``"type name"`` of each parameter.
     functors : dict
         The texts of users' operators, each once.
+    structs : list of str
+        Those of the types of products.
     """
 
     def __init__(self, written: Sequence[VectorStore]) -> None:
@@ -34,6 +39,7 @@ class Parameters:
         self._args: list[Any] = []
         self.text: list[str] = []
         self.functors: dict[str, None] = {}
+        self.structs: list[str] = []
 
     def add(self, ctype: str, value: Any) -> str:
         """Add a parameter; return its name.
@@ -68,6 +74,23 @@ class Parameters:
         name, text = pair
         if text:
             self.functors[text] = None
+        return name
+
+    def product(self, how: Product, u: DType, a: DType, **more: str) -> str:
+        """Add the struct of a product's types; return its name.
+
+        `u` and `a` are those of the vector and of the matrix, `more` further ones by their names.
+        """
+        name = f"Product{len(self.structs)}"
+        add = self.functor(monoid_functor(how.semiring.monoid))
+        mul = self.functor(operator_functor(how.semiring.multiply))
+        kinds = {
+            "ADD": add, "MUL": mul, "U": u.ctype, "A": a.ctype, "T": how.domain.ctype,
+            "Z": how.result.ctype, **more,
+        }  # fmt: skip
+        body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())
+        flags = f"static constexpr bool flip = {str(how.flip).lower()}, iso = false;"
+        self.structs.append(f"struct {name} {{ {body} {flags} }};")
         return name
 
     def arguments(self, blocks: int) -> list[Any]:

@@ -14,16 +14,17 @@ import numpy as np
 from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Descriptor, Product, Statement
 from lagpu.backends.cell import Cell
+from lagpu.backends.gpu import selections
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.cells import Cells, accum_of, why_no_cell
 from lagpu.backends.gpu.device import has_free
-from lagpu.backends.gpu.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.functors import operator_functor
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.looplog import LogLines, LoopLog
 from lagpu.backends.gpu.parameters import Parameters
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import PushSpace, index_types, push_space
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import BOOL, DType, lookup
 
 __all__ = ["Program", "program_of"]
 
@@ -59,9 +60,9 @@ def _misfit(s: Statement) -> str:
             return "the author chose the kernel"
         if max(A.shape) >= 2**31:
             return "the matrix has more than 2**31 rows or columns"
-        if u.size == 0 or s.w.size == 0:
-            return "the matrix has no rows or no columns"
-        return ""
+        return "" if u.size and s.w.size else "the matrix has no rows or no columns"
+    if s.method == "mxv_selection":
+        return selections.why_no_piece(s)
     if s.method in ("apply", "select", "reduce", "constant", *MODES):
         return ""
     return f"{s.method} is no piece of a program yet"
@@ -92,7 +93,6 @@ class Program:
         self.device = self.written[0].device
         self._params = Parameters(self.written)
         self._cells = Cells(statements, self._params, self.device)
-        self._specs: list[str] = []
         self._before: list[str] = []  # what is done once, before the loop
         self._counters = 2  # entries, changes
         self._barrier: Array = None
@@ -135,11 +135,13 @@ class Program:
         log = self._log
         before, top, end = self._condition()
         counters = f"3 * {self._counters} * kFar"
+        selects = any(s.method == "mxv_selection" for s in self._statements)
         text = "\n".join(
             [
                 '#include "program.cuh"',
+                *(['#include "program_selection.cuh"'] if selects else []),
                 *(['#include "scalars.cuh"'] if self._cells else []),
-                *self._specs,
+                *self._params.structs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
                 "program(" + ", ".join([*self._params.text, "u64 times", "u64* counters",
                                         "GridBarrier* barrier", *log.params()]) + ") {",
@@ -204,6 +206,8 @@ class Program:
         """Return the lines of one statement."""
         if s.method == "mxv":
             return self._product(s)
+        if s.method == "mxv_selection":
+            return self._selection(s)
         checks = self._cells.checks(s)
         if type(s.w) is Cell:
             return [*checks, *self._cells.statement(s), *self._counted(self._cells.count(s))]
@@ -307,15 +311,9 @@ class Program:
     def _product(self, s: Statement) -> list[str]:
         """Return the lines of a product: into a vector of its own, then from there into `w`."""
         A, u, how = s.args
-        xp = self.device.xp
         spec, incoming, outgoing = self._spec(A, u, how)
         x = self._params.vector(u)
-        lines, mask, complement = self._mask(s.desc)
-        words = self._params.add("u32*", xp.empty(nwords(s.w.size), np.uint32))
-        values = self._params.add(f"{how.result.ctype}*", xp.empty(s.w.size, how.result.numpy))
-        size = self._params.size(s.w.size)
-        sums = f"{{{words}, {values}}}"
-        self._before.append(f"clear_sums<{spec}, {how.result.ctype}>({sums}, {size});")
+        lines, mask, sums, result = self._target(s, spec)
         place = self._counters
         self._counters += 3 + self._log.on
         lists = self._lists(outgoing, A)
@@ -324,12 +322,9 @@ class Program:
         lines += [
             f"{pulls}multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
             f"{self._params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
-            f"{self._params.size(u.size)}, {{{mask}, {complement}, {size}}}, "
-            f"{sums}, {lists}}}, now + {place} * kFar, barrier, later);"
+            f"{self._params.size(u.size)}, {mask}, {sums}, {lists}}}, "
+            f"now + {place} * kFar, barrier, later);"
         ]
-        kind = how.result.ctype
-        zero = f"{kind}(0), {kind}(0), false"
-        result = f"Mapped<Identity, {kind}, {kind}, {kind}>{{{words}, {values}, {zero}}}"
         at = f"load_volatile(at + {place} * kFar)"
         logged = (
             f"pulls{place} ? kPulls : kPushes",
@@ -337,6 +332,31 @@ class Program:
             "kUnknown" if incoming is None or outgoing is None else at,
         )
         return [*lines, *self._write(s.w, s.desc, how.result, result, logged), "warp_sync();"]
+
+    def _selection(self, s: Statement) -> list[str]:
+        """Return the lines of a product with a selection, as those of `_product`."""
+        _, u, how = s.args
+        spec = self._params.product(how, u.dtype, BOOL)
+        lines, mask, sums, result = self._target(s, spec)
+        place = self._counters
+        self._counters += self._log.on
+        looked_at = f"now + {place} * kFar" if self._log.on else "(u64*)nullptr"
+        lines.append(selections.piece(self._params, spec, s, mask, sums, looked_at))
+        logged = "kPulls" if how.transpose else "kPushes", f"load_volatile(at + {place} * kFar)"
+        return [*lines, *self._write(s.w, s.desc, how.result, result, logged), "warp_sync();"]
+
+    def _target(self, s: Statement, spec: str) -> tuple[list[str], str, str, str]:
+        """Return the lines of a product's mask, its ``Mask``, its ``Sums``, and what reads them."""
+        lines, mask, complement = self._mask(s.desc)
+        xp, result = self.device.xp, s.args[2].result
+        kind, size = result.ctype, self._params.size(s.w.size)
+        words = self._params.add("u32*", xp.empty(nwords(s.w.size), np.uint32))
+        values = self._params.add(f"{kind}*", xp.empty(s.w.size, result.numpy))
+        sums = f"{{{words}, {values}}}"
+        self._before.append(f"clear_sums<{spec}, {kind}>({sums}, {size});")
+        zero = f"{kind}(0), {kind}(0), false"
+        read = f"Mapped<Identity, {kind}, {kind}, {kind}>{{{words}, {values}, {zero}}}"
+        return lines, f"{{{mask}, {complement}, {size}}}", sums, read
 
     def _spec(
         self, A: MatrixStore, u: VectorStore, how: Product
@@ -350,17 +370,7 @@ class Program:
         types = index_types(A)
         if both and by_rows(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
             incoming, outgoing = (A, None) if how.transpose else (None, A)
-        name = f"Product{len(self._specs)}"
-        add = self._params.functor(monoid_functor(how.semiring.monoid))
-        mul = self._params.functor(operator_functor(how.semiring.multiply))
-        kinds = {
-            "ADD": add, "MUL": mul, "U": u.dtype.ctype, "A": A.dtype.ctype,
-            "T": how.domain.ctype, "Z": how.result.ctype, **types,
-        }  # fmt: skip
-        body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())
-        flags = f"static constexpr bool flip = {str(how.flip).lower()}, iso = false;"
-        self._specs.append(f"struct {name} {{ {body} {flags} }};")
-        return name, incoming, outgoing
+        return self._params.product(how, u.dtype, A.dtype, **types), incoming, outgoing
 
     def _columns(self, form: MatrixStore | None, A: MatrixStore) -> str:
         """Return the initialiser of a form's ``Columns``."""
