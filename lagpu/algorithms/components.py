@@ -8,8 +8,6 @@ selection matrix, so that hooking and shortcutting are products too::
 
 from __future__ import annotations
 
-import numpy as np
-
 from lagpu.algebra import binary, semiring
 from lagpu.algorithms.joint import bfs_levels_joint
 from lagpu.algorithms.source import index_type, require_square, undirected
@@ -67,11 +65,10 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
 def _hook_and_shortcut(A: Matrix) -> Vector:
     """Return labels by FastSV: at the end every tree is a star, and no edge leaves one."""
-    n = A.nrows
-    parents = Vector.from_dense(np.arange(n), dtype=index_type(A), like=A, name="parents")
+    parents = _numbered(A, "parents")
     P = parents.selection()
     grand = parents.dup(name="grand")
-    least = Vector(parents.dtype, n, like=A, name="least")
+    least = Vector(parents.dtype, A.nrows, like=A, name="least")
     for _ in loop(until_unchanged=parents):
         grand << semiring.min_first(parents @ P)
         least << semiring.min_first(grand @ A)
@@ -79,6 +76,14 @@ def _hook_and_shortcut(A: Matrix) -> Vector:
         parents(accum=binary.min) << least
         parents(accum=binary.min) << grand
     return parents
+
+
+def _numbered(A: Matrix, name: str) -> Vector:
+    """Return each vertex's own number."""
+    full = Vector(BOOL, A.nrows, like=A)
+    full << True
+    made: Vector = full.apply("index").new(index_type(A), name=name)
+    return made
 
 
 def _one_by_one(A: Matrix) -> Vector:
@@ -127,7 +132,7 @@ def strongly_connected_components(A: Matrix) -> Vector:
     A = A.select("offdiag").new(name="A")
     rest = Vector(BOOL, n, like=A, name="rest")
     rest << True
-    own = rest.apply("index").new(kind, name="own")
+    own = _numbered(A, "own")
     labels = Vector(kind, n, like=A, name="labels")
     entered = Vector(BOOL, n, like=A, name="entered")
     while rest.nvals:
