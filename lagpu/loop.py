@@ -80,7 +80,7 @@ def loop(
         return _iterate(until)
     why = _why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
     if isinstance(watched, Matrix):
-        why = why or _why_no_block(until)
+        why = why or why_eager()  # not even the first iteration is recorded
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
@@ -130,13 +130,6 @@ def _why_eager() -> str:
 _INSIDE = "inside lagpu.eager()"
 
 
-def _why_no_block(until: _Until) -> str:
-    """Return why a loop over matrices is not recorded, or nothing."""
-    if until.unchanged is not None:
-        return "until_unchanged is a matrix"
-    return _INSIDE if _eager.get() else ""
-
-
 def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> Iterator[int]:
     """Record the body once and run the whole loop from there; else iterate as usual."""
     if not fuse:
@@ -149,7 +142,8 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
         return
     watcher = watch.active
     outer = -1 if watcher is None else watcher.level
-    ndim = 2 if isinstance(until.empty, Matrix) else 1
+    watched = until.unchanged if until.empty is None else until.empty
+    ndim = None if watched is None else watched.ndim
     replay_one = None if watcher is None else watcher.replay
     backend.recorder = recorder = Recorder(backend, replay_one, ndim)
     latest.set(recorder)
@@ -164,10 +158,13 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
             if fuse and _run_recorded(backend, recorder, until):
                 return
             looked_at = watcher is not None or sys.gettrace() is not None
-            if not (looked_at or ndim == 2):  # the data of matrices are others each time
+            if not (looked_at or recorder.ndim == 2):  # the data of matrices are others each time
                 recorder.statements = []
                 _run_one_by_one(backend, statements, until)
                 return
+        elif fuse:
+            why = "the body writes vectors and matrices"
+            backend.last_loop = f"eager: {f'{site.scalar} is a scalar' if site.scalar else why}"
         before = until.unchanged.dup() if until.unchanged is not None else None
     finally:  # also when the body raised: what stood before has been done then
         recorder.replay()

@@ -85,13 +85,13 @@ def site_of(frame: FrameType, callee: str = "loop") -> Site:
 
 
 def backend_of(site: Site, frame: FrameType) -> Any:
-    """Return the one backend of the vectors that a body names, or else of those in sight; or None.
+    """Return the one backend of what a body names, or else of what is in sight; or None.
 
     A loop that runs for a number of times names no vector itself.
     """
     local, outer = frame.f_locals, frame.f_globals
     named = [_lookup(name, local, outer) for name in site.names] or list(local.values())
-    backends = {id(x.backend): x.backend for x in named if isinstance(x, Vector)}
+    backends = {id(x.backend): x.backend for x in named if isinstance(x, (Vector, Matrix))}
     return next(iter(backends.values())) if len(backends) == 1 else None
 
 

@@ -323,7 +323,7 @@ class Matrix(Collection, MatrixOperand):
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
         """Run a checked call; a watcher hears of it, and the record of a vector loop ends."""
         recorder = self.backend.recorder
-        if recorder is not None and recorder.takes(2):
+        if recorder is not None and recorder.takes(2, call):
             recorder.add(call, self.data, desc, self, self._later(call, desc, to))
             if watch.active is not None:
                 watch.active.recorded(to, call)

@@ -100,7 +100,7 @@ class Scalar(NoArithmetic):
         return call
 
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        recorder = recording(call.backend)
+        recorder = recording(call.backend, call)
         if recorder is not None:
             recorder.add(call, self.cell, desc)
             if watch.active is not None:

@@ -305,7 +305,7 @@ class Vector(Collection):
     def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
         """Run a checked call; a watcher hears of it."""
         recorder = self.backend.recorder
-        if recorder is not None and recorder.takes(1):
+        if recorder is not None and recorder.takes(1, call):
             recorder.add(call, self.data, desc)
             if watch.active is not None:
                 watch.active.recorded(to, call)

@@ -5,10 +5,11 @@ import pytest
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, binary, loop, semiring
-from lagpu.algorithms.multi import bfs_levels_multi, bfs_parents_multi
+from lagpu.algorithms.multi import bfs_levels_multi
 from lagpu.generators import path, star
 
 FUSED = "fused: one kernel, a search of a block"
+PROGRAM = "fused: one kernel, a program over blocks"
 
 
 @pytest.fixture(autouse=True)
@@ -240,64 +241,6 @@ def test_values_that_do_not_vary_are_fused(backend):
             assert_as_on_cpu(found, expected)
 
 
-def test_what_is_no_search_runs_as_it_is_written(backend, monkeypatch):
-    """Whatever the body, the answer is that of cpu, and `last_loop` says why."""
-    if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.rowsapart.MOST_DEGREE", 0)
-    graph = random_graph(70, 2, directed=True)
-    said = []
-
-    def counts(A):
-        frontier, paths = frontier_of(A, [3, 0], dtype=FP64), Matrix(FP64, 2, 70, like=A)
-        for _ in loop(until_empty=frontier):
-            paths(frontier.S) << frontier
-            frontier(~paths.S, replace=True) << semiring.plus_first(frontier @ A)
-        return paths
-
-    def other_mask(A):
-        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
-        for depth in loop(until_empty=frontier):
-            levels(frontier.V) << depth
-            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-        return levels
-
-    def no_replace(A):
-        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
-        for depth in loop(until_empty=frontier, times=3):
-            levels(frontier.S) << depth
-            frontier(~levels.S) << semiring.any_pair(frontier @ A)
-        return levels
-
-    def vector_inside(A):
-        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
-        seen = lagpu.Vector(INT32, 70, like=A)
-        for depth in loop(until_empty=frontier):
-            levels(frontier.S) << depth
-            seen << depth
-            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-        return levels
-
-    def accumulated(A):
-        frontier, levels = frontier_of(A, [3, 0]), Matrix(INT32, 2, 70, like=A)
-        for depth in loop(until_empty=frontier):
-            levels(frontier.S, accum=binary.plus) << depth
-            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-        return levels
-
-    def parents(A):
-        return bfs_parents_multi(A, [3, 0]).apply("one").new()
-
-    for search in (counts, other_mask, no_replace, vector_inside, accumulated, parents):
-        live = search(graph.to(backend))
-        said.append(getattr(backend, "last_loop", "eager: cpu"))
-        assert_as_on_cpu(live, search(graph))
-    assert all(why.startswith("eager: ") for why in said), said
-    if backend.name != "cpu":
-        from lagpu.backends.gpu.rowsapart import WHY_NOT
-
-        assert said[0] == f"eager: the frontier carries values, and {WHY_NOT}"
-
-
 def test_columns_alone_and_transposed(backend):
     graph = random_graph(70, 2, directed=True)
     A, levels = graph.to(backend), Matrix(INT32, 3, 70, backend="cpu")
@@ -310,7 +253,7 @@ def test_columns_alone_and_transposed(backend):
         return
     A.orientation = "csc"
     assert_as_on_cpu(bfs_levels_multi(A, [3, 0, 69]), expected)
-    assert "orientation is csc" in backend.last_loop
+    assert backend.last_loop == PROGRAM  # it pulls, and needs no rows
 
 
 def test_what_does_not_fit_runs_as_it_is_written(backend, monkeypatch):
@@ -322,7 +265,7 @@ def test_what_does_not_fit_runs_as_it_is_written(backend, monkeypatch):
     for asked in ("free_bytes", "pooled_bytes"):
         monkeypatch.setattr(backend.device, asked, lambda: 6000)  # enough for its statements
     searched(A, None, levels, 2, frontier=sources)
-    assert backend.last_loop == "eager: the workspace of a search of a block does not fit"
+    assert backend.last_loop == "eager: the workspace of a program over blocks does not fit"
 
 
 def test_traced_and_eager_loops(backend):

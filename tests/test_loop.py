@@ -103,4 +103,4 @@ def test_a_matrix_may_be_the_condition(backend):
         reach(accum=lagpu.binary.max) << lagpu.semiring.any_pair(reach @ shift)
     assert reach.nvals == 6
     if hasattr(backend, "last_loop"):
-        assert backend.last_loop == "eager: until_unchanged is a matrix"
+        assert backend.last_loop.startswith("eager: its source is not what runs")  # by pytest

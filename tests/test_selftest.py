@@ -12,11 +12,13 @@ import pytest
 from lagpu import about, backends, selftest
 from lagpu.backends.gpu import elementwise, rowsearch
 from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.backends.gpu.blockprogram import BlockProgram
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.plan import KERNELS
+from lagpu.backends.gpu.program import Program
 from lagpu.backends.gpu.rowsweep import RowSweep
 from lagpu.cli import main
-from lagpu.selftest import matrices, products, runner, searches, selections, vectors
+from lagpu.selftest import blocks, matrices, products, runner, searches, selections, vectors
 from lagpu.selftest.case import Case
 from lagpu.selftest.data import DEEP, GRAPHS
 
@@ -45,7 +47,7 @@ def place(backend):
     return backend.name
 
 
-@pytest.mark.parametrize("module", [vectors, matrices, selections])
+@pytest.mark.parametrize("module", [vectors, matrices, blocks, selections])
 def test_all_cases_pass(place, module):
     assert failing(module.cases(), place) == []
 
@@ -109,6 +111,11 @@ def test_the_device_stands_in_the_report(monkeypatch):
 
 
 # ------------------------------------------------------------------------------ planted faults
+
+
+def test_rows_past_the_last_that_are_filled_are_found(monkeypatch):
+    monkeypatch.setattr(BlockProgram, "_source", Program._source)
+    assert "steps, and numbers on hub 1023" in failing(chosen(blocks.cases(), "hub 1023"))
 
 
 def test_a_product_that_ignores_its_mask_is_found(monkeypatch):

@@ -38,12 +38,14 @@ class Recorder:
         Whose statements.
     replay_one : callable, optional
         Runs the statement that was taken as the k-th, by calling what it is given with k.
-    ndim : int, default 1
+    ndim : int or None, default 1
         What it takes: statements that write vectors (1), or matrices (2). Another one ends the
-        recording.
+        recording. None: what the first one writes.
 
     Attributes
     ----------
+    ndim : int or None
+        As given, or found.
     statements : list of Statement
         What was taken and has not run.
     """
@@ -52,22 +54,29 @@ class Recorder:
         self,
         backend: Backend,
         replay_one: Callable[[int, Callable[[], None]], None] | None = None,
-        ndim: int = 1,
+        ndim: int | None = 1,
     ) -> None:
         self.backend = backend
         self.statements: list[Statement] = []
         self._replay_one = replay_one or (lambda _, work: work())
-        self._ndim = ndim
+        self.ndim = ndim
 
-    def takes(self, ndim: int) -> bool:
+    def takes(self, ndim: int, call: Any = None) -> bool:
         """Whether it takes statements that write such objects; else what was taken is run.
 
-        A scalar (0) goes with vectors.
+        A scalar (0) goes with vectors. A `call` that it does not take gets the data that its
+        matrices have then, and the numbers that scalars have.
         """
-        if max(ndim, 1) != self._ndim:
-            self.replay()
-            return False
-        return True
+        if self.ndim is None:
+            self.ndim = max(ndim, 1)
+        if max(ndim, 1) == self.ndim:
+            return True
+        held = [] if call is None else [(x, x.data) for x in call.inputs]
+        self.replay()
+        if call is not None:
+            now = {id(data): x.data for x, data in held}
+            call.args = read(tuple(now.get(id(x), x) for x in call.args))
+        return False
 
     def add(
         self,
@@ -96,14 +105,14 @@ class Recorder:
 latest: ContextVar[Recorder | None] = ContextVar("lagpu_recorder", default=None)
 
 
-def recording(backend: Any = None) -> Recorder | None:
-    """Return the recorder that takes scalars now, or None.
+def recording(backend: Any = None, call: Any = None) -> Recorder | None:
+    """Return the recorder that takes scalars, or the `call` for one, now, or None.
 
     One that takes no scalars, or whose backend is not `backend`, if that is given, runs what it has
     taken, and records no more.
     """
     found = latest.get()
-    if found is None or found.backend.recorder is not found or not found.takes(0):
+    if found is None or found.backend.recorder is not found or not found.takes(0, call):
         return None
     if backend is not None and backend is not found.backend:
         found.replay()

@@ -14,7 +14,7 @@ from lagpu import about, backends
 from lagpu.backends.base import Backend
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.plan import KERNELS
-from lagpu.selftest import matrices, products, searches, selections, vectors
+from lagpu.selftest import blocks, matrices, products, searches, selections, vectors
 from lagpu.selftest.case import Case
 
 __all__ = ["run"]
@@ -66,6 +66,7 @@ def _cases(place: Backend) -> Iterator[Case]:
     yield from selections.cases()
     yield from vectors.cases()
     yield from matrices.cases()
+    yield from blocks.cases()
     yield from searches.cases()
 
 

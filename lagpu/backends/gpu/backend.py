@@ -24,6 +24,7 @@ from lagpu.backends.gpu import (
 from lagpu.backends.gpu.block import BlockStore
 from lagpu.backends.gpu.blockfuse import search_of
 from lagpu.backends.gpu.blocklevels import BlockLevels
+from lagpu.backends.gpu.blockprogram import blockprogram_of
 from lagpu.backends.gpu.blocksearch import BlockSearch
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.device import Device
@@ -88,28 +89,16 @@ class GpuBackend(Matrices):
     def run_loop(
         self,
         statements: list[Statement],
-        until_empty: VectorStore | MatrixStore | None,
-        unchanged: VectorStore | None,
+        until_empty: Any,
+        unchanged: Any,
         times: int | None,
     ) -> bool:
         """See `Backend`."""
         log = self.loop_log
         if log is not None:
             log.begin(statements)
-        if isinstance(until_empty, MatrixStore):
-            search = search_of(self.counters, statements, until_empty, times)
-            if isinstance(search, str):
-                self.last_loop = f"eager: {search}"
-                return False
-            if log is not None and not _is_logged(search):
-                log.leave_out(statements)
-                log = None
-            if isinstance(search, RowSearch):
-                rowsearch.run(search, self.counters, times)
-            else:
-                blocksearch.run(search, self.counters, times, log)
-            self.last_loop = f"fused: one kernel, {search.said}"
-            return True
+        if isinstance(statements[0].w, MatrixStore):
+            return self._run_block_loop(statements, until_empty, unchanged, times)
         if until_empty is not None:
             found = traversal_of(statements, until_empty, times)
             if not isinstance(found, str):
@@ -122,6 +111,38 @@ class GpuBackend(Matrices):
             return False
         made.run(times, log)
         self.last_loop = "fused: one kernel, a program"
+        return True
+
+    def _run_block_loop(
+        self,
+        statements: list[Statement],
+        until_empty: MatrixStore | None,
+        unchanged: MatrixStore | None,
+        times: int | None,
+    ) -> bool:
+        """Run a loop that writes matrices; see `run_loop`."""
+        log = self.loop_log
+        search: BlockSearch | RowSearch | str = ""
+        if until_empty is not None:
+            search = search_of(self.counters, statements, until_empty, times)
+        if isinstance(search, str):
+            made = blockprogram_of(self.counters, statements, until_empty, unchanged)
+            if isinstance(made, str):
+                self.last_loop = f"eager: {made}"
+                return False
+            if log is not None:
+                log.begin(made.statements)
+            made.run(times, log)
+            self.last_loop = "fused: one kernel, a program over blocks"
+            return True
+        if log is not None and not _is_logged(search):
+            log.leave_out(statements)
+            log = None
+        if isinstance(search, RowSearch):
+            rowsearch.run(search, self.counters, times)
+        else:
+            blocksearch.run(search, self.counters, times, log)
+        self.last_loop = f"fused: one kernel, {search.said}"
         return True
 
     @settled

@@ -22,7 +22,7 @@ from lagpu.operators import Semiring
 
 __all__ = ["PUSH_COST", "Chunks", "choose", "chunks_of", "multiply", "product_of"]
 
-LONG = 1024  # as in block.cu
+LONG = 1024  # as kLongColumn in blockproduct.cuh
 #: A push of bits costs so many times a pull's look at an entry (docs/design/blocks.md).
 PUSH_COST = 8
 
@@ -186,6 +186,7 @@ def _sums(
         "A": A.dtype.ctype,
         "T": how.domain.ctype,
         "Z": how.result.ctype,
+        "ISO": "0",
         **index_types(form),
         **_counting(tell),
     }

@@ -12,6 +12,7 @@ from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 __all__ = ["OnEntries", "on_entries"]
 
 _OF_ONE = frozenset(("matrix_apply", "matrix_select", "matrix_dup"))
+_NO_BLOCK = "a matrix is no block, and does not fit as one"
 _OF_TWO = frozenset(("matrix_ewise_add", "matrix_ewise_mult", "matrix_ewise_union"))
 
 
@@ -24,14 +25,20 @@ class OnEntries(NamedTuple):
         `w`, masks and operands are vectors; a product is ``mxv`` with the same matrix.
     outputs : list of (object, BlockStore)
         Whose attribute `data` is to be which block once they have run.
+    blocks : dict
+        The block of each matrix, by the matrix' ``id``.
     """
 
     statements: list[Statement]
     outputs: list[tuple[Any, BlockStore]]
+    blocks: dict[int, BlockStore]
 
 
 def on_entries(
-    counters: Counters, statements: list[Statement], masks: tuple[BlockStore, ...]
+    counters: Counters,
+    statements: list[Statement],
+    read: tuple[MatrixStore, ...],
+    shape: tuple[int, int] | None = None,
 ) -> OnEntries | str:
     """Return statements on entries, or why there are none.
 
@@ -41,35 +48,43 @@ def on_entries(
         For vectors that are made.
     statements : list of Statement
         As recorded; each writes a matrix.
-    masks : tuple of BlockStore
-        Blocks of the shape that all others must have. Another mask stays as it is.
+    read : tuple of MatrixStore
+        What is read besides, by a sweep or by a loop's condition.
+    shape : tuple of int, optional
+        What all blocks must have.
     """
-    shape = masks[0].shape
     for s in statements:
         why = _misfit(s, shape)
         if why:
             return why
-    blocks = {id(A): A for A in masks}
+    if not all(_may_be_block(A) for A in read):
+        return _NO_BLOCK
+    blocks: dict[int, BlockStore] = {}
     for s in statements:
         if id(s.w) not in blocks:
             blocks[id(s.w)] = own(counters, s.w)
-    for s in statements:
-        for A in _operands(s):
-            if id(A) not in blocks:
-                blocks[id(A)] = as_block(counters, A)
+    for A in (*read, *(A for s in statements for A in _operands(s))):
+        if id(A) not in blocks:
+            blocks[id(A)] = as_block(counters, A)
     outputs = {id(s.out): (s.out, blocks[id(s.w)]) for s in statements}
     entries = {of: A.entries for of, A in blocks.items()}
-    return OnEntries([_on_entries(s, entries) for s in statements], list(outputs.values()))
+    on = [_on_entries(s, entries) for s in statements]
+    return OnEntries(on, list(outputs.values()), blocks)
 
 
 def _operands(s: Statement) -> tuple[MatrixStore, ...]:
     """Return what a statement that fits reads position by position."""
+    mask = () if s.desc.mask is None else (s.desc.mask,)
     if s.method == "matrix_mxm" or s.method in _OF_ONE:
-        return s.args[:1]
-    return s.args[:2] if s.method in _OF_TWO else ()
+        return (s.args[0], *mask)
+    return (*s.args[:2], *mask) if s.method in _OF_TWO else mask
 
 
-def _misfit(s: Statement, shape: tuple[int, int]) -> str:
+def _may_be_block(A: MatrixStore) -> bool:
+    return isinstance(A, BlockStore) or fits(A.device, A.dtype, A.shape)
+
+
+def _misfit(s: Statement, shape: tuple[int, int] | None) -> str:
     """Return why a statement has no equal on entries, or nothing."""
     what = s.method.removeprefix("matrix_")
     if s.method == "matrix_assign_scalar":
@@ -80,12 +95,12 @@ def _misfit(s: Statement, shape: tuple[int, int]) -> str:
         if turned[0] or (turned[1] and s.method != "matrix_mxm"):
             return f"{what} transposes what is no matrix of a product"
     elif s.method not in _OF_ONE:
-        return f"{what} is no piece of a sweep"
+        return f"{what} is no statement on a block's entries"
     for A in (s.w, *_operands(s)):
-        if A.shape != shape:
+        if shape is not None and A.shape != shape:
             return f"{what} has an operand that is no row for each row of the levels"
-        if not isinstance(A, BlockStore) and not fits(A.device, A.dtype, A.shape):
-            return "a matrix is no block, and does not fit as one"
+        if not _may_be_block(A):
+            return _NO_BLOCK
     return ""
 
 
@@ -107,5 +122,5 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
         left, right, op, _, *defaults = args
         args = (entries[id(left)], entries[id(right)], op, *defaults)
     mask = s.desc.mask
-    desc = s.desc._replace(mask=entries.get(id(mask), mask))
+    desc = s.desc if mask is None else s.desc._replace(mask=entries[id(mask)])
     return s._replace(method=method, w=entries[id(s.w)], desc=desc, args=args)

@@ -37,7 +37,7 @@ class Loop(NamedTuple):
     methods : list of str
         Of its statements.
     writes, reads : list of int
-        Which vector each writes, and which it has as its last input; its own if it has none.
+        Which vector each writes, and which goes in and is counted; its own if there is none.
     bounds : dict
         For each product the entries of its matrix, and how many times the edges that leave the
         vector must exceed them for a program to pull.
@@ -55,7 +55,7 @@ class Loop(NamedTuple):
         return cls(
             [s.method for s in statements],
             [place[id(s.w)] for s in statements],
-            [place[id(_last_input(s))] for s in statements],
+            [place[id(_counted_input(s))] for s in statements],
             {
                 k: (s.args[0].nvals, _factor(s))
                 for k, s in enumerate(statements)
@@ -65,17 +65,17 @@ class Loop(NamedTuple):
 
 
 def _vectors(statements: Sequence[Statement]) -> dict[int, Any]:
-    """Return the vectors and scalars that are written or read last, by their ``id``."""
-    return {id(v): v for s in statements for v in (s.w, _last_input(s))}
+    """Return the vectors and scalars that are counted, by their ``id``."""
+    return {id(v): v for s in statements for v in (s.w, _counted_input(s))}
 
 
-def _last_input(s: Statement) -> Any:
-    """Return the last vector that goes in; a constant goes into the output itself."""
-    found = s.w
-    for x in s.args:
-        if type(x) is VectorStore:
-            found = x
-    return found
+def _counted_input(s: Statement) -> Any:
+    """Return the vector whose entries are counted: of a block's statement the first, else the last.
+
+    A constant goes into the output itself.
+    """
+    found = [x for x in s.args if type(x) is VectorStore]
+    return found[-1 if s.out is None else 0] if found else s.w
 
 
 def _factor(s: Statement) -> int:
@@ -185,11 +185,11 @@ class LoopLog:
         loop, number = self._next()
         self.rows = lambda: list(_rows_of_search(loop, self._records(number), had, why))
 
-    def ran_program(self) -> None:
-        """Note that it was launched as a program."""
+    def ran_program(self, one_way: str) -> None:
+        """Note that it was launched as a program; `one_way` is why a product may have no choice."""
         loop, number = self._next()
         counts, self._counts = self._counts, ()
-        self.rows = lambda: list(_rows_of_program(loop, self._records(number), counts))
+        self.rows = lambda: list(_rows_of_program(loop, self._records(number), counts, one_way))
 
     def _next(self) -> tuple[Loop, int]:
         loop = Loop.of(self._statements)
@@ -277,7 +277,7 @@ def _why_block(cost: int, r: Any, pulled: bool) -> str:
 
 
 def _rows_of_program(
-    loop: Loop, records: np.ndarray[Any, Any], before: Sequence[Callable[[], int]]
+    loop: Loop, records: np.ndarray[Any, Any], before: Sequence[Callable[[], int]], one_way: str
 ) -> Iterator[LoopRow]:
     """Yield the rows of a program: a record a statement and iteration."""
     counts = [count() for count in before]
@@ -285,7 +285,7 @@ def _rows_of_program(
         k = int(r["statement"])
         measured = Measured(ms, None, kernel="fused", reason="a piece of one program")
         if k in loop.bounds:
-            measured = _product(measured, r, *loop.bounds[k])
+            measured = _product(measured, r, *loop.bounds[k], one_way)
         if loop.methods[k] == "mxv_selection":
             direction = "pull" if r["how"] == _PULLS else "push"
             measured = measured._replace(
@@ -298,9 +298,8 @@ def _rows_of_program(
         yield LoopRow(k, int(r["iteration"]), entered, int(r["out"]), measured)
 
 
-def _product(measured: Measured, r: Any, nvals: int, factor: int) -> Measured:
-    pulled, leaving = r["how"] == _PULLS, _known(r["leaving"])
-    why = "the matrix has no other form"
+def _product(measured: Measured, r: Any, nvals: int, factor: int, one_way: str) -> Measured:
+    pulled, leaving, why = r["how"] == _PULLS, _known(r["leaving"]), one_way
     if leaving is not None:
         why = f"edges {leaving} {'>' if pulled else '<='} {nvals} / {factor}"
     direction = "pull" if pulled else "push"

@@ -76,10 +76,11 @@ class Parameters:
             self.functors[text] = None
         return name
 
-    def product(self, how: Product, u: DType, a: DType, **more: str) -> str:
+    def product(self, how: Product, u: DType, a: DType, iso: bool = False, /, **more: str) -> str:
         """Add the struct of a product's types; return its name.
 
-        `u` and `a` are those of the vector and of the matrix, `more` further ones by their names.
+        `u` and `a` are those of the vector and of the matrix, `more` further ones by their names;
+        `iso` says whether all sums have one value.
         """
         name = f"Product{len(self.structs)}"
         add = self.functor(monoid_functor(how.semiring.monoid))
@@ -89,8 +90,8 @@ class Parameters:
             "Z": how.result.ctype, **more,
         }  # fmt: skip
         body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())
-        flags = f"static constexpr bool flip = {str(how.flip).lower()}, iso = false;"
-        self.structs.append(f"struct {name} {{ {body} {flags} }};")
+        flags = f"flip = {str(how.flip).lower()}, iso = {str(iso).lower()}"
+        self.structs.append(f"struct {name} {{ {body} static constexpr bool {flags}; }};")
         return name
 
     def arguments(self, blocks: int) -> list[Any]:

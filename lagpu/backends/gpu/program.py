@@ -11,28 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import unary
-from lagpu.backends.base import Applied, Descriptor, Product, Statement
+from lagpu.backends.base import Descriptor, Product, Statement
 from lagpu.backends.cell import Cell
 from lagpu.backends.gpu import selections
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.cells import Cells, accum_of, why_no_cell
 from lagpu.backends.gpu.device import has_free
-from lagpu.backends.gpu.functors import operator_functor
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.looplog import LogLines, LoopLog
 from lagpu.backends.gpu.parameters import Parameters
+from lagpu.backends.gpu.sources import MODES, source_of
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import PushSpace, index_types, push_space
-from lagpu.dtypes import BOOL, DType, lookup
+from lagpu.dtypes import BOOL, DType
 
-__all__ = ["Program", "program_of"]
+__all__ = ["Program", "program_of", "why_no_program"]
 
 LINE = 16  # u64 a counter, as kFar in program.cuh
 FOREVER = 2**64 - 1
 # Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 256
-MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 Array = Any
 
 
@@ -40,14 +38,18 @@ def program_of(
     statements: list[Statement], until_empty: VectorStore | None, unchanged: VectorStore | None
 ) -> Program | str:
     """Return the program of a loop's body, or why there is none."""
+    return why_no_program(statements) or Program(statements, until_empty, unchanged)
+
+
+def why_no_program(statements: list[Statement]) -> str:
+    """Return why statements cannot be a program, or nothing."""
     for s in statements:
         why = _misfit(s)
         if why:
             return why
     if all(type(s.w) is Cell for s in statements):
         return "no vector is written"
-    why = why_no_cell(statements)
-    return why or Program(statements, until_empty, unchanged)
+    return why_no_cell(statements)
 
 
 def _misfit(s: Statement) -> str:
@@ -77,7 +79,20 @@ class Program:
         The body; each has passed `program_of`.
     until_empty, unchanged : VectorStore or None
         The loop's condition.
+
+    Attributes
+    ----------
+    header : str
+        What has the pieces.
+    shared : tuple of str
+        Lines for the shared memory of a block of threads.
+    one_way : str
+        Why a product has no direction to choose.
     """
+
+    header = "program.cuh"
+    shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
+    one_way = "the matrix has no other form"
 
     def __init__(
         self,
@@ -120,7 +135,7 @@ class Program:
             *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
         if log is not None:
-            log.ran_program()
+            log.ran_program(self.one_way)
         for x in self.written:
             x.counted(None)
             x.forget()
@@ -138,14 +153,14 @@ class Program:
         selects = any(s.method == "mxv_selection" for s in self._statements)
         text = "\n".join(
             [
-                '#include "program.cuh"',
+                f'#include "{self.header}"',
                 *(['#include "program_selection.cuh"'] if selects else []),
                 *(['#include "scalars.cuh"'] if self._cells else []),
                 *self._params.structs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
                 "program(" + ", ".join([*self._params.text, "u64 times", "u64* counters",
                                         "GridBarrier* barrier", *log.params()]) + ") {",
-                "LG_SHARED(PutOff, later, 1);",
+                *self.shared,
                 f"for (i64 k = global_thread(); k < {counters}; k += global_threads()) "
                 "counters[k] = 0;",
                 *before,
@@ -165,7 +180,6 @@ class Program:
                 "}",
                 *log.closing(self._counters),
                 *self._cells.closing(),
-                "(void)later;",
                 "}",
             ]
         )  # fmt: skip
@@ -216,48 +230,7 @@ class Program:
 
     def _source(self, s: Statement) -> tuple[DType, str]:
         """Return the type of an element-wise statement's results and what makes them."""
-        args, method = s.args, s.method
-        if method == "assign_scalar":
-            kind = s.w.dtype.ctype
-            value = (
-                f"cast<{kind}>(i64(depth))" if s.is_counter else self._cells.number(kind, args[0])
-            )
-            return s.w.dtype, f"Filled<{kind}>{{{value}}}"
-        if method in ("assign", "extract"):
-            return args[0].dtype, self._mapped(args[0])
-        if method == "apply":
-            u, op, how = args
-            return how.result, self._mapped(u, op, how)
-        u = args[0]
-        x = self._params.vector(u)
-        if method == "select":
-            _, op, thunk = args
-            kind = lookup(thunk.dtype).ctype
-            name = self._params.functor(operator_functor(op))
-            what = f"{x}_words, {x}_values, {x}_iso, {self._cells.number(kind, thunk)}"
-            return u.dtype, f"Selected<{name}, {kind}, {u.dtype.ctype}>{{{what}}}"
-        v, op = args[1:3]
-        defaults = args[3] if method == "ewise_union" else None
-        domain, result = op.types(u.dtype, v.dtype)
-        y = self._params.vector(v)
-        zero = domain.numpy.type(0)
-        missing = ", ".join(self._cells.number(domain.ctype, d) for d in defaults or (zero, zero))
-        types = ", ".join(t.ctype for t in (domain, result, u.dtype, v.dtype))
-        name = self._params.functor(operator_functor(op))
-        what = ", ".join(f"{z}_{part}" for z in (x, y) for part in ("words", "values", "iso"))
-        return result, f"Combined<{name}, {types}>{{{MODES[method]}, {what}, {missing}}}"
-
-    def _mapped(self, u: VectorStore, op: Any = unary.identity, how: Applied | None = None) -> str:
-        how = how or Applied(u.dtype, u.dtype)
-        x = self._params.vector(u)
-        name = self._params.functor(operator_functor(op))
-        scalar = how.right if how.left is None else how.left
-        bound = self._cells.number(
-            how.domain.ctype, how.domain.numpy.type(0) if scalar is None else scalar
-        )
-        types = f"{how.domain.ctype}, {how.result.ctype}, {u.dtype.ctype}"
-        side = "true" if how.left is not None else "false"
-        return f"Mapped<{name}, {types}>{{{x}_words, {x}_values, {x}_iso, {bound}, {side}}}"
+        return source_of(s, self._params, self._cells)
 
     def _write(
         self,

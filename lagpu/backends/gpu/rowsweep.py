@@ -38,7 +38,7 @@ def rowsweep_of(
     levels: BlockLevels,
 ) -> RowSweep | str:
     """Return the sweep that these statements on blocks are, or why they are none."""
-    found = on_entries(counters, statements, (here, above))
+    found = on_entries(counters, statements, (here, above), here.shape)
     if isinstance(found, str):
         return found
     body = match(found.statements, here.entries, above.entries)

@@ -7,12 +7,12 @@
 //   block_sums      C<M> = Q (+.x) A with values   block_sums_long       the same, a block a column
 //
 // A pull goes through the columns of A (its in-neighbours), a push through its rows. Columns longer
-// than LONG are cut into chunks, which are listed: no warp works longer than on one of them.
+// than kLongColumn are cut into chunks, which are listed: no warp works longer than on one of them.
 //
 // edges is where entries of A that are looked at are counted, for a word of Q or C each; LG_EDGES.
 //
 // Source: Then et al. 2014 (multi-source search); Beamer, Asanovic and Patterson 2012 (directions).
-#include "product.cuh"
+#include "blockproduct.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_WORD
 #define LG_WORD u32
@@ -24,24 +24,8 @@
 #define LG_EDGES 0
 #endif
 
-#define LONG 1024  // entries of a column, and of a chunk, at most
-#define FIRST 8    // entries that one thread looks at before its warp helps
+#define FIRST 8  // entries that one thread looks at before its warp helps
 #define WORD_BITS i64(8 * sizeof(LG_WORD))
-
-// The bits of group g's rows, of k rows in all.
-template <class Word>
-LG_DEVICE Word rows_of(i64 g, i64 k) {
-  const i64 bits = 8 * sizeof(Word), rest = k - g * bits;
-  if (rest >= bits) return ~Word(0);
-  return rest <= 0 ? Word(0) : (Word(1) << rest) - 1;
-}
-
-// The bits that the mask keeps of word `at`, group g.
-template <class Word>
-LG_DEVICE Word wanted(const Word* mask, bool complement, i64 at, i64 g, i64 k) {
-  const Word held = mask ? mask[at] : ~Word(0);
-  return (complement ? ~held : held) & rows_of<Word>(g, k);
-}
 
 // C<M> = s. A warp takes 32 words; the values of each word that is written lie side by side. If
 // w_values is null none is written, as all entries are s.
@@ -121,7 +105,7 @@ struct Bits {
 
   LG_DEVICE i64 chunk_end(i64 c) const {
     const i64 p = chunk_start[c], last = ptr[chunk_column[c] + 1];
-    return p + LONG < last ? p + LONG : last;
+    return p + kLongColumn < last ? p + kLongColumn : last;
   }
 
   // What has been found in word `at` is counted, and which rows are alive.
@@ -183,7 +167,7 @@ LG_DEVICE void pull_bits(const Bits& b, Tallied* tally) {
     if (at < items) {
       p = b.ptr[v];
       end = b.ptr[v + 1];
-      if (end > p && end - p <= LONG) want = b.kept(at, g);
+      if (end > p && end - p <= kLongColumn) want = b.kept(at, g);
       if (b.q_alive && want) want &= LG_WORD(b.q_alive[g]);
     }
     const i64 soon = p + FIRST < end ? p + FIRST : end;
@@ -223,7 +207,7 @@ LG_DEVICE void push_bits(const Bits& b, Tallied* tally) {
       p = b.ptr[u];
       end = b.ptr[u + 1];
     }
-    for (u32 some = warp_ballot(end > p && end - p <= LONG); some; some &= some - 1) {
+    for (u32 some = warp_ballot(end > p && end - p <= kLongColumn); some; some &= some - 1) {
       const u32 from = bit_ffs(some) - 1;
       b.scatter(warp_shfl(x, from), warp_shfl(p, from), warp_shfl(end, from), warp_shfl(g, from),
                 tally);
@@ -263,74 +247,6 @@ extern "C" __global__ void block_bits(i64 n, i64 groups, i64 k, const LG_PTR* __
   add_counts(tally, counts, signal, serial, LG_EDGES ? edges : nullptr);
 }
 
-// The left operand and the matrix of a product with values.
-struct Operands {
-  const LG_PTR* ptr;
-  const LG_IDX* idx;
-  const LG_A* a_values;
-  LG_A a_iso;
-  const u32* words;
-  const LG_U* values;
-  LG_U iso;
-};
-
-// A lane's sum for its row; `some` says whether there is one.
-struct LaneSum {
-  LG_Z sum;
-  bool some;
-
-  LG_DEVICE void take(LG_Z x) {
-    sum = some ? add<LG_ADD>(sum, x) : x;
-    some = true;
-  }
-};
-
-// Add the products of word (v, g) at matrix entries p, p + 32, .. in steps; lanes are rows.
-LG_DEVICE void sum_column(const Operands& a, i64 v, i64 g, i64 per, u32 want, i64 p, i64 end,
-                          i64 step, LaneSum* mine, Tallied* tally) {
-  for (i64 base = p; base < end && want; base += step) {
-    const i64 e = base + lane_id();
-    const i64 u = e < end ? i64(a.idx[e]) : 0;
-    const u32 bits = e < end ? a.words[u * per + g] & want : 0;
-    if (LG_EDGES) tally->looked_at += e < end;
-    u32 live = warp_ballot(bits != 0);
-    while (live) {  // four loads on the way at once
-      LG_T x[4], y[4];
-      i64 inner[4];
-      bool has[4];
-#pragma unroll
-      for (i32 t = 0; t < 4; ++t) {
-        const u32 from = live ? bit_ffs(live) - 1 : 0;
-        inner[t] = warp_shfl(u, from);
-        has[t] = live && (warp_shfl(bits, from) >> lane_id() & 1);
-        x[t] = y[t] = LG_T(0);
-        if (has[t]) {
-          if constexpr (LG_MUL::reads_x)
-            x[t] = entry_value<LG_T>(a.values, a.iso, (inner[t] * per + g) * 32 + lane_id());
-          if constexpr (LG_MUL::reads_y) y[t] = entry_value<LG_T>(a.a_values, a.a_iso, base + from);
-        }
-        live &= live ? live - 1 : 0;
-      }
-#pragma unroll
-      for (i32 t = 0; t < 4; ++t)
-        if (has[t])
-          mine->take(LG_MUL::call<LG_Z, LG_T>(x[t], y[t], g * 32 + lane_id(), inner[t], v));
-    }
-    want &= ~warp_ballot(mine->some && LG_ADD::is_terminal<LG_Z>(mine->sum));
-  }
-}
-
-// Write a word's sums; every lane of the warp calls it.
-LG_DEVICE void write_sums(const LaneSum& mine, i64 v, i64 at, const LG_PTR* lengths, u32* out_words,
-                          LG_Z* out, Tallied* tally) {
-  if (mine.some) out[at * 32 + lane_id()] = mine.sum;
-  const u32 bits = warp_ballot(mine.some);
-  if (lane_id() != 0) return;
-  out_words[at] = bits;
-  tally->found += bit_popc(bits);
-  if (bits && lengths) tally->leaving += u64(lengths[v + 1] - lengths[v]);
-}
-
 // C<M> = Q (+.x) A with values, by the columns of A that are not long. A warp a word.
 extern "C" __global__ void block_sums(i64 n, i64 per, i64 k, const LG_PTR* __restrict__ col_ptr,
                                       const LG_IDX* __restrict__ row_idx,
@@ -340,16 +256,14 @@ extern "C" __global__ void block_sums(i64 n, i64 per, i64 k, const LG_PTR* __res
                                       const u32* m_words, bool complement, const LG_PTR* lengths,
                                       u32* out_words, LG_Z* out, u64* counts, u64* signal,
                                       u64 serial, u64* edges) {
-  const Operands a{col_ptr, row_idx, a_values, a_iso, q_words, q_values, q_iso};
+  const BlockProduct<Chosen> x{{col_ptr, row_idx, a_values, a_iso},
+                               {q_words, q_values, q_iso},
+                               {n, per, k},
+                               m_words,
+                               complement,
+                               {out_words, out}};
   Tallied tally{0, 0, 0};
-  for (i64 at = global_warp(); at < n * per; at += global_warps()) {
-    const i64 v = at / per, g = at - v * per, p = col_ptr[v], end = col_ptr[v + 1];
-    if (end - p > LONG) continue;
-    const u32 want = wanted(m_words, complement, at, g, k);
-    LaneSum mine{LG_Z(0), false};
-    if (want) sum_column(a, v, g, per, want, p, end, 32, &mine, &tally);
-    write_sums(mine, v, at, lengths, out_words, out, &tally);
-  }
+  sum_short_columns(x, lengths, &tally);
   add_counts(tally, counts, signal, serial, LG_EDGES ? edges : nullptr);
 }
 
@@ -363,25 +277,14 @@ extern "C" __global__ void __launch_bounds__(1024)
                     u64* edges) {
   LG_SHARED(LG_Z, sums, 1024);
   LG_SHARED(u32, found, 32);
-  const Operands a{col_ptr, row_idx, a_values, a_iso, q_words, q_values, q_iso};
+  const BlockProduct<Chosen> x{{col_ptr, row_idx, a_values, a_iso},
+                               {q_words, q_values, q_iso},
+                               {0, per, k},
+                               m_words,
+                               complement,
+                               {out_words, out}};
   Tallied tally{0, 0, 0};
-  for (i64 t = block_index(); t < listed * per; t += grid_blocks()) {
-    const i64 v = columns[t / per], g = t % per, at = v * per + g, end = col_ptr[v + 1];
-    const u32 want = wanted(m_words, complement, at, g, k);
-    LaneSum mine{LG_Z(0), false};
-    sum_column(a, v, g, per, want, col_ptr[v] + 32 * block_warp(), end, 32 * block_warps(), &mine,
-               &tally);
-    sums[block_thread()] = mine.sum;
-    const u32 bits = warp_ballot(mine.some);
-    if (lane_id() == 0) found[block_warp()] = bits;
-    block_sync();
-    if (block_warp() == 0) {
-      for (u32 w = 1; w < block_warps(); ++w)
-        if (found[w] >> lane_id() & 1) mine.take(sums[w * 32 + lane_id()]);
-      write_sums(mine, v, at, lengths, out_words, out, &tally);
-    }
-    block_sync();  // before the next word's sums
-  }
+  sum_long_columns(x, listed, columns, sums, found, lengths, &tally);
   add_total(tally.found, &counts[0]);
   add_total(tally.leaving, &counts[1]);
   if (LG_EDGES) add_total(tally.looked_at, edges);

@@ -28,7 +28,7 @@
 #define LG_ROWS 2
 #endif
 
-#define LONG 1024  // as in block.cu
+#define LONG 1024  // as kLongColumn in blockproduct.cuh
 
 typedef LG_WORD Word;
 

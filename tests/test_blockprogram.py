@@ -1,0 +1,265 @@
+"""Loops over blocks as programs: fused or not, and on cpu, the same."""
+
+import blockloops
+import numpy as np
+import pytest
+from blockloops import LEFT
+from test_block_trace import both, same
+
+import lagpu
+from lagpu import INT64, Matrix, algorithms, binary, check, generators
+from lagpu.algorithms.brandes import count_paths
+
+PROGRAM = "fused: one kernel, a program over blocks"
+ROWS = [1, 2, 31, 32, 33, 64, 65, 100]
+
+
+@pytest.fixture(autouse=True)
+def together(backend, monkeypatch):
+    """However sparse a graph is, its rows are not searched apart."""
+    if backend.name != "cpu":
+        monkeypatch.setattr("lagpu.backends.gpu.rowsapart.MOST_DEGREE", 0)
+
+
+def random_graph(n, degree, directed=True, seed=1, hub=0):
+    """A graph with self-loops, weights, an isolated vertex, and a hub of so many edges."""
+    rng = np.random.default_rng(seed)
+    rows, cols = rng.integers(0, n, (2, degree * n))
+    rows, cols = np.r_[rows, np.full(hub, n // 2)], np.r_[cols, np.arange(hub) % n]
+    cols[cols == n - 1] = 0
+    if not directed:
+        rows[rows == n - 1] = 0
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    weights = rng.integers(1, 9, len(rows))
+    return Matrix.from_coo(
+        rows, cols, weights, INT64, nrows=n, ncols=n, dup_op=binary.min, backend="cpu"
+    )
+
+
+def compared(backend, run, *graphs, how=PROGRAM):
+    """Run a loop over blocks fused, statement by statement, and on cpu."""
+    live = [A.to(backend) for A in graphs]
+    found = run(*live)
+    if backend.name != "cpu":
+        assert backend.last_loop.startswith(how), backend.last_loop
+    with lagpu.eager():
+        eager = run(*live)
+    expected = run(*graphs)
+    for x, y, z in zip(found, eager, expected, strict=True):
+        assert x.to("cpu").isequal(z, check_dtype=True)
+        assert y.to("cpu").isequal(z, check_dtype=True)
+        assert x.nvals == z.nvals
+        again = x.dup()  # nothing stands past the last row, where nobody looks
+        again << x.apply("one")
+        assert again.reduce("plus").new().value == (z.nvals or None)
+    return found
+
+
+LOOPS = {
+    "reached": lambda k: lambda A: blockloops.reached_in(A, k, 3),
+    "label": lambda k: lambda A: blockloops.least_label(A, k),
+    "distances": lambda k: lambda A: blockloops.distances(A, k),
+    "distances in 2": lambda k: lambda A: blockloops.distances(A, k, 2),
+    "counts": lambda k: lambda A: blockloops.counts(A, k),
+    "by value": lambda k: lambda A: blockloops.masked_by_value(A, k),
+    "no replace": lambda k: lambda A: blockloops.without_replace(A, k),
+    "accum": lambda k: lambda A: blockloops.accumulated(A, k),
+    "against": lambda k: lambda A: blockloops.against(A, k),
+    "filled": lambda k: lambda A: blockloops.filled(A, k),
+}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("k", ROWS)
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_users_loops(backend, name, k, directed):
+    compared(backend, LOOPS[name](k), random_graph(2 * k + 9, 2, directed))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_hubs(backend, name):
+    """Columns that a whole block sums, in one of two directions."""
+    graph = random_graph(1500, 1, directed=name == "against", hub=1499)
+    compared(backend, LOOPS[name](3), graph)
+    compared(backend, LOOPS[name](40), graph.T.new())
+
+
+@pytest.mark.parametrize("k", ROWS)
+def test_products_of_one_known_value(backend, k):
+    """They are made of bits; hubs too."""
+    one = random_graph(2 * k + 9, 2, hub=1).apply("one").new()
+    assert compared(backend, lambda A: blockloops.within(A, k), one)[1].nvals
+    hubs = random_graph(1500, 1, hub=1499).T.new().apply("one").new()
+    compared(backend, lambda A: blockloops.within(A, k), hubs)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_no_edges(backend, name):
+    compared(backend, LOOPS[name](2), Matrix(INT64, 7, 7, backend="cpu"), how="fused: one kernel")
+
+
+@pytest.mark.parametrize("k", ROWS)
+def test_parents_of_several_sources(backend, k):
+    graph = generators.kronecker(8, seed=3, backend="cpu")
+    A, vertices = graph.to(backend), list(range(k))
+    parents = algorithms.bfs_parents_multi(A, vertices)
+    assert backend.name == "cpu" or backend.last_loop == PROGRAM
+    for row, source in enumerate(vertices):
+        check.check_parents(A, source, parents[row, :].new())
+
+
+@pytest.mark.parametrize("k", ROWS[1:])
+def test_path_counts_of_several_sources(backend, k):
+    graph = generators.kronecker(8, seed=3, backend="cpu")
+    compared(backend, lambda A: count_paths(A, list(range(k))), graph)
+
+
+@pytest.mark.parametrize("batch", [2, 32, 64])
+def test_betweenness_in_batches(backend, batch):
+    graph = generators.kronecker(8, seed=3, backend="cpu")
+    found, expected = (
+        algorithms.betweenness_centrality(A, k=70, seed=1, batch=batch)
+        for A in (graph.to(backend), graph)
+    )
+    np.testing.assert_allclose(found.to_dense(0), expected.to_dense(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 50])
+@pytest.mark.parametrize("loop", [blockloops.distances, blockloops.without_replace])
+def test_times(backend, loop, times):
+    how = PROGRAM if times else ""
+    compared(backend, lambda A: loop(A, 5, times), random_graph(70, 2), how=how)
+
+
+@pytest.mark.parametrize("k", [1, 33])
+def test_an_empty_frontier(backend, k):
+    def run(A):
+        return blockloops.distances(A, k, 3), blockloops.counts(A, k)
+
+    A = random_graph(2 * k, 1).to(backend)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blockloops, "sources", lambda A, k, dtype, value=None: Matrix(
+            dtype, k, A.ncols, like=A))  # fmt: skip
+        assert [x.nvals for found in run(A) for x in found] == [0] * 4
+
+
+def test_blocks_of_two_widths(backend):
+    graph = random_graph(70, 2)
+    rng = np.random.default_rng(5)
+    other = Matrix.from_coo(
+        rng.integers(0, 70, 300), rng.integers(0, 90, 300), 1, INT64, nrows=70, ncols=90,
+        dup_op=binary.min, backend="cpu",
+    )  # fmt: skip
+    compared(backend, lambda A, B: blockloops.two_shapes(A, B, 33), graph, other)
+
+
+def test_the_columns_alone(backend):
+    """Where a matrix may not have rows, a product that needs them is no piece."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no orientations")
+    graph = random_graph(70, 2)
+    A = graph.to(backend)
+    A.orientation = "csc"
+    found = blockloops.counts(A, 3)
+    assert backend.last_loop == PROGRAM
+    assert found[1].to("cpu").isequal(blockloops.counts(graph, 3)[1])
+    found = blockloops.against(A, 3)
+    assert "orientation is csc" in backend.last_loop
+    assert found[1].to("cpu").isequal(blockloops.against(graph, 3)[1])
+
+
+@pytest.mark.parametrize(
+    ("loop", "why"),
+    [
+        (blockloops.with_a_vector, "writes vectors and matrices"),
+        (blockloops.products_of_both, "writes vectors and matrices"),
+        (blockloops.with_a_scalar, "s is a scalar"),
+        (blockloops.summed_beside, "s is a scalar"),
+        (blockloops.by_rows, "apply looks at rows and columns"),
+        (blockloops.by_places, "select looks at rows and columns"),
+        (blockloops.turned, "writes the matrix of a product"),
+        (blockloops.writes_its_matrix, "writes the matrix of a product"),
+        (blockloops.all_large, "no block"),
+    ],
+)
+def test_what_is_no_program(backend, loop, why):
+    graph = random_graph(20, 2)
+    compared(backend, lambda A: loop(A, 3), graph, how="eager: ")
+    if backend.name != "cpu":
+        loop(graph.to(backend), 3)
+        assert why in backend.last_loop
+
+
+def test_a_body_that_raises_has_done_what_stood_before(backend):
+    graph = random_graph(20, 2)
+    for A in (graph.to(backend), graph):
+        with pytest.raises(lagpu.errors.DimensionMismatch):
+            blockloops.raising(A, 3)
+    there, here = LEFT.pop(), LEFT.pop()
+    assert here.to("cpu").isequal(there)
+
+
+def test_no_room(backend, monkeypatch):
+    if backend.name == "cpu":
+        pytest.skip("cpu has no blocks")
+    graph = random_graph(70, 2)
+    A = graph.to(backend)
+    for asked in ("free_bytes", "pooled_bytes"):
+        monkeypatch.setattr(backend.device, asked, lambda: 40000)  # enough for its statements
+    found = blockloops.counts(A, 3)
+    assert backend.last_loop == "eager: the workspace of a program over blocks does not fit"
+    monkeypatch.undo()
+    assert found[1].to("cpu").isequal(blockloops.counts(graph, 3)[1])
+
+
+def test_programs_are_shared_by_structure(backend):
+    """Other rows, sizes and graphs ask for no new kernel."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no programs")
+    blockloops.filled(random_graph(70, 2).to(backend), 3)
+    from lagpu.backends.gpu.kernels import from_source
+
+    before = from_source.cache_info().misses
+    blockloops.filled(random_graph(90, 3, directed=False).to(backend), 40)
+    assert backend.last_loop == PROGRAM
+    assert from_source.cache_info().misses == before
+
+
+@pytest.fixture
+def place(backend):
+    if backend.name == "cpu":
+        pytest.skip("cpu has one way to run a loop")
+    return backend
+
+
+@pytest.mark.parametrize("k", [1, 33])
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_trace_says_what_that_of_single_statements_says(place, name, k):
+    A = random_graph(2 * k + 9, 2).to(place)
+    fused, eager = both(lambda: LOOPS[name](k)(A), place, PROGRAM)
+    assert same(fused, eager)
+    inside = [row for row in fused.rows if row.level >= 0]
+    assert inside
+    assert {row.mode for row in inside} == {"fused"}
+    products, expected = (
+        [row for row in t.rows if row.method == "matrix_mxm"] for t in (fused, eager)
+    )
+    for row, other in zip(products, expected, strict=True):
+        assert (row.direction, row.kernel, row.reason) == (
+            "pull",
+            "fused",
+            "a program pulls the products of blocks",
+        )
+        if other.kernel == "block_sums":
+            assert row.edges == other.edges
+        assert 0 <= row.edges <= A.nvals * -(-k // 32)
+
+
+def test_indices_of_64_bits(place):
+    graph = random_graph(70, 2, hub=69)
+    A = graph.to(place)
+    A.data.col_ptr, A.data.row_idx = (x.astype(np.int64) for x in (A.data.col_ptr, A.data.row_idx))
+    for name in ("distances", "by value"):
+        for found, expected in zip(LOOPS[name](33)(A), LOOPS[name](33)(graph), strict=True):
+            assert found.to("cpu").isequal(expected)
+        assert place.last_loop == PROGRAM
