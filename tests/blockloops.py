@@ -68,6 +68,15 @@ def within(A, k, steps=4):
     return x, near
 
 
+def exactly(A, k, steps=3):
+    """Where a walk of so many steps may end: what it had reached before is forgotten."""
+    x, last = sources(A, k, BOOL, True), Matrix(INT32, k, A.ncols, like=A)
+    for depth in loop(times=steps):
+        x << semiring.any_pair(x @ A)
+        last(x.S) << depth
+    return x, last
+
+
 def counts(A, k):
     frontier, paths = sources(A, k, FP64, 1), Matrix(FP64, k, A.ncols, like=A)
     for _ in loop(until_empty=frontier):

@@ -1,5 +1,7 @@
 """Loops over blocks as programs: fused or not, and on cpu, the same."""
 
+import re
+
 import blockloops
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import lagpu
 from lagpu import INT64, Matrix, algorithms, binary, check, generators
 from lagpu.algorithms.brandes import count_paths
 
+ONE_WAY = "sums of blocks are pulled, and what has no other form"
 PROGRAM = "fused: one kernel, a program over blocks"
 ROWS = [1, 2, 31, 32, 33, 64, 65, 100]
 
@@ -84,13 +87,17 @@ def test_hubs(backend, name):
     compared(backend, LOOPS[name](40), graph.T.new())
 
 
+@pytest.mark.parametrize("cost", [8, 0, 1 << 40])
 @pytest.mark.parametrize("k", ROWS)
-def test_products_of_one_known_value(backend, k):
-    """They are made of bits; hubs too."""
+def test_products_of_one_known_value(backend, monkeypatch, k, cost):
+    """They are made of bits; hubs too; pushed or pulled, or one of the two."""
+    if backend.name != "cpu":
+        monkeypatch.setattr("lagpu.backends.gpu.blockprogram.PUSH_COST", cost)
     one = random_graph(2 * k + 9, 2, hub=1).apply("one").new()
-    assert compared(backend, lambda A: blockloops.within(A, k), one)[1].nvals
-    hubs = random_graph(1500, 1, hub=1499).T.new().apply("one").new()
-    compared(backend, lambda A: blockloops.within(A, k), hubs)
+    hubs = random_graph(1500, 1, hub=1499).apply("one").new()
+    for graph in (one, hubs, hubs.T.new()):
+        compared(backend, lambda A: blockloops.within(A, k), graph)
+        compared(backend, lambda A: blockloops.exactly(A, k), graph)
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -245,13 +252,14 @@ def test_a_trace_says_what_that_of_single_statements_says(place, name, k):
         [row for row in t.rows if row.method == "matrix_mxm"] for t in (fused, eager)
     )
     for row, other in zip(products, expected, strict=True):
-        assert (row.direction, row.kernel, row.reason) == (
-            "pull",
-            "fused",
-            "a program pulls the products of blocks",
-        )
+        assert row.kernel == "fused"
         if other.kernel == "block_sums":
             assert row.edges == other.edges
+            assert (row.direction, row.reason) == ("pull", ONE_WAY)
+        elif row.direction == "push":
+            assert row.reason.startswith(f"edges {row.edges} <= ")
+        else:
+            assert re.fullmatch(r"edges \d+ > \d+ / 8", row.reason)
         assert 0 <= row.edges <= A.nvals * -(-k // 32)
 
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from lagpu.backends.base import Product, Statement
 from lagpu.backends.gpu.block import stride
-from lagpu.backends.gpu.blockproducts import chunks_of
+from lagpu.backends.gpu.blockproducts import PUSH_COST, chunks_of
 from lagpu.backends.gpu.blockstatements import OnEntries, on_entries
 from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.looplog import LoopLog
-from lagpu.backends.gpu.products import by_outputs, iso_result
+from lagpu.backends.gpu.products import by_inputs, by_outputs, iso_result
 from lagpu.backends.gpu.program import Program, why_no_program
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types
@@ -97,7 +97,7 @@ class BlockProgram(Program):
     header = "blockprogram.cuh"
     shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
               "(void)sums; (void)found;")  # fmt: skip
-    one_way = "a program pulls the products of blocks"
+    one_way = "sums of blocks are pulled, and what has no other form"
 
     def __init__(
         self, found: OnEntries, until_empty: MatrixStore | None, unchanged: MatrixStore | None
@@ -139,23 +139,63 @@ class BlockProgram(Program):
             how.result.ctype,
         )
         lines, mask, complement = self._mask(s.desc)
-        words = add("u32*", xp.empty(nwords(s.w.size), np.uint32))
+        words = add("u32*", xp.zeros(nwords(s.w.size), np.uint32))
         values = add(f"{kind}*", None if iso else xp.empty(s.w.size, how.result.numpy))
         shape = ", ".join(self._params.size(size) for size in (n, stride(k) // 32, k))
-        long = chunks_of(form).columns
-        listed = f"{self._params.size(len(long))}, {add('const i64*', long)}"
-        place = self._counters
-        self._counters += self._log.on
-        lines += [
-            f"multiply_block<{name}>({{{self._columns(form, form)}, "
-            f"{{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, {mask}, {complement}, "
-            f"{{{words}, {values}}}}}, {listed}, sums, found, now + {place} * kFar, barrier);"
-        ]
+        product = (
+            f"{{{self._columns(form, form)}, {{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, "
+            f"{mask}, {complement}, {{{words}, {values}}}}}, {self._long(form)}"
+        )
         number = add(kind, known) if iso else f"{kind}(0)"
         read = f"Mapped<Identity, {kind}, {kind}, {kind}>"
         read += f"{{{words}, {values}, {number}, {kind}(0), false}}"
+        multiply = self._bits if iso else self._values
+        call, logged = multiply(s, form, f"<{name}>({product}")
+        write = self._write(s.w, s.desc, how.result, read, logged)
+        return [*lines, f"{call}, barrier);", *write, "warp_sync();"]
+
+    def _values(self, s: Statement, form: MatrixStore, of: str) -> tuple[str, tuple[str, ...]]:
+        """Return the call of a product with values, but its end, and what is logged of it."""
+        place = self._counters
+        self._counters += self._log.on
         logged = ("kPulls", f"load_volatile(at + {place} * kFar)", "kUnknown")
-        return [*lines, *self._write(s.w, s.desc, how.result, read, logged), "warp_sync();"]
+        return f"multiply_block{of}, sums, found, now + {place} * kFar", logged
+
+    def _bits(self, s: Statement, form: MatrixStore, of: str) -> tuple[str, tuple[str, ...]]:
+        """Return what `_values` does, of a product whose sums have one value."""
+        A, u, how = s.args
+        rows = self._by_inputs(A, how, form)
+        n = self._shapes[id(u)][1]
+        long = "0, nullptr" if rows is None else self._long(rows)
+        nvals, cost = (self._params.add("u64", np.uint64(x)) for x in (A.nvals, PUSH_COST))
+        pushing = (
+            f"{{{self._columns(rows, form)}, {self._params.size(n)}, {long}, {nvals}, {cost}}}"
+        )
+        place = self._counters
+        self._counters += 1 + self._log.on
+        pulls = f"const bool pulls{place} = " if self._log.on else ""
+        logged = (
+            f"pulls{place} ? kPulls : kPushes",
+            f"load_volatile(at + {place + 1} * kFar)",
+            "kUnknown" if rows is None else f"load_volatile(at + {place} * kFar)",
+        )
+        return f"{pulls}multiply_bits{of}, found, {pushing}, now + {place} * kFar", logged
+
+    def _long(self, form: MatrixStore) -> str:
+        """Return how many columns are long, and which."""
+        long = chunks_of(form).columns
+        return f"{self._params.size(len(long))}, {self._params.add('const i64*', long)}"
+
+    def _by_inputs(self, A: MatrixStore, how: Product, form: MatrixStore) -> MatrixStore | None:
+        """Return the form that a push goes through, or None if there is none beside `form`."""
+        found: MatrixStore | None = A
+        if how.transpose and not (is_symmetric(A) or A.rows is not None):
+            nbytes = self.nbytes + A.nbytes + 32 * A.nvals
+            found = A if A.turnable and has_free(self.device, nbytes) else None
+        if found is None:
+            return None
+        found = by_inputs(A, how)
+        return found if index_types(found) == index_types(form) else None
 
 
 def _bytes_needed(found: OnEntries, copied: VectorStore | None) -> int:

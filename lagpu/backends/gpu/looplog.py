@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.base import Statement
+from lagpu.backends.gpu.blockproducts import PUSH_COST
 from lagpu.backends.gpu.device import Device
 from lagpu.backends.gpu.selections import reason
 from lagpu.backends.gpu.storage import VectorStore
@@ -56,11 +57,7 @@ class Loop(NamedTuple):
             [s.method for s in statements],
             [place[id(s.w)] for s in statements],
             [place[id(_counted_input(s))] for s in statements],
-            {
-                k: (s.args[0].nvals, _factor(s))
-                for k, s in enumerate(statements)
-                if s.method == "mxv"
-            },
+            {k: _bound(s) for k, s in enumerate(statements) if s.method == "mxv"},
         )
 
 
@@ -78,8 +75,12 @@ def _counted_input(s: Statement) -> Any:
     return found[-1 if s.out is None else 0] if found else s.w
 
 
-def _factor(s: Statement) -> int:
-    return PULL_FIRST if s.args[2].semiring.monoid.name == "any" else PULL_SUMS
+def _bound(s: Statement) -> tuple[int, int]:
+    """Return what a product's edges must exceed for a program to pull, and how many times."""
+    A, _, how = s.args
+    if s.out is None:
+        return A.nvals, PULL_FIRST if how.semiring.monoid.name == "any" else PULL_SUMS
+    return A.nvals * (s.w.size // A.shape[1 if how.transpose else 0] // 32), PUSH_COST
 
 
 class LoopLog:
