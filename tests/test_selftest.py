@@ -15,7 +15,6 @@ from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.blockprogram import BlockProgram
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.plan import KERNELS
-from lagpu.backends.gpu.program import Program
 from lagpu.backends.gpu.rowsweep import RowSweep
 from lagpu.cli import main
 from lagpu.selftest import blocks, matrices, products, runner, searches, selections, vectors
@@ -113,9 +112,11 @@ def test_the_device_stands_in_the_report(monkeypatch):
 # ------------------------------------------------------------------------------ planted faults
 
 
-def test_rows_past_the_last_that_are_filled_are_found(monkeypatch):
-    monkeypatch.setattr(BlockProgram, "_source", Program._source)
-    assert "steps, and numbers on hub 1023" in failing(chosen(blocks.cases(), "hub 1023"))
+def test_a_loop_over_a_block_that_ignores_its_masks_is_found(monkeypatch):
+    unmasked = [], "(const u32*)nullptr", "false"
+    monkeypatch.setattr(BlockProgram, "_mask", lambda self, desc: unmasked)
+    name = "steps, and numbers on hub 1023"  # it ends whatever it writes
+    assert failing(chosen(blocks.cases(), name)) == [name]
 
 
 def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
