@@ -178,7 +178,7 @@ def test_neither_fits(place, monkeypatch):
     assert_apart(place)
     with_bytes(place, monkeypatch, 27000)  # enough for its statements
     in_front(A, f, levels, 65)
-    assert place.last_loop == "eager: the workspace of a search of a block does not fit"
+    assert place.last_loop == "eager: the workspace of a program over blocks does not fit"
 
 
 @pytest.mark.parametrize("times", [None, 70])
