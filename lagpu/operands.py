@@ -67,7 +67,7 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
 _WHOLE = frozenset((int, bool, Counter))
 
 
-@functools.lru_cache(maxsize=4096, typed=True)
+@functools.lru_cache(maxsize=4096)
 def _whole(value: int, dtype: DType) -> Any:
     """Return a number that fits, or None."""
     try:

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from lagpu import display
 from lagpu.backends.base import Backend
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DomainMismatch, NotSupported
-from lagpu.expr import Call, MatMul
+from lagpu.expr import Call
 from lagpu.operands import as_size
-from lagpu.pairs import MatrixOperand
-from lagpu.refusals import for_matrix, spoken
-from lagpu.transposed import TransposedMatrix, mxv
+from lagpu.refusals import spoken
+from lagpu.transposed import MatrixView, TransposedMatrix
 
 if TYPE_CHECKING:
-    from lagpu.matrix import Matrix
     from lagpu.vector import Vector
 
 __all__ = ["SelectionMatrix", "TransposedSelection"]
@@ -25,7 +22,7 @@ __all__ = ["SelectionMatrix", "TransposedSelection"]
 Array = np.ndarray[Any, Any]
 
 
-class SelectionMatrix(MatrixOperand):
+class SelectionMatrix(MatrixView):
     """``f.selection(nrows)``: BOOL, with an entry (f[j], j) for each entry j of a vector `f`.
 
     A value of `f` outside ``0 .. nrows-1`` selects nothing: its column is empty.
@@ -50,9 +47,7 @@ class SelectionMatrix(MatrixOperand):
     """
 
     __slots__ = ("_nrows", "operand")
-    ndim = 2
     _hint = "Use P.new() to make a matrix of it."
-    _instead = for_matrix
 
     def __init__(self, f: Vector, nrows: Any = None) -> None:
         if f.dtype.is_float or f.dtype.is_bool:
@@ -116,25 +111,6 @@ class SelectionMatrix(MatrixOperand):
             f"{me}: is a view of {spoken(self.operand)}, for products with a vector. "
             f"For anything else write {me}.new(), a matrix."
         )
-
-    def __repr__(self) -> str:
-        return display.matrix_text(self)
-
-    def _repr_html_(self) -> str:
-        return display.matrix_html(self)
-
-    def __matmul__(self, other: Any) -> MatMul:
-        return MatMul(self, other)
-
-    def __rmatmul__(self, other: Any) -> MatMul:
-        return MatMul(other, self)
-
-    mxv = mxv
-
-    def new(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
-        """Return a matrix with these entries; it does not follow the vector."""
-        made: Matrix = self.copying().new(dtype, name=name)
-        return made
 
     def copying(self, turned: bool = False) -> Call:
         """Return the deferred matrix of these entries, or its transpose."""

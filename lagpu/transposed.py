@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lagpu.matrix import Matrix
     from lagpu.vector import Vector
 
-__all__ = ["TransposedMatrix", "mxv"]
+__all__ = ["MatrixView", "TransposedMatrix", "mxv"]
 
 
 def mxv(
@@ -42,13 +42,42 @@ def mxv(
     return product(self, u, as_semiring(op), False, kernel, policy)
 
 
-class TransposedMatrix(MatrixOperand):
+class MatrixView(MatrixOperand):
+    """What is read as a matrix and stored as something else."""
+
+    __slots__ = ()
+    ndim = 2
+    _instead = for_matrix
+
+    def __repr__(self) -> str:
+        return display.matrix_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.matrix_html(self)
+
+    def __matmul__(self, other: Any) -> MatMul:
+        return MatMul(self, other)
+
+    def __rmatmul__(self, other: Any) -> MatMul:
+        return MatMul(other, self)
+
+    mxv = mxv
+
+    def new(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
+        """Return a matrix of its own with these entries; it does not follow what is viewed."""
+        made: Matrix = self.copying().new(dtype, name=name)
+        return made
+
+    def copying(self) -> Call:
+        """Return the deferred matrix of these entries."""
+        raise NotImplementedError
+
+
+class TransposedMatrix(MatrixView):
     """``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
     __slots__ = ("stored",)
-    ndim = 2
     _hint = "Use A.T.new() to make a matrix of it."
-    _instead = for_matrix
 
     def __init__(self, A: Matrix) -> None:
         self.stored = A
@@ -92,25 +121,6 @@ class TransposedMatrix(MatrixOperand):
     def T(self) -> Matrix:
         """The matrix itself."""
         return self.stored
-
-    def __repr__(self) -> str:
-        return display.matrix_text(self)
-
-    def _repr_html_(self) -> str:
-        return display.matrix_html(self)
-
-    def __matmul__(self, other: Any) -> MatMul:
-        return MatMul(self, other)
-
-    def __rmatmul__(self, other: Any) -> MatMul:
-        return MatMul(other, self)
-
-    mxv = mxv
-
-    def new(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
-        """Return the transpose as a matrix of its own."""
-        made: Matrix = self.copying().new(dtype, name=name)
-        return made
 
     def copying(self) -> Call:
         """Return the deferred transposition."""

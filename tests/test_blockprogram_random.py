@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from strategies import for_all
 from test_blockprogram import LOOPS, PROGRAM, random_graph
-from test_program import NAMES, PRODUCTS, WHOLE, load
+from test_program import NAMES, PRODUCTS, WHOLE, load, ways_to_write
 
 import lagpu
 from lagpu import Matrix
@@ -23,10 +23,7 @@ from lagpu.backends.gpu import program, rowsapart
 def statements(draw):
     w = draw(st.sampled_from(list(NAMES)))
     u, v, m = (draw(st.sampled_from(WHOLE)) for _ in range(3))
-    mask = draw(st.sampled_from(("", f"{m}.S", f"~{m}.S", f"{m}.V", f"~{m}.V")))
-    accum = draw(st.sampled_from(("", "accum=binary.min", "accum=binary.plus", "accum=binary.max")))
-    replace = "replace=True" if mask and draw(st.booleans()) else ""
-    options = ", ".join(x for x in (mask, accum, replace) if x)
+    options = draw(ways_to_write(m))
     op = draw(st.sampled_from((*PRODUCTS, "min_secondi", "max_firstj", "plus_secondj")))
     what = draw(
         st.sampled_from(

@@ -182,13 +182,19 @@ def scalar_statements(draw):
 
 
 @st.composite
-def statements(draw):
-    w = draw(st.sampled_from(list(NAMES)))
-    u, v, m = (draw(st.sampled_from(WHOLE)) for _ in range(3))
+def ways_to_write(draw, m):
+    """How an output is written: nothing, or a mask of `m`, an accumulator, replace."""
     mask = draw(st.sampled_from(("", f"{m}.S", f"~{m}.S", f"{m}.V", f"~{m}.V")))
     accum = draw(st.sampled_from(("", "accum=binary.min", "accum=binary.plus", "accum=binary.max")))
     replace = "replace=True" if mask and draw(st.booleans()) else ""
-    options = ", ".join(x for x in (mask, accum, replace) if x)
+    return ", ".join(x for x in (mask, accum, replace) if x)
+
+
+@st.composite
+def statements(draw):
+    w = draw(st.sampled_from(list(NAMES)))
+    u, v, m = (draw(st.sampled_from(WHOLE)) for _ in range(3))
+    options = draw(ways_to_write(m))
     op = draw(st.sampled_from(PRODUCTS))
     what = draw(
         st.sampled_from(

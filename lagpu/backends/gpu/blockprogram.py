@@ -132,12 +132,8 @@ class BlockProgram(Program):
         known = iso_result(A, u, how)  # of what the body writes the values are stored
         iso = known is not None
         name = self._params.product(how, u.dtype, A.dtype, iso, **index_types(form))
-        x, add, xp, kind = (
-            self._params.vector(u),
-            self._params.add,
-            self.device.xp,
-            how.result.ctype,
-        )
+        x, kind = self._params.vector(u), how.result.ctype
+        add, xp = self._params.add, self.device.xp
         lines, mask, complement = self._mask(s.desc)
         words = add("u32*", xp.zeros(nwords(s.w.size), np.uint32))
         values = add(f"{kind}*", None if iso else xp.empty(s.w.size, how.result.numpy))
@@ -188,12 +184,10 @@ class BlockProgram(Program):
 
     def _by_inputs(self, A: MatrixStore, how: Product, form: MatrixStore) -> MatrixStore | None:
         """Return the form that a push goes through, or None if there is none beside `form`."""
-        found: MatrixStore | None = A
         if how.transpose and not (is_symmetric(A) or A.rows is not None):
             nbytes = self.nbytes + A.nbytes + 32 * A.nvals
-            found = A if A.turnable and has_free(self.device, nbytes) else None
-        if found is None:
-            return None
+            if not (A.turnable and has_free(self.device, nbytes)):
+                return None
         found = by_inputs(A, how)
         return found if index_types(found) == index_types(form) else None
 
