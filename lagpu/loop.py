@@ -205,7 +205,7 @@ def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until
     It has been checked, and says the same in every iteration but for the counter. Whether the loop
     goes on is asked as late as it may be: the device works while the next statements are called.
     """
-    work = [(runner(backend, s), s) for s in statements]
+    work = [(runner(backend, s, often=True), s) for s in statements]
     empty, unchanged, times = until
     early = 0 if empty is None else _early(statements, empty)
     first, others = work[:early], work[early:]

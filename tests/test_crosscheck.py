@@ -107,7 +107,7 @@ def test_the_backend_has_every_method():
     by_form = lockstep.WRITING | lockstep.EDITING | lockstep.SUMMING | lockstep.READING
     known = by_form | twin.MAKING.keys() | vars(lockstep.Lockstep).keys()
     methods = {name for name in dir(Backend) if not name.startswith("_")}
-    whole = {"run_loop", "run_sweep", "vector_levels", "block_levels"}
+    whole = {"run_loop", "repeated", "run_sweep", "vector_levels", "block_levels"}
     assert methods - known == whole, "loops run statement by statement"
     assert by_form | twin.MAKING.keys() <= methods
 

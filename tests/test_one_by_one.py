@@ -10,7 +10,9 @@ import pytest
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, expr, loop, semiring
-from lagpu.generators import path
+from lagpu.backends.gpu import backend as of_gpu
+from lagpu.backends.gpu import products
+from lagpu.generators import kronecker, path
 
 
 @pytest.fixture
@@ -120,12 +122,47 @@ def test_statements_run_while_the_device_counts(backend, monkeypatch, body, meth
         monkeypatch.setattr(where, name, lambda *args: told.append(name) or real(*args))
 
     noting(A.backend, method)
-    noting(A.backend, "mxv")
+    noting(products, "start")
     noting(A.backend.device, "heed")
     with lagpu.eager():
         body(A, x, frontier)
     later = told[told.index("heed") - 2 :]
-    assert later[:4] == ["mxv", method, "heed", "mxv"]
+    assert later[:4] == ["start", method, "heed", "start"]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_repeated_product_goes_the_way_the_planner_would(backend, monkeypatch, directed):
+    """It is planned as any other while it has none before it; then only its direction is."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no planner")
+    A = kronecker(9, 8, seed=3, backend=backend)
+    if directed:
+        rows, cols, _ = A.to_coo()
+        kept = (rows * 7 + cols * 3) % 5 > 0
+        A = Matrix.from_coo(rows[kept], cols[kept], nrows=A.nrows, ncols=A.ncols, backend=backend)
+    planned, ways = [], []
+    choose, run = of_gpu.choose, products.start
+    monkeypatch.setattr(of_gpu, "choose", lambda *args: planned.append(1) or choose(*args))
+
+    def told(*args):
+        ways.append((args[4].direction, args[4].kernel))
+        return run(*args)
+
+    monkeypatch.setattr(products, "start", told)
+    found, source = [], int(np.flatnonzero(np.diff(A.to_csc()[0]))[0])
+    for watched in (False, True):
+        levels, frontier = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+        frontier[source] = True
+        with lagpu.eager(), lagpu.trace() if watched else nullcontext():
+            searched(A, levels, frontier)
+        found.append((levels, planned.copy(), ways.copy()))
+        planned.clear()
+        ways.clear()
+    (levels, few, quick), (same, all_, slow) = found
+    assert levels.isequal(same)
+    assert quick == slow
+    assert {way for way, _ in quick} == {"push", "pull"}
+    assert len(few) <= 2 < len(all_) == len(slow)  # the second makes the other form
 
 
 def test_until_unchanged(backend):
@@ -172,15 +209,16 @@ def test_whoever_watches_sees_python_run_the_body(backend, written):
 
 def test_a_statement_that_fails_ends_the_loop(backend, monkeypatch):
     A, levels, frontier = start(backend)
-    real, runs = A.backend.mxv, []
+    where, name = (A.backend, "mxv") if backend.name == "cpu" else (products, "start")
+    real, runs = getattr(where, name), []
 
     def failing(*args):
         runs.append(1)
         if len(runs) == 3:
             raise MemoryError("no more")
-        real(*args)
+        return real(*args)
 
-    monkeypatch.setattr(A.backend, "mxv", failing)
+    monkeypatch.setattr(where, name, failing)
     with lagpu.eager(), pytest.raises(MemoryError):
         searched(A, levels, frontier)
     assert levels.to_coo()[1].tolist() == [0, 1, 2]

@@ -160,6 +160,9 @@ class Backend(MatrixOperations, LevelOperations, Protocol):
         of times. Returns False, with nothing done, if they do not fit a program.
         """
 
+    def repeated(self, s: Statement) -> Callable[..., None] | None:
+        """Return what runs a statement of a loop again and again, by itself; None: its method."""
+
     def meter(self) -> Meter:
         """Return what measures this backend's work, until it is stopped."""
 

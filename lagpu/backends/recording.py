@@ -13,11 +13,14 @@ from lagpu.backends.cell import Cell, held_in, read
 __all__ = ["Recorder", "latest", "recording", "runner"]
 
 
-def runner(backend: Any, s: Statement) -> Callable[..., None]:
-    """Return what runs a statement, by ``run(w, desc, *args)``, with scalars as they are then."""
+def runner(backend: Any, s: Statement, often: bool = False) -> Callable[..., None]:
+    """Return what runs a statement, by ``run(w, desc, *args)``, with scalars as they are then.
+
+    With `often` it is one of a loop, which will run it again and again.
+    """
     if type(s.w) is Cell:
         return partial(_write_cell, getattr(backend, s.method, None), s.dtype)
-    run: Callable[..., None] = getattr(backend, s.method)
+    run: Callable[..., None] = (often and backend.repeated(s)) or getattr(backend, s.method)
     if not any(held_in(s.args)):
         return run
     return lambda w, desc, *args: run(w, desc, *read(args))

@@ -33,6 +33,9 @@ class CpuBackend(VectorOperations, WholeMatrices):
         """See `Backend`: SuiteSparse runs each statement by itself."""
         return False
 
+    def repeated(self, s: Statement) -> None:
+        """See `Backend`."""
+
     def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
         """See `Backend`: there are no blocks."""
 

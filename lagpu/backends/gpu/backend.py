@@ -5,6 +5,7 @@ The same class serves a CUDA device (``gpu``) and the simulated one (``sim``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import settled
 from lagpu.backends.gpu.plan import choose
 from lagpu.backends.gpu.program import program_of
+from lagpu.backends.gpu.repeated import RepeatedProduct, repeats
 from lagpu.backends.gpu.rowsearch import RowSearch
 from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
 from lagpu.backends.gpu.shadow import Shadow
@@ -113,6 +115,10 @@ class GpuBackend(Matrices):
         self.last_loop = "fused: one kernel, a program"
         return True
 
+    def repeated(self, s: Statement) -> Callable[..., None] | None:
+        """See `Backend`: products between which the host decides."""
+        return RepeatedProduct(self, s.args[0], s.args[2]) if repeats(s) else None
+
     def _run_block_loop(
         self,
         statements: list[Statement],
@@ -182,6 +188,10 @@ class GpuBackend(Matrices):
         fresh = desc.accum is None and (desc.replace or desc.mask is None)
         dtype = w.dtype if fresh else how.result
         t = products.multiply(w, A, u, how, plan, mask, dtype, self.edges)
+        self.finish_product(w, desc, t, fresh)
+
+    def finish_product(self, w: VectorStore, desc: Descriptor, t: VectorStore, fresh: bool) -> None:
+        """Write a product's result, which is all that there will be in `w` if it is `fresh`."""
         if fresh and (t.dtype is w.dtype or t.values is None):
             if t.iso is not None:
                 t.iso = cast_number(t.iso, w.dtype)

@@ -13,7 +13,7 @@ from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.errors import InvalidValue, NotSupported
 
-__all__ = ["KERNELS", "POLICIES", "Plan", "choose"]
+__all__ = ["AUTO_BETA", "KERNELS", "POLICIES", "Plan", "auto_alpha", "choose", "pulls_by_edges"]
 
 KERNELS = (
     "push_edge",
@@ -211,18 +211,26 @@ def _by_length(x: Numbers) -> tuple[str, str]:
     return kernel, f"column length {x.length:.1f} {sign} {WARP_LENGTH:.0f}"
 
 
+def pulls_by_edges(
+    nvals: int, size: int, leaving: int, unexplored: int, pulled: bool, alpha: float, beta: float
+) -> bool:
+    """Whether few edges are left beside the frontier's or, once pulled, still many vertices are."""
+    return nvals * beta >= size if pulled else leaving * alpha > unexplored
+
+
 def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
     """Pull when few edges are left beside the frontier's, push again when few vertices are."""
     numbers: tuple[Any, ...]
+    pulls = pulls_by_edges(x.nvals, x.size, x.leaving, x.unexplored, x.pulled, alpha, beta)
     if x.pulled:
         numbers = x.nvals, x.size, beta
-        if x.nvals * beta < x.size:
-            return Plan("push", "push_queue", ("pulled before; vertices {} < {} / {:g}", *numbers))
-        return Plan("pull", "pull_bitmap", ("pulled before; vertices {} >= {} / {:g}", *numbers))
-    numbers = "" if x.exact else "about ", x.leaving, x.unexplored, alpha
-    if x.leaving * alpha > x.unexplored:
-        return Plan("pull", "pull_bitmap", ("edges {}{} > unexplored {} / {:g}", *numbers))
-    return Plan("push", "push_queue", ("edges {}{} <= unexplored {} / {:g}", *numbers))
+        text = f"pulled before; vertices {{}} {'>=' if pulls else '<'} {{}} / {{:g}}"
+    else:
+        numbers = "" if x.exact else "about ", x.leaving, x.unexplored, alpha
+        text = f"edges {{}}{{}} {'>' if pulls else '<='} unexplored {{}} / {{:g}}"
+    if pulls:
+        return Plan("pull", "pull_bitmap", (text, *numbers))
+    return Plan("push", "push_queue", (text, *numbers))
 
 
 def _bfs2d(x: Numbers) -> Plan:
@@ -252,14 +260,16 @@ def _mgbc(x: Numbers) -> Plan:
     return plan._replace(listing=x.listing, why=why)
 
 
+def auto_alpha(length: float) -> float:
+    """Return the alpha of ``auto`` for a mean column length."""
+    if length <= SHORT_LENGTH:
+        return AUTO_LONG_ALPHA
+    return AUTO_DENSE_ALPHA if length >= DENSE_LENGTH else AUTO_ALPHA
+
+
 def _auto(x: Numbers) -> Plan:
     """As `_by_edges`, with the numbers that were best on an H200."""
-    alpha = AUTO_ALPHA
-    if x.length <= SHORT_LENGTH:
-        alpha = AUTO_LONG_ALPHA
-    elif x.length >= DENSE_LENGTH:
-        alpha = AUTO_DENSE_ALPHA
-    return _by_edges(x, alpha, AUTO_BETA)
+    return _by_edges(x, auto_alpha(x.length), AUTO_BETA)
 
 
 POLICIES: dict[str, Callable[[Numbers], Plan]] = {

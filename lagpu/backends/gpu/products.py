@@ -21,7 +21,17 @@ from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 
-__all__ = ["IDEMPOTENT", "by_inputs", "by_outputs", "iso_result", "memory_of", "multiply"]
+__all__ = [
+    "IDEMPOTENT",
+    "Prepared",
+    "by_inputs",
+    "by_outputs",
+    "iso_result",
+    "memory_of",
+    "multiply",
+    "prepare",
+    "start",
+]
 
 # Sums of equal values: with these monoids the value itself.
 IDEMPOTENT = ("any", "min", "max", "lor", "land")
@@ -36,6 +46,8 @@ class Prepared(NamedTuple):
         Takes the vector as (words, values, number), the mask as (words, complement), then lists if
         the kernel has such, then words and values of the result, counters, the place and the
         serial of a signal, and the edge counter.
+    dtype : DType
+        Type of the values that it writes.
     counters : int
         How many it needs.
     reset : Bound or None
@@ -45,6 +57,7 @@ class Prepared(NamedTuple):
     """
 
     launch: Bound
+    dtype: DType
     counters: int = 3
     reset: Bound | None = None
     lists: tuple[Any, ...] = ()
@@ -92,17 +105,39 @@ def multiply(
         If the kernel's lists cannot hold the vector's indices.
     """
     iso = iso_result(A, u, how)
+    prepared = prepare(A, u, how, plan, dtype, iso)
+    return start(w, A, u, how, plan, mask, prepared, iso, edges)
+
+
+def prepare(
+    A: MatrixStore, u: VectorStore, how: Product, plan: Plan, dtype: DType, iso: Any
+) -> Prepared:
+    """Return what starts a product; see `multiply`. `iso` is the one value of all sums, or None."""
     if plan.kernel == "push_edge" or (
         plan.kernel.startswith(("push", "pull_active")) and how.semiring.monoid.name != "any"
     ):
         dtype = how.result  # made by atomics in the type of the sum
-    prepared = _prepared(Job(A, u, how, plan, dtype, iso is not None))
+    return _prepared(Job(A, u, how, plan, dtype, iso is not None))
+
+
+def start(
+    w: VectorStore,
+    A: MatrixStore,
+    u: VectorStore,
+    how: Product,
+    plan: Plan,
+    mask: tuple[Any, bool],
+    prepared: Prepared,
+    iso: Any,
+    edges: Any,
+) -> VectorStore:
+    """Launch a product that was prepared; see `multiply`."""
     if u.form == "sparse":
         u.to_bitmap()
     u_words, u_values, number = u.words, None, False
     if iso is None:
         u_values, number = u.values, u.number
-    words = w.spare_words()
+    words, dtype = w.spare_words(), prepared.dtype
     values = None if iso is not None else w.spare_values(dtype)
     lists = prepared.lists
     if plan.keep and u.nvals:
@@ -245,10 +280,11 @@ def _pull(job: Job) -> Prepared:
         space = pull_space(form, other)
         name, extra = "spmv_csc_bitmap", (space.empty, _hint(form, how, iso, space.hint))
     run = _kernel("spmv.cu", name, form, u, how, iso, W=dtype.ctype)
-    return Prepared(A.device.bound(
+    launch = A.device.bound(
         run, threads, n, form.col_ptr, form.row_idx, *_matrix(form, iso), *_IN, *extra,
         _lengths(A, how, form), *_OUT,
-    ))  # fmt: skip
+    )  # fmt: skip
+    return Prepared(launch, dtype)
 
 
 def _hint(form: MatrixStore, how: Product, iso: bool, hint: Any) -> Any:
@@ -272,7 +308,7 @@ def _push_edge(job: Job) -> Prepared:
         run, A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx, *_matrix(A, iso),
         *_IN, _lengths(A, how, A), *_OUT,
     )  # fmt: skip
-    return Prepared(launch, reset=bound(reset, size, size, VARIES, VARIES))
+    return Prepared(launch, job.dtype, reset=bound(reset, size, size, VARIES, VARIES))
 
 
 def _listed(job: Job) -> Prepared:
@@ -299,7 +335,7 @@ def _listed(job: Job) -> Prepared:
         form.row_idx, *_matrix(form, iso), *_IN, _lengths(A, how, form), *stand, *_OUT,
         space.barrier, cooperative=True,
     )  # fmt: skip
-    return Prepared(launch, counters=3 * LINE, lists=lists)
+    return Prepared(launch, dtype, counters=3 * LINE, lists=lists)
 
 
 def memory_of(A: MatrixStore) -> str:

@@ -23,8 +23,9 @@ __all__ = ["Assignment", "Traversal", "run"]
 # from 0.23 to 0.19 ms at the same median, but delaunay20 from 2.3 to 3.1 ms, so long searches keep
 # 14; and mycielskian17, where a pull without a hit looks at a thousand predecessors, from 0.21 at
 # alpha 4 to 0.50 ms, again at the same median.
-ALPHA, LONG_ALPHA, DENSE_ALPHA, BETA = (np.float32(x) for x in (30, 14, 4, 24))
-COUNTERS = 3 * 6 * 16
+ALPHA, LONG_ALPHA, DENSE_ALPHA, BETA = (np.float32(x) for x in (30, 14, 4, 64))
+SUM_ALPHA, DENSE_SUM_ALPHA = np.float32(14), np.float32(2)  # a pull that sums looks at all edges
+COUNTERS = 3 * 5 * 16
 DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
 MOST = 3  # assignments
@@ -117,6 +118,12 @@ class Workspace:
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
 
+    def alpha_of(self, t: Traversal) -> np.float32:
+        """Return how many times the edges that leave the frontier are weighed against the rest."""
+        if not t.sums:
+            return self.alpha
+        return DENSE_SUM_ALPHA if self.alpha == DENSE_ALPHA else SUM_ALPHA
+
     def levels(self, device: Device, n: int) -> Any:
         """Return room for the level each vertex is found in; made at the first call."""
         if self._levels is None:
@@ -178,8 +185,8 @@ def _bound(
         made, grid * space.block,
         np.int64(n), np.uint64(t.A.nvals), *matrix, *inverse, False if t.iso else t.A.number,
         hint, space.empty, *(VARIES,) * VARYING, np.uint32(t.before), VARIES, space.solo,
-        space.alpha, BETA, space.words[0], found_in, *space.words[1:], *space.lists, *space.chunks,
-        space.counters, space.barrier, VARIES,
+        space.alpha_of(t), BETA, space.words[0], found_in, *space.words[1:], *space.lists,
+        *space.chunks, space.counters, space.barrier, VARIES,
         block=space.block, cooperative=True, shared=space.shared,
     )  # fmt: skip
 
@@ -235,7 +242,7 @@ def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
         flags, f_words, FOREVER if times is None else times, result,
     )  # fmt: skip
     if log is not None:
-        log.ran_traversal(had, A.shape[0], float(space.alpha), float(BETA))
+        log.ran_traversal(had, A.shape[0], float(space.alpha_of(t)), float(BETA))
     left = 0 if f_words is None else int(device.to_host(result[:8])[1])
     if left:
         f.set_bitmap(f_words, f_values, None if t.keep else f.dtype.numpy.type(1), left)

@@ -17,7 +17,7 @@
 #else
 #define LG_LOGGED(...) __VA_ARGS__
 
-const u32 kLogCount = 8, kLogLost = 9, kLogNew = 10, kLogHead = 24;
+const u32 kLogCount = 8, kLogLost = 9, kLogNew = 10, kLogLooked = 19, kLogHead = 24;
 const u64 kUnknown = ~u64(0);
 
 enum How : u64 { kBegins, kWrites, kPushes, kPushesAlone, kPulls };
@@ -43,7 +43,7 @@ struct LoopLog {
     memory = log;
     count = is_new ? 0 : log[kLogCount];
     lost = is_new ? 0 : log[kLogLost];
-    for (u32 k = 0; k < 9; ++k) log[kLogNew + k] = 0;
+    for (u32 k = kLogNew; k < kLogLooked + 3; ++k) log[k] = 0;
     now = Record{};
     put(0);
   }

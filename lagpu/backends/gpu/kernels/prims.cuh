@@ -12,7 +12,7 @@
 //              thread_fence block_fence system_fence
 //   time       clock_ns
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
-//   bits       bit_popc bit_ffs bit_clz lanes_below
+//   bits       bit_popc bit_ffs bit_clz lanes_below team_of
 //
 // Warp operations take the whole warp: every thread of it that has not exited calls the same one.
 #ifndef LAGPU_PRIMS_CUH
@@ -281,5 +281,8 @@ LG_DEVICE i64 global_warps() { return global_threads() / LG_WARP; }
 
 // The lanes before this one as a mask: bit_popc(ballot & lanes_below()) is a lane's rank.
 LG_DEVICE u32 lanes_below() { return (1u << lane_id()) - 1; }
+
+// The lanes of this one's team as a mask, where each `width` lanes, a power of two, are a team.
+LG_DEVICE u32 team_of(u32 width) { return ~0u >> (LG_WARP - width) << (lane_id() & ~(width - 1)); }
 
 #endif  // LAGPU_PRIMS_CUH

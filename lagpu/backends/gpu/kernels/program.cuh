@@ -111,9 +111,8 @@ LG_DEVICE bool multiply_all(const Multiplication<S>& x, u64* counters, GridBarri
                     counters + 2 * kFar);
     grid_sync(barrier);
     follow_lists(x.out.ptr, x.small, x.chunks, load_volatile(counters + kFar),
-                 load_volatile(counters + 2 * kFar), [&](bool valid, i64 p, i32 i) {
-                   if (valid) add_entry<S>(x.out, x.u, x.mask, x.t, no_lengths, p, i, &tally);
-                 });
+                 load_volatile(counters + 2 * kFar),
+                 Adder<S, typename S::Z>{x.out, x.u, x.mask, x.t, no_lengths, &tally});
   }
   LG_LOGGED(add_total(tally.looked_at, counters + 3 * kFar);)
   grid_sync(barrier);

@@ -9,8 +9,10 @@
 #define LAGPU_PUSH_CUH
 #include "product.cuh"
 
-const u32 kSmall = 32;   // a column with more entries is followed in chunks
-const u32 kChunk = 256;  // entries a chunk, a warp takes one
+const u32 kSmall = 32;     // a column with more entries is followed in chunks
+const u32 kChunk = 256;    // entries a chunk
+const u32 kOwnChunks = 8;  // chunks of a column that one lane lists
+const u32 kTogether = 2;   // entries that a lane follows together
 
 // Columns with the place of their entries, so that who takes one need not ask for it.
 template <class PTR>
@@ -20,81 +22,132 @@ struct List {
   u32* degree;
 };
 
-// Lanes with `won` put their column, whose entries are start .. stop, into the lists: short ones
-// into `small`, chunks (number << 32 | column) of others into `chunks`.
-template <class PTR>
+// Columns that a lane has found, one behind the other; bit q of `there` if the q-th is one.
+template <class PTR, u32 N>
+struct Found {
+  i32 vertex[N];
+  PTR start[N], stop[N];  // its entries
+  u32 there;
+};
+
+// Put the lanes' columns into the lists: short ones into `small`, chunks (number << 32 | column) of
+// others into `chunks`. A warp asks each list for room once: many ask at the same time.
+template <class PTR, u32 N>
 LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64* num_chunks,
-                       bool won, i32 v, PTR start, PTR stop) {
-  const u32 lane = lane_id();
-  const u64 degree = u64(stop - start);
-  const bool is_small = won && degree <= kSmall;
-  const u32 smalls = warp_ballot(is_small);
-  if (smalls) {
+                       const Found<PTR, N>& found) {
+  u32 shorts[N], count[N], total = 0, mine = 0;  // lanes with a short one; chunks of a long one
+  for (u32 q = 0; q < N; ++q) {
+    const bool there = found.there >> q & 1;
+    const u32 degree = u32(found.stop[q] - found.start[q]);
+    shorts[q] = warp_ballot(there && degree <= kSmall);
+    total += bit_popc(shorts[q]);
+    count[q] = there && degree > kSmall ? (degree + kChunk - 1) / kChunk : 0;
+    mine += count[q];
+  }
+  if (total) {
     u64 at = 0;
-    if (lane == 0) at = atomic_add(num_small, bit_popc(smalls));
-    at = warp_shfl(at, 0) + bit_popc(smalls & lanes_below());
-    if (is_small) {
-      small.vertex[at] = v;
-      small.start[at] = start;
-      small.degree[at] = u32(degree);
+    if (lane_id() == 0) at = atomic_add(num_small, u64(total));
+    at = warp_shfl(at, 0);
+    for (u32 q = 0; q < N; ++q) {
+      const u64 to = at + bit_popc(shorts[q] & lanes_below());
+      at += bit_popc(shorts[q]);
+      if (!(shorts[q] >> lane_id() & 1)) continue;
+      small.vertex[to] = found.vertex[q];
+      small.start[to] = found.start[q];
+      small.degree[to] = u32(found.stop[q] - found.start[q]);
     }
   }
-  u32 larges = warp_ballot(won && !is_small);
-  if (!larges) return;
-  const u32 mine = won && !is_small ? u32((degree + kChunk - 1) / kChunk) : 0;
+  if (!warp_any(mine != 0)) return;
   const u32 upto = warp_scan(mine, LgPlus());
-  u64 base = 0;
-  if (lane == 31) base = atomic_add(num_chunks, upto);
-  base = warp_shfl(base, 31);
-  for (; larges; larges &= larges - 1) {  // the warp writes each column's chunks together
-    const u32 from = bit_ffs(larges) - 1;
-    const i32 vertex = warp_shfl(v, from);
-    const u32 count = warp_shfl(mine, from), end = warp_shfl(upto, from);
-    for (u32 c = lane; c < count; c += 32)
-      chunks[base + end - count + c] = u64(c) << 32 | u32(vertex);
+  u64 to = 0;
+  if (lane_id() == 31) to = atomic_add(num_chunks, u64(upto));
+  to = warp_shfl(to, 31) + (upto - mine);
+  for (u32 q = 0; q < N; ++q) {
+    // A lane writes a few chunks; the warp together those of a column that has many.
+    for (u32 c = 0; c < count[q] && c < kOwnChunks; ++c)
+      chunks[to + c] = u64(c) << 32 | u32(found.vertex[q]);
+    for (u32 rest = warp_ballot(count[q] > kOwnChunks); rest; rest &= rest - 1) {
+      const u32 from = bit_ffs(rest) - 1;
+      const u64 first = warp_shfl(to, from);
+      const u32 vertex = u32(warp_shfl(found.vertex[q], from)), many = warp_shfl(count[q], from);
+      for (u32 c = kOwnChunks + lane_id(); c < many; c += 32)
+        chunks[first + c] = u64(c) << 32 | vertex;
+    }
+    to += count[q];
   }
 }
 
-// Call follow(valid, entry, column) for every entry of the listed columns, a lane each: a warp
-// takes a chunk, or up to 32 short columns whose entries its lanes share. Work goes round the
-// blocks first, so that a short list has many processors.
+// Entries that a lane follows together; bit q of `there` if the q-th is one: else the place is that
+// of another, so that it can be loaded all the same.
+template <class PTR, u32 N>
+struct Batch {
+  PTR entry[N];
+  i32 column[N];
+  u32 there;
+};
+
+// Call follow(edges) with entries first .. first + N * 32 of the `total` that the columns of the
+// warp's lanes have, those of one lane from `start` on and behind `before` of others.
+template <u32 N, class PTR, class Follow>
+LG_DEVICE void share(i32 column, PTR start, u32 before, u32 first, u32 total, Follow follow) {
+  Batch<PTR, N> edges;
+  edges.there = 0;
+  for (u32 q = 0; q < N; ++q) {
+    const u32 place = first + q * 32 + lane_id();
+    const u32 e = place < total ? place : total - 1;
+    u32 owner = 0;  // the last lane whose entries begin at or before e
+    for (u32 step = 16; step; step /= 2) {
+      const u32 begins = warp_shfl(before, owner + step);
+      if (begins <= e) owner += step;
+    }
+    edges.entry[q] = warp_shfl(start, owner) + PTR(e - warp_shfl(before, owner));
+    edges.column[q] = warp_shfl(column, owner);
+    edges.there |= u32(place < total) << q;
+  }
+  follow(edges);
+}
+
+// Call follow(edges) for all entries of the listed columns, some a lane: a warp takes a part of a
+// chunk, or up to 32 short columns, whose entries its lanes share. Few chunks are cut into parts,
+// and few columns make small groups, so that more warps are busy: a level is a chain of loads, one
+// behind the other, which each part goes through once. Work goes round the blocks first.
 template <class PTR, class Follow>
 LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* chunks,
                             u64 num_small, u64 num_chunks, Follow follow) {
-  const u64 warp = u64(block_warp()) * grid_blocks() + block_index();
-  const u64 warps = u64(global_warps());
-  for (u64 q = warp; q < num_chunks; q += warps) {
-    const u64 chunk = load_cg(&chunks[q]);
-    const i32 i = i32(u32(chunk));
-    const i64 begin = i64(ptr[i]) + i64(chunk >> 32) * kChunk;
-    const i64 stop = i64(ptr[i + 1]);
-    const i64 end = begin + kChunk < stop ? begin + kChunk : stop;
-    for (i64 p = begin; p < end; p += 32) follow(p + lane_id() < end, p + lane_id(), i);
-  }
-  u32 group = 32;  // columns a warp: fewer where that keeps more warps busy
-  while (group > 4 && num_small <= warps * (group / 2)) group /= 2;
-  for (u64 q = warp * group; q < num_small; q += warps * group) {
+  const u32 warps = u32(global_warps());
+  u32 cut = 0;  // a chunk is 1 << cut parts
+  while (kChunk >> cut > 32 && num_chunks << (cut + 1) <= warps) ++cut;
+  u32 fold = 5;  // 1 << fold columns a warp
+  while (fold > 2 && num_small <= u64(warps) << (fold - 1)) --fold;
+  const u32 parts = u32(num_chunks << cut);
+  const u32 all = parts + u32((num_small + (1u << fold) - 1) >> fold);
+  for (u32 q = u32(block_warp() * grid_blocks() + block_index()); q < all; q += warps) {
     i32 i = 0;
-    i64 start = 0;
+    PTR start = 0;
     u32 degree = 0;
-    if (lane_id() < group && q + lane_id() < num_small) {
-      i = load_cg(&small.vertex[q + lane_id()]);
-      start = load_cg(&small.start[q + lane_id()]);
-      degree = load_cg(&small.degree[q + lane_id()]);
+    if (q < parts) {
+      const u64 chunk = load_cg(&chunks[q >> cut]);
+      i = i32(u32(chunk));
+      const PTR stop = ptr[i + 1];
+      start =
+          ptr[i] + PTR(chunk >> 32) * PTR(kChunk) + PTR(q & ((1u << cut) - 1)) * PTR(kChunk >> cut);
+      if (lane_id() == 0 && start < stop)
+        degree = stop - start < PTR(kChunk >> cut) ? u32(stop - start) : kChunk >> cut;
+    } else {
+      const u32 k = ((q - parts) << fold) + lane_id();
+      if (lane_id() >> fold == 0 && k < num_small) {
+        i = load_cg(&small.vertex[k]);
+        start = load_cg(&small.start[k]);
+        degree = load_cg(&small.degree[k]);
+      }
     }
     const u32 upto = warp_scan(degree, LgPlus());
     const u32 before = upto - degree, total = warp_shfl(upto, 31);
-    for (u32 e0 = 0; e0 < total; e0 += 32) {
-      const u32 e = e0 + lane_id();
-      u32 owner = 0;  // the last lane whose entries begin at or before e
-      for (u32 step = 16; step; step /= 2) {
-        const u32 begins = warp_shfl(before, owner + step);
-        if (begins <= e) owner += step;
-      }
-      const i64 owner_start = warp_shfl(start, owner);
-      const u32 owner_before = warp_shfl(before, owner);
-      const i32 owner_vertex = warp_shfl(i, owner);
-      follow(e < total, owner_start + (e - owner_before), owner_vertex);
+    for (u32 first = 0; first < total; first += kTogether * 32) {
+      if (total - first <= 32)
+        share<1>(i, start, before, first, total, follow);
+      else
+        share<kTogether>(i, start, before, first, total, follow);
     }
   }
 }
@@ -128,7 +181,8 @@ LG_DEVICE void list_columns(const Columns<S>& a, const u32* u_words, i64 n,
         start = load_ro(&a.ptr[v]);
         stop = load_ro(&a.ptr[v + 1]);
       }
-      enqueue(small, chunks, num_small, num_chunks, there && start != stop, v, start, stop);
+      enqueue(small, chunks, num_small, num_chunks,
+              Found<PTR, 1>{{v}, {start}, {stop}, there && start != stop});
     }
   }
 }
@@ -252,6 +306,24 @@ LG_DEVICE void add_entry(const Columns<S>& a, const Operand<S>& u, const Mask& m
   }
   if (!seen && !(atomic_or(word, bit) & bit)) count_found(lengths, j, tally);
 }
+
+// The same for entries that a lane follows together.
+template <class S, class W>
+struct Adder {
+  const Columns<S>& a;
+  const Operand<S>& u;
+  const Mask& mask;
+  const Sums<W>& w;
+  const typename S::PTR* lengths;
+  Tallied* tally;
+
+  template <u32 N>
+  LG_DEVICE void operator()(const Batch<typename S::PTR, N>& edges) const {
+    for (u32 q = 0; q < N; ++q)
+      if (edges.there >> q & 1)
+        add_entry(a, u, mask, w, lengths, edges.entry[q], edges.column[q], tally);
+  }
+};
 
 // Add the products of entries p of columns j, a lane each, to their columns' results: lanes of one
 // column add theirs first, and the lowest of them writes.

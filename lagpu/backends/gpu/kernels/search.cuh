@@ -27,14 +27,7 @@ const u32 kLine = 16;          // u64 a cache line: counters do not share one
 
 // Counters of a turn; three turns rotate: read, filled, cleared.
 // kLevel is the depth that a block searching alone has reached.
-enum Counter : u32 {
-  kNumSmall,
-  kNumChunks,
-  kFound,
-  kEdges,
-  kLevel,
-  LG_LOGGED(kLooked, ) kCounters
-};
+enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
 
 typedef List<LG_PTR> Vertices;
 
@@ -120,6 +113,10 @@ LG_DEVICE void note_new(const Search& s, u32 depth) {
       s.log->now.added[k] += atomic_exch(&s.memory[kLogNew + depth % 3 * 3 + k], u64(0));
 }
 
+// Edges looked at by the pull of a turn; the log has them, as one more counter above would change
+// where the others lie: that alone costs 3 % of urand22e16.
+LG_DEVICE u64* looked_at(const Search& s, u32 turn) { return &s.memory[kLogLooked + turn % 3]; }
+
 LG_DEVICE void begin_level(const Search& s, How how, u32 depth, u64 found, u64 leaving,
                            f32 unexplored) {
   s.log->begin(how, depth, found, leaving, unexplored > 0 ? u64(unexplored) : 0);
@@ -157,27 +154,43 @@ LG_DEVICE i32 accumulate(const Search& s, i64 entry, i32 i, i32 j, i32 at, i32 b
 }
 
 // Put the lanes' vertices into lists and counters of `turn`.
+template <u32 N>
+LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* chunks,
+                       const Found<LG_PTR, N>& found) {
+  enqueue(small, chunks, counter(s, turn, kNumSmall), counter(s, turn, kNumChunks), found);
+}
+
 LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* chunks, bool won,
                        i32 v, LG_PTR start, LG_PTR stop) {
-  enqueue(small, chunks, counter(s, turn, kNumSmall), counter(s, turn, kNumChunks), won, v, start,
-          stop);
+  enqueue(s, turn, small, chunks, Found<LG_PTR, 1>{{v}, {start}, {stop}, won});
 }
 
 struct Tally {
-  u64 found, edges;
+  u64 edges;
+  u32 found;
   LG_LOGGED(u32 looked;)  // at edges, in a pull
 };
-// Presence words of the frontier's lists. Ends with a barrier.
-LG_DEVICE void lists_to_words(const Search& s, u64 num_small, u64 num_chunks,
-                              GridBarrier* barrier) {
-  const i64 nwords = (s.n + 31) / 32;
-  for (i64 w = global_thread(); w < nwords; w += global_threads()) s.frontier()[w] = 0;
-  grid_sync(barrier);
-  for (u64 q = global_thread(); q < num_small; q += global_threads()) {
+// What a turn knows of its frontier.
+struct Frontier {
+  u32 found, num_small, num_chunks;
+  u64 edges;  // that leave it
+};
+
+// All numbers at once, so that their loads overlap.
+LG_DEVICE Frontier frontier_of(const Search& s, u32 turn) {
+  const u64 found = load_volatile(counter(s, turn, kFound));
+  const u64 num_small = load_volatile(counter(s, turn, kNumSmall));
+  const u64 num_chunks = load_volatile(counter(s, turn, kNumChunks));
+  return {u32(found), u32(num_small), u32(num_chunks), load_volatile(counter(s, turn, kEdges))};
+}
+
+// Presence words of the frontier's lists; they are empty before. Ends with a barrier.
+LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier* barrier) {
+  for (u64 q = global_thread(); q < now.num_small; q += global_threads()) {
     const i32 v = load_cg(&s.small().vertex[q]);
     atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
   }
-  for (u64 q = global_thread(); q < num_chunks; q += global_threads()) {
+  for (u64 q = global_thread(); q < now.num_chunks; q += global_threads()) {
     const u64 chunk = load_cg(&s.chunks()[q]);
     const i32 v = i32(u32(chunk));
     if (chunk >> 32 == 0) atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
@@ -185,13 +198,15 @@ LG_DEVICE void lists_to_words(const Search& s, u64 num_small, u64 num_chunks,
   grid_sync(barrier);
 }
 
-// Lists of the frontier's presence words, in the counters of this turn. Ends with a barrier.
+// Lists of the frontier's presence words, in the counters of this turn; the words are empty then.
+// Ends with a barrier.
 LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
   const i64 nwords = (s.n + 31) / 32;
   u64 edges = 0;
   for (i64 w0 = global_warp() * 32; w0 < nwords; w0 += global_warps() * 32) {
     const i64 w = w0 + lane_id();
     u32 bits = w < nwords ? load_cg(&s.frontier()[w]) : 0;
+    if (bits) s.frontier()[w] = 0;
     while (warp_any(bits != 0)) {
       const bool there = bits != 0;
       i32 v = 0;

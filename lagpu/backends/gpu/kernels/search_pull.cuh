@@ -3,7 +3,7 @@
 #define LAGPU_SEARCH_PULL_CUH
 #include "search.cuh"
 
-const u32 kLook = 8;       // predecessors that a lane looks at alone
+const u32 kLook = 16;      // predecessors that a lane looks at alone
 const u32 kLookLong = 64;  // with sums, if so many lanes have more: else the warp looks at each's
 const u32 kLanes = 16;
 const u32 kMany = 2048;    // predecessors from which the whole block looks
@@ -55,10 +55,11 @@ LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z*
   return done < count ? done : count;
 }
 
-// The lanes' sums as one, on every lane; without LG_SUM the first that is there. Some lane's must.
-LG_DEVICE LG_Z fold(bool* found, LG_Z mine) {
+// The sums of each `width` lanes as one, on each of them; without LG_SUM the first that is there.
+// Where none is `found`, what is returned is none.
+LG_DEVICE LG_Z fold(bool* found, LG_Z mine, u32 width) {
   if constexpr (LG_SUM) {
-    for (u32 step = 16; step; step /= 2) {
+    for (u32 step = width / 2; step; step /= 2) {
       const LG_Z other = warp_shfl_xor(mine, step);
       const bool other_found = warp_shfl_xor(*found, step);
       if (other_found) mine = *found ? add<LG_ADD>(mine, other) : other;
@@ -66,35 +67,39 @@ LG_DEVICE LG_Z fold(bool* found, LG_Z mine) {
     }
     return mine;
   } else {
-    return warp_shfl(mine, bit_ffs(warp_ballot(*found)) - 1);
+    const u32 who = warp_ballot(*found) & team_of(width);
+    *found = who != 0;
+    return warp_shfl(mine, who ? bit_ffs(who) - 1 : 0);
   }
 }
 
-// The same by the whole warp for one vertex, kBatch predecessors a lane at a time.
-LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z* sum,
-                             Tally* tally) {
-  bool found = false;
+// The same by teams of `width` lanes, each for one vertex, kBatch predecessors a lane at a time.
+// All lanes of a team have the same arguments; `count` is 0 where it has no vertex.
+LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, u32 width, bool* hit,
+                             LG_Z* sum, Tally* tally) {
+  const u32 lane = lane_id() & (width - 1), team = team_of(width);
+  bool found = false, looks = count != 0;
   LG_Z mine = LG_ADD::identity<LG_Z>();
-  u32 done = lane_id();
-  for (; done - lane_id() < count; done += kBatch * 32) {
+  u32 done = 0;
+  while (warp_any(looks)) {
     i32 i[kBatch];
     u32 word[kBatch];
     for (u32 q = 0; q < kBatch; ++q) {
-      const u32 at = done + q * 32;
-      i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(at < count ? at : count - 1)]));
+      const u32 at = done + q * width + lane;
+      i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(at < count ? at : count ? count - 1 : 0)]));
     }
     for (u32 q = 0; q < kBatch; ++q) word[q] = s.frontier()[i[q] / 32];
     u32 there = 0;
-    for (u32 q = 0; q < kBatch; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
-    const u32 left = done < count ? (count - done + 31) / 32 : 0;
-    if (left < kBatch) there &= (1u << left) - 1;
-    if (there) add_products(s, p + LG_PTR(done), 32, i, there, j, &found, &mine);
-    if (!LG_SUM && warp_any(found)) break;
+    for (u32 q = 0; q < kBatch; ++q)
+      there |= (word[q] >> (i[q] % 32) & u32(done + q * width + lane < count)) << q;
+    if (looks && there) add_products(s, p + LG_PTR(done + lane), width, i, there, j, &found, &mine);
+    const bool has = !LG_SUM && (warp_ballot(found) & team);
+    if (looks) done += kBatch * width;
+    looks = looks && done < count && !has;
   }
-  LG_LOGGED(if (lane_id() == 0) tally->looked +=
-            done + kBatch * 32 < count ? done + kBatch * 32 : count;)
-  if (!warp_any(found)) return;
-  mine = fold(&found, mine);
+  LG_LOGGED(if (lane == 0) tally->looked += done < count ? done : count;)
+  mine = fold(&found, mine, width);
+  if (!found) return;
   *sum = LG_SUM && *hit ? add<LG_ADD>(*sum, mine) : mine;
   *hit = true;
 }
@@ -150,8 +155,8 @@ LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* blo
     bool hit = false;
     LG_Z sum = LG_ADD::identity<LG_Z>();
     if (begin < end)
-      look_together(s, LG_PTR(begin), u32(end - begin < share ? end - begin : share), j, &hit, &sum,
-                    tally);
+      look_together(s, LG_PTR(begin), u32(end - begin < share ? end - begin : share), j, 32, &hit,
+                    &sum, tally);
     if (hit && lane_id() == 0) {
       block->sums[block_warp()] = sum;
       atomic_or(&block->there, 1u << block_warp());
@@ -181,7 +186,7 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
       const u32 there = block->there;
       bool found = there >> lane_id() & 1;
       LG_Z sum = found ? block->sums[lane_id()] : LG_ADD::identity<LG_Z>();
-      if (there) sum = fold(&found, sum);
+      if (there) sum = fold(&found, sum, 32);
       warp_sync();  // all lanes have read what the first one resets
       if (there && lane_id() == 0) {
         settle(s, j, depth, sum);
@@ -253,30 +258,36 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
       done = look(s, now.begin, count < alone ? count : alone, j, &hit, &sum);
     }
     LG_LOGGED(tally->looked += done;)
-    for (u32 rest = warp_ballot(wanted && (LG_SUM || !hit) && done < count); rest;
-         rest &= rest - 1) {
-      const u32 from = bit_ffs(rest) - 1;
+    bool looks = wanted && (LG_SUM || !hit) && done < count;
+    if (looks && count - done > kMany) {
+      const u32 at = atomic_add(&block->count, 1u);
+      if (at < kDeferred) {
+        block->begin[at] = i64(now.begin) + done;
+        block->end[at] = now.end;
+        block->vertex[at] = j;
+        looks = false;
+      }
+    }
+    // The fewer vertices are left, the more lanes look for each. Sums take all of them: they look
+    // at every predecessor, and teams with less to look at would wait for the others.
+    for (u32 rest = warp_ballot(looks); rest;) {
+      const u32 left = bit_popc(rest), width = LG_SUM || left == 1 ? 32 : left == 2 ? 16 : 8;
+      u32 mine = rest;  // from the vertex of this lane's team on
+      for (u32 k = lane_id() / width; k; --k) mine &= mine - 1;
+      const u32 from = mine ? bit_ffs(mine) - 1 : 0;
       const LG_PTR p = warp_shfl(now.begin + LG_PTR(done), from);
-      const u32 left = warp_shfl(count - done, from);
-      if (left > kMany) {
-        u32 at = 0;
-        if (lane_id() == from) {
-          at = atomic_add(&block->count, 1u);
-          if (at < kDeferred) {
-            block->begin[at] = p;
-            block->end[at] = i64(p) + left;
-            block->vertex[at] = j;
-          }
-        }
-        if (warp_shfl(at, from) < kDeferred) continue;
+      const u32 many = warp_shfl(count - done, from);
+      bool its_hit = false;
+      LG_Z its_sum = LG_ADD::identity<LG_Z>();
+      look_together(s, p, mine ? many : 0, warp_shfl(j, from), width, &its_hit, &its_sum, tally);
+      const u32 team = bit_popc(rest & lanes_below());  // that looks for this lane's vertex
+      its_hit = warp_shfl(its_hit, team * width % 32);
+      its_sum = warp_shfl(its_sum, team * width % 32);
+      if (rest >> lane_id() & 1 && team < 32 / width && its_hit) {
+        sum = LG_SUM && hit ? add<LG_ADD>(sum, its_sum) : its_sum;
+        hit = true;
       }
-      bool its_hit = warp_shfl(hit, from);
-      LG_Z its_sum = warp_shfl(sum, from);
-      look_together(s, p, left, warp_shfl(j, from), &its_hit, &its_sum, tally);
-      if (lane_id() == from) {
-        hit = its_hit;
-        sum = its_sum;
-      }
+      for (u32 k = 32 / width; k && rest; --k) rest &= rest - 1;
     }
     const u32 bits = warp_ballot(hit);
     if (hit) settle(s, j, depth, sum);

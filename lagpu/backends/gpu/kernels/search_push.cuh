@@ -3,56 +3,76 @@
 #define LAGPU_SEARCH_PUSH_CUH
 #include "search.cuh"
 
-// Follow one edge a lane, from i, where `valid`; new vertices go into the next lists. With `early`
-// the place of a vertex' edges is loaded before it is known to be new: sooner, but more traffic.
-LG_DEVICE void follow(const Search& s, u32 turn, u32 depth, bool early, bool valid, i64 entry,
-                      i32 i, Tally* tally) {
-  i32 j = 0;
-  LG_PTR start = 0, stop = 0;
-  bool won = false;
-  if (valid) {
-    j = i32(load_ro(&s.out_idx[entry]));
-    const u32 bit = 1u << (j % 32);
-    const u32 seen = LG_SUM ? 0 : load_cg(&s.visited[j / 32]);
-    if (early) {
-      start = load_ro(&s.out_ptr[j]);
-      stop = load_ro(&s.out_ptr[j + 1]);
+// Follows a lane's edges, each step for all of them before the next: a level's time is the length
+// of this chain of loads. New vertices go into the next lists. With `early` the place of a vertex'
+// edges is loaded before it is known to be new: sooner, but more traffic.
+struct Pusher {
+  const Search& s;
+  u32 turn, depth;
+  bool early;
+  Tally* tally;
+
+  template <u32 N>
+  LG_DEVICE void operator()(const Batch<LG_PTR, N>& edges) const {
+    Found<LG_PTR, N> found;
+    i32(&j)[N] = found.vertex;
+    u32 seen[N];
+    i32 before[N];
+    for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
+    for (u32 q = 0; q < N; ++q) {
+      if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
+      if (!LG_SUM) seen[q] = load_cg(&s.visited[j[q] / 32]);
+      if (early) {
+        found.start[q] = load_ro(&s.out_ptr[j[q]]);
+        found.stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
+      }
     }
-    if constexpr (LG_SUM)
-      won = accumulate(s, entry, i, j, i32(depth) + 1, load_cg(&s.found_in[j])) == kOpen;
-    else
-      won = !(seen & bit) && !(atomic_or(&s.visited[j / 32], bit) & bit);
-  }
-  if (!warp_any(won)) return;
-  if (won) {
-    if (LG_SUM) atomic_or(&s.visited[j / 32], 1u << (j % 32));
-    if (!early) {
-      start = load_ro(&s.out_ptr[j]);
-      stop = load_ro(&s.out_ptr[j + 1]);
+    u32 won = 0;
+    for (u32 q = 0; q < N; ++q) {
+      const u32 bit = 1u << (j[q] % 32);
+      if (!(edges.there >> q & 1)) continue;
+      if constexpr (LG_SUM) {
+        before[q] = accumulate(s, edges.entry[q], edges.column[q], j[q], i32(depth) + 1, before[q]);
+        won |= u32(before[q] == kOpen) << q;
+      } else if (!(seen[q] & bit)) {
+        won |= u32(!(atomic_or(&s.visited[j[q] / 32], bit) & bit)) << q;
+      }
     }
-    if (early && start != stop) prefetch(&s.out_idx[start]);
-    discover(s, j, depth + s.shift,
-             LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, entry, i, j)));
-    ++tally->found;
-    tally->edges += u64(stop - start);
+    if (!warp_any(won != 0)) return;
+    found.there = won;
+    if (!early)
+      for (u32 q = 0; q < N; ++q) {
+        const i32 at = won >> q & 1 ? j[q] : 0;  // no load behind a branch
+        found.start[q] = load_ro(&s.out_ptr[at]);
+        found.stop[q] = load_ro(&s.out_ptr[at + 1]);
+      }
+    for (u32 q = 0; q < N; ++q) {
+      if (!(won >> q & 1)) continue;
+      if (LG_SUM) atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
+      if (early && found.start[q] != found.stop[q]) prefetch(&s.out_idx[found.start[q]]);
+      discover(s, j[q], depth + s.shift,
+               LG_SUM
+                   ? LG_F(0)
+                   : cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
+      ++tally->found;
+      tally->edges += u64(found.stop[q] - found.start[q]);
+    }
+    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), found);
   }
-  enqueue(s, turn + 1, s.next_small(), s.next_chunks(), won, j, start, stop);
-}
+};
 
 // Push the frontier's lists.
-LG_DEVICE void push(const Search& s, u32 turn, u32 depth, u64 num_small, u64 num_chunks,
-                    Tally* tally) {
+LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, Tally* tally) {
   const u64 warps = u64(global_warps());
-  const bool early = num_small + num_chunks * 8 <= warps * 8;
-  follow_lists(
-      s.out_ptr, s.small(), s.chunks(), num_small, num_chunks,
-      [&](bool valid, i64 p, i32 i) { follow(s, turn, depth, early, valid, p, i, tally); });
+  const bool early = now.num_small + u64(now.num_chunks) * 8 <= warps * 8;
+  follow_lists(s.out_ptr, s.small(), s.chunks(), now.num_small, now.num_chunks,
+               Pusher{s, turn, depth, early, tally});
 }
 
 // One block searches alone, level after level, until the frontier is empty, large, or has a vertex
 // of high degree; then it hands the frontier over to the next turn. Shared memory holds
 // the frontier with the place of each vertex' edges, loaded while the vertex was being claimed.
-LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64 num_small) {
+LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32 num_small) {
   LG_DYNAMIC_SHARED(LG_PTR, starts);
   i32* const vertices = reinterpret_cast<i32*>(starts + 2 * s.solo);
   u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
@@ -61,7 +81,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u64
   LG_SHARED(u32, is_large, 3);
   LG_LOGGED(LG_SHARED(u32, followed, 2);)  // edges, of two levels by turns
   u32 side = 0, now = 0;
-  u32 count = u32(num_small);
+  u32 count = num_small;
   bool large = false;
   for (u32 k = block_thread(); k < count; k += block_threads()) {
     vertices[k] = load_cg(&s.small().vertex[k]);

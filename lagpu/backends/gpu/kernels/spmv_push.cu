@@ -39,9 +39,7 @@ extern "C" __global__ void spmv_push_queue(
   grid_sync(barrier);
   Tallied tally{};
   follow_lists(col_ptr, small, chunks, load_volatile(counts + kLine),
-               load_volatile(counts + 2 * kLine), [&](bool valid, i64 p, i32 i) {
-                 if (valid) add_entry(a, u, mask, w, lengths, p, i, &tally);
-               });
+               load_volatile(counts + 2 * kLine), Adder<S, LG_W>{a, u, mask, w, lengths, &tally});
   add_counts(tally, counts, signal, serial, edges);
 }
 

@@ -65,13 +65,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            solo,
            false,
            false};
-  LG_SHARED(u64, block_tally, 3);  // found, their edges, edges looked at
+  LG_SHARED(u32, found_by, LG_WARP);  // vertices that each warp has found
+  LG_SHARED(u64, edges_by, LG_WARP);  // and their edges
   LG_SHARED(Shared, block, 1);
-  if (block_thread() == 0) {
-    block_tally[0] = block_tally[1] = 0;
-    LG_LOGGED(block_tally[2] = 0;)
-    block->words = block->count = block->there = 0;
-  }
+  if (block_thread() == 0) block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & 8);)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
@@ -79,21 +76,28 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
   const i64 nwords = (n + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted, and bits
-  // behind the last vertex are none.
+  // behind the last vertex are none. A single source is visited at once, without a barrier.
+  const bool at_once = !LG_SUM && !LG_HAD && !sources;
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
-    visited[w] = empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, n);
-    if (LG_X0 && (blank & 1)) x0_words[w] = 0;
-    if (LG_X1 && (blank & 2)) x1_words[w] = 0;
-    if (LG_X2 && (blank & 4)) x2_words[w] = 0;
+    const u32 first = at_once && shift && w == source / 32 ? 1u << (source % 32) : 0;
+    visited[w] = first | empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, n);
+    s.frontier()[w] = 0;  // while lists hold the frontier, its words are empty
+    if (LG_X0 && (blank & 1)) x0_words[w] = first;
+    if (LG_X1 && (blank & 2)) x1_words[w] = first;
+    if (LG_X2 && (blank & 4)) x2_words[w] = first;
   }
   if (LG_SUM)
     for (i64 v = global_thread(); v < n; v += global_threads()) {
       f_values[v] = empty_sum<LG_ADD, LG_F>();
       found_in[v] = v_words && has_entry(v_words, v) ? 0 : kOpen;
     }
-  for (i64 k = global_thread(); k < 3 * kCounters * kLine; k += global_threads())
-    counters[k] = k == kFound * kLine ? num_sources : 0;
-  grid_sync(barrier);
+  if (block_index() == 0)
+    for (u32 k = block_thread(); k < 3 * kCounters * kLine; k += block_threads())
+      counters[k] = k == kFound * kLine ? num_sources : 0;
+  if (at_once)
+    block_sync();  // the first block goes on with what is its own
+  else
+    grid_sync(barrier);
   u64 edges = 0;
   for (u64 q0 = u64(global_warp()) * 32; q0 < num_sources; q0 += u64(global_warps()) * 32) {
     const u64 q = q0 + lane_id();
@@ -125,83 +129,75 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   if (block_thread() == 0 && edges) atomic_add(counter(s, 0, kEdges), edges);
   grid_sync(barrier);
 
-  u32 turn = 0, depth = 0, pushes = 0, pulls = 0, calm = 0;
+  u32 turn = 0, depth = 0, calm = 0;
   bool listed = true;
   f32 unexplored = f32(nvals_a);
-  u64 found = num_sources;
-  while (found && depth != times) {
-    if (!listed && f32(found) * beta < f32(n)) {
+  Frontier now = frontier_of(s, turn);
+  while (now.found && depth != times) {
+    if (!listed && f32(now.found) * beta < f32(n)) {
       words_to_lists(s, turn, barrier);
+      now = frontier_of(s, turn);
       listed = true;
     }
-    const u64 num_small = load_volatile(counter(s, turn, kNumSmall));
-    const u64 num_chunks = load_volatile(counter(s, turn, kNumChunks));
-    const u64 leaving = load_volatile(counter(s, turn, kEdges));
-    const f32 active = f32(leaving);
+    const f32 active = f32(now.edges);
     if (listed) unexplored -= active;
-    LG_LOGGED(if (logs())
-                  begin_level(s, kPulls, depth, found, listed ? leaving : kUnknown, unexplored);)
+    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
+                                      unexplored);)
     if (listed && active * alpha > unexplored) {
-      lists_to_words(s, num_small, num_chunks, barrier);
+      lists_to_words(s, now, barrier);
       listed = false;
     }
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};
     // One block alone saves barriers but starts slowly: only once frontiers stay small.
-    calm = listed && num_chunks == 0 && num_small <= solo ? calm + 1 : 0;
+    calm = listed && now.num_chunks == 0 && now.num_small <= solo ? calm + 1 : 0;
     const bool alone = calm > kCalm;
     if (alone) {
-      if (is_last_block()) search_alone(s, turn, depth, times, num_small);
-      ++pushes;
+      if (is_last_block()) search_alone(s, turn, depth, times, now.num_small);
     } else if (listed) {
       LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
-      push(s, turn, depth, num_small, num_chunks, &tally);
-      ++pushes;
+      push(s, turn, depth, now, &tally);
     } else {
       pull(s, depth, block, &tally);
       pull_deferred(s, depth, block, &tally);
+      LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
+                if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
       s.words_turned = !s.words_turned;
-      ++pulls;
-      LG_LOGGED(const u64 looked = warp_reduce(u64(tally.looked), LgPlus());
-                if (lane_id() == 0 && looked) atomic_add(&block_tally[2], looked);)
     }
     if (listed) s.lists_turned = !s.lists_turned;
     if (warp_any(tally.found != 0)) {
       tally.found = warp_reduce(tally.found, LgPlus());
       tally.edges = warp_reduce(tally.edges, LgPlus());
-      if (lane_id() == 0) {
-        atomic_add(&block_tally[0], tally.found);
-        atomic_add(&block_tally[1], tally.edges);
-      }
+    }
+    if (lane_id() == 0) {
+      found_by[block_warp()] = tally.found;
+      edges_by[block_warp()] = tally.edges;
     }
     block_sync();
-    if (block_thread() == 0) {  // exchanged: a plain load might be made by all threads beforehand
-      const u64 block_found = atomic_exch(&block_tally[0], u64(0));
-      const u64 block_edges = atomic_exch(&block_tally[1], u64(0));
-      LG_LOGGED(const u64 looked = atomic_exch(&block_tally[2], u64(0));
-                if (looked) atomic_add(counter(s, turn + 1, kLooked), looked);)
-      if (block_found) {
-        atomic_add(counter(s, turn + 1, kFound), block_found);
-        atomic_add(counter(s, turn + 1, kEdges), block_edges);
+    if (block_warp() == 0) {
+      const bool is_warp = lane_id() < block_warps();
+      const u32 found = warp_reduce(is_warp ? found_by[lane_id()] : 0, LgPlus());
+      const u64 edges = warp_reduce(is_warp ? edges_by[lane_id()] : 0, LgPlus());
+      if (lane_id() == 0 && found) {
+        atomic_add(counter(s, turn + 1, kFound), u64(found));
+        atomic_add(counter(s, turn + 1, kEdges), edges);
       }
     }
     grid_sync(barrier);
     ++turn;
     depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
-    found = load_volatile(counter(s, turn, kFound));
+    now = frontier_of(s, turn);
     LG_LOGGED(if (!alone && logs())
-                  end_level(s, found,
-                            s.log->now.how == kPulls ? load_volatile(counter(s, turn, kLooked))
+                  end_level(s, now.found,
+                            s.log->now.how == kPulls ? atomic_exch(looked_at(s, turn - 1), u64(0))
                                                      : s.log->now.leaving);)
   }
   LG_LOGGED(if (logs()) s.log->close();)
   // A frontier that is left, because `times` is reached, has not got its assignments yet if they
   // come before the product in the loop.
-  const bool left = found != 0;
-  if (left && listed)
-    lists_to_words(s, load_volatile(counter(s, turn, kNumSmall)),
-                   load_volatile(counter(s, turn, kNumChunks)), barrier);
+  const bool left = now.found != 0;
+  if (left && listed) lists_to_words(s, now, barrier);
 
   // End: what is visited now and was not excluded has got its assignments.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
@@ -223,10 +219,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   }
   if (global_thread() == 0) {
     result[0] = depth;
-    result[1] = found;
-    result[2] = pushes;
-    result[3] = pulls;
-    result[4] = listed;
-    result[5] = turn;
+    result[1] = now.found;
   }
 }
