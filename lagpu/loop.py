@@ -209,9 +209,13 @@ def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until
     empty, unchanged, times = until
     early = 0 if empty is None else _early(statements, empty)
     first, others = work[:early], work[early:]
+    ahead: Any = None if empty is None or not others else getattr(others[0][0], "ahead", None)
     done = 0
     while done != times:
         _run(first, done)
+        if ahead is not None:
+            _, w, desc, args, *_ = others[0][1]
+            ahead(w, desc, *args)
         if empty is not None and not empty.nvals:
             return
         before = None if unchanged is None else unchanged.dup()

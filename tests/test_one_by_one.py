@@ -145,7 +145,7 @@ def test_a_repeated_product_goes_the_way_the_planner_would(backend, monkeypatch,
     monkeypatch.setattr(of_gpu, "choose", lambda *args: planned.append(1) or choose(*args))
 
     def told(*args):
-        ways.append((args[4].direction, args[4].kernel))
+        ways.append((args[3].direction, args[3].kernel))
         return run(*args)
 
     monkeypatch.setattr(products, "start", told)

@@ -11,7 +11,7 @@ import numpy as np
 from lagpu.backends.base import Product
 from lagpu.backends.gpu.build import by_rows, is_symmetric
 from lagpu.backends.gpu.casts import cast_array, cast_number
-from lagpu.backends.gpu.device import VARIES, Bound, format_bytes
+from lagpu.backends.gpu.device import VARIES, Bound, Signal, format_bytes
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.leavings import Listing, Trail
@@ -22,10 +22,13 @@ from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 
 __all__ = [
+    "COUNTERS",
     "IDEMPOTENT",
     "Prepared",
+    "Ready",
     "by_inputs",
     "by_outputs",
+    "get_ready",
     "iso_result",
     "memory_of",
     "multiply",
@@ -61,6 +64,32 @@ class Prepared(NamedTuple):
     counters: int = 3
     reset: Bound | None = None
     lists: tuple[Any, ...] = ()
+
+
+class Ready(NamedTuple):
+    """What one product takes beside what was prepared; none of it depends on its direction.
+
+    Attributes
+    ----------
+    operand : tuple
+        The vector as (words, values, number).
+    mask : tuple
+        As in `multiply`.
+    iso : object or None
+        The one value of all sums.
+    words, values : array
+        Of the result; without values if there is one for all.
+    counts, signal : array, Signal
+        Where the kernel counts, and tells.
+    """
+
+    operand: tuple[Any, Any, Any]
+    mask: tuple[Any, bool]
+    iso: Any
+    words: Any
+    values: Any
+    counts: Any
+    signal: Signal
 
 
 class Job(NamedTuple):
@@ -106,7 +135,16 @@ def multiply(
     """
     iso = iso_result(A, u, how)
     prepared = prepare(A, u, how, plan, dtype, iso)
-    return start(w, A, u, how, plan, mask, prepared, iso, edges)
+    if u.form == "sparse":
+        u.to_bitmap()
+    lists = prepared.lists
+    if plan.keep and u.nvals:
+        lists = tuple(w.device.xp.empty(u.nvals, one.dtype) for one in lists)
+        u.listing = Listing(weakref.ref(by_inputs(A, how)), *lists)
+    elif plan.listing is not None:
+        lists = (len(plan.listing.vertex), plan.listing.vertex, plan.listing.offset)
+    ready = get_ready(w, u, mask, iso, prepared.dtype, prepared.counters)
+    return start(w, A, u, plan, prepared, ready, edges, lists)
 
 
 def prepare(
@@ -120,39 +158,39 @@ def prepare(
     return _prepared(Job(A, u, how, plan, dtype, iso is not None))
 
 
+def get_ready(
+    w: VectorStore,
+    u: VectorStore,
+    mask: tuple[Any, bool],
+    iso: Any,
+    dtype: DType,
+    counters: int,
+) -> Ready:
+    """Return what a product for `w` of `u`, which has presence words, takes; see `multiply`."""
+    operand = (u.words, None, False) if iso is not None else (u.words, u.values, u.number)
+    words = w.spare_words()
+    values = None if iso is not None else w.spare_values(dtype)
+    return Ready(operand, mask, iso, words, values, w.counters.take(counters), w.device.signal())
+
+
 def start(
     w: VectorStore,
     A: MatrixStore,
     u: VectorStore,
-    how: Product,
     plan: Plan,
-    mask: tuple[Any, bool],
     prepared: Prepared,
-    iso: Any,
+    ready: Ready,
     edges: Any,
+    lists: tuple[Any, ...] = (),
 ) -> VectorStore:
-    """Launch a product that was prepared; see `multiply`."""
-    if u.form == "sparse":
-        u.to_bitmap()
-    u_words, u_values, number = u.words, None, False
-    if iso is None:
-        u_values, number = u.values, u.number
-    words, dtype = w.spare_words(), prepared.dtype
-    values = None if iso is not None else w.spare_values(dtype)
-    lists = prepared.lists
-    if plan.keep and u.nvals:
-        lists = tuple(w.device.xp.empty(u.nvals, one.dtype) for one in lists)
-        u.listing = Listing(weakref.ref(by_inputs(A, how)), *lists)
-    elif plan.listing is not None:
-        lists = (len(plan.listing.vertex), plan.listing.vertex, plan.listing.offset)
-    counts, signal = w.counters.take(prepared.counters), w.device.signal()
+    """Launch a product; see `multiply`."""
+    operand, mask, iso, words, values, counts, signal = ready
     if prepared.reset is not None:
         prepared.reset(words, values)
     prepared.launch(
-        u_words, u_values, number, *mask, *lists, words, values, counts, signal.place,
-        signal.serial, edges,
-    )  # fmt: skip
-    trail = _trail(A, u, plan)
+        *operand, *mask, *lists, words, values, counts, signal.place, signal.serial, edges
+    )
+    dtype, trail = prepared.dtype, _trail(A, u, plan)
     value = None if iso is None else cast_number(iso, dtype)
     return VectorStore.of_product(w, dtype, words, values, value, counts, signal, trail)
 
@@ -335,7 +373,7 @@ def _listed(job: Job) -> Prepared:
         form.row_idx, *_matrix(form, iso), *_IN, _lengths(A, how, form), *stand, *_OUT,
         space.barrier, cooperative=True,
     )  # fmt: skip
-    return Prepared(launch, dtype, counters=3 * LINE, lists=lists)
+    return Prepared(launch, dtype, counters=COUNTERS, lists=lists)
 
 
 def memory_of(A: MatrixStore) -> str:
@@ -347,6 +385,7 @@ def memory_of(A: MatrixStore) -> str:
 
 
 LINE = 16  # as in spmv_push.cu
+COUNTERS = 3 * LINE  # the most that a product takes
 _LAUNCH = {
     "pull_scalar": _pull,
     "pull_warp": _pull,

@@ -9,7 +9,7 @@ from lagpu.backends.base import Descriptor, Product, Statement
 from lagpu.backends.gpu import products
 from lagpu.backends.gpu.elementwise import mask_words
 from lagpu.backends.gpu.plan import AUTO_BETA, Plan, auto_alpha, pulls_by_edges
-from lagpu.backends.gpu.products import Prepared
+from lagpu.backends.gpu.products import Prepared, Ready
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
 if TYPE_CHECKING:
@@ -51,14 +51,21 @@ class RepeatedProduct:
         self._matrix = weakref.ref(A)
         self._alpha = auto_alpha(A.nvals / max(A.shape[1 if how.transpose else 0], 1))
         self._prepared: dict[Any, Prepared] = {}
+        self._ready: Ready | None = None
+
+    def ahead(
+        self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
+    ) -> None:
+        """Get ready, while the entries of `u` are still counted; it is called next, or no more."""
+        self._ready = self._get_ready(w, desc, A, u, how)
 
     def __call__(
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
     ) -> None:
         """Run it once."""
+        ready, self._ready = self._ready or self._get_ready(w, desc, A, u, how), None
         nvals, trail, leaving = u.nvals, u.trail, u.leaving
-        both = A.symmetric or A.rows is not None
-        if trail is None or trail.matrix is not self._matrix or leaving is None or not both:
+        if ready is None or trail is None or leaving is None:
             self._backend.mxv(w, desc, A, u, how)
             return
         unexplored = max(A.nvals - trail.explored - leaving, 0)
@@ -66,13 +73,34 @@ class RepeatedProduct:
             nvals, u.size, leaving, unexplored, trail.pulled, self._alpha, AUTO_BETA
         )
         plan = _PULL if pulls else _PUSH
-        iso = products.iso_result(A, u, how)
-        key = plan.direction, u.dtype, u.values is None, iso is None
-        prepared = self._prepared.get(key)
-        if prepared is None:
-            prepared = products.prepare(A, u, how, plan, w.dtype, iso)
-            self._prepared[key] = prepared
-        mask, edges = mask_words(desc), self._backend.edges
-        t = products.start(w, A, u, how, plan, mask, prepared, iso, edges)
+        prepared = self._prepare(w, A, u, how, plan, ready.iso)
+        w.spare.clear()  # it is in what is ready
+        t = products.start(w, A, u, plan, prepared, ready, self._backend.edges)
         self._backend.plan = plan
         self._backend.finish_product(w, desc, t, fresh=True)
+
+    def _get_ready(
+        self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
+    ) -> Ready | None:
+        """Return what the product takes, or None if the backend shall run it."""
+        trail = u.trail
+        both = A.symmetric or A.rows is not None
+        if trail is None or trail.matrix is not self._matrix or u.form != "bitmap" or not both:
+            return None
+        iso = products.iso_result(A, u, how)
+        if iso is None and how.semiring.monoid.name != "any" and how.result is not w.dtype:
+            return None  # one direction would sum in another type than the other
+        spare = w.spare.copy()
+        ready = products.get_ready(w, u, mask_words(desc), iso, w.dtype, products.COUNTERS)
+        w.spare = spare  # not taken before it is called
+        return ready
+
+    def _prepare(
+        self, w: VectorStore, A: MatrixStore, u: VectorStore, how: Product, plan: Plan, iso: Any
+    ) -> Prepared:
+        key = plan.direction, u.dtype, u.values is None, iso is None
+        found = self._prepared.get(key)
+        if found is None:
+            found = products.prepare(A, u, how, plan, w.dtype, iso)
+            self._prepared[key] = found
+        return found
