@@ -30,8 +30,8 @@ def nvrtc_compile(kernel: Kernel, arch: str, *, optimised: bool = False) -> byte
     """Return the cubin of `kernel` for `arch`; raises with the compiler's log.
 
     Options are those that CuPy passes, with no include path: kernels include nothing. Whether a
-    specialisation compiles takes no optimiser, which is most of the time; that of the file's
-    defaults is proved optimised.
+    specialisation compiles takes no optimiser, which is most of the time, nor the other kernels of
+    its file; all of those are proved optimised, by the file's defaults.
     """
     core = _cuda_core()
     if isinstance(core, Exception):
@@ -42,7 +42,8 @@ def nvrtc_compile(kernel: Kernel, arch: str, *, optimised: bool = False) -> byte
         define_macro=[tuple(macro) for macro in kernel.macros] or None,
         ofast_compile=None if optimised else "max",
     )
-    program = core.Program(kernel.source, "c++", options)
+    text = kernel.source if optimised else kernel.alone
+    program = core.Program(text, "c++", options)
     try:
         return bytes(program.compile("cubin").code)
     finally:

@@ -43,6 +43,19 @@ def test_nvrtc_compiles_every_file(file, arch):
     assert nvrtc_compile(kernel(file, kernel_names(KERNELS / file)[0]), arch, optimised=True)
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_a_kernel_is_compiled_without_the_others_of_its_file(file):
+    names = kernel_names(KERNELS / file)
+    for name in names:
+        one = kernel(file, name)
+        assert re.findall(r"\b__global__\b", re.sub(r"//.*", "", one.alone)) == ["__global__"]
+        assert len(one.alone.splitlines()) == len(one.source.splitlines())
+        found = nvrtc_compile(one, "sm_90")
+        assert name.encode() in found
+        others = [other for other in names if other != name]
+        assert not [other for other in others if b".text." + other.encode() + b"\0" in found]
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("ctype", ["i32", "u32", "i64", "u64", "f32", "f64"])
 def test_nvrtc_compiles_the_primitives(ctype, arch):

@@ -293,7 +293,7 @@ class CudaDevice:
     def _compile(self, kernel: Kernel, cooperative: bool) -> Any:
         # RawModule fixes at compile time whether its kernels are launched cooperatively.
         module = self.xp.RawModule(
-            code=kernel.source,
+            code=kernel.alone,
             options=(*kernel.flags, *self._flags),
             enable_cooperative_groups=cooperative,
         )
