@@ -10,7 +10,7 @@ import numpy as np
 from lagpu.backends.gpu.block import BlockStore, as_block, own, require, stride
 from lagpu.backends.gpu.blockproducts import PUSH_COST, Chunks, chunks_of
 from lagpu.backends.gpu.counters import Counters
-from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.device import VARIES, Bound, Device
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
 from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
@@ -107,6 +107,8 @@ class Workspace:
         What the last search told: [1] entries left, [2], [3] levels pushed and pulled, [4] chunks
         looked at, [5] levels pulled with a filter, [6] levels; [7] when it began, in ns; from [8]
         on when the first level began and when each of the first 55 ended.
+    launches : dict
+        What has been launched with it, bound.
     nbytes : int
         Bytes of all these.
     """
@@ -122,6 +124,7 @@ class Workspace:
         self.counters = xp.zeros(COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.result = xp.zeros(RESULTS, np.uint64)
+        self.launches: dict[Any, Bound] = {}
 
 
 def bytes_of(
@@ -178,33 +181,21 @@ def run(s: BlockSearch, counters: Counters, times: int | None, log: LoopLog | No
     With a log, the search must be one that `assigns_anew`.
     """
     device, (k, n) = s.A.device, s.f.shape
-    predecessors, successors = s.forms
     frontier, v = as_block(counters, s.f).entries, as_block(counters, s.v).entries
     outputs = [_output(counters, a.x) for a in s.assignments]
     size = frontier.size
     space = _space(s, size)
-    pull = pull_space(predecessors, successors)
     excluded = _excluded(s, frontier, v)
     sources, listed, source_words = _sources(frontier)
     count = _planes(n, times)
     device.require(4 * count * nwords(size), "block search", "Take fewer rows at a time.")
     planes = device.xp.empty(count * nwords(size), np.uint32)
     f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
-    block = SIM_BLOCK if device.name == "sim" else BLOCK
-    code = _kernel(s, block, 0 if log is None else log.capacity)
     result = space.result if log is None else log.words
     before = s.before + NEW_LOG * (log is not None and log.is_new)
-    shared = 4 * len(space.some[0])  # room for the bits of one frontier's words
-    if shared > device.dynamic_shared_bytes - OWN_SHARED:
-        shared = 0
-    device.launch(
-        code, device.max_cooperative_blocks(code, block, shared) * block,
-        n, s.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
-        successors.row_idx, pull.hint, pull.empty, *_listed(chunks_of(predecessors)),
-        *_listed(chunks_of(successors)), sources, listed, source_words, excluded, before,
-        FOREVER if times is None else times, PUSH_COST, count, shared // 4, space.visited, planes,
-        *space.words, *space.some, f_words, space.counters, space.barrier, result,
-        block=block, cooperative=True, shared=shared,
+    _launch(s, space, 0 if log is None else log.capacity)(
+        sources, listed, source_words, excluded, before, FOREVER if times is None else times,
+        count, planes, f_words, result,
     )  # fmt: skip
     if log is not None:
         log.ran_block(len(outputs), PUSH_COST)
@@ -216,6 +207,34 @@ def run(s: BlockSearch, counters: Counters, times: int | None, log: LoopLog | No
     if left:
         rest.set_bitmap(f_words, None, s.number, left)
     s.f_out.data = BlockStore(device, s.f.dtype, (k, n), rest)
+
+
+def _launch(s: BlockSearch, space: Workspace, records: int) -> Bound:
+    """Return the launch of such searches on this matrix; what stands is bound, and kept."""
+    key = s.forms[0] is s.A, len(s.assignments) if records else 0, records
+    found = space.launches.get(key)
+    if found is None:
+        found = space.launches[key] = _bound(s, space, records)
+    return found
+
+
+def _bound(s: BlockSearch, space: Workspace, records: int) -> Bound:
+    """Bind what is the same in each search of such a block on this matrix; see `run`."""
+    device, (predecessors, successors) = s.A.device, s.forms
+    pull = pull_space(predecessors, successors)
+    block = SIM_BLOCK if device.name == "sim" else BLOCK
+    code = _kernel(s, block, records)
+    shared = 4 * len(space.some[0])  # room for the bits of one frontier's words
+    if shared > device.dynamic_shared_bytes - OWN_SHARED:
+        shared = 0
+    return device.bound(
+        code, device.max_cooperative_blocks(code, block, shared) * block,
+        s.f.shape[1], s.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
+        successors.row_idx, pull.hint, pull.empty, *_listed(chunks_of(predecessors)),
+        *_listed(chunks_of(successors)), *(VARIES,) * 6, PUSH_COST, VARIES, shared // 4,
+        space.visited, VARIES, *space.words, *space.some, VARIES, space.counters, space.barrier,
+        VARIES, block=block, cooperative=True, shared=shared,
+    )  # fmt: skip
 
 
 def _excluded(s: BlockSearch, frontier: VectorStore, v: VectorStore) -> Any:
@@ -259,12 +278,14 @@ def _expand(
     if not blank:
         w.to_writable()
     count = counters.take()
-    run = kernel("blockexpand.cu", "block_expand", X=w.dtype.ctype)
-    w.device.launch(
-        run, len(w.words), len(w.words), space.visited, planes, result, blank,
-        a.number is None, w.dtype.numpy.type(0) if a.number is None else a.number, w.words,
-        w.values, count,
-    )  # fmt: skip
+    launch = space.launches.get(w.dtype)
+    if launch is None:
+        run, words = kernel("blockexpand.cu", "block_expand", X=w.dtype.ctype), len(w.words)
+        launch = space.launches[w.dtype] = w.device.bound(
+            run, words, words, space.visited, *(VARIES,) * 8
+        )
+    number = w.dtype.numpy.type(0) if a.number is None else a.number
+    launch(planes, result, blank, a.number is None, number, w.words, w.values, count)
     w.counted(count)
     w.forget()
     made.changed()

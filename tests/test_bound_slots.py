@@ -1,0 +1,37 @@
+"""What bound launches are given fits the slots that CUDA's launch packs it into."""
+
+import struct
+
+import lagpu
+from lagpu import algorithms
+from lagpu.backends.gpu.cudabound import SLOT
+from lagpu.backends.gpu.device import VARIES, Bound
+from lagpu.generators import kronecker
+
+
+def test_arguments_of_bound_launches_can_be_packed(monkeypatch):
+    packed, run = set(), Bound.__call__
+
+    def packing(bound, *new):
+        given = iter(new)
+        args = [next(given) if x is VARIES else x for x in bound._args]
+        assert not list(given)
+        slots = bound.kernel.slots
+        numbers = [0 if pointer else x for x, (_, pointer, _) in zip(args, slots, strict=True)]
+        codes = [SLOT[pointer or dtype] for _, pointer, dtype in slots]
+        struct.pack("<" + "".join(codes), *numbers)
+        for x, (param, pointer, _) in zip(args, slots, strict=True):
+            assert not pointer or x is None or hasattr(x, "dtype") or type(x) is int, param
+        packed.add(bound.kernel.name)
+        run(bound, *new)
+
+    monkeypatch.setattr(Bound, "__call__", packing)
+    A = kronecker(6, 8, backend="sim")
+    for traced in (False, True):
+        with lagpu.trace() if traced else lagpu.eager():
+            algorithms.bfs_levels(A, 0)
+        algorithms.bfs_levels(A, 0)
+        algorithms.count_shortest_paths(A, 0)
+        algorithms.bfs_levels_multi(A, [0, 1, 2])
+    kernels = {"traverse", "block_search", "block_expand", "spmv_push_queue", "spmv_csc_bitmap"}
+    assert kernels <= packed
