@@ -154,7 +154,7 @@ class Call(Deferred):
 
 def spell(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:
     """Return a formula as text; `names` maps the ``id`` of an object to a better name."""
-    return "".join(_spelled(part, names or {}) for part in formula)
+    return "".join(x if type(x) is str else _spelled(x, names or {}) for x in formula)
 
 
 def _spelled(part: Any, names: Mapping[int, str]) -> str:

@@ -226,7 +226,7 @@ LG_DEVICE u32 word_behind(u32 w, Shared* block) {
 }
 
 // Pull into every vertex that is not visited: 32 vertices a warp, first the hint, then some
-// predecessors by each lane, the rest by the whole warp.
+// predecessors by each lane, the rest by teams of lanes or the whole warp.
 LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
   const u32 nwords = u32((s.n + 31) / 32);
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
