@@ -63,6 +63,11 @@ class Descriptor(NamedTuple):
     accum: BinaryOp | None = None
     replace: bool = False
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing stays of what the output had before."""
+        return self.accum is None and (self.replace or self.mask is None)
+
 
 class Product(NamedTuple):
     """One matrix-vector product ``w = A u`` or ``w = A' u``.

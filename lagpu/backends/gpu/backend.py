@@ -185,14 +185,13 @@ class GpuBackend(Matrices):
         """See `Backend`."""
         self.plan = plan = choose(A, u, how, desc)
         mask = elementwise.mask_words(desc)
-        fresh = desc.accum is None and (desc.replace or desc.mask is None)
-        dtype = w.dtype if fresh else how.result
+        dtype = w.dtype if desc.is_fresh else how.result
         t = products.multiply(w, A, u, how, plan, mask, dtype, self.edges)
-        self.finish_product(w, desc, t, fresh)
+        self.finish_product(w, desc, t)
 
-    def finish_product(self, w: VectorStore, desc: Descriptor, t: VectorStore, fresh: bool) -> None:
-        """Write a product's result, which is all that there will be in `w` if it is `fresh`."""
-        if fresh and (t.dtype is w.dtype or t.values is None):
+    def finish_product(self, w: VectorStore, desc: Descriptor, t: VectorStore) -> None:
+        """Write a product's result."""
+        if desc.is_fresh and (t.dtype is w.dtype or t.values is None):
             if t.iso is not None:
                 t.iso = cast_number(t.iso, w.dtype)
             w.adopt(t)
@@ -206,8 +205,7 @@ class GpuBackend(Matrices):
         """See `Backend`."""
         self.plan = plan = selections.choose(how)
         t = selections.multiply(w, f, u, how, plan, elementwise.mask_words(desc), self.edges)
-        fresh = desc.accum is None and (desc.replace or desc.mask is None)
-        if fresh and t.dtype is w.dtype:
+        if desc.is_fresh and t.dtype is w.dtype:
             w.adopt(t)
         else:
             elementwise.write(w, desc, t)

@@ -13,7 +13,7 @@ from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.errors import InvalidValue, NotSupported
 
-__all__ = ["AUTO_BETA", "KERNELS", "POLICIES", "Plan", "auto_alpha", "choose", "pulls_by_edges"]
+__all__ = ["KERNELS", "POLICIES", "Plan", "auto_alpha", "choose", "pulls_again"]
 
 KERNELS = (
     "push_edge",
@@ -211,17 +211,29 @@ def _by_length(x: Numbers) -> tuple[str, str]:
     return kernel, f"column length {x.length:.1f} {sign} {WARP_LENGTH:.0f}"
 
 
-def pulls_by_edges(
+def _pulls(
     nvals: int, size: int, leaving: int, unexplored: int, pulled: bool, alpha: float, beta: float
 ) -> bool:
     """Whether few edges are left beside the frontier's or, once pulled, still many vertices are."""
     return nvals * beta >= size if pulled else leaving * alpha > unexplored
 
 
+def pulls_again(A: MatrixStore, u: VectorStore, alpha: float) -> bool | None:
+    """Return whether ``auto`` pulls a product of `u`, which one with `A` made.
+
+    None if that left no numbers. `alpha` is that of `auto_alpha`, for the mean column length.
+    """
+    nvals, trail, leaving = u.nvals, u.trail, u.leaving
+    if trail is None or leaving is None:
+        return None
+    unexplored = max(A.nvals - trail.explored - leaving, 0)
+    return _pulls(nvals, u.size, leaving, unexplored, trail.pulled, alpha, AUTO_BETA)
+
+
 def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
     """Pull when few edges are left beside the frontier's, push again when few vertices are."""
     numbers: tuple[Any, ...]
-    pulls = pulls_by_edges(x.nvals, x.size, x.leaving, x.unexplored, x.pulled, alpha, beta)
+    pulls = _pulls(x.nvals, x.size, x.leaving, x.unexplored, x.pulled, alpha, beta)
     if x.pulled:
         numbers = x.nvals, x.size, beta
         text = f"pulled before; vertices {{}} {'>=' if pulls else '<'} {{}} / {{:g}}"

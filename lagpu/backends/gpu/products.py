@@ -24,11 +24,11 @@ from lagpu.errors import NotSupported
 __all__ = [
     "COUNTERS",
     "IDEMPOTENT",
+    "Arguments",
     "Prepared",
-    "Ready",
+    "arguments",
     "by_inputs",
     "by_outputs",
-    "get_ready",
     "iso_result",
     "memory_of",
     "multiply",
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
     lists: tuple[Any, ...] = ()
 
 
-class Ready(NamedTuple):
+class Arguments(NamedTuple):
     """What one product takes beside what was prepared; none of it depends on its direction.
 
     Attributes
@@ -143,8 +143,8 @@ def multiply(
         u.listing = Listing(weakref.ref(by_inputs(A, how)), *lists)
     elif plan.listing is not None:
         lists = (len(plan.listing.vertex), plan.listing.vertex, plan.listing.offset)
-    ready = get_ready(w, u, mask, iso, prepared.dtype, prepared.counters)
-    return start(w, A, u, plan, prepared, ready, edges, lists)
+    given = arguments(w, u, mask, iso, prepared.dtype, prepared.counters)
+    return start(w, A, u, plan, prepared, given, edges, lists)
 
 
 def prepare(
@@ -158,19 +158,20 @@ def prepare(
     return _prepared(Job(A, u, how, plan, dtype, iso is not None))
 
 
-def get_ready(
+def arguments(
     w: VectorStore,
     u: VectorStore,
     mask: tuple[Any, bool],
     iso: Any,
     dtype: DType,
     counters: int,
-) -> Ready:
+) -> Arguments:
     """Return what a product for `w` of `u`, which has presence words, takes; see `multiply`."""
     operand = (u.words, None, False) if iso is not None else (u.words, u.values, u.number)
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
-    return Ready(operand, mask, iso, words, values, w.counters.take(counters), w.device.signal())
+    counts, signal = w.counters.take(counters), w.device.signal()
+    return Arguments(operand, mask, iso, words, values, counts, signal)
 
 
 def start(
@@ -179,12 +180,12 @@ def start(
     u: VectorStore,
     plan: Plan,
     prepared: Prepared,
-    ready: Ready,
+    given: Arguments,
     edges: Any,
     lists: tuple[Any, ...] = (),
 ) -> VectorStore:
     """Launch a product; see `multiply`."""
-    operand, mask, iso, words, values, counts, signal = ready
+    operand, mask, iso, words, values, counts, signal = given
     if prepared.reset is not None:
         prepared.reset(words, values)
     prepared.launch(

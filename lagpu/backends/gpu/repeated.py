@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lagpu.backends.base import Descriptor, Product, Statement
 from lagpu.backends.gpu import products
 from lagpu.backends.gpu.elementwise import mask_words
-from lagpu.backends.gpu.plan import AUTO_BETA, Plan, auto_alpha, pulls_by_edges
-from lagpu.backends.gpu.products import Prepared, Ready
+from lagpu.backends.gpu.plan import Plan, auto_alpha, pulls_again
+from lagpu.backends.gpu.products import Arguments, Prepared
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def repeats(s: Statement) -> bool:
     if s.method != "mxv":
         return False
     how: Product = s.args[2]
-    fresh = s.desc.accum is None and (s.desc.replace or s.desc.mask is None)
-    return fresh and how.kernel is None and how.policy in (None, "auto")
+    return s.desc.is_fresh and how.kernel is None and how.policy in (None, "auto")
 
 
 class RepeatedProduct:
@@ -51,37 +50,31 @@ class RepeatedProduct:
         self._matrix = weakref.ref(A)
         self._alpha = auto_alpha(A.nvals / max(A.shape[1 if how.transpose else 0], 1))
         self._prepared: dict[Any, Prepared] = {}
-        self._ready: Ready | None = None
+        self._given: Arguments | None = None
 
     def ahead(
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
     ) -> None:
         """Get ready, while the entries of `u` are still counted; it is called next, or no more."""
-        self._ready = self._get_ready(w, desc, A, u, how)
+        self._given = self._arguments(w, desc, A, u, how)
 
     def __call__(
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
     ) -> None:
         """Run it once."""
-        ready, self._ready = self._ready or self._get_ready(w, desc, A, u, how), None
-        nvals, trail, leaving = u.nvals, u.trail, u.leaving
-        if ready is None or trail is None or leaving is None:
+        given, self._given = self._given or self._arguments(w, desc, A, u, how), None
+        pulls = None if given is None else pulls_again(A, u, self._alpha)
+        if given is None or pulls is None:
             self._backend.mxv(w, desc, A, u, how)
             return
-        unexplored = max(A.nvals - trail.explored - leaving, 0)
-        pulls = pulls_by_edges(
-            nvals, u.size, leaving, unexplored, trail.pulled, self._alpha, AUTO_BETA
-        )
-        plan = _PULL if pulls else _PUSH
-        prepared = self._prepare(w, A, u, how, plan, ready.iso)
-        w.spare.clear()  # it is in what is ready
-        t = products.start(w, A, u, plan, prepared, ready, self._backend.edges)
-        self._backend.plan = plan
-        self._backend.finish_product(w, desc, t, fresh=True)
+        self._backend.plan = plan = _PULL if pulls else _PUSH
+        prepared = self._prepare(w, A, u, how, plan, given.iso)
+        t = products.start(w, A, u, plan, prepared, given, self._backend.edges)
+        self._backend.finish_product(w, desc, t)
 
-    def _get_ready(
+    def _arguments(
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
-    ) -> Ready | None:
+    ) -> Arguments | None:
         """Return what the product takes, or None if the backend shall run it."""
         trail = u.trail
         both = A.symmetric or A.rows is not None
@@ -90,10 +83,7 @@ class RepeatedProduct:
         iso = products.iso_result(A, u, how)
         if iso is None and how.semiring.monoid.name != "any" and how.result is not w.dtype:
             return None  # one direction would sum in another type than the other
-        spare = w.spare.copy()
-        ready = products.get_ready(w, u, mask_words(desc), iso, w.dtype, products.COUNTERS)
-        w.spare = spare  # not taken before it is called
-        return ready
+        return products.arguments(w, u, mask_words(desc), iso, w.dtype, products.COUNTERS)
 
     def _prepare(
         self, w: VectorStore, A: MatrixStore, u: VectorStore, how: Product, plan: Plan, iso: Any
