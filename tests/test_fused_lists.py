@@ -5,7 +5,7 @@ import pytest
 from test_fused_hubs import directions
 
 import lagpu
-from lagpu import Matrix, algorithms, check
+from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
 
 CLIQUE = 620  # beside what is searched: most edges are never followed, so that levels are pushed
 DEGREES = [
@@ -95,3 +95,39 @@ def test_some_vertices_of_a_word_look_far(backend, count, wanted):
         assert {v: found.get(v) for v in expected} == expected
         check.check_parents(A, 0, found)
     check.check_paths(A, 0, algorithms.count_shortest_paths(A, 0))
+
+
+def left_after(A, times):
+    levels, frontier = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+    frontier[0] = True
+    for depth in loop(until_empty=frontier, times=times):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+    return frontier
+
+
+def test_what_was_pulled_is_forgotten_when_it_is_pushed(backend):
+    """A tail behind a core that is pulled: what is left of a search that is stopped there."""
+    core, tail = 300, 12
+    drawn = np.unique(np.random.default_rng(2).integers(0, core, (2, core * 30)), axis=1)
+    path = np.arange(core - 1, core + tail)
+    A = matrix([drawn, edges(path[:-1], path[1:])], core + tail, backend)
+    with lagpu.trace() as t:
+        levels = algorithms.bfs_levels(A, 0)
+    if backend.name != "cpu":
+        ways = directions(t)
+        assert "push" in ways[ways.index("pull") :]
+    found = levels.to_dense(-1)
+    assert (found == found.max()).sum() == 1
+    for times in range(found.max()):
+        left = left_after(A, times).to_coo()[0]
+        assert left.tolist() == np.flatnonzero(found == times).tolist()
+
+
+@pytest.mark.parametrize("size", [1, 33, 1025, 10_000])
+def test_the_last_vertex_is_not_found_again(backend, size):
+    """A source whose words another block of threads clears: it enters without a barrier."""
+    A = generators.path(size, backend=backend)
+    levels = algorithms.bfs_levels(A, size - 1)
+    check.check_parents(A, size - 1, algorithms.bfs_parents(A, size - 1), levels)
+    assert levels.to_dense().tolist() == list(range(size))[::-1]

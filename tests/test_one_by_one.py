@@ -122,12 +122,13 @@ def test_statements_run_while_the_device_counts(backend, monkeypatch, body, meth
         monkeypatch.setattr(where, name, lambda *args: told.append(name) or real(*args))
 
     noting(A.backend, method)
+    noting(products, "arguments")
     noting(products, "start")
     noting(A.backend.device, "heed")
     with lagpu.eager():
         body(A, x, frontier)
-    later = told[told.index("heed") - 2 :]
-    assert later[:4] == ["start", method, "heed", "start"]
+    later = told[told.index("heed") - 3 :]
+    assert later[:5] == ["start", method, "arguments", "heed", "start"]
 
 
 @pytest.mark.parametrize("directed", [False, True])
