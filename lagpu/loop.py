@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from lagpu import watch
 from lagpu.backends.base import Backend, Counter, Data, Statement
 from lagpu.backends.recording import Recorder, latest, runner
-from lagpu.dtypes import lookup
+from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, EmptyObject, InvalidValue
 from lagpu.loopsite import Site, backend_of, site_of
 from lagpu.matrix import Matrix
@@ -205,17 +206,16 @@ def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until
     It has been checked, and says the same in every iteration but for the counter. Whether the loop
     goes on is asked as late as it may be: the device works while the next statements are called.
     """
-    work = [(runner(backend, s, often=True), s) for s in statements]
+    work = [_Step.of(backend, s) for s in statements]
     empty, unchanged, times = until
-    early = 0 if empty is None else _early(statements, empty)
+    if empty is not None and all(_is_idle(step, empty) for step in work):
+        _run_ahead(work, empty, times)
+        return
+    early = 0 if empty is None else _early(work, empty)
     first, others = work[:early], work[early:]
-    ahead: Any = None if empty is None or not others else getattr(others[0][0], "ahead", None)
     done = 0
     while done != times:
         _run(first, done)
-        if ahead is not None:
-            _, w, desc, args, *_ = others[0][1]
-            ahead(w, desc, *args)
         if empty is not None and not empty.nvals:
             return
         before = None if unchanged is None else unchanged.dup()
@@ -225,20 +225,64 @@ def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until
             return
 
 
-def _early(statements: list[Statement], empty: Vector | Matrix) -> int:
+def _run_ahead(work: list[_Step], empty: Vector | Matrix, times: int | None) -> None:
+    """Run iterations that change nothing once `empty` has no entry; ask about it some later."""
+    asked: deque[Callable[[], int]] = deque()
+    done = 0
+    while done != times:
+        _run(work, done)
+        done += 1
+        asked.append(empty.data.count_later())
+        if len(asked) > _AHEAD and not asked.popleft()():
+            return
+
+
+_AHEAD = 1  # iterations called before it is known whether they are needed: docs/design/speed.md
+
+
+def _early(work: list[_Step], empty: Vector | Matrix) -> int:
     """Return how many of the first statements change nothing once `empty` has no entry."""
-    for k, (_, w, desc, *_) in enumerate(statements):
-        where = desc.mask is empty.data and not desc.complement and not desc.replace
-        if not where or w is empty.data:
+    for k, step in enumerate(work):
+        if not _is_masked_by(step, empty):
             return k
-    return len(statements)
+    return len(work)
 
 
-def _run(work: list[tuple[Any, Statement]], done: int) -> None:
+def _is_masked_by(step: _Step, empty: Vector | Matrix) -> bool:
+    """Whether a statement changes another object, and that only where `empty` has entries."""
+    desc = step.desc
+    where = desc.mask is empty.data and not desc.complement and not desc.replace
+    return where and step.w is not empty.data
+
+
+def _is_idle(step: _Step, empty: Vector | Matrix) -> bool:
+    """Whether a statement that asks nothing changes nothing once `empty` has no entry."""
+    if step.w is empty.data:
+        return getattr(step.run, "runs_ahead", False) and step.args[1] is empty.data
+    return _is_masked_by(step, empty)
+
+
+class _Step(NamedTuple):
+    """A statement of a recorded body: ``run(w, desc, *args)``."""
+
+    run: Any
+    w: Data
+    desc: Any
+    args: tuple[Any, ...]
+    counts: DType | None  # the type of its first argument, if that is the loop's counter
+
+    @classmethod
+    def of(cls, backend: Backend, s: Statement) -> _Step:
+        """Return the step of a statement that will run often."""
+        counts = lookup(s.args[0].dtype) if s.is_counter else None
+        return cls(runner(backend, s, often=True), s.w, s.desc, s.args, counts)
+
+
+def _run(work: list[_Step], done: int) -> None:
     """Run statements of the iteration `done`."""
-    for run, (_, w, desc, args, is_counter, *_) in work:
-        if is_counter:
-            args = (scalar_value(done, lookup(args[0].dtype), "loop"), *args[1:])
+    for run, w, desc, args, counts in work:
+        if counts is not None:
+            args = (scalar_value(done, counts, "loop"), *args[1:])
         run(w, desc, *args)
 
 

@@ -12,6 +12,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, expr, loop, semiring
 from lagpu.backends.gpu import backend as of_gpu
 from lagpu.backends.gpu import products
+from lagpu.backends.gpu.leavings import PULLED
 from lagpu.generators import kronecker, path
 
 
@@ -110,8 +111,8 @@ def test_what_stands_first_is_not_done_behind_the_end(backend, body):
 
 
 @pytest.mark.parametrize(("body", "method"), [(searched, "assign_scalar"), (copied, "assign")])
-def test_statements_run_while_the_device_counts(backend, monkeypatch, body, method):
-    """What changes nothing once the frontier is empty does not wait until that is known."""
+def test_the_next_levels_do_not_wait_for_this_one(backend, monkeypatch, body, method):
+    """Whether an iteration is needed is asked when the next one has been called."""
     A, x, frontier = start(backend)
     if not hasattr(A.backend, "last_loop"):
         pytest.skip("cpu records no loops")
@@ -123,17 +124,16 @@ def test_statements_run_while_the_device_counts(backend, monkeypatch, body, meth
 
     noting(A.backend, method)
     noting(products, "arguments")
-    noting(products, "start")
     noting(A.backend.device, "heed")
     with lagpu.eager():
         body(A, x, frontier)
-    later = told[told.index("heed") - 3 :]
-    assert later[:5] == ["start", method, "arguments", "heed", "start"]
+    once = [method, "arguments"]
+    assert told == 2 * once + 8 * ["heed", *once] + ["heed"]
+    assert (frontier.nvals, x.nvals) == (0, 9)
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_a_repeated_product_goes_the_way_the_planner_would(backend, monkeypatch, directed):
-    """It is planned as any other while it has none before it; then only its direction is."""
+def test_the_device_goes_the_way_the_planner_would(backend, monkeypatch, directed):
     if backend.name == "cpu":
         pytest.skip("cpu has no planner")
     A = kronecker(9, 8, seed=3, backend=backend)
@@ -141,29 +141,83 @@ def test_a_repeated_product_goes_the_way_the_planner_would(backend, monkeypatch,
         rows, cols, _ = A.to_coo()
         kept = (rows * 7 + cols * 3) % 5 > 0
         A = Matrix.from_coo(rows[kept], cols[kept], nrows=A.nrows, ncols=A.ncols, backend=backend)
-    planned, ways = [], []
-    choose, run = of_gpu.choose, products.start
-    monkeypatch.setattr(of_gpu, "choose", lambda *args: planned.append(1) or choose(*args))
+    planned, counted = [], []
+    choose, arguments = of_gpu.choose, products.arguments
 
     def told(*args):
-        ways.append((args[3].direction, args[3].kernel))
-        return run(*args)
+        counted.append(arguments(*args))
+        return counted[-1]
 
-    monkeypatch.setattr(products, "start", told)
+    monkeypatch.setattr(products, "arguments", told)
+    monkeypatch.setattr(
+        of_gpu, "choose", lambda *args: planned.append(choose(*args)) or planned[-1]
+    )
     found, source = [], int(np.flatnonzero(np.diff(A.to_csc()[0]))[0])
     for watched in (False, True):
+        planned.clear()
+        counted.clear()
         levels, frontier = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
         frontier[source] = True
         with lagpu.eager(), lagpu.trace() if watched else nullcontext():
             searched(A, levels, frontier)
-        found.append((levels, planned.copy(), ways.copy()))
-        planned.clear()
-        ways.clear()
-    (levels, few, quick), (same, all_, slow) = found
+        pulled = [bool(A.backend.device.to_host(given.counts)[PULLED]) for given in counted]
+        found.append((levels, [plan.direction == "pull" for plan in planned], pulled))
+    (levels, few, pulled), (same, all_, _) = found
     assert levels.isequal(same)
-    assert quick == slow
-    assert {way for way, _ in quick} == {"push", "pull"}
-    assert len(few) <= 2 < len(all_) == len(slow)  # the second makes the other form
+    asked = len(few)
+    assert asked <= 2 < len(all_)  # the second makes the other form
+    assert few + pulled[asked : len(all_)] == all_
+    assert set(all_) == {False, True}
+
+
+def ranked(A, x, frontier):
+    for depth in loop(until_empty=frontier):
+        x(frontier.S) << depth
+        frontier(~x.S, replace=True) << semiring.lor_land(frontier @ A)
+
+
+def summed(A, x, frontier):
+    for _ in loop(until_empty=frontier):
+        x(frontier.S) << frontier
+        frontier(~x.S, replace=True) << semiring.plus_first(frontier @ A)
+
+
+@pytest.mark.parametrize("body", [ranked, summed])
+@pytest.mark.parametrize("dtype", [INT32, FP64, BOOL])
+def test_a_repeated_product_has_the_type_of_its_output(backend, body, dtype):
+    found = []
+    for place in (backend, "cpu"):
+        A = kronecker(6, 4, seed=5, backend=place)
+        frontier, x = Vector(dtype, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+        frontier[3] = 3 if dtype is not BOOL else True
+        with lagpu.eager():
+            body(A, x, frontier)
+        assert (frontier.dtype, frontier.nvals) == (dtype, 0)
+        found.append(x.to_dense(-1))
+    assert np.array_equal(*found)
+
+
+def test_a_frontier_that_times_leaves_is_planned_again(backend):
+    """What the device counted while it decided serves the next loop, and any product."""
+    A = kronecker(7, 8, seed=3, backend=backend)
+    found = []
+    for parts in ((2, 2, 9), (13,)):
+        levels, frontier = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+        frontier[1] = True
+        for times in parts:
+            with lagpu.eager():
+                found_first(A, levels, frontier, times)
+        found.append(levels.to_dense(-1))
+        w = Vector(BOOL, A.nrows, like=A)
+        w << semiring.any_pair(frontier @ A)
+        assert w.nvals == 0
+    assert np.array_equal(*found)
+
+
+def found_first(A, levels, frontier, times):
+    for _ in loop(until_empty=frontier, times=times):
+        levels(frontier.S) << 1
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
 
 
 def test_until_unchanged(backend):
@@ -210,7 +264,7 @@ def test_whoever_watches_sees_python_run_the_body(backend, written):
 
 def test_a_statement_that_fails_ends_the_loop(backend, monkeypatch):
     A, levels, frontier = start(backend)
-    where, name = (A.backend, "mxv") if backend.name == "cpu" else (products, "start")
+    where, name = (A.backend, "mxv") if backend.name == "cpu" else (products, "arguments")
     real, runs = getattr(where, name), []
 
     def failing(*args):

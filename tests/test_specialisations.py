@@ -10,7 +10,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 
 from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
 from lagpu.backends.base import Descriptor, Product
-from lagpu.backends.gpu import fuse, products, rowsapart, rowsearch, traversal
+from lagpu.backends.gpu import fuse, productkernels, rowsapart, rowsearch, traversal
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
@@ -52,8 +52,10 @@ def test_products(s, dtype, arch):
         ("spmv_edge.cu", "spmv_csc_edge", {"TRANSPOSE": str(int(flip))}),
         ("spmv_push.cu", listed, {"W": how.result.ctype}),
         ("spmv.cu", columns, {"W": how.result.ctype}),
+        ("spmv_either.cu", "spmv_either", {"W": how.result.ctype}),
     ):
-        assert nvrtc_compile(products._kernel(file, name, A.data, u.data, how, False, **more), arch)
+        made = productkernels._kernel(file, name, A.data, u.data, how, False, **more)
+        assert nvrtc_compile(made, arch)
 
 
 @pytest.mark.parametrize(

@@ -187,10 +187,6 @@ class GpuBackend(Matrices):
         mask = elementwise.mask_words(desc)
         dtype = w.dtype if desc.is_fresh else how.result
         t = products.multiply(w, A, u, how, plan, mask, dtype, self.edges)
-        self.finish_product(w, desc, t)
-
-    def finish_product(self, w: VectorStore, desc: Descriptor, t: VectorStore) -> None:
-        """Write a product's result."""
         if desc.is_fresh and (t.dtype is w.dtype or t.values is None):
             if t.iso is not None:
                 t.iso = cast_number(t.iso, w.dtype)

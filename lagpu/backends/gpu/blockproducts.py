@@ -15,7 +15,7 @@ from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.plan import Plan
-from lagpu.backends.gpu.products import by_inputs, by_outputs
+from lagpu.backends.gpu.productkernels import by_inputs, by_outputs
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.workspaces import index_types
 from lagpu.operators import Semiring

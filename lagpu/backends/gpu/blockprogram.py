@@ -17,7 +17,8 @@ from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.looplog import LoopLog
-from lagpu.backends.gpu.products import by_inputs, by_outputs, iso_result
+from lagpu.backends.gpu.productkernels import by_inputs, by_outputs
+from lagpu.backends.gpu.products import iso_result
 from lagpu.backends.gpu.program import Program, why_no_program
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types

@@ -30,7 +30,7 @@ _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU an
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
 _PLACES = 256  # signals on the way at once; one more than that is read by copying
 # What a slot takes from Python without a change; numbers of entries fit.
-_AS_THEY_ARE = {(np.dtype(np.int64), int), (np.dtype(np.bool_), bool)}
+_AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
 _GLANCES = 20_000  # at a signal, some milliseconds
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
 
@@ -55,7 +55,7 @@ class CudaDevice:
         self._device = _open_device(self.xp, index)
         attributes = self._device.attributes
         self._processors = int(attributes["MultiProcessorCount"])
-        self._resident = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
+        self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
         #: What a launch may ask for, beside a kernel's static arrays.
         self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
@@ -151,7 +151,7 @@ class CudaDevice:
         if cooperative:
             most = self.max_cooperative_blocks(kernel, block, shared)
         else:
-            most = _WAVES * self._resident // block
+            most = _WAVES * self.resident_threads // block
         layout = struct.Struct("<" + "".join(SLOT[slot[1] or slot[2]] for slot in kernel.slots))
         buffer = np.zeros(max(1, len(kernel.slots)), np.uint64)
         first = buffer.ctypes.data
@@ -210,16 +210,16 @@ class CudaDevice:
     def _next_signal(self) -> Signal:
         place, host = self._places[self._signals % _PLACES]
         self._signals += 1
-        return Signal(place, host, np.uint64(self._signals))
+        return Signal(place, host, self._signals)
 
     def heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
         """Return the numbers told, watching for them; see `Device.heed`."""
         if self._ahead is None:  # there is time
             self._ahead = self._next_signal()
-        host, serial = signal.host, signal.serial
+        _, host, serial = signal
         for _ in range(_GLANCES):
             if host[2] == serial:
-                return int(host[0]), int(host[1])
+                return host[0], host[1]
         first, second = self.to_host(counts[:2]).tolist()
         return first, second
 
@@ -267,17 +267,18 @@ class CudaDevice:
             "numpy": np.__version__,
         }
 
-    def _shared_places(self) -> list[tuple[Any, np.ndarray[Any, Any]]]:
-        """Return pinned memory as (array for kernels, array for the host), four u64 each."""
+    def _shared_places(self) -> list[tuple[Any, memoryview]]:
+        """Return pinned memory as (array for kernels, view for the host), four u64 each."""
         cuda = self.xp.cuda
         pinned = cuda.alloc_pinned_memory(32 * _PLACES)
         host = np.frombuffer(pinned, np.uint64, 4 * _PLACES)
         host[:] = 0
+        seen = memoryview(host.data)
         memory = cuda.UnownedMemory(pinned.ptr, 32 * _PLACES, pinned, self._device.id)
         return [
             (
                 self.xp.ndarray(4, np.uint64, cuda.MemoryPointer(memory, 32 * k)),
-                host[4 * k : 4 * k + 4],
+                seen[4 * k : 4 * k + 4],
             )
             for k in range(_PLACES)
         ]

@@ -44,7 +44,7 @@ class CudaBound(Bound):
         **how: Any,
     ) -> None:
         super().__init__(device, kernel, threads, args, **how)
-        self._pointers: tuple[bool, ...] | None = None
+        self._pointers: list[int] | None = None  # of what varies, the arrays
         self._own = vars(device)  # has the methods that somebody put in place of the class'
 
     def _lay_out(self) -> None:
@@ -73,7 +73,7 @@ class CudaBound(Bound):
         self._launch, self._how, self._end = launch, how, end
         self._launching, self._errors = device.launching, driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
-        self._pointers = tuple(slots[k][1] for k in self._places)
+        self._pointers = [at for at, k in enumerate(self._places) if slots[k][1]]
 
     def __call__(self, *new: Any) -> None:
         """Run it with these for the arguments that vary."""
@@ -81,10 +81,10 @@ class CudaBound(Bound):
         if pointers is None or "launch" in self._own:  # to be checked, or watched
             self._carefully(new)
             return
-        values = [
-            x if not pointer else 0 if x is None else x.data.ptr
-            for pointer, x in zip(pointers, new, strict=True)
-        ]
+        values = [*new]
+        for k in pointers:
+            array = values[k]
+            values[k] = 0 if array is None else array.data.ptr
         stream = self._current_stream().ptr
         try:
             with self._launching:

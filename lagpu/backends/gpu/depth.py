@@ -11,7 +11,7 @@ from lagpu.backends.gpu import traversal
 from lagpu.backends.gpu.build import is_symmetric
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import has_free
-from lagpu.backends.gpu.products import by_inputs
+from lagpu.backends.gpu.productkernels import by_inputs
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.traversal import DEPTH, Assignment, Traversal
 from lagpu.dtypes import BOOL, INT32

@@ -44,15 +44,15 @@ class Signal(NamedTuple):
     ----------
     place : array of u64, (4,)
         For the kernel.
-    host : numpy.ndarray of u64, (4,)
-        The same memory.
-    serial : numpy.uint64
+    host : memoryview of u64, (4,)
+        The same memory; it gives numbers of Python, quicker than NumPy its own.
+    serial : int
         What the kernel writes behind the numbers.
     """
 
     place: Array
-    host: np.ndarray[Any, Any]
-    serial: np.uint64
+    host: memoryview
+    serial: int
 
 
 class Timer(Protocol):
@@ -137,6 +137,10 @@ class Device(Protocol):
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile and load a kernel, as its first launch would; return whether it was not there."""
+
+    @property
+    def resident_threads(self) -> int:
+        """Most threads that run at once."""
 
     @property
     def dynamic_shared_bytes(self) -> int:

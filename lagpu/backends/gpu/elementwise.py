@@ -38,6 +38,8 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
     mask: VectorStore | None = desc.mask
     if mask is None:
         return None, False
+    if desc.structure and mask.form == "bitmap":  # quickly: it is within each level's time
+        return mask.words, desc.complement
     if not desc.structure and mask.values is None and not mask.number and mask.nvals:
         return None, not desc.complement  # all entries are zero, so none is kept
     words, values, _ = mask.readable()
@@ -145,7 +147,9 @@ def _over(
         macros["OP"], own = operator_functor(op)
         text = own + text
     run = kernel("map.cu", name, prelude=text, W=written.ctype, **macros)
-    made: Bound = device.bound(run, size, size, *(VARIES,) * varying)
+    # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
+    most = device.resident_threads // (2 if name == "fill" else 1)
+    made: Bound = device.bound(run, min(size, most), size, *(VARIES,) * varying)
     return made
 
 
@@ -213,7 +217,8 @@ def _of_two(
         W=types[2].ctype,
         **macros,
     )
-    made: Bound = device.bound(run, size, size, *(VARIES,) * 15)
+    threads = min(size, device.resident_threads)
+    made: Bound = device.bound(run, threads, size, *(VARIES,) * 15)
     return made
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["Listable", "Listing", "Trail"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+EXPLORED, PULLED = 3, 4  # as kExplored and kPulled in spmv_either.cu
 
 
 class Trail(NamedTuple):
@@ -23,13 +24,17 @@ class Trail(NamedTuple):
     pulled : bool
         Whether the product was pulled.
     visited, explored : int
-        Vertices and edges of the frontiers before this one.
+        Vertices and edges of the frontiers before this one, as far as the host knows.
+    counts : array of u64
+        Entries of the result and edges that leave them; at `EXPLORED` and `PULLED`, zero unless
+        the device decided the direction, what is to be added to `explored`, and whether it pulled.
     """
 
     matrix: weakref.ref[MatrixStore]
     pulled: bool
     visited: int
     explored: int
+    counts: Array
 
 
 class Listing(NamedTuple):

@@ -13,7 +13,7 @@ from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.errors import InvalidValue, NotSupported
 
-__all__ = ["KERNELS", "POLICIES", "Plan", "auto_alpha", "choose", "pulls_again"]
+__all__ = ["AUTO_BETA", "KERNELS", "POLICIES", "Plan", "auto_alpha", "choose"]
 
 KERNELS = (
     "push_edge",
@@ -216,18 +216,6 @@ def _pulls(
 ) -> bool:
     """Whether few edges are left beside the frontier's or, once pulled, still many vertices are."""
     return nvals * beta >= size if pulled else leaving * alpha > unexplored
-
-
-def pulls_again(A: MatrixStore, u: VectorStore, alpha: float) -> bool | None:
-    """Return whether ``auto`` pulls a product of `u`, which one with `A` made.
-
-    None if that left no numbers. `alpha` is that of `auto_alpha`, for the mean column length.
-    """
-    nvals, trail, leaving = u.nvals, u.trail, u.leaving
-    if trail is None or leaving is None:
-        return None
-    unexplored = max(A.nvals - trail.explored - leaving, 0)
-    return _pulls(nvals, u.size, leaving, unexplored, trail.pulled, alpha, AUTO_BETA)
 
 
 def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:

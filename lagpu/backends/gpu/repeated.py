@@ -1,4 +1,4 @@
-"""A product that a loop repeats by itself: what stays the same each time is found once."""
+"""A product that a loop repeats: the device decides its direction, so the host need not wait."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from lagpu.backends.base import Descriptor, Product, Statement
 from lagpu.backends.gpu import products
+from lagpu.backends.gpu.casts import cast_number
+from lagpu.backends.gpu.device import Bound
 from lagpu.backends.gpu.elementwise import mask_words
-from lagpu.backends.gpu.plan import Plan, auto_alpha, pulls_again
-from lagpu.backends.gpu.products import Arguments, Prepared
+from lagpu.backends.gpu.leavings import Trail
+from lagpu.backends.gpu.plan import auto_alpha
+from lagpu.backends.gpu.productkernels import COUNTERS, bind_undecided
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 
 if TYPE_CHECKING:
     from lagpu.backends.gpu.backend import GpuBackend
 
 __all__ = ["RepeatedProduct", "repeats"]
-
-_PUSH, _PULL = Plan("push", "push_queue", ""), Plan("pull", "pull_bitmap", "")
 
 
 def repeats(s: Statement) -> bool:
@@ -31,9 +32,10 @@ def repeats(s: Statement) -> bool:
 class RepeatedProduct:
     """Runs ``w<m, replace> = A (+.x) u``; see `repeats`.
 
-    The host decides between two levels of a search, and the device waits for it. So where this
-    product follows another one with the same matrix, and both forms of that are there, only the
-    direction is decided, by the rule of the planner; else the backend runs it as any other.
+    Between two levels of a search a planner asks the device for two numbers, and the device waits
+    for what it decides. So where this product follows another one with the same matrix, and both
+    forms of that are there, one kernel has both directions, and takes one by the rule of ``auto``
+    from what the product before it counted; else the backend runs it as any other.
 
     Parameters
     ----------
@@ -45,52 +47,64 @@ class RepeatedProduct:
         The product.
     """
 
+    #: It is launched without a question, and a vector without entries gives none: a loop until
+    #: that vector is empty may run some iterations too many.
+    runs_ahead = True
+
     def __init__(self, backend: GpuBackend, A: MatrixStore, how: Product) -> None:
         self._backend = backend
         self._matrix = weakref.ref(A)
         self._alpha = auto_alpha(A.nvals / max(A.shape[1 if how.transpose else 0], 1))
-        self._prepared: dict[Any, Prepared] = {}
-        self._given: Arguments | None = None
-
-    def ahead(
-        self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
-    ) -> None:
-        """Get ready, while the entries of `u` are still counted; it is called next, or no more."""
-        self._given = self._arguments(w, desc, A, u, how)
+        self._known = products.known_result(how)
+        self._launches: dict[Any, Bound | None] = {}
 
     def __call__(
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
     ) -> None:
         """Run it once."""
-        given, self._given = self._given or self._arguments(w, desc, A, u, how), None
-        pulls = None if given is None else pulls_again(A, u, self._alpha)
-        if given is None or pulls is None:
-            self._backend.mxv(w, desc, A, u, how)
+        trail, backend = u.trail, self._backend
+        if trail is None or trail.matrix is not self._matrix or u.form != "bitmap":
+            backend.mxv(w, desc, A, u, how)
             return
-        self._backend.plan = plan = _PULL if pulls else _PUSH
-        prepared = self._prepare(w, A, u, how, plan, given.iso)
-        t = products.start(w, A, u, plan, prepared, given, self._backend.edges)
-        self._backend.finish_product(w, desc, t)
+        iso = products.iso_result(A, u, how) if self._known is None else self._known
+        launch = self._launch(w, A, u, how, iso)
+        if launch is None:
+            backend.mxv(w, desc, A, u, how)
+            return
+        backend.plan = None  # it is not known here
+        operand, mask, _, words, values, counts, signal = products.arguments(
+            w, u, mask_words(desc), iso, w.dtype, COUNTERS
+        )
+        launch(
+            *operand, *mask, trail.counts, trail.explored, trail.pulled,
+            words, values, counts, signal.place, signal.serial, backend.edges,
+        )  # fmt: skip
+        value = None if iso is None else cast_number(iso, w.dtype)
+        left = Trail(self._matrix, False, 0, 0, counts)
+        w.hold_product(words, values, value, counts, signal, left)
 
-    def _arguments(
-        self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
-    ) -> Arguments | None:
-        """Return what the product takes, or None if the backend shall run it."""
-        trail = u.trail
-        both = A.symmetric or A.rows is not None
-        if trail is None or trail.matrix is not self._matrix or u.form != "bitmap" or not both:
+    def _launch(
+        self, w: VectorStore, A: MatrixStore, u: VectorStore, how: Product, iso: Any
+    ) -> Bound | None:
+        """Return what runs a product of such a vector, found once a loop, or None."""
+        key = u.dtype, u.values is None, iso is None
+        if key not in self._launches:
+            self._launches[key] = self._find(w, A, u, how, iso)
+        return self._launches[key]
+
+    def _find(
+        self, w: VectorStore, A: MatrixStore, u: VectorStore, how: Product, iso: Any
+    ) -> Bound | None:
+        """Return the launch, as an earlier loop with this matrix has left it, or None."""
+        if not A.symmetric and A.rows is None:
             return None
-        iso = products.iso_result(A, u, how)
         if iso is None and how.semiring.monoid.name != "any" and how.result is not w.dtype:
             return None  # one direction would sum in another type than the other
-        return products.arguments(w, u, mask_words(desc), iso, w.dtype, products.COUNTERS)
-
-    def _prepare(
-        self, w: VectorStore, A: MatrixStore, u: VectorStore, how: Product, plan: Plan, iso: Any
-    ) -> Prepared:
-        key = plan.direction, u.dtype, u.values is None, iso is None
-        found = self._prepared.get(key)
-        if found is None:
-            found = products.prepare(A, u, how, plan, w.dtype, iso)
-            self._prepared[key] = found
+        key = (
+            "either", how.semiring, how.domain, how.transpose, how.flip, u.dtype, w.dtype,
+            u.values is None, iso is None,
+        )  # fmt: skip
+        if key not in A.kernels:
+            A.kernels[key] = bind_undecided(A, u, how, w.dtype, iso is not None, self._alpha)
+        found: Bound | None = A.kernels[key]
         return found

@@ -13,7 +13,7 @@ from lagpu.backends.gpu.block import BlockStore, as_block, own, stride
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.kernels import Kernel, kernel
-from lagpu.backends.gpu.products import by_inputs
+from lagpu.backends.gpu.productkernels import by_inputs
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
 from lagpu.backends.gpu.workspaces import index_types, push_space
 

@@ -71,6 +71,7 @@ class SimDevice:
 
     name = "sim"
     xp: Any = np
+    resident_threads = 2**31  # of any launch, `blocks` blocks
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
 
     def __init__(
@@ -160,11 +161,11 @@ class SimDevice:
     def signal(self) -> Signal:
         """Return a new place."""
         place = np.zeros(4, np.uint64)
-        return Signal(place, place, np.uint64(1))
+        return Signal(place, memoryview(place.data), 1)
 
     def heed(self, signal: Signal, counts: np.ndarray[Any, Any]) -> tuple[int, int]:
         """Return the numbers told: a launch has ended when it returns."""
-        told = signal.host if signal.host[2] == signal.serial else counts
+        told: Any = signal.host if signal.host[2] == signal.serial else counts
         return int(told[0]), int(told[1])
 
     def synchronize(self) -> None:

@@ -90,28 +90,6 @@ class VectorStore:
         self.spare: dict[str, Array] = {}
         self.set_empty()
 
-    @classmethod
-    def of_product(
-        cls,
-        w: VectorStore,
-        dtype: DType,
-        words: Array,
-        values: Array | None,
-        iso: Any,
-        counts: Array,
-        signal: Signal,
-        trail: Trail,
-    ) -> VectorStore:
-        """Return the bitmap that a product for `w` is writing; this is within each level's time."""
-        made = cls.__new__(cls)
-        made.device, made.counters, made.dtype, made.size = w.device, w.counters, dtype, w.size
-        made.spare = {}
-        made.form, made.indices, made.words, made.single = "bitmap", None, words, -1
-        made.values, made.iso = values, iso
-        made._nvals, made._count, made._signal = None, counts, signal
-        made.trail, made.leaving, made.listing = trail, None, None
-        return made
-
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
         self.form, self.indices, self.words = "sparse", indices, None
@@ -161,15 +139,34 @@ class VectorStore:
 
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
-        if self.form == "bitmap":
-            self.spare = {"words": self.words}
-            if self.values is not None:
-                self.spare["values"] = self.values
+        self._keep_buffers()
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
         self._nvals, self._count, self._signal = other._nvals, other._count, other._signal
         self.trail, self.leaving, self.listing = other.trail, other.leaving, other.listing
         self.single = other.single
+
+    def hold_product(
+        self,
+        words: Array,
+        values: Array | None,
+        iso: Any,
+        counts: Array,
+        signal: Signal,
+        trail: Trail,
+    ) -> None:
+        """Become the bitmap that a product is writing, as `adopt` does; part of each level."""
+        self._keep_buffers()
+        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
+        self.values, self.iso = values, iso
+        self._nvals, self._count, self._signal = None, counts, signal
+        self.trail, self.leaving, self.listing = trail, None, None
+
+    def _keep_buffers(self) -> None:
+        if self.form == "bitmap":
+            self.spare = {"words": self.words}
+            if self.values is not None:
+                self.spare["values"] = self.values
 
     @property
     def nvals(self) -> int:
@@ -189,12 +186,16 @@ class VectorStore:
         """`nvals`, if it needs no asking."""
         return self._nvals
 
-    def count_later(self, read: Callable[[Array], Any]) -> Callable[[], int]:
-        """Return what will `read` how many entries there are now; nothing waits before."""
+    def count_later(self, read: Callable[[Array], Any] | None = None) -> Callable[[], int]:
+        """Return what will ask, or `read`, how many entries there are now; nothing waits before."""
         if self._nvals is None and self._count is None:
             self._start_count()
-        known, count = self._nvals, self._count
-        return lambda: int(read(count[:1])) if known is None else known
+        known, count, signal, device = self._nvals, self._count, self._signal, self.device
+        if known is not None:
+            return lambda: known
+        if read is None and signal is not None:
+            return lambda: device.heed(signal, count)[0]
+        return lambda: int((read or device.read)(count[:1]))
 
     def _start_count(self) -> None:
         self._count = self.counters.take()
@@ -272,6 +273,8 @@ class VectorStore:
 
     def to_writable(self) -> None:
         """Take the form ``bitmap`` with values stored, as an element-wise kernel writes it."""
+        if self.form == "bitmap" and self.values is not None:
+            return
         self.to_bitmap()
         if self.values is None:
             values = self.spare_values(self.dtype)

@@ -12,7 +12,7 @@ from lagpu.algebra import unary
 from lagpu.backends.base import Applied, Statement
 from lagpu.backends.gpu.functors import monoid_functor, operator_functor
 from lagpu.backends.gpu.inorder import InOrder
-from lagpu.backends.gpu.products import by_outputs
+from lagpu.backends.gpu.productkernels import by_outputs
 from lagpu.backends.gpu.storage import VectorStore
 from lagpu.backends.gpu.sweepmatch import Matched, inputs_of
 from lagpu.backends.gpu.workspaces import index_types

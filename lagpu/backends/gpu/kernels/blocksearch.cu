@@ -53,13 +53,12 @@ LG_DEVICE void enter(const Search& s, bool before, u32 at, Word bits, Tally* tal
 
 // Add what the block has found to the counters of a turn, and forget it; the grid meets behind it.
 LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
-  if (warp_any(tally.found != 0)) {
-    const u64 found = warp_reduce(u64(tally.found), LgPlus());
-    const u64 edges = warp_reduce(tally.edges, LgPlus());
-    if (lane_id() == 0) {
-      atomic_add(&s.tally[0], found);
-      atomic_add(&s.tally[1], edges);
-    }
+  const u32 warps = LG_BLOCK / LG_WARP;
+  const u64 found = warp_reduce(u64(tally.found), LgPlus());
+  const u64 edges = warp_reduce(tally.edges, LgPlus());
+  if (lane_id() == 0) {
+    s.tally[block_warp()] = found;
+    s.tally[warps + block_warp()] = edges;
   }
   LG_LOGGED(const u64 looked = warp_reduce(tally.looked, LgPlus());
             if (lane_id() == 0 && looked) atomic_add(counter(s.counters, turn, kLooked), looked);)
@@ -68,9 +67,10 @@ LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
     const Word alive = atomic_exch(&s.alive_next[block_thread()], Word(0));
     if (alive) atomic_or(counter(s.counters, turn, kAlive) + block_thread(), u64(alive));
   }
-  if (block_thread() < 2) {  // exchanged: a plain load might be made by all threads beforehand
-    const u64 sum = atomic_exch(&s.tally[block_thread()], u64(0));
-    if (sum) atomic_add(counter(s.counters, turn, Counter(block_thread())), sum);
+  for (u32 which = block_warp(); which < 2; which += warps) {
+    const u64 mine = lane_id() < warps ? s.tally[which * warps + lane_id()] : 0;
+    const u64 sum = warp_reduce(mine, LgPlus());
+    if (lane_id() == 0 && sum) atomic_add(counter(s.counters, turn, Counter(which)), sum);
   }
 }
 
@@ -92,7 +92,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   LG_SHARED(Word, missing, LG_BLOCK);
   LG_SHARED(Word, alive, kMost);
   LG_SHARED(Word, alive_next, kMost);
-  LG_SHARED(u64, block_tally, 3);
+  LG_SHARED(u64, block_tally, 2 * LG_BLOCK / LG_WARP);
+  LG_SHARED(u32, looked_at, 1);
   LG_SHARED(u32, taken, 2);
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); const bool logs = global_thread() == 0;
             if (logs) log->open(result, before & 2); before &= 1;)
@@ -116,10 +117,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
            alive,
            alive_next,
            block_tally,
+           looked_at,
            taken};
   const Word* excluded = reinterpret_cast<const Word*>(v_words);
   if (block_thread() < kMost) alive_next[block_thread()] = 0;
-  if (block_thread() < 3) block_tally[block_thread()] = 0;
+  if (block_thread() == 0) looked_at[0] = 0;
   for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) {
     s.visited[at] = excluded ? excluded[at] : Word(0);
     if (before) s.planes[at] = 0;  // the first level finds depth 1
@@ -211,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   }
   clear(s, s.words(turn), s.some(turn));
   clear(s, s.words(turn + 2), s.some(turn + 2));
-  if (block_thread() == 0 && block_tally[2]) atomic_add(&result[4], block_tally[2]);
+  if (block_thread() == 0 && looked_at[0]) atomic_add(&result[4], u64(looked_at[0]));
   if (global_thread() == 0) {
     result[0] = turn ? turn - 1 + before : 0;  // the largest depth that may be in the planes
     result[1] = found;

@@ -69,7 +69,8 @@ struct Search {
   u32 depth;  // of what it finds
   // of the block, in shared memory
   Word *alive, *alive_next;  // the rows with a frontier, and with a next one
-  u64* tally;                // found, edges, chunks looked at
+  u64* tally;                // of each warp, found, and behind these edges
+  u32* looked_at;            // chunks
   u32* taken;  // chunks and batches of words that the block's warps have taken in this pull
 
   LG_DEVICE Word* words(u32 turn) const {
@@ -153,17 +154,26 @@ LG_DEVICE void note_alive(const Search& s, u32 g, Word fresh) {
 
 LG_DEVICE u64 degree(const Search& s, u32 v) { return u64(s.out.ptr[v + 1] - s.out.ptr[v]); }
 
+// Note the depth of what this level finds in word `at`.
+LG_DEVICE void note_depth(const Search& s, u32 at, Word fresh) {
+  if (!fresh) return;
+  for (u32 rest = s.depth; rest; rest &= rest - 1)
+    atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
+}
+
+// The first bits of word `at` are in the next frontier.
+LG_DEVICE void enter_next(const Search& s, const Buffers& b, u32 at, Tally* tally) {
+  tally->edges += degree(s, at / kGroups);
+  atomic_or(&b.some_next[at / 32], 1u << (at % 32));
+}
+
 // Bits that word `at` may lack: those that nobody else has found enter the next frontier.
 LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Tally* tally) {
   const Word fresh = bits & ~atomic_or(&s.visited[at], bits);
   if (!fresh) return;
-  for (u32 rest = s.depth; rest; rest &= rest - 1)
-    atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
+  note_depth(s, at, fresh);
   tally->found += bit_popc(fresh);
-  if (atomic_or(&b.next[at], fresh) == 0) {
-    tally->edges += degree(s, at / kGroups);
-    atomic_or(&b.some_next[at / 32], 1u << (at % 32));
-  }
+  if (atomic_or(&b.next[at], fresh) == 0) enter_next(s, b, at, tally);
   note_alive(s, at % kGroups, fresh);
 }
 

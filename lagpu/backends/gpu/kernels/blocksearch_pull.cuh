@@ -67,7 +67,7 @@ LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
     Word missing = ~load_cg(&s.visited[at]) & s.alive[g];
     missing = warp_shfl(missing, 0);  // another warp may have written between two lanes' loads
     if (!missing) continue;
-    if (lane_id() == 0) atomic_add(&s.tally[2], u64(1));
+    if (lane_id() == 0) atomic_add(s.looked_at, 1u);
     const LG_PTR p = LG_PTR(s.in.chunk_start[c]), last = s.in.ptr[v + 1];
     const LG_PTR end = last - p > LONG ? p + LONG : last;
     Word got = 0;

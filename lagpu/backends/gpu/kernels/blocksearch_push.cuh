@@ -3,19 +3,45 @@
 #define LAGPU_BLOCKSEARCH_PUSH_CUH
 #include "blocksearch.cuh"
 
-// Give bits x of group g to the successors in a quad, where they lack them.
+// Give bits x of group g to the successors in a quad, where they lack them: those that nobody else
+// has found enter the next frontier. What is waited for is asked of all four before the first
+// answer is looked at.
 LG_DEVICE void scatter(const Search& s, const Buffers& b, Word x, const Quad& q, LG_PTR quad,
                        LG_PTR p, LG_PTR end, u32 g, Tally* tally) {
   const LG_PTR skip = p - quad * 4, rest = end - quad * 4;
-  Word lacks[4];
+  u32 at[4];
+  Word fresh[4];
 #pragma unroll
   for (u32 t = 0; t < 4; ++t) {
     const bool in = LG_PTR(t) >= skip && LG_PTR(t) < rest;
-    lacks[t] = in ? x & ~load_cg(&s.visited[u32(q.i[t]) * kGroups + g]) : Word(0);
+    at[t] = u32(q.i[t]) * kGroups + g;
+    fresh[t] = in ? x & ~load_cg(&s.visited[at[t]]) : Word(0);
+  }
+  if (!(fresh[0] | fresh[1] | fresh[2] | fresh[3])) return;
+  Word before[4];
+#pragma unroll
+  for (u32 t = 0; t < 4; ++t) {
+    before[t] = 0;
+    if (fresh[t]) before[t] = atomic_or(&s.visited[at[t]], fresh[t]);
   }
 #pragma unroll
+  for (u32 t = 0; t < 4; ++t) fresh[t] &= ~before[t];
+  const Word any = fresh[0] | fresh[1] | fresh[2] | fresh[3];
+  if (!any) return;
+#pragma unroll
+  for (u32 t = 0; t < 4; ++t) {
+    before[t] = 1;
+    if (fresh[t]) before[t] = atomic_or(&b.next[at[t]], fresh[t]);
+  }
+#pragma unroll
+  for (u32 t = 0; t < 4; ++t) {
+    note_depth(s, at[t], fresh[t]);
+    tally->found += bit_popc(fresh[t]);
+  }
+  note_alive(s, g, any);
+#pragma unroll
   for (u32 t = 0; t < 4; ++t)
-    if (lacks[t]) discover(s, b, u32(q.i[t]) * kGroups + g, lacks[t], tally);
+    if (!before[t]) enter_next(s, b, at[t], tally);
 }
 
 // Push the frontier's words: the long rows by chunks, the others 32 words a warp.
@@ -26,7 +52,7 @@ LG_DEVICE void push(const Search& s, const Buffers& b, Tally* tally) {
     const u32 c = t / kGroups, g = t % kGroups, u = u32(s.out.chunk_column[c]);
     const Word x = b.frontier[u * kGroups + g];
     if (!x) continue;
-    if (lane_id() == 0) atomic_add(&s.tally[2], u64(1));
+    if (lane_id() == 0) atomic_add(s.looked_at, 1u);
     const LG_PTR p = LG_PTR(s.out.chunk_start[c]), last = s.out.ptr[u + 1];
     const LG_PTR end = last - p > LONG ? p + LONG : last;
     const LG_PTR behind = quads_end(end);

@@ -154,7 +154,10 @@ LG_DEVICE void count_found(const PTR* lengths, i64 j, Tallied* tally) {
 
 // counts[0] += entries found, counts[1] += edges leaving, *edges += entries looked at unless null.
 // The last block tells the host both numbers, and `serial` behind them; counts[2] counts blocks.
-LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* signal, u64 serial, u64* edges) {
+// Its first thread calls last() before, when no other block reads anything more.
+template <class Last>
+LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* signal, u64 serial, u64* edges,
+                          Last last) {
   if (edges) {
     const u64 looked_at = block_reduce(tally.looked_at, u64(0), LgPlus());
     if (block_thread() == 0 && looked_at) atomic_add(edges, looked_at);
@@ -167,10 +170,15 @@ LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* signal, u64 se
   thread_fence();  // before the ticket: who draws the last one sees all sums
   if (atomic_add(&counts[2], 1) + 1 != grid_blocks()) return;
   thread_fence();
+  last();
   store_volatile(&signal[0], load_volatile(&counts[0]));
   store_volatile(&signal[1], load_volatile(&counts[1]));
   system_fence();
   store_volatile(&signal[2], serial);
+}
+
+LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* signal, u64 serial, u64* edges) {
+  add_counts(tally, counts, signal, serial, edges, [] {});
 }
 
 #endif  // LAGPU_PRODUCT_CUH
