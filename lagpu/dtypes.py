@@ -56,6 +56,11 @@ class DType:
         return self.numpy.kind == "f"
 
     @functools.cached_property
+    def zero(self) -> Any:
+        """Its zero, a NumPy scalar."""
+        return self.numpy.type(0)
+
+    @functools.cached_property
     def is_bool(self) -> bool:
         """Whether the type is BOOL."""
         return self.numpy.kind == "b"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.block import BlockStore, as_block, own, require, stride
-from lagpu.backends.gpu.blockproducts import PUSH_COST, Chunks, chunks_of
+from lagpu.backends.gpu.blockproducts import Chunks, chunks_of
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import VARIES, Bound, Device
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
@@ -21,6 +21,7 @@ __all__ = ["BlockAssignment", "BlockSearch", "bytes_of", "run"]
 COUNTERS = 3 * 4 * 16  # one of four is a log's
 RESULTS = 64  # as kResults in blocksearch.cuh
 FOREVER = 2**32 - 1
+PUSH_COST = 4  # of an edge that is pushed, against one that is pulled (docs/design/blocks.md)
 NEW_LOG = 2  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64

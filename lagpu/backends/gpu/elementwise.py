@@ -30,6 +30,7 @@ __all__ = [
     "write",
 ]
 
+BLOCK = 512  # threads
 MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 
 
@@ -102,7 +103,7 @@ def own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
 def _bound(how: Applied) -> tuple[Any, bool]:
     if how.left is not None:
         return how.left, True
-    return (how.domain.numpy.type(0) if how.right is None else how.right), False
+    return (how.domain.zero if how.right is None else how.right), False
 
 
 def select_entries(
@@ -148,8 +149,10 @@ def _over(
         text = own + text
     run = kernel("map.cu", name, prelude=text, W=written.ctype, **macros)
     # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
-    most = device.resident_threads // (2 if name == "fill" else 1)
-    made: Bound = device.bound(run, min(size, most), size, *(VARIES,) * varying)
+    most, block = device.resident_threads, BLOCK
+    if name == "fill":
+        most, block = most // 2, block // 2
+    made: Bound = device.bound(run, min(size, most), size, *(VARIES,) * varying, block=block)
     return made
 
 
@@ -176,7 +179,7 @@ def combine(
     """``w<m> = u (+) v`` or ``u (x) v``."""
     domain, _ = op.types(u.dtype, v.dtype)
     mask, complement = mask_words(desc)
-    zero = domain.numpy.type(0)
+    zero = domain.zero
     u_args, v_args = u.readable(), v.readable()
     w.to_writable()
     if u is w:
@@ -218,7 +221,7 @@ def _of_two(
         **macros,
     )
     threads = min(size, device.resident_threads)
-    made: Bound = device.bound(run, threads, size, *(VARIES,) * 15)
+    made: Bound = device.bound(run, threads, size, *(VARIES,) * 15, block=BLOCK)
     return made
 
 

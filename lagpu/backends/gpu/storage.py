@@ -106,7 +106,7 @@ class VectorStore:
 
     def set_empty(self) -> None:
         """Become a vector without entries; buffers stay for the next result."""
-        self.set_sparse(None, None, self.dtype.numpy.type(0))
+        self.set_sparse(None, None, self.dtype.zero)
 
     def set_bitmap(
         self, words: Array, values: Array | None, iso: Any, count: Array | int | None
@@ -209,7 +209,7 @@ class VectorStore:
     @property
     def number(self) -> Any:
         """`iso` as the kernels take it: any number of the type where values are stored."""
-        return self.dtype.numpy.type(0) if self.iso is None else self.iso
+        return self.dtype.zero if self.iso is None else self.iso
 
     def _run(self, name: str, threads: int, *args: Any, typed: bool = False) -> None:
         macros = {"U": self.dtype.ctype} if typed else {}
@@ -377,7 +377,7 @@ class MatrixStore:
     @property
     def number(self) -> Any:
         """`iso` as the kernels take it: any number of the type where values are stored."""
-        return self.dtype.numpy.type(0) if self.iso is None else self.iso
+        return self.dtype.zero if self.iso is None else self.iso
 
     @property
     def nbytes(self) -> int:

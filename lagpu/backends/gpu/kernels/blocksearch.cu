@@ -185,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
       }
       ++pulls;
     } else {
-      push(s, b, &tally);
+      push(s, b, barrier, &tally);
       ++pushes;
     }
     add_up(s, turn + 1, tally);

@@ -154,26 +154,27 @@ LG_DEVICE void note_alive(const Search& s, u32 g, Word fresh) {
 
 LG_DEVICE u64 degree(const Search& s, u32 v) { return u64(s.out.ptr[v + 1] - s.out.ptr[v]); }
 
-// Note the depth of what this level finds in word `at`.
-LG_DEVICE void note_depth(const Search& s, u32 at, Word fresh) {
-  if (!fresh) return;
-  for (u32 rest = s.depth; rest; rest &= rest - 1)
-    atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
-}
-
-// The first bits of word `at` are in the next frontier.
-LG_DEVICE void enter_next(const Search& s, const Buffers& b, u32 at, Tally* tally) {
-  tally->edges += degree(s, at / kGroups);
-  atomic_or(&b.some_next[at / 32], 1u << (at % 32));
-}
-
 // Bits that word `at` may lack: those that nobody else has found enter the next frontier.
 LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Tally* tally) {
   const Word fresh = bits & ~atomic_or(&s.visited[at], bits);
   if (!fresh) return;
-  note_depth(s, at, fresh);
+  for (u32 rest = s.depth; rest; rest &= rest - 1)
+    atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
   tally->found += bit_popc(fresh);
-  if (atomic_or(&b.next[at], fresh) == 0) enter_next(s, b, at, tally);
+  if (atomic_or(&b.next[at], fresh) == 0) {
+    tally->edges += degree(s, at / kGroups);
+    atomic_or(&b.some_next[at / 32], 1u << (at % 32));
+  }
+  note_alive(s, at % kGroups, fresh);
+}
+
+// Note bits of the next frontier that are new in a word that no other thread writes now.
+LG_DEVICE void note_alone(const Search& s, u32 at, Word fresh, Tally* tally) {
+  s.visited[at] |= fresh;
+  for (u32 rest = s.depth; rest; rest &= rest - 1)
+    s.planes[u64(bit_ffs(rest) - 1) * s.items + at] |= fresh;
+  tally->found += bit_popc(fresh);
+  tally->edges += degree(s, at / kGroups);
   note_alive(s, at % kGroups, fresh);
 }
 

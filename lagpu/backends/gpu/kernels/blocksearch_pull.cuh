@@ -39,17 +39,6 @@ LG_DEVICE Word gather(const Buffers& b, const Quad& q, LG_PTR quad, LG_PTR p, LG
   return (x[0] | x[1]) | (x[2] | x[3]);
 }
 
-// As `discover`, for a word that no other thread writes in this level.
-LG_DEVICE void discover_alone(const Search& s, const Buffers& b, u32 at, Word fresh, Tally* tally) {
-  b.next[at] = fresh;
-  s.visited[at] |= fresh;
-  for (u32 rest = s.depth; rest; rest &= rest - 1)
-    s.planes[u64(bit_ffs(rest) - 1) * s.items + at] |= fresh;
-  tally->found += bit_popc(fresh);
-  tally->edges += degree(s, at / kGroups);
-  note_alive(s, at % kGroups, fresh);
-}
-
 // The next of a block's tasks, for one warp: those of all blocks take turns. A warp that had little
 // to do takes more of them.
 LG_DEVICE u32 take(u32* taken) {
@@ -168,7 +157,10 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, Word* missing, Tally* tal
       warp_sync();  // before the next turn's words
     }
     const u32 finders = warp_ballot(got != 0);
-    if (got) discover_alone(s, b, at, got, tally);
+    if (got) {
+      b.next[at] = got;
+      note_alone(s, at, got, tally);
+    }
     if (lane_id() == 0 && finders) atomic_or(&b.some_next[base / 32], finders);
   }
 }

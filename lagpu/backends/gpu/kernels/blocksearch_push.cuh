@@ -3,49 +3,46 @@
 #define LAGPU_BLOCKSEARCH_PUSH_CUH
 #include "blocksearch.cuh"
 
-// Give bits x of group g to the successors in a quad, where they lack them: those that nobody else
-// has found enter the next frontier. What is waited for is asked of all four before the first
-// answer is looked at.
+// Give bits x of group g to the successors in a quad, where they lack them; `settle` counts them.
 LG_DEVICE void scatter(const Search& s, const Buffers& b, Word x, const Quad& q, LG_PTR quad,
-                       LG_PTR p, LG_PTR end, u32 g, Tally* tally) {
+                       LG_PTR p, LG_PTR end, u32 g) {
   const LG_PTR skip = p - quad * 4, rest = end - quad * 4;
   u32 at[4];
-  Word fresh[4];
+  Word lacks[4];
 #pragma unroll
   for (u32 t = 0; t < 4; ++t) {
     const bool in = LG_PTR(t) >= skip && LG_PTR(t) < rest;
     at[t] = u32(q.i[t]) * kGroups + g;
-    fresh[t] = in ? x & ~load_cg(&s.visited[at[t]]) : Word(0);
+    lacks[t] = in ? x & ~(load_cg(&s.visited[at[t]]) | load_cg(&b.next[at[t]])) : Word(0);
   }
-  if (!(fresh[0] | fresh[1] | fresh[2] | fresh[3])) return;
-  Word before[4];
-#pragma unroll
-  for (u32 t = 0; t < 4; ++t) {
-    before[t] = 0;
-    if (fresh[t]) before[t] = atomic_or(&s.visited[at[t]], fresh[t]);
-  }
-#pragma unroll
-  for (u32 t = 0; t < 4; ++t) fresh[t] &= ~before[t];
-  const Word any = fresh[0] | fresh[1] | fresh[2] | fresh[3];
-  if (!any) return;
-#pragma unroll
-  for (u32 t = 0; t < 4; ++t) {
-    before[t] = 1;
-    if (fresh[t]) before[t] = atomic_or(&b.next[at[t]], fresh[t]);
-  }
-#pragma unroll
-  for (u32 t = 0; t < 4; ++t) {
-    note_depth(s, at[t], fresh[t]);
-    tally->found += bit_popc(fresh[t]);
-  }
-  note_alive(s, g, any);
 #pragma unroll
   for (u32 t = 0; t < 4; ++t)
-    if (!before[t]) enter_next(s, b, at[t], tally);
+    if (lacks[t]) atomic_or(&b.next[at[t]], lacks[t]);  // nobody waits for what it returns
 }
 
-// Push the frontier's words: the long rows by chunks, the others 32 words a warp.
-LG_DEVICE void push(const Search& s, const Buffers& b, Tally* tally) {
+// Note what a push has put into the next frontier, once all of it is there.
+LG_DEVICE void settle(const Search& s, const Buffers& b, Tally* tally) {
+  const u32 together = 4, warps = u32(global_warps()), nsome = (s.items + 31) / 32;
+  for (u32 w0 = u32(global_warp()); w0 < nsome; w0 += together * warps) {
+    Word fresh[together];
+#pragma unroll
+    for (u32 q = 0; q < together; ++q) {
+      const u32 at = (w0 + q * warps) * 32 + lane_id();
+      fresh[q] = w0 + q * warps < nsome && at < s.items ? load_cg(&b.next[at]) : Word(0);
+    }
+#pragma unroll
+    for (u32 q = 0; q < together; ++q) {
+      const u32 w = w0 + q * warps, finders = warp_ballot(fresh[q] != 0);
+      if (!finders) continue;
+      if (fresh[q]) note_alone(s, w * 32 + lane_id(), fresh[q], tally);
+      if (lane_id() == 0) b.some_next[w] = finders;
+    }
+  }
+}
+
+// Push the frontier's words: the long rows by chunks, the others 32 words a warp. Then the grid
+// meets, and what was found is counted word by word.
+LG_DEVICE void push(const Search& s, const Buffers& b, GridBarrier* barrier, Tally* tally) {
   const u32 warp = u32(global_warp()), warps = u32(global_warps());
   const u32 tasks = s.out.chunks * kGroups;
   for (u32 t = warp; t < tasks; t += warps) {
@@ -57,7 +54,7 @@ LG_DEVICE void push(const Search& s, const Buffers& b, Tally* tally) {
     const LG_PTR end = last - p > LONG ? p + LONG : last;
     const LG_PTR behind = quads_end(end);
     for (LG_PTR quad = p / 4 + LG_PTR(lane_id()); quad < behind; quad += LG_WARP)
-      scatter(s, b, x, load_quad(s, s.out.idx, quad), quad, p, end, g, tally);
+      scatter(s, b, x, load_quad(s, s.out.idx, quad), quad, p, end, g);
   }
   // A lane loads one word of `some`, far from its neighbours': entries that stand near to each
   // other are then taken by different warps.
@@ -85,11 +82,12 @@ LG_DEVICE void push(const Search& s, const Buffers& b, Tally* tally) {
             const Word bits = warp_shfl(x, task.from);
             const LG_PTR its_p = warp_shfl(p, task.from), its_end = warp_shfl(end, task.from);
             if (task.there)
-              scatter(s, b, bits, q, task.quad, its_p, its_end, (base + task.from) % kGroups,
-                      tally);
+              scatter(s, b, bits, q, task.quad, its_p, its_end, (base + task.from) % kGroups);
           });
     }
   }
+  grid_sync(barrier);
+  settle(s, b, tally);
 }
 
 #endif  // LAGPU_BLOCKSEARCH_PUSH_CUH
