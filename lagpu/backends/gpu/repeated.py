@@ -56,7 +56,7 @@ class RepeatedProduct:
         self._matrix = weakref.ref(A)
         self._alpha = auto_alpha(A.nvals / max(A.shape[1 if how.transpose else 0], 1))
         self._known = products.known_result(how)
-        self._launches: dict[Any, Bound | None] = {}
+        self._launches: dict[Any, Bound] = {}
 
     def __call__(
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
@@ -86,25 +86,19 @@ class RepeatedProduct:
     def _launch(
         self, w: VectorStore, A: MatrixStore, u: VectorStore, how: Product, iso: Any
     ) -> Bound | None:
-        """Return what runs a product of such a vector, found once a loop, or None."""
+        """Return what runs a product of such a vector, or None; it is kept with the matrix."""
         key = u.dtype, u.values is None, iso is None
-        if key not in self._launches:
-            self._launches[key] = self._find(w, A, u, how, iso)
-        return self._launches[key]
-
-    def _find(
-        self, w: VectorStore, A: MatrixStore, u: VectorStore, how: Product, iso: Any
-    ) -> Bound | None:
-        """Return the launch, as an earlier loop with this matrix has left it, or None."""
+        found = self._launches.get(key)
+        if found is not None:
+            return found
         if not A.symmetric and A.rows is None:
             return None
         if iso is None and how.semiring.monoid.name != "any" and how.result is not w.dtype:
             return None  # one direction would sum in another type than the other
-        key = (
-            "either", how.semiring, how.domain, how.transpose, how.flip, u.dtype, w.dtype,
-            u.values is None, iso is None,
-        )  # fmt: skip
-        if key not in A.kernels:
-            A.kernels[key] = bind_undecided(A, u, how, w.dtype, iso is not None, self._alpha)
-        found: Bound | None = A.kernels[key]
-        return found
+        kept = "either", how.semiring, how.domain, how.transpose, how.flip, w.dtype, *key
+        if kept not in A.kernels:
+            A.kernels[kept] = bind_undecided(A, u, how, w.dtype, iso is not None, self._alpha)
+        bound: Bound | None = A.kernels[kept]
+        if bound is not None:
+            self._launches[key] = bound
+        return bound
