@@ -197,6 +197,26 @@ def test_a_repeated_product_has_the_type_of_its_output(backend, body, dtype):
     assert np.array_equal(*found)
 
 
+def grown(A, q, r):
+    for _ in loop(times=4):
+        q(~q.S) << semiring.any_pair(q @ A)
+        r << semiring.any_pair(q @ A)
+
+
+def test_what_a_product_adds_to_a_vector_is_not_all_of_it(backend):
+    """In the end it adds nothing, and the vector has entries all the same."""
+    found = []
+    for place in (backend, "cpu"):
+        A = kronecker(5, 4, seed=2, backend=place)
+        q, r = Vector(BOOL, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+        q[int(np.flatnonzero(np.diff(A.to_csc()[0]))[0])] = True
+        with lagpu.eager():
+            grown(A, q, r)
+        found.append((q.to_dense(False), r.to_dense(False)))
+    assert found[0][1].any()
+    assert np.array_equal(found[0], found[1])
+
+
 def test_a_frontier_that_times_leaves_is_planned_again(backend):
     """What the device counted while it decided serves the next loop, and any product."""
     A = kronecker(7, 8, seed=3, backend=backend)

@@ -193,7 +193,7 @@ class GpuBackend(Matrices):
             w.adopt(t)
         else:
             elementwise.write(w, desc, t)
-            w.trail = t.trail
+            w.trail = t.trail and t.trail._replace(counts=None)  # w may have more entries
 
     def mxv_selection(
         self, w: VectorStore, desc: Descriptor, f: VectorStore, u: VectorStore, how: Product

@@ -25,8 +25,8 @@ class Trail(NamedTuple):
         Whether the product was pulled.
     visited, explored : int
         Vertices and edges of the frontiers before this one, as far as the host knows.
-    counts : array of u64
-        Entries of the result and edges that leave them; at `EXPLORED` and `PULLED`, zero unless
+    counts : array of u64, or None
+        Entries of the vector and edges that leave them; at `EXPLORED` and `PULLED`, zero unless
         the device decided the direction, what is to be added to `explored`, and whether it pulled.
     """
 

@@ -63,7 +63,12 @@ class RepeatedProduct:
     ) -> None:
         """Run it once."""
         trail, backend = u.trail, self._backend
-        if trail is None or trail.matrix is not self._matrix or u.form != "bitmap":
+        if (
+            trail is None
+            or trail.matrix is not self._matrix
+            or trail.counts is None
+            or u.form != "bitmap"
+        ):
             backend.mxv(w, desc, A, u, how)
             return
         iso = products.iso_result(A, u, how) if self._known is None else self._known
