@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.filesize import decimal
-
 from lagpu.pages import data, fill, text
-from lagpu.tracetable import KINDS, kind, not_by_level, of_levels, sentences
+from lagpu.tracetable import KINDS, kind, not_by_level, of_levels, sentences, sums
 
 if TYPE_CHECKING:
     from lagpu.trace import Row, Trace
@@ -103,7 +101,7 @@ def _summary(rows: Sequence[Row]) -> str:
     for row in rows:
         groups.setdefault((row.method, row.direction, row.kernel), []).append(row)
     head = ("operation", "direction", "kernel")
-    counts = ("statements", "edges", "bytes", "kernel ms", "host ms")
+    counts = ("statements", "edges", "kernel ms", "host ms", "bytes")
     lines = [
         "<tr>",
         *(f"<th>{name}</th>" for name in head),
@@ -111,13 +109,7 @@ def _summary(rows: Sequence[Row]) -> str:
         "</tr>",
     ]
     for (method, direction, kernel), group in groups.items():
-        numbers = (
-            f"{len(group):,}",
-            f"{sum(row.edges or 0 for row in group):,}",
-            decimal(sum(row.bytes or 0 for row in group)),
-            f"{sum(row.kernel_ms for row in group):.3f}",
-            f"{sum(row.host_ms or 0.0 for row in group):.3f}",
-        )
+        numbers = (f"{len(group):,}", *sums(group))
         lines += ["<tr>", f"<td>{text(method)}</td>"]
         lines += [
             f'<td class="{text(direction)}">{text(direction)}</td>',

@@ -138,6 +138,23 @@ def test_its_summary_needs_no_script(traced):
     assert "<noscript>" in page
 
 
+def test_sums_of_what_is_not_known_are_no_zeros(backend):
+    """Of a fused loop no statement has a time of the host; an assignment looks at no edges."""
+    A = generators.path(70, backend=backend)
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(A, 0)
+    lines = re.findall(r"<tr>(?!<th)(.*?)</tr>", t._repr_html_())
+    sums = {found[0]: found[1:] for found in (re.findall(r"<td[^>]*>(.*?)</td>", s) for s in lines)}
+    _, kernel, _, edges, _, host_ms, moved = sums["mxv"]
+    assert edges == str(sum(row.edges for row in t.rows if row.method == "mxv"))
+    assert (host_ms == "-") == (kernel == "fused") == (backend.name != "cpu")
+    assert moved.endswith("kB")
+    assert sums["assign_scalar"][3] == "-"
+    assert (sums["assign_scalar"][6] == "-") == (backend.name == "cpu")
+    *_, folded = (line for line in t.table().splitlines() if "more statements" in line)
+    assert (" -  " in folded) == (backend.name != "cpu")  # host ms: of no statement in the middle
+
+
 def test_notebooks_get_the_summary(traced):
     made = traced._repr_html_()
     check_page(made)

@@ -299,7 +299,7 @@ def alone(place):  # noqa: F811
     return t
 
 
-SAID = "stand for all levels of loops whose kernels keep no log: their entries and edges"
+SAID = "stand for all levels of loops whose kernels keep no log: their entries, edges and bytes"
 
 
 def test_tables(t, alone):
