@@ -61,9 +61,9 @@ def browse(page, tmp_path, script="", *options):
     """Return the document after its own scripts and then `script` have run."""
     file = tmp_path / "page.html"
     file.write_text(page.replace("</body>", f"<script>{script}</script></body>"), "utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", *options]
     done = subprocess.run(
-        [*command, *options, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=1000",
+        [*command, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=1000",
          file.as_uri()],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
