@@ -10,7 +10,8 @@ from types import CodeType
 
 from lagpu.errors import LimitExceeded
 from lagpu.pages import fill, text
-from lagpu.steppicture import LARGEST, Layout, draw, legend
+from lagpu.stepcanvas import legend
+from lagpu.steppicture import LARGEST, Layout, draw
 from lagpu.stepstate import Step
 
 __all__ = ["MOST", "page", "require_size"]

@@ -261,7 +261,7 @@ def trace(*, fuse: bool = True) -> Trace:
     ----------
     fuse : bool, default True
         False for loops that run statement by statement: this shows the kernels that a planner
-        chooses, bytes, and the host's time of each statement, and is slower.
+        chooses and the host's time of each statement, and is slower.
 
     Returns
     -------

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.filesize import decimal
-
 from lagpu.pages import data, fill, text
-from lagpu.tracetable import KINDS, kind, not_by_level, of_levels, sentences
+from lagpu.tracetable import KINDS, kind, not_by_level, of_levels, sentences, sums
 
 if TYPE_CHECKING:
     from lagpu.trace import Row, Trace
@@ -21,6 +19,7 @@ class _Column(NamedTuple):
     field: str
     text: bool = False
     digits: int = 0
+    may_lack: bool = False  # left out where no row has anything in it
 
 
 _COLUMNS = (
@@ -30,17 +29,17 @@ _COLUMNS = (
     _Column("shapes", "shapes", text=True),
     _Column("in", "nvals_in"),
     _Column("out", "nvals_out"),
-    _Column("direction", "direction", text=True),
-    _Column("kernel", "kernel", text=True),
+    _Column("direction", "direction", text=True, may_lack=True),
+    _Column("kernel", "kernel", text=True, may_lack=True),
     _Column("mode", "mode", text=True),
-    _Column("edges", "edges"),
-    _Column("bytes", "bytes"),
+    _Column("edges", "edges", may_lack=True),
+    _Column("bytes", "bytes", may_lack=True),
     _Column("kernel", "kernel_ms", digits=4),
-    _Column("host", "host_ms", digits=4),
-    _Column("compile", "compile_ms", digits=1),
-    _Column("copy", "copy_ms", digits=4),
-    _Column("copied", "copy_bytes"),
-    _Column("why", "reason", text=True),
+    _Column("host", "host_ms", digits=4, may_lack=True),
+    _Column("compile", "compile_ms", digits=1, may_lack=True),
+    _Column("copy", "copy_ms", digits=4, may_lack=True),
+    _Column("copied", "copy_bytes", may_lack=True),
+    _Column("why", "reason", text=True, may_lack=True),
 )
 _BARS = 240  # a longer search has several levels a bar
 
@@ -72,6 +71,8 @@ def _packed(rows: Sequence[Row]) -> dict[str, Any]:
     columns = []
     for column in _COLUMNS:
         values = [_cell(row, column) for row in rows]
+        if column.may_lack and not any(values):
+            continue
         if column.text:
             values = [numbers.setdefault(value, len(numbers)) for value in values]
         packed: dict[str, Any] = {"name": column.name, "digits": column.digits, "text": column.text}
@@ -103,7 +104,7 @@ def _summary(rows: Sequence[Row]) -> str:
     for row in rows:
         groups.setdefault((row.method, row.direction, row.kernel), []).append(row)
     head = ("operation", "direction", "kernel")
-    counts = ("statements", "edges", "bytes", "kernel ms", "host ms")
+    counts = ("statements", "edges", "kernel ms", "host ms", "bytes")
     lines = [
         "<tr>",
         *(f"<th>{name}</th>" for name in head),
@@ -111,13 +112,7 @@ def _summary(rows: Sequence[Row]) -> str:
         "</tr>",
     ]
     for (method, direction, kernel), group in groups.items():
-        numbers = (
-            f"{len(group):,}",
-            f"{sum(row.edges or 0 for row in group):,}",
-            decimal(sum(row.bytes or 0 for row in group)),
-            f"{sum(row.kernel_ms for row in group):.3f}",
-            f"{sum(row.host_ms or 0.0 for row in group):.3f}",
-        )
+        numbers = (f"{len(group):,}", *sums(group))
         lines += ["<tr>", f"<td>{text(method)}</td>"]
         lines += [
             f'<td class="{text(direction)}">{text(direction)}</td>',

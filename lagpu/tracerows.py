@@ -40,7 +40,8 @@ class Row:
     edges : int or None
         Matrix entries the product looked at.
     bytes : int or None
-        Memory moved, estimated (docs/design/trace.md); None in a fused loop.
+        Memory moved, estimated (docs/design/trace.md); None in a row for all iterations, and of
+        what is no product on cpu.
     kernel_ms : float
         Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
         loop by the device's own clock. Of rows for all iterations the product's has that of the
@@ -89,7 +90,7 @@ class Totals:
         Of the whole traced stretch.
     fused, unlogged, unrecorded : int
         Rows of statements in fused loops; how many of them stand for all iterations, of which no
-        edges are counted; and how many more there was no room for.
+        edges and bytes are known; and how many more there was no room for.
     """
 
     statements: int

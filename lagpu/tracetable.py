@@ -16,7 +16,16 @@ from rich.text import Text
 if TYPE_CHECKING:
     from lagpu.trace import Row, Totals, Trace
 
-__all__ = ["KINDS", "kind", "not_by_level", "of_levels", "plain", "rich_table", "sentences"]
+__all__ = [
+    "KINDS",
+    "kind",
+    "not_by_level",
+    "of_levels",
+    "plain",
+    "rich_table",
+    "sentences",
+    "sums",
+]
 
 _FIRST, _LAST = 40, 10  # rows of a long table
 _RIGHT = {"level", "in", "out", "edges", "bytes", "kernel ms", "host ms"}
@@ -70,17 +79,17 @@ def plain(traced: Trace) -> str:
 
 def sentences(totals: Totals) -> tuple[str, str]:
     """Return the totals in words: what ran, in which mode, and what is apart from it."""
-    whose = "eager statements" if totals.fused else "estimate"
+    launching = ", with what launching fused loops took" if totals.fused else ""
     ran = (
         f"{totals.statements:,} statements, {totals.edges:,} edges looked at, "
-        f"{decimal(totals.bytes)} moved ({whose}): kernels {totals.kernel_ms:.3f} ms, "
-        f"host {totals.host_ms:.3f} ms. Mode: "
+        f"{decimal(totals.bytes)} moved (estimate): kernels {totals.kernel_ms:.3f} ms, "
+        f"host {totals.host_ms:.3f} ms{launching}. Mode: "
     )
     ran += f"fused, {totals.fused:,} of the statements." if totals.fused else "eager."
     if totals.unlogged:
         ran += (
             f" {totals.unlogged:,} of them stand for all levels of loops whose kernels keep no "
-            "log: their entries and edges are not known."
+            "log: their entries, edges and bytes are not known."
         )
     if totals.unrecorded:
         ran += f" The log was full: {totals.unrecorded:,} more rows were not recorded."
@@ -120,10 +129,7 @@ def _cells(row: Row) -> Sequence[str]:
         _count(row.nvals_in),
         _count(row.nvals_out),
         row.kernel or "-",
-        _count(row.edges),
-        f"{row.kernel_ms:.3f}",
-        "-" if row.host_ms is None else f"{row.host_ms:.3f}",
-        "-" if row.bytes is None else decimal(row.bytes),
+        *sums([row]),
         row.direction or "-",
         row.where,
         row.reason,
@@ -134,6 +140,19 @@ def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
+def sums(rows: Sequence[Row]) -> Sequence[str]:
+    """Return edges, kernel ms, host ms and bytes of rows, in sum; what no row knows is ``-``."""
+    edges = [row.edges for row in rows if row.edges is not None]
+    host_ms = [row.host_ms for row in rows if row.host_ms is not None]
+    moved = [row.bytes for row in rows if row.bytes is not None]
+    return (
+        f"{sum(edges):,}" if edges else "-",
+        f"{sum(row.kernel_ms for row in rows):.3f}",
+        f"{sum(host_ms):.3f}" if host_ms else "-",
+        decimal(sum(moved)) if moved else "-",
+    )
+
+
 def _folded(rows: Sequence[Row]) -> Sequence[str]:
     """Return one row for many, with their sums."""
     return (
@@ -142,10 +161,7 @@ def _folded(rows: Sequence[Row]) -> Sequence[str]:
         "",
         "",
         "",
-        f"{sum(row.edges or 0 for row in rows):,}",
-        f"{sum(row.kernel_ms for row in rows):.3f}",
-        f"{sum(row.host_ms or 0.0 for row in rows):.3f}",
-        decimal(sum(row.bytes or 0 for row in rows)),
+        *sums(rows),
         "",
         "",
         "",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import lagpu
+from lagpu import backends, binary, semiring
+from lagpu.errors import BackendUnavailable
 
 mpl = pytest.importorskip("matplotlib")  # of the group test
 mpl.use("Agg")
@@ -45,15 +48,69 @@ def name(page):
     return str(page.relative_to(DOCS))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_the_code_of_a_page_runs(page, monkeypatch):
-    monkeypatch.chdir(page.parent)
+def run(page, monkeypatch):
+    """Run the cells of a page, and return the names that they have made; forget its operators."""
     monkeypatch.setattr(plt, "show", lambda: None)
+    for table in (binary, semiring):
+        monkeypatch.setattr(table, "_rows", dict(table._rows))
     world = {"__name__": "page"}
     with contextlib.redirect_stdout(io.StringIO()):
         for _tags, code in cells(page):
             exec(compile(code, str(page), "exec"), world)
     plt.close("all")
+    return world
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_code_of_a_page_runs(page, monkeypatch):
+    monkeypatch.chdir(page.parent)
+    run(page, monkeypatch)
+
+
+@pytest.fixture
+def no_compiler(monkeypatch):
+    """As on a machine without one, whatever was found and loaded before."""
+
+    def make_sim():
+        raise BackendUnavailable("sim: no C++ compiler.")
+
+    monkeypatch.delitem(backends._loaded, "sim", raising=False)
+    monkeypatch.setattr("lagpu.backends.gpu.make_sim", make_sim)
+
+
+@pytest.mark.parametrize("page", COURSE, ids=name)
+def test_a_page_of_the_course_needs_no_compiler_and_no_other_file(
+    page, monkeypatch, tmp_path, no_compiler
+):
+    monkeypatch.chdir(tmp_path)
+    assert not run(page, monkeypatch).get("has_sim")
+
+
+def test_the_course_shows_what_was_measured(monkeypatch):
+    """Page 5 holds its numbers, so that it runs without this repository: they must be these."""
+    page = run(DOCS / "course" / "05_gpu_kernels.md", monkeypatch)
+    file = json.loads((DOCS / "benchmarks" / "h200-bfs.json").read_text("utf-8"))
+    found = {
+        (row["graph"], row["mode"]): float(f"{row['median_ms']:.3g}")
+        for row in file["rows"]
+        if row["output"] == "levels"
+    }
+    graphs = dict.fromkeys(graph for graph, _ in found)
+    measured = {graph: (found[graph, "eager"], found[graph, "fused"]) for graph in graphs}
+    assert page["measured"] == measured
+    text = (DOCS / "course" / "05_gpu_kernels.md").read_text("utf-8")
+    assert f"{file['machine']['device']}, {file['date'][:10]}, commit {file['commit']}" in text
+
+    speed = (DOCS / "design" / "speed.md").read_text("utf-8").split("## The fused traversal")[1]
+    header, _, *steps = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in speed.split("\n\n")[1].splitlines()
+    )
+    columns = dict(zip(header, zip(*steps, strict=True), strict=True))
+    del columns["step"]
+    assert page["steps"] == {
+        graph: tuple(float(ms) for ms in column if ms != "-") for graph, column in columns.items()
+    }
 
 
 @pytest.mark.parametrize("page", COURSE, ids=name)

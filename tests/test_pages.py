@@ -57,11 +57,11 @@ def check_page(page):
     assert not re.search(r"https?:|@import|url\(|{{|}}", page)
 
 
-def browse(page, tmp_path, script=""):
+def browse(page, tmp_path, script="", *options):
     """Return the document after its own scripts and then `script` have run."""
     file = tmp_path / "page.html"
     file.write_text(page.replace("</body>", f"<script>{script}</script></body>"), "utf-8")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", *options]
     done = subprocess.run(
         [*command, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=1000",
          file.as_uri()],
@@ -71,8 +71,9 @@ def browse(page, tmp_path, script=""):
 
 
 def cells(dom):
-    """Return the texts of the rows of the list of statements."""
+    """Return the texts of the rows of the list of statements, without the reasons."""
     body = dom.split('id="rows"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    body = re.sub(r"<div.*?</div>|</?code>", "", body)
     return [
         [html.unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", line)]
         for line in body.split("<tr>")[1:]
@@ -138,6 +139,23 @@ def test_its_summary_needs_no_script(traced):
     assert "<noscript>" in page
 
 
+def test_sums_of_what_is_not_known_are_no_zeros(backend):
+    """Of a fused loop no statement has a time of the host; an assignment looks at no edges."""
+    A = generators.path(70, backend=backend)
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(A, 0)
+    lines = re.findall(r"<tr>(?!<th)(.*?)</tr>", t._repr_html_())
+    sums = {found[0]: found[1:] for found in (re.findall(r"<td[^>]*>(.*?)</td>", s) for s in lines)}
+    _, kernel, _, edges, _, host_ms, moved = sums["mxv"]
+    assert edges == str(sum(row.edges for row in t.rows if row.method == "mxv"))
+    assert (host_ms == "-") == (kernel == "fused") == (backend.name != "cpu")
+    assert moved.endswith("kB")
+    assert sums["assign_scalar"][3] == "-"
+    assert (sums["assign_scalar"][6] == "-") == (backend.name == "cpu")
+    *_, folded = (line for line in t.table().splitlines() if "more statements" in line)
+    assert (" -  " in folded) == (backend.name != "cpu")  # host ms: of no statement in the middle
+
+
 def test_notebooks_get_the_summary(traced):
     made = traced._repr_html_()
     check_page(made)
@@ -188,7 +206,7 @@ def test_rows_are_listed_sorted_and_filtered(traced, tmp_path):
     listed = cells(browse(page, tmp_path))
     assert [row[1] for row in listed] == [row.formula for row in traced.rows]
     assert listed[0][0] == "-"
-    out = "document.querySelectorAll('#rows th button')[5]"
+    out = "document.querySelectorAll('#rows th')[5].firstChild"
     falling = cells(browse(page, tmp_path, f"{out}.click(); {out}.click();"))
     assert [int(row[5]) for row in falling] == sorted(
         (r.nvals_out for r in traced.rows), reverse=True
@@ -198,6 +216,30 @@ def test_rows_are_listed_sorted_and_filtered(traced, tmp_path):
         "f.dispatchEvent(new Event('input'));"
     )
     assert len(cells(browse(page, tmp_path, search))) == 6
+
+
+@needs_browser
+@pytest.mark.parametrize("fuse", [True, False])
+def test_a_list_fits_a_screen_with_its_reasons(tmp_path, fuse):
+    """Each below its statement; columns in which no row has anything are left out."""
+    A = generators.kronecker(8, backend="sim")
+    algorithms.bfs_levels(A, 1)
+    with lagpu.trace(fuse=fuse) as t:
+        algorithms.bfs_levels(A, 1)
+    page = t.to_html()
+    lacks = {"compile ms": "compile_ms", "copy ms": "copy_ms", "copied": "copy_bytes"}
+    for name, field in lacks.items():
+        assert (name in packed(page)) == any(getattr(row, field) for row in t.rows)
+    told = "document.title = [innerWidth, document.querySelector('#rows').scrollWidth].join(' ');"
+    dom = browse(page, tmp_path, told, "--window-size=1400,900")
+    window, table = map(int, re.search("<title>(.*?)</title>", dom)[1].split())
+    assert window == 1400
+    assert table < window
+    reasons = re.findall(r'</code><div class="soft">(.*?)</div>', dom)
+    assert [html.unescape(reason) for reason in reasons] == [row.reason for row in t.rows]
+    why = "document.querySelector('#rows th button + button')"
+    found = cells(browse(page, tmp_path, f"{why}.click(); {why}.click();"))
+    assert found[0][1] == max(t.rows, key=lambda row: row.reason).formula
 
 
 @needs_browser

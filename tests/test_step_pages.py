@@ -10,12 +10,14 @@ import lagpu
 from lagpu import (
     FP64,
     INT32,
+    INT64,
     Matrix,
     Scalar,
     Vector,
     algorithms,
     generators,
     semiring,
+    stepcanvas,
     steppage,
     steppicture,
 )
@@ -57,7 +59,7 @@ def test_long_vectors_and_scalars_as_text(backend):
 def cells(svg, style):
     """Return the upper left corners of the squares of a style."""
     paths = re.findall(r'<path d="([^"]*)" ([^>]*)/>', svg)
-    found = [d for d, look in paths if look.strip() == steppicture._STYLES[style].strip()]
+    found = [d for d, look in paths if look.strip() == stepcanvas.STYLES[style].strip()]
     return [tuple(map(float, xy)) for d in found for xy in re.findall(r"M([\d.]+) ([\d.]+)", d)]
 
 
@@ -91,6 +93,39 @@ def test_a_drawing_of_a_product_from_the_right(backend):
     assert s.product == ("A", False, "u", False)
     assert all(px >= x for px, _ in cells(svg, "used"))
     assert y > 0
+
+
+def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
+    def squares(A):
+        q = Vector.from_coo([0], True, size=4, like=A)
+        M = Matrix(INT64, 4, 4, like=A)
+        M << semiring.plus_pair(A @ A)
+        q << semiring.any_pair(q @ A)
+
+    first, last = lagpu.step(squares, A)
+    drawn = steppicture.draw(first)
+    assert len(cells(drawn, "entry")) == first.matrices["M"].nvals + 1  # and of q
+    assert len(cells(drawn, "dot")) == A.nvals
+    texts = re.findall(r">([^<>]*)</text>", drawn)
+    assert "\u25b6 M" in texts
+    values = sorted(map(str, first.matrices["M"].to_coo()[2].tolist()))
+    behind = texts.index("\u25b6 M") + 1 + 4  # and the numbers of its rows
+    assert sorted(texts[behind:][: len(values)]) == values
+    assert "A: 4 x 4, 6 entries" in texts
+    assert f"\u25b6 M: 4 x 4, {len(values)} entries" in texts
+    texts = re.findall(r">([^<>]*)</text>", steppicture.draw(last))
+    assert "q @ A" in texts
+    assert f"M: 4 x 4, {len(values)} entries" in texts
+    alone = next(lagpu.step(algorithms.bfs_levels, A, 0))
+    assert "entries" not in steppicture.draw(alone)  # the only matrix is drawn
+
+
+def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
+    found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
+    layout = steppicture.Layout.of(found)
+    assert (layout.matrix, layout.nrows, layout.ncols, layout.written) == ("A", 4, 4, 2)
+    heights = {re.search(r'height="([\d.]+)"', steppicture.draw(s, layout))[1] for s in found}
+    assert len(heights) == 1
 
 
 def test_numbers_are_short_in_cells(backend):
@@ -171,7 +206,7 @@ def key(name):
         ("", 0),
         (key("ArrowRight") * 2, 2),
         (key("ArrowRight") * 3 + key("ArrowLeft"), 2),
-        (key(" ") + key("PageDown") + key("PageUp"), 1),
+        (key("ArrowRight") + key(" ") + key("PageDown") + key("ArrowDown") + key("ArrowUp"), 1),
         (key("ArrowLeft"), 0),
         (key("End"), 12),
         (key("End") + key("ArrowRight"), 12),
