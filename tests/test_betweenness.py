@@ -81,6 +81,16 @@ def test_whether_it_is_directed_is_seen(backend):
     assert edge_betweenness_centrality(path, normalized=False).get(2, 1) == 2
 
 
+@pytest.mark.parametrize("search", [betweenness_centrality, edge_betweenness_centrality])
+def test_edges_without_reverses_are_not_undirected(search, backend):
+    A = matrix(4, [(0, 1), (1, 0), (1, 2), (2, 3)], backend)
+    with pytest.raises(InvalidValue, match=r"directed=False, but an edge has no reverse\. Give"):
+        search(A, directed=False)
+    with pytest.raises(InvalidValue, match="has no reverse"):
+        betweenness_estimate(A, 2, directed=False)
+    assert search(A, directed=True).isequal(search(A))
+
+
 @pytest.mark.parametrize("batch", [None, 1, 2, 3, 7])
 def test_a_larger_sample(backend, batch):
     """Blocks of one, of some with a rest, and one of all."""

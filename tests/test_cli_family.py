@@ -180,6 +180,19 @@ def test_saved_results_can_be_checked(run, tmp_path, option):
     assert err.startswith("lagpu: check_")
 
 
+@pytest.mark.parametrize("option", SAVED)
+def test_saved_results_with_a_vertex_missing_are_refused(run, tmp_path, option):
+    graph, file = tmp_path / "graph.txt", tmp_path / "result.txt"
+    edges = {"order": ACYCLIC, "sides": "0 1\n1 0\n1 2\n2 1\n"}
+    graph.write_text(edges.get(option, "0 1\n1 0\n1 2\n2 1\n0 2\n2 0\n2 3\n3 2\n"))
+    command, *more = SAVED[option]
+    assert run(command, graph, *more, "-b", "cpu", "--save", file)[0] == 0
+    file.write_text("\n".join([*file.read_text().splitlines()[:-1], ""]))
+    code, out, err = run("check", graph, f"--{option}", file)
+    assert (code, out) == (1, ""), err
+    assert err.startswith("lagpu: check_")
+
+
 def test_several_results_at_once(run, tmp_path):
     files = {name: tmp_path / f"{name}.npz" for name in ("cores", "levels")}
     assert run("cores", "kron:6", "-b", "cpu", "--save", files["cores"])[0] == 0

@@ -79,6 +79,50 @@ def test_something_is_accumulated_at_a_full_mask(mask_type, replace):
         assert C.get(1, 3) == 2.5
 
 
+@pytest.mark.parametrize("shuffled", [False, True], ids=["sorted", "shuffled"])
+def test_a_few_thousand_indices_of_a_long_vector(shuffled):
+    """SuiteSparse 9.4.5 alone claims to be out of memory here, and leaves w as no object."""
+    n, m = 2**20, 4000
+    random = np.random.default_rng(0)
+    at = random.choice(n, m, replace=False)
+    at = at if shuffled else np.sort(at)
+    u = Vector.from_dense(np.arange(m), backend="cpu")
+    first = int(at[0])
+    w = Vector.from_coo([first], [1], size=n, backend="cpu")
+    w(accum="plus")[at] << u
+    w(accum="plus")[at] = 2
+    wanted = np.arange(m) + 2
+    wanted[0] = 3
+    assert w[at].new().to_dense().tolist() == wanted.tolist()
+    assert w.nvals == m
+    short = Vector.from_coo([first], [7], size=n, backend="cpu")
+    assert short[at].new().to_coo()[1].tolist() == [7]
+    same = Vector.from_coo(at, True, BOOL, size=n, backend="cpu")
+    assert np.array_equal(same.to_coo()[0], np.sort(at))
+
+
+LISTED = """
+import numpy as np
+from lagpu import Matrix
+n, m = 2**20, 4000
+at = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
+A = Matrix.from_coo([0, 1, 2], [9, int(at[0]), int(at[5])], 1, nrows=3, ncols=n, backend="cpu")
+print(A[:, at].new().nvals)
+A[1, at] = 5
+A[[0, 2], at] = 3
+print(A.nvals)
+C = Matrix("INT64", 3, n, backend="cpu")
+C[:, at] << A[:, at].new()
+print(C.nvals, C.get(1, int(at[7])))
+"""
+
+
+def test_a_few_thousand_columns_of_a_wide_matrix():
+    """SuiteSparse 9.4.5 ends the process here, so another one tries it."""
+    done = run(LISTED)
+    assert done.stdout.split() == ["2", "12001", "12000", "5"], done.stderr
+
+
 @pytest.mark.parametrize("method", ["ewise_add", "ewise_mult"])
 def test_full_vectors_are_combined_into_one_of_equal_values(method):
     """SuiteSparse 9.4.5 alone writes out of bounds at this."""

@@ -228,7 +228,13 @@ def test_bad_graphs_and_ends():
 def test_wrong_values_are_refused(of, right):
     A = matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu")
     check_remoteness(A, (np.arange(3), np.array(right)), of)
-    check_remoteness(A, (np.array([1]), np.array(right[1:2])), of)
+    one = np.array([1]), np.array(right[1:2])
+    check_remoteness(A, one, of, vertices=[1])
+    for vertices in (None, [1, 2]):
+        with pytest.raises(CheckFailed, match=r"asked for has a value: vertex .: no value"):
+            check_remoteness(A, one, of, vertices=vertices)
+    with pytest.raises(IndexOutOfBound, match=r"vertices \[3\] are not"):
+        check_remoteness(A, one, of, vertices=[3])
     for wrong in (right[1] + 1, 0, np.nan):
         with pytest.raises(CheckFailed, match=f"vertex 1: {of} .*, but it is"):
             check_remoteness(A, (np.arange(3), np.array([right[0], wrong, right[2]], float)), of)

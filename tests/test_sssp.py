@@ -1,5 +1,7 @@
 """Weighted shortest paths against NetworkX, SciPy and the checker; wrong weights are refused."""
 
+import math
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -127,6 +129,28 @@ def test_a_negative_self_loop_is_a_cycle(backend, edge):
 def test_a_negative_cycle_out_of_reach_does_not_matter(backend):
     A = matrix(4, [(0, 1, 2), (2, 3, -1), (3, 2, 0), (2, 0, 1)], backend, weights="whole")
     assert entries(bellman_ford(A, 0)) == {0: 0, 1: 2}
+
+
+def test_a_cycle_of_length_zero_that_rounding_settles(backend):
+    """After n rounds distances still fall, and in the next one no more."""
+    A = matrix(3, [(0, 1, 1.85), (1, 2, 2.59), (2, 1, -2.59)], backend, weights="float")
+    found = bellman_ford(A, 0)
+    assert entries(found) == pytest.approx({0: 0, 1: 1.85, 2: 4.44}, rel=1e-12)
+
+
+def test_a_cycle_that_only_rounding_makes_negative(backend):
+    """Its length is told, as it is not below 0."""
+    lengths = [(0, 4, 1.11), (4, 3, 1.11), (3, 2, -0.37), (2, 1, -1.11), (1, 0, -0.74 - 2**-53)]
+    assert math.fsum(length for _, _, length in lengths) == 0
+    A = matrix(5, lengths, backend, weights="float")
+    with pytest.raises(CycleFound, match="has length 0, but less where distances") as caught:
+        bellman_ford(A, 0)
+    assert sorted(caught.value.cycle) == [0, 1, 2, 3, 4]
+
+
+def test_a_distance_beyond_the_largest_number_is_infinite(backend):
+    A = matrix(3, [(0, 1, 1.7e308), (1, 2, 1.7e308)], backend, weights="float")
+    assert entries(bellman_ford(A, 0)) == {0: 0, 1: 1.7e308, 2: math.inf}
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

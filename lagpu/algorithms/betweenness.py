@@ -16,6 +16,7 @@ from lagpu.algorithms.brandes import (
     blocks,
     count_paths,
     dependencies,
+    require_reverses,
     sample,
     scale,
     weights,
@@ -52,8 +53,8 @@ def betweenness_centrality(
     endpoints : bool
         Whether a path leads through its own ends.
     directed : bool, optional
-        If not, (s, t) and (t, s) are one pair; by default whether the pattern is not symmetric.
-        It matters only to what is not normalized.
+        If not, (s, t) and (t, s) are one pair, which matters only to what is not normalized; by
+        default whether the pattern is not symmetric.
     seed : int, optional
         Of the choice of sources; the same ones as in NetworkX on vertices ``0 .. n-1``.
     batch : int, optional
@@ -68,7 +69,8 @@ def betweenness_centrality(
     Raises
     ------
     InvalidValue
-        If `k` is not 1 to n, `seed` is negative, or `batch` is below 1.
+        If `k` is not 1 to n, `seed` is negative, `batch` is below 1, or an edge has no reverse
+        though the graph is not to be directed.
     DimensionMismatch, DomainMismatch
         If `A` is not square, or `k`, `seed` or `batch` no integer.
     LimitExceeded
@@ -90,6 +92,7 @@ def betweenness_centrality(
     [1.0, 0.0, 0.0, 0.0]
     """
     sources = sample(A, k, seed)
+    require_reverses(A, directed)
     total, _ = _sums(A, sources, endpoints, batch, squares=False)
     factor = scale(A, sources, normalized, endpoints, directed)
     total(accum=binary.times) << Vector.from_dense(factor, like=A)
@@ -140,6 +143,7 @@ def betweenness_estimate(
     (1.0, 0.0)
     """
     sources = sample(A, k, seed)
+    require_reverses(A, directed)
     total, squares = _sums(A, sources, endpoints, batch, squares=True)
     factor = scale(A, sources, normalized, endpoints, directed)
     used = weights(A, sources, endpoints)

@@ -34,6 +34,7 @@ __all__ = [
     "count_paths",
     "dependencies",
     "is_directed",
+    "require_reverses",
     "sample",
     "scale",
     "weights",
@@ -176,6 +177,15 @@ def dependencies(A: Matrix, levels: Any, paths: Any) -> Any:
 def is_directed(A: Matrix) -> bool:
     """Whether the pattern of `A` is not symmetric."""
     return not A.apply("one").new().is_symmetric
+
+
+def require_reverses(A: Matrix, directed: bool | None) -> None:
+    """Raise `InvalidValue` if the graph is said to be undirected, and is not."""
+    if directed is not None and not directed and is_directed(A):
+        raise InvalidValue(
+            "betweenness: directed=False, but an edge has no reverse. "
+            "Give the undirected graph, as A.ewise_add(A.T, 'max').new(), or leave directed= out."
+        )
 
 
 def weights(A: Matrix, sources: list[int], endpoints: bool) -> Array:

@@ -11,7 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from lagpu.algebra import binary, semiring
-from lagpu.algorithms.brandes import count_paths, dependencies, is_directed, sample, scale
+from lagpu.algorithms.brandes import (
+    count_paths,
+    dependencies,
+    is_directed,
+    require_reverses,
+    sample,
+    scale,
+)
 from lagpu.dtypes import FP64, INT32
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
@@ -58,6 +65,7 @@ def edge_betweenness_centrality(
     0.6666666666666666
     """
     sources = sample(A, k, seed)
+    require_reverses(A, directed)
     directed = is_directed(A) if directed is None else directed
     rows, cols, _ = A.to_coo()
     each = np.arange(len(rows) + 1)

@@ -12,6 +12,7 @@ them and a step more::
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -81,7 +82,8 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
     Raises
     ------
     CycleFound
-        If a cycle of negative length can be reached; its ``cycle`` holds the vertices.
+        If a cycle of negative length can be reached, or one that rounding makes negative; its
+        ``cycle`` holds the vertices.
     InvalidValue
         If a weight is NaN or infinite, or whole lengths may pass 64 bits.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
@@ -90,7 +92,9 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
     Notes
     -----
     At most n products; as many as a shortest path has edges, and one more. Lengths in floating
-    point are rounded, so a cycle of length zero may turn out negative.
+    point are rounded, so a cycle of length zero may turn out negative, and the message says so; or
+    distances on it fall by a few roundings before they settle, and no path is exactly that long. A
+    distance beyond 1.8e308 is infinite.
     Source: Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
 
     Examples
@@ -113,13 +117,10 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
         nearer(~worse.V, replace=True) << nearer
         distances(nearer.S) << nearer
     if nearer.nvals:  # n edges are more than any path has
-        cycle = _negative_cycle(A, distances)
-        around = " -> ".join(map(str, [*cycle, cycle[0]]))
-        raise CycleFound(
-            f"bellman_ford: the cycle {around} has negative length, so there is no shortest path. "
-            "Remove one of its edges.",
-            cycle,
-        )
+        settled, cycle = _relaxed_on(A, distances)
+        if cycle:
+            raise CycleFound(_refusal(A, cycle), cycle)
+        distances(distances.S) << Vector.from_dense(settled, like=A)
     return distances
 
 
@@ -214,11 +215,12 @@ def _step(A: Matrix, delta: Any) -> Any:
     return float(delta) if A.dtype.is_float else max(1, int(min(delta, 2**62)))
 
 
-def _negative_cycle(A: Matrix, distances: Vector) -> list[int]:
-    """Return a cycle of negative length, once n rounds of relaxing have not been enough.
+def _relaxed_on(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
+    """Return what n rounds of relaxing and more leave, (n,), and a cycle that shortens itself.
 
-    Relaxes on, and remembers who made whom nearer. Whoever made itself nearer, by way of others,
-    lies on such a cycle (Cherkassky and Goldberg 1999).
+    Remembers who made whom nearer. Whoever made itself nearer, by way of others, lies on a cycle of
+    negative length (Cherkassky and Goldberg 1999). Where only rounding kept distances falling there
+    may be none, and they settle.
     """
     rows, cols, lengths = A.to_coo()
     reached = np.zeros(A.nrows, bool)
@@ -231,6 +233,22 @@ def _negative_cycle(A: Matrix, distances: Vector) -> list[int]:
         best = dense.copy()
         np.minimum.at(best, cols, through)
         better = (through == best[cols]) & (best[cols] < dense[cols])
+        if not better.any():
+            break
         parents[cols[better]] = rows[better]
         dense = best
-    return cycle
+    return dense, cycle
+
+
+def _refusal(A: Matrix, cycle: list[int]) -> str:
+    """Return why there is no shortest path."""
+    ends = [*cycle, cycle[0]]
+    lengths = [A.get(u, v) for u, v in itertools.pairwise(ends)]
+    length = math.fsum(lengths) if A.dtype.is_float else sum(lengths)
+    around = f"bellman_ford: the cycle {' -> '.join(map(str, ends))} has"
+    if length < 0:
+        return f"{around} negative length, so there is no shortest path. Remove one of its edges."
+    return (
+        f"{around} length {length:g}, but less where distances are rounded, so they fall for ever. "
+        "Give whole lengths, or remove one of its edges."
+    )

@@ -26,7 +26,10 @@ Array = np.ndarray[Any, Any]
 
 _BLOCK = 2**22  # distances at a time
 
-REMOTENESS_RULES = ("a value is what its definition makes of the distances",)
+REMOTENESS_RULES = (
+    "every vertex asked for has a value",
+    "a value is what its definition makes of the distances",
+)
 DIAMETER_RULES = ("it is the largest of all distances",)
 ROUTE_RULES = (
     "the path begins at the source and ends at the target",
@@ -40,6 +43,7 @@ def check_remoteness(
     values: Any,
     of: Literal["eccentricity", "closeness", "harmonic"],
     *,
+    vertices: Any = None,
     wf_improved: bool = True,
     rel_tol: float = 1e-9,
 ) -> tuple[str, ...]:
@@ -50,11 +54,13 @@ def check_remoteness(
     A : graph, (n, n)
         See the module.
     values : result, (n,)
-        Value of some or all vertices.
+        Value of each vertex.
     of : str
         "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": what
         `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality`` make of the distances to
         it.
+    vertices : list of int, optional
+        The vertices that were asked for; by default all. Others may have a value.
     wf_improved : bool
         As given to ``closeness_centrality``.
     rel_tol : float
@@ -63,12 +69,12 @@ def check_remoteness(
     Returns
     -------
     tuple of str
-        The rule that holds: `REMOTENESS_RULES`.
+        The rules that hold: `REMOTENESS_RULES`.
 
     Raises
     ------
-    CheckFailed
-        At the first vertex with another value.
+    CheckFailed, IndexOutOfBound
+        At the first vertex without a value, or with another; if `vertices` holds what is none.
 
     Notes
     -----
@@ -76,10 +82,15 @@ def check_remoteness(
     """
     graph = Graph(A)
     value, present = graph.dense(values, of)
-    n, vertices = graph.n, np.flatnonzero(present)
-    distance = _distances(graph, vertices, forward=of == "eccentricity")
+    n, given = graph.n, np.flatnonzero(present)
+    asked = np.arange(n) if vertices is None else np.asarray(vertices, int)
+    if any(not 0 <= v < n for v in asked):
+        raise IndexOutOfBound(f"check_remoteness: vertices {vertices} are not within 0 .. {n - 1}.")
+    rule = f"check_remoteness: {REMOTENESS_RULES[0]}"
+    refuse(np.isin(np.arange(n), asked) & ~present, rule, lambda v: "no value")
+    distance = _distances(graph, given, forward=of == "eccentricity")
     wanted = np.zeros(n)
-    for v, row in zip(vertices, distance, strict=True):
+    for v, row in zip(given, distance, strict=True):
         reaching = row[np.isfinite(row) & (row > 0)]
         if of == "eccentricity":
             wanted[v] = row.max()
@@ -90,7 +101,7 @@ def check_remoteness(
             wanted[v] *= reaching.size / (n - 1) if wf_improved else 1
     refuse(
         present & ~np.isclose(value.astype(float), wanted, rtol=rel_tol, atol=0),
-        f"check_remoteness: {REMOTENESS_RULES[0]}",
+        f"check_remoteness: {REMOTENESS_RULES[1]}",
         lambda v: f"{of} {value[v]}, but it is {wanted[v]}",
     )
     return REMOTENESS_RULES

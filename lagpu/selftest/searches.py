@@ -130,9 +130,9 @@ def _sides(A: Matrix) -> Array:
 
 def _remoteness(A: Matrix, source: int) -> Array:
     closeness = algorithms.closeness_centrality(A, source)
-    check.check_remoteness(A, closeness, "closeness")
+    check.check_remoteness(A, closeness, "closeness", vertices=[source])
     harmonic = algorithms.harmonic_centrality(A, source)
-    check.check_remoteness(A, harmonic, "harmonic")
+    check.check_remoteness(A, harmonic, "harmonic", vertices=[source])
     length, begin, end = algorithms.pseudo_diameter(A, source)
     check.check_route(A, begin, end, algorithms.shortest_path(A, begin, end))
     return np.array([length])

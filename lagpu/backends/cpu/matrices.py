@@ -27,6 +27,7 @@ from lagpu.backends.cpu.operators import (
     typed_operator,
 )
 from lagpu.backends.cpu.shared import apply_into, how_written, reduced, select_into
+from lagpu.backends.cpu.workarounds import at_indices
 from lagpu.backends.matrices import Turned
 from lagpu.dtypes import DType, lookup
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
@@ -93,7 +94,7 @@ class WholeMatrices(Objects):
         out = _matrix(
             A.dtype, nrows if rows is None else len(rows), ncols if cols is None else len(cols)
         )
-        call = lib.GrB_Matrix_extract
+        call = at_indices(at_indices(lib.GrB_Matrix_extract, rows, nrows), cols, ncols)
         check(call(out.handle, NULL, NULL, A.handle, i, m, j, n, NULL), "extract")
         return out
 
@@ -121,7 +122,8 @@ class WholeMatrices(Objects):
         mask, accum, d = how_written(out, desc, A.dtype)
         i, m, _i = index_list(rows, out.gb.nrows)
         j, n, _j = index_list(cols, out.gb.ncols)
-        call = lib.GrB_Matrix_assign
+        call = at_indices(lib.GrB_Matrix_assign, rows, out.gb.nrows)
+        call = at_indices(call, cols, out.gb.ncols)
         check(call(out.handle, mask, accum, A.handle, i, m, j, n, d), "assign")
         return out
 
@@ -133,7 +135,8 @@ class WholeMatrices(Objects):
         mask, accum, d = how_written(out, desc, out.dtype)
         i, m, _i = index_list(rows, out.gb.nrows)
         j, n, _j = index_list(cols, out.gb.ncols)
-        call = c_function("Matrix_assign", out.dtype)
+        call = at_indices(c_function("Matrix_assign", out.dtype), rows, out.gb.nrows)
+        call = at_indices(call, cols, out.gb.ncols)
         check(call(out.handle, mask, accum, value.item(), i, m, j, n, d), "assign")
         return out
 

@@ -19,6 +19,7 @@ from lagpu.backends.cpu.handles import (
 )
 from lagpu.backends.cpu.operators import typed_operator
 from lagpu.backends.cpu.shared import element
+from lagpu.backends.cpu.workarounds import at_indices
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operators import BinaryOp
@@ -48,7 +49,7 @@ class Objects:
         if len(indices):
             where, count, _owner = index_list(on_host(indices), size)
             one = dtype.numpy.type(values).item()
-            call = c_function("Vector_assign", dtype)
+            call = at_indices(c_function("Vector_assign", dtype), indices, size)
             check(call(out.handle, NULL, NULL, one, where, count, NULL), "assign")
         return out
 

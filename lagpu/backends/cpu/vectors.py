@@ -26,7 +26,13 @@ from lagpu.backends.cpu.operators import (
     typed_operator,
 )
 from lagpu.backends.cpu.shared import apply_into, how_written, reduced, select_into
-from lagpu.backends.cpu.workarounds import accumulator, crashes_on_full, empty_first, mask_handle
+from lagpu.backends.cpu.workarounds import (
+    accumulator,
+    at_indices,
+    crashes_on_full,
+    empty_first,
+    mask_handle,
+)
 from lagpu.dtypes import lookup
 from lagpu.errors import NotSupported
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
@@ -113,7 +119,7 @@ class VectorOperations(Objects):
         """See `Backend`."""
         mask, accum, d = how_written(w, desc, w.dtype)
         where, count, _owner = index_list(indices, w.gb.size)
-        call = c_function("Vector_assign", w.dtype)
+        call = at_indices(c_function("Vector_assign", w.dtype), indices, w.gb.size)
         check(call(w.handle, mask, accum, value.item(), where, count, d), "assign")
 
     def assign(self, w: Box, desc: Descriptor, u: Box, indices: Array | None) -> None:
@@ -126,13 +132,15 @@ class VectorOperations(Objects):
             return
         mask, accum, d = how_written(w, desc, u.dtype)
         where, count, _owner = index_list(indices, w.gb.size)
-        check(lib.GrB_Vector_assign(w.handle, mask, accum, u.handle, where, count, d), "assign")
+        call = at_indices(lib.GrB_Vector_assign, indices, w.gb.size)
+        check(call(w.handle, mask, accum, u.handle, where, count, d), "assign")
 
     def extract(self, w: Box, desc: Descriptor, u: Box, indices: Array | None) -> None:
         """See `Backend`."""
         mask, accum, d = how_written(w, desc, u.dtype)
         where, count, _owner = index_list(indices, u.gb.size)
-        check(lib.GrB_Vector_extract(w.handle, mask, accum, u.handle, where, count, d), "extract")
+        call = at_indices(lib.GrB_Vector_extract, indices, u.gb.size)
+        check(call(w.handle, mask, accum, u.handle, where, count, d), "extract")
 
     def extract_column(self, w: Box, desc: Descriptor, A: Box, j: int, transpose: bool) -> None:
         """See `Backend`."""
