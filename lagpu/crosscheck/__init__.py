@@ -7,6 +7,7 @@ from typing import Any
 
 from lagpu import backends as registry
 from lagpu.backends.base import Backend
+from lagpu.crosscheck.alone import Alone
 from lagpu.crosscheck.fused import compare_results, require_fusing
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
@@ -77,15 +78,13 @@ def crosscheck(
     if not places:
         raise InvalidValue("crosscheck: there is no backend. Give backends=('cpu', 'sim').")
     report = Report(name, tuple(place.name for place in places))
-    lockstep: Any = Lockstep(places, report)
     if len(places) == 1:
         require_fusing(places[0])
+    lockstep: Any = Alone(places[0], report) if len(places) == 1 else Lockstep(places, report)
     with watching(lockstep), registry.use(lockstep):
         moved = [_moved(x, lockstep) for x in args]
         named = {key: _moved(x, lockstep) for key, x in kwargs.items()}
-        report.statements = 0
-        report.rows.clear()
-        lockstep._rows.clear()
+        lockstep.tally.begin()
         result = algorithm(*moved, **named)
         report.result = _moved(result, places[0])
     if len(places) == 1:

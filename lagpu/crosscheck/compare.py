@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.crosscheck.host import Entries
 from lagpu.crosscheck.report import SHOWN
 from lagpu.crosscheck.rules import Agreement, Rule, Written, allowed, equal
-from lagpu.crosscheck.terms import Entries
 
 __all__ = ["Unequal", "compare"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from lagpu.backends.base import Backend, Descriptor
 from lagpu.crosscheck.compare import Unequal, compare
+from lagpu.crosscheck.host import Entries
 from lagpu.crosscheck.report import Difference, Place, Report, Row
 from lagpu.crosscheck.rules import TOLERANCE, Rule, Written
-from lagpu.crosscheck.terms import Entries
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 from lagpu.matrix import Matrix
