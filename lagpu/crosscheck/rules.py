@@ -17,7 +17,7 @@ from lagpu.crosscheck.terms import holds, terms, written
 from lagpu.dtypes import DType
 from lagpu.operators import BinaryOp, Monoid, Operator
 
-__all__ = ["TOLERANCE", "Agreement", "Rule", "Written", "allowed", "equal", "rule_of"]
+__all__ = ["TOLERANCE", "Agreement", "Rule", "Written", "allowed", "equal", "one_of", "rule_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -241,6 +241,14 @@ def _among(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agree
         chosen[found.at[_near(found.values, values[found.at], rule.tolerance)]] = True
         bad |= free & ~chosen
     return Agreement(bad, np.where(free, _distinct(found, len(indices)), 1), found)
+
+
+def one_of(may: Terms, indices: Array, values: Array, tolerance: float) -> Agreement:
+    """Return which values are not among those that there may be, ``at`` indices of a result."""
+    place = np.searchsorted(indices, may.at)
+    met = np.zeros(len(indices), bool)
+    met[place[_near(may.values, values[place], tolerance)]] = True
+    return Agreement(~met, None, Terms(place, may.values))
 
 
 def _distinct(found: Terms, count: int) -> Array:
