@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from lagpu.crosscheck.alone import Alone
 from lagpu.crosscheck.fused import Outcome, compare_outcomes, require_fusing
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
-from lagpu.errors import InvalidValue
+from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.scalar import Scalar
 from lagpu.selection import SelectionMatrix
@@ -57,6 +57,8 @@ def crosscheck(
         `report` says what agreed until then. It is an AssertionError.
     InvalidValue
         If no backend is given, or only one that runs loops in one way.
+    DomainMismatch
+        If `algorithm` cannot be called, or `backends` holds no backends.
 
     Notes
     -----
@@ -76,12 +78,12 @@ def crosscheck(
     >>> report.ok, report.statements, report.iterations
     (True, 9, 4)
     """
-    places = [
-        registry.get(name) for name in ([backends] if isinstance(backends, str) else backends)
-    ]
+    if not callable(algorithm):
+        raise DomainMismatch(
+            f"crosscheck: {type(algorithm).__name__} cannot be called. Give a function."
+        )
+    places = _places(backends)
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
-    if not places:
-        raise InvalidValue("crosscheck: there is no backend. Give backends=('cpu', 'sim').")
     report = Report(name, tuple(place.name for place in places))
     if len(places) == 1:
         require_fusing(places[0])
@@ -98,6 +100,20 @@ def crosscheck(
         fused = _as_it_comes(algorithm, places[0], args, kwargs)
         compare_outcomes(eager, fused, Outcome(None, args, kwargs), free, places[0], report)
     return report
+
+
+def _places(backends: Any) -> list[Backend]:
+    """Return the backends that names and backends mean, or one of them alone."""
+    if isinstance(backends, str) or hasattr(backends, "vector_nvals"):
+        backends = (backends,)
+    if not isinstance(backends, Iterable):
+        raise DomainMismatch(
+            f"crosscheck: backends={backends!r} holds no backends. Give backends=('cpu', 'sim')."
+        )
+    places = [registry.get(name) for name in backends]
+    if not places:
+        raise InvalidValue("crosscheck: there is no backend. Give backends=('cpu', 'sim').")
+    return places
 
 
 def _as_it_comes(

@@ -69,6 +69,11 @@ class Lockstep(Watcher):
 
     recorder = None  # loops run statement by statement
     why_eager = "it is crosschecked"
+    #: How an object that is elsewhere gets here, for an error: there is no name to move it to.
+    entered = (
+        "Give {0} to the algorithm as an argument, which crosscheck copies to each backend, "
+        "or make it inside with like=."
+    )
 
     def __init__(self, places: Sequence[Backend], report: Report) -> None:
         self.name = "+".join(place.name for place in places)
