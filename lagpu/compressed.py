@@ -11,7 +11,7 @@ from lagpu.backends.base import Backend
 from lagpu.errors import BackendMismatch, DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.expr import is_operand
 from lagpu.operands import as_size, integer_array
-from lagpu.refusals import spoken
+from lagpu.refusals import how_to_enter, spoken
 
 __all__ = ["array_of", "check_compressed", "extent", "transpose_compressed"]
 
@@ -31,9 +31,10 @@ def array_of(x: Any, place: Backend, what: str) -> Any:
     if not is_operand(x, 1):
         return x
     if x.backend is not place:
+        usual = f"Give like={spoken(x)}, or move it with .to({place.name!r})."
         raise BackendMismatch(
             f"{what}: {x.name} is on {x.backend.name}, the matrix on {place.name}. "
-            f"Give like={spoken(x)}, or move it with .to({place.name!r})."
+            + (how_to_enter(place, x) or usual)
         )
     if x.nvals != x.size:
         raise InvalidValue(

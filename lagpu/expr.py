@@ -23,7 +23,7 @@ from lagpu.errors import (
 )
 from lagpu.operands import binary_operator
 from lagpu.operators import Semiring
-from lagpu.refusals import Deferred, Later, NoArithmetic, NoTruth, spoken
+from lagpu.refusals import Deferred, Later, NoArithmetic, NoTruth, how_to_join, spoken
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -394,7 +394,4 @@ def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
     """Return the error that names each object's backend."""
     places = ", ".join(f"{o.name} is on {o.backend.name}" for o in objects)
     first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
-    return BackendMismatch(
-        f"{what}: {places}. Move one with .to, as in {spoken(other)}.to({first.backend.name!r}); "
-        "nothing is copied for you."
-    )
+    return BackendMismatch(f"{what}: {places}. {how_to_join(first, other)}")

@@ -13,7 +13,17 @@ import numpy as np
 from lagpu.errors import DomainMismatch, NotComputed
 from lagpu.watch import author
 
-__all__ = ["Deferred", "Later", "NoArithmetic", "NoTruth", "for_matrix", "for_vector", "spoken"]
+__all__ = [
+    "Deferred",
+    "Later",
+    "NoArithmetic",
+    "NoTruth",
+    "for_matrix",
+    "for_vector",
+    "how_to_enter",
+    "how_to_join",
+    "spoken",
+]
 
 # sign -> (operator, whether it meets on the union; None: Python's meaning has no counterpart)
 _BINARY: dict[str, tuple[str, bool]] = {
@@ -43,6 +53,18 @@ def spoken(x: Any) -> str:
     if isinstance(own, str):
         return own
     return repr(x) if isinstance(x, NoTruth) else type(x).__name__
+
+
+def how_to_join(x: Any, y: Any) -> str:
+    """Return what brings two objects of different backends together."""
+    usual = f"Move one with .to, as in {spoken(y)}.to({x.backend.name!r})"
+    entered = how_to_enter(x.backend, y) or how_to_enter(y.backend, x)
+    return entered or f"{usual}; nothing is copied for you."
+
+
+def how_to_enter(backend: Any, x: Any) -> str:
+    """Return how `x` gets to a backend that `to` knows no name of, as inside a crosscheck."""
+    return str(getattr(backend, "entered", "")).format(spoken(x))
 
 
 class NoArithmetic:

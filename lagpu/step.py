@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import functools
-import linecache
-import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -18,6 +14,7 @@ from lagpu.selection import SelectionMatrix
 from lagpu.stepstate import Masking, Multiplied, State, Step
 from lagpu.vector import Vector
 from lagpu.watch import Watcher, author, watching
+from lagpu.written import lines_of, named, source_between, target_of
 
 __all__ = ["ENTRIES", "STATEMENTS", "step"]
 
@@ -25,8 +22,6 @@ __all__ = ["ENTRIES", "STATEMENTS", "step"]
 STATEMENTS = 10_000
 #: Most entries in the states it keeps; what does not change is kept once.
 ENTRIES = 10_000_000
-
-_TARGET = re.compile(r"(\w+)\s*=(?!=)")
 
 
 def step(
@@ -135,7 +130,7 @@ class _Recorder(Watcher):
                 f"step: more than {self._limit:,} statements. Use a smaller graph, or raise limit=."
             )
         frame = author()
-        code, lines = (None, (0, 0)) if frame is None else (frame.f_code, _lines(frame))
+        code, lines = (None, (0, 0)) if frame is None else (frame.f_code, lines_of(frame))
         names, sight = self._in_sight(frame)
         for x in (to.out, *call.inputs, *(() if to.mask is None else (to.mask.vector,))):
             sight.setdefault(id(x), x)
@@ -152,7 +147,7 @@ class _Recorder(Watcher):
                 call,
                 code,
                 lines,
-                "" if code is None else _source(code.co_filename, *lines),
+                "" if code is None else source_between(code.co_filename, *lines),
                 names,
                 sight,
                 before,
@@ -211,7 +206,7 @@ class _Recorder(Watcher):
             yield self._step(number, record)
 
     def _step(self, number: int, r: _Record) -> Step:
-        names = self._names(r)
+        names = named(r.names, r.to.out, target_of(r.code, r.source), r.sight)
         code = r.code
         mask = r.to.mask
         return Step(
@@ -231,57 +226,6 @@ class _Recorder(Watcher):
             mask=None if mask is None else _masking(mask, r.before.get(id(mask.vector)), names),
             product=_multiplied(r.call, names),
         )
-
-    def _names(self, r: _Record) -> dict[int, str]:
-        """Return a name for all in sight: its variable's, or its own."""
-        names = dict(r.names)
-        target = _TARGET.match(r.source)
-        if target is not None and id(r.to.out) not in names:  # w = call.new()
-            for key, name in r.names.items():
-                if name == target[1]:  # what the variable is about to let go
-                    names[key] = f"{name} (old)"
-            names[id(r.to.out)] = target[1]
-        for key, x in r.sight.items():
-            if key in names:
-                continue
-            count, name, wanted = 1, x.name, x.name
-            while name in names.values():
-                count += 1
-                name = f"{wanted} ({count})"
-            names[key] = name
-        return names
-
-
-def _lines(frame: FrameType) -> tuple[int, int]:
-    """Return the first and the last line of the statement that a frame is running."""
-    line = frame.f_lineno
-    for first, last in _simple_statements(frame.f_code):
-        if first <= line <= last:
-            return first, last
-    return line, line
-
-
-@functools.lru_cache(maxsize=256)
-def _simple_statements(code: CodeType) -> tuple[tuple[int, int], ...]:
-    """Return the lines of each statement of several lines that holds no other statement."""
-    linecache.checkcache(code.co_filename)
-    try:
-        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-    except SyntaxError:
-        return ()
-    return tuple(
-        (node.lineno, node.end_lineno)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.stmt)
-        and not hasattr(node, "body")
-        and node.end_lineno is not None
-        and node.end_lineno > node.lineno
-    )
-
-
-def _source(file: str, first: int, last: int) -> str:
-    lines = (linecache.getline(file, k).strip() for k in range(first, last + 1))
-    return " ".join(line for line in lines if line)
 
 
 def _as_it_is(A: Matrix) -> Matrix:

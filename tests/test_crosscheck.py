@@ -21,6 +21,7 @@ from lagpu import (
     explain,
     loop,
     semiring,
+    sweep,
     trace,
 )
 from lagpu.backends.base import Backend
@@ -100,6 +101,41 @@ def test_statements_are_shown_as_written_and_with_the_authors_names(graph):
     assert rows[1].place.text.startswith("reached( accum=binary.max, ) << semiring.max_first(")
     _, line = inspect.getsourcelines(program)
     assert [row.place.line - line for row in rows] == [2, 3, 8]
+
+
+def test_new_objects_have_the_name_they_will_get(graph):
+    def program(A, v):
+        w = semiring.plus_times(v @ A).new()
+        w = semiring.plus_times(w @ A).new()
+        P = semiring.plus_times(
+            A @ A.T,
+        ).new()
+        return w.reduce("plus").new(), v.apply("exp").new(), (lambda: P.T.new())()
+
+    v = Vector.from_dense(np.ones(graph.nrows), backend="cpu")
+    rows = crosscheck(program, graph, v, backends=BOTH).rows
+    assert [row.formula for row in rows] == [
+        "w << v plus_times A",
+        "w << w (old) plus_times A",
+        "P << A plus_times A'",
+        "s << plus(w)",
+        "v (2) << exp(v)",
+        "A << P'",
+    ]
+
+
+def test_what_a_sweep_does_stands_in_its_first_line(graph):
+    def program(A):
+        levels = algorithms.bfs_levels(A, 1)
+        w = Vector(INT64, A.nrows, like=A)
+        for here, above in sweep(levels):
+            w(here.S) << 1
+            w(above.S) << 2
+        return w
+
+    rows = crosscheck(program, graph, backends=BOTH).rows
+    texts = [row.place.text for row in rows[-3:]]
+    assert texts == ["for here, above in sweep(levels)", "w(here.S) << 1", "w(above.S) << 2"]
 
 
 def test_the_backend_has_every_method():

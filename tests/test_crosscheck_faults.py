@@ -9,12 +9,13 @@ from lagpu import (
     Matrix,
     Vector,
     algorithms,
+    backends,
     binary,
     crosscheck,
     loop,
     semiring,
 )
-from lagpu.errors import InvalidValue, NotSupported
+from lagpu.errors import BackendMismatch, DomainMismatch, InvalidValue, NotSupported
 
 
 def shortest(A, source):
@@ -178,3 +179,34 @@ def test_wrong_arguments(graph):
         crosscheck(algorithms.bfs_levels, graph, 1, backends=())
     with pytest.raises(InvalidValue, match="there is no 'tpu'"):
         crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu", "tpu"))
+    with pytest.raises(InvalidValue, match="one way only"):
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=backends.get("cpu"))
+    for no_function, kind in ((5, "int"), ("bfs", "str")):
+        with pytest.raises(DomainMismatch, match=f"{kind} cannot be called. Give a function"):
+            crosscheck(no_function, graph, 1)
+    for no_backends in (None, 5):
+        with pytest.raises(DomainMismatch, match=f"backends={no_backends} holds no backends"):
+            crosscheck(algorithms.bfs_levels, graph, 1, backends=no_backends)
+    with pytest.raises(DomainMismatch, match="int is neither a name nor a Backend"):
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu", 5))
+
+
+def test_a_vector_from_outside_is_an_argument_to_be(graph):
+    outside = Vector.from_dense(np.arange(graph.nrows), backend="cpu")
+
+    def multiplied(A):
+        return semiring.any_secondi(outside @ A).new()
+
+    def written(A):
+        w = Vector(INT64, A.nrows, like=A)
+        w << outside
+
+    def made(A):
+        return Matrix.from_coo(outside, outside, like=A)
+
+    for program in (multiplied, written, made):
+        with pytest.raises(BackendMismatch) as caught:
+            crosscheck(program, graph, backends=("cpu", "sim"))
+        text = str(caught.value)
+        assert "Give outside to the algorithm as an argument" in text
+        assert "to('cpu+sim')" not in text

@@ -123,7 +123,7 @@ def compare(
     if what.prove is not None:
         with busy("checking"):
             what.prove(A, *what.args, report.result)
-            if len(places) == 1:  # what any chose in a fused loop was not compared
+            if len(places) == 1:  # of what any chose, indices alone may have been compared
                 again = what.run(A.to(places[0]), *what.args, **what.named)
                 what.prove(A, *what.args, again)
 

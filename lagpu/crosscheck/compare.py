@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.crosscheck.host import Entries, Terms
 from lagpu.crosscheck.report import SHOWN
-from lagpu.crosscheck.rules import Agreement, Rule, Written, allowed, equal
-from lagpu.crosscheck.terms import Entries
+from lagpu.crosscheck.rules import Agreement, Rule, Written, allowed, equal, one_of
 
-__all__ = ["Unequal", "compare"]
+__all__ = ["Unequal", "compare", "compare_choices"]
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,25 @@ class Unequal:
 
 def compare(first: Entries, other: Entries, rule: Rule, by: Written | None) -> Agreement | Unequal:
     """Compare the oracle's entries with another's; `by` wrote them, if the rule asks for it."""
-    if first.values.dtype != other.values.dtype:
-        kinds = f"type {first.values.dtype}", f"type {other.values.dtype}"
-        return Unequal(1, ((None, *kinds, ""),))
-    if not np.array_equal(first.indices, other.indices):
-        return _unlike(first, other, rule)
+    unlike = _unlike(first, other, rule)
+    if unlike is not None:
+        return unlike
     if by is None or not len(first.indices):
         found = Agreement(~equal(first.values, other.values))
     else:
         found = allowed(rule, first.values, other.values, first.indices, by)
+    return _judged(found, first, other)
+
+
+def compare_choices(first: Entries, other: Entries, rule: Rule, may: Terms) -> Agreement | Unequal:
+    """Compare another run's entries with all that `any` may have chosen, ``at`` their indices."""
+    return _unlike(first, other, rule) or _judged(
+        one_of(may, first.indices, other.values, rule.tolerance), first, other
+    )
+
+
+def _judged(found: Agreement, first: Entries, other: Entries) -> Agreement | Unequal:
+    """Return what was found, or its rows if something may not stand."""
     where = np.flatnonzero(found.bad)
     if not len(where):
         return found
@@ -42,8 +52,13 @@ def compare(first: Entries, other: Entries, rule: Rule, by: Written | None) -> A
     return Unequal(len(where), tuple(rows))
 
 
-def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal:
-    """Return where one side has no entry, and where values differ that may not."""
+def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
+    """Return how types or indices differ, if they do; other values come along that may not."""
+    if x.values.dtype != y.values.dtype:
+        kinds = f"type {x.values.dtype}", f"type {y.values.dtype}"
+        return Unequal(1, ((None, *kinds, ""),))
+    if np.array_equal(x.indices, y.indices):
+        return None
     both = Entries(np.union1d(x.indices, y.indices), x.values[:0], x.dtype, x.size, x.nrows)
     (here, a), (there, b) = x.at(both.indices), y.at(both.indices)
     bad = here != there

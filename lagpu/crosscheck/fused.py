@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from lagpu.backends.base import Backend, Descriptor
-from lagpu.crosscheck.compare import Unequal, compare
+from lagpu.crosscheck.compare import Unequal, compare, compare_choices
+from lagpu.crosscheck.host import Entries
 from lagpu.crosscheck.report import Difference, Place, Report, Row
-from lagpu.crosscheck.rules import TOLERANCE, Rule, Written
-from lagpu.crosscheck.terms import Entries
-from lagpu.dtypes import DType, lookup
+from lagpu.crosscheck.results import can_compare, entries_of, leaves
+from lagpu.crosscheck.rules import TOLERANCE, Rule, Written, equal
+from lagpu.crosscheck.twin import Twin
 from lagpu.errors import InvalidValue
-from lagpu.matrix import Matrix
-from lagpu.scalar import Scalar
-from lagpu.selection import SelectionMatrix, TransposedSelection
-from lagpu.transposed import TransposedMatrix
-from lagpu.vector import Vector
 
-__all__ = ["compare_results", "require_fusing"]
+__all__ = ["Outcome", "compare_outcomes", "require_fusing"]
+
+_ALONE = "indices alone, as any chose the values"
+
+
+class Outcome(NamedTuple):
+    """What there is once an algorithm has run.
+
+    Attributes
+    ----------
+    result : object
+        What it returned.
+    args, kwargs : sequence, dict
+        Its arguments, which it may have written.
+    """
+
+    result: Any
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
 
 
 def require_fusing(place: Backend) -> None:
@@ -32,71 +46,131 @@ def require_fusing(place: Backend) -> None:
         )
 
 
-def compare_results(
-    eager: Any, fused: Any, free_reads: bool, place: Backend, report: Report
+def compare_outcomes(
+    eager: Outcome,
+    fused: Outcome,
+    given: Outcome,
+    free_reads: bool,
+    place: Backend,
+    report: Report,
 ) -> None:
-    """Raise for the first difference of two results.
+    """Raise for the first difference of two runs.
 
     Parameters
     ----------
-    eager : object
-        What the algorithm returned in lockstep, statement by statement.
-    fused : object
-        What it returned as it comes.
+    eager : Outcome
+        Of the run in lockstep, statement by statement.
+    fused : Outcome
+        Of the run as it comes.
+    given : Outcome
+        The arguments as they were before; no result.
     free_reads : bool
         Whether the program read numbers that depend on what `any` chose.
     place : Backend
         Where both ran.
     report : Report
-        Gets a row a result.
+        Gets a row for each part of the result, and for each argument that was written.
     """
     ways = f"{place.name} eager", f"{place.name} fused"
-    left, right = list(_leaves(eager, "result")), list(_leaves(fused, "result"))
-    if len(left) != len(right) and not free_reads:
-        row = (None, f"{len(left)} parts", f"{len(right)} parts", "")
-        raise report.failed(
-            Difference(0, "", Place("", 0, "result"), -1, *ways, "result", 1, (row,))
-        )
-    for (name, x), (_, y) in zip(left, right, strict=False):
-        free = getattr(getattr(x, "data", None), "free", free_reads and np.ndim(x) == 0)
-        first, other = _entries(x), _entries(y)
-        rule = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0))
-        if free:
-            first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
-        by = Written("result", (), Descriptor(), None, first) if rule.tolerance else None
-        found = compare(first, other, rule, by)
+    comparison = _Comparison(report, ways, free_reads)
+    count = len(report.rows)
+    comparison.results(eager.result, fused.result)
+    for name in ("args", "kwargs"):
+        comparison.arguments(name, *(getattr(x, name) for x in (eager, fused, given)))
+    if len(report.rows) == count:
+        report.notes.append("nothing of the result could be compared")
+    ran = f"the last loop ran {place.last_loop}" if place.last_loop else ""
+    report.notes.append(ran or "no loop ran as one program")
+
+
+class _Comparison:
+    """Two runs, compared part by part."""
+
+    def __init__(self, report: Report, ways: tuple[str, str], free_reads: bool) -> None:
+        self._report = report
+        self._ways = ways
+        self._free_reads = free_reads
+
+    def results(self, eager: Any, fused: Any) -> None:
+        """Compare what was returned; each part gets a row, or a note."""
+        for name, x, y in self._parts("result", eager, fused):
+            if can_compare(x) and can_compare(y):
+                self._add(name, self._how(name, x, y))
+            else:
+                self._report.notes.append(f"{name}: {type(x).__name__} was not compared")
+
+    def arguments(self, name: str, eager: Any, fused: Any, given: Any) -> None:
+        """Compare what the arguments are now; those that were written get a row."""
+        before = dict(leaves(given, name))
+        for part, x, y in self._parts(name, eager, fused):
+            if can_compare(x) and can_compare(y):
+                how = self._how(part, x, y)
+                if not _same(entries_of(x), entries_of(before.get(part))):
+                    self._add(part, how)
+
+    def _parts(self, name: str, eager: Any, fused: Any) -> list[tuple[str, Any, Any]]:
+        """Return the parts of both, named; raise if they are not as many."""
+        left, right = list(leaves(eager, name)), list(leaves(fused, name))
+        if len(left) != len(right) and not self._free_reads:
+            self._fail(name, f"{len(left)} parts", f"{len(right)} parts")
+        return [(part, x, y) for (part, x), (_, y) in zip(left, right, strict=False)]
+
+    def _add(self, name: str, how: str) -> None:
+        if how:
+            self._report.rows.append(Row(Place("", 0, name), name, f"eager and fused, {how}", 1))
+
+    def _fail(self, name: str, x: Any, y: Any) -> NoReturn:
+        self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
+
+    def _differ(self, name: str, found: Unequal) -> NoReturn:
         where = Place("", 0, name)
+        raise self._report.failed(
+            Difference(0, "", where, -1, *self._ways, name, found.count, found.rows)
+        )
+
+    def _how(self, name: str, x: Any, y: Any) -> str:
+        """Return how two parts were compared, or nothing; raise if they differ."""
+        first, other = entries_of(x), entries_of(y)
+        shapes = [getattr(part, "shape", ()) for part in (x, y)]
+        if first is None or other is None:
+            return self._how_whole(name, x, y)
+        if shapes[0] != shapes[1]:
+            return self._unless_free(name, *shapes)
+        data = getattr(x, "data", None)
+        free = data.free if isinstance(data, Twin) else self._free_reads
+        rule = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0))
+        if free and isinstance(data, Twin) and data.may is not None and not self._free_reads:
+            rule = rule._replace(is_any=True)
+            found = compare_choices(first, other, rule, data.may)
+        else:
+            if free:
+                first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
+            by = Written("result", (), Descriptor(), None, first) if rule.tolerance else None
+            found = compare(first, other, rule, by)
         if isinstance(found, Unequal):
-            raise report.failed(Difference(0, "", where, -1, *ways, name, found.count, found.rows))
-        how = "indices alone, as any chose the values" if free else str(rule)
-        report.rows.append(Row(where, name, f"eager and fused, {how}", 1))
-    report.notes.append(f"the last loop ran {place.last_loop}")
+            self._differ(name, found)
+        return _ALONE if free and not rule.is_any else str(rule)
+
+    def _how_whole(self, name: str, x: Any, y: Any) -> str:
+        """Compare parts that have no entries: texts, dates, nothing at all."""
+        if type(x) is not type(y) or not np.array_equal(x, y):
+            return self._unless_free(name, *map(_brief, (x, y)))
+        return "" if x is None else str(Rule())
+
+    def _unless_free(self, name: str, x: Any, y: Any) -> str:
+        """Raise for parts that differ, or note that they may."""
+        if not self._free_reads:
+            self._fail(name, x, y)
+        self._report.notes.append(f"{name}: was not compared, it may depend on what any chose")
+        return ""
 
 
-def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the vectors, matrices and numbers in a result, named."""
-    if isinstance(x, (list, tuple)):
-        for k, one in enumerate(x):
-            yield from _leaves(one, f"{name}[{k}]")
-    elif isinstance(x, dict):
-        for key, one in x.items():
-            yield from _leaves(one, f"{name}[{key!r}]")
-    elif isinstance(x, SelectionMatrix | TransposedSelection):
-        yield name, x.new()
-    elif isinstance(x, TransposedMatrix):
-        yield name, x.stored
-    elif isinstance(x, (Vector, Matrix, Scalar, bool, int, float, np.generic)):
-        yield name, x
+def _same(x: Entries | None, y: Entries | None) -> bool:
+    if x is None or y is None:
+        return x is y
+    return np.array_equal(x.indices, y.indices) and bool(equal(x.values, y.values).all())
 
 
-def _entries(x: Any) -> Entries:
-    if isinstance(x, Vector):
-        return Entries(*x.to_coo(), x.dtype, x.size)
-    if isinstance(x, Matrix):
-        ptr, idx, values = x.to_csc()
-        keys = np.repeat(np.arange(x.ncols), np.diff(ptr)) * x.nrows + idx
-        return Entries(keys, values, x.dtype, x.nrows * x.ncols, x.nrows)
-    value = x.value if isinstance(x, Scalar) else x
-    dtype: DType = x.dtype if isinstance(x, Scalar) else lookup(np.asarray(x).dtype)
-    where = np.zeros(int(value is not None), np.int64)
-    return Entries(where, np.full(len(where), value or 0, dtype.numpy), dtype, 0)
+def _brief(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 40 else f"{text[:37]}..."

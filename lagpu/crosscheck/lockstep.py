@@ -14,15 +14,13 @@ import numpy as np
 
 from lagpu.backends.base import Backend, Descriptor
 from lagpu.crosscheck.compare import Unequal, compare
-from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
+from lagpu.crosscheck.host import Entries, HostMatrix, nothing
+from lagpu.crosscheck.report import Plan, Report
 from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of
-from lagpu.crosscheck.terms import Entries, HostMatrix
-from lagpu.crosscheck.twin import MAKING, Twin, part
-from lagpu.crosscheck.where import author, place_of_author
+from lagpu.crosscheck.tally import Tally, formula_of
+from lagpu.crosscheck.twin import MAKING, Twin, as_written, part, writes_part
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
-from lagpu.expr import spell
-from lagpu.trace import names_in
 from lagpu.watch import Watcher
 
 __all__ = ["Lockstep"]
@@ -34,15 +32,18 @@ _RULED = frozenset(
     f"matrix_{name}"
     for name in (
         *("apply", "mxm", "ewise_add", "ewise_mult", "ewise_union", "kronecker"),
-        *("write", "assign", "assign_scalar"),
+        *("write", "assign", "assign_scalar", "from_coo"),
     )
 )
+WRITING = frozenset(("matrix_write", "matrix_assign", "matrix_assign_scalar"))
 WRITING = frozenset(
     (
         *("mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select", "assign_scalar"),
         *("assign", "extract", "extract_column", "reduce_vector", "mxv_selection"),
     )
 )
+# Products, which a backend plans.
+_PLANNED = ("mxv", "mxv_selection", "matrix_mxm")
 EDITING = frozenset(("vector_set", "vector_remove", "vector_clear", "vector_resize"))
 SUMMING = frozenset(("reduce", "matrix_reduce"))
 #: What a program reads of an object, and may act upon.
@@ -68,26 +69,25 @@ class Lockstep(Watcher):
 
     recorder = None  # loops run statement by statement
     why_eager = "it is crosschecked"
+    #: How an object that is elsewhere gets here, for an error: there is no name to move it to.
+    entered = (
+        "Give {0} to the algorithm as an argument, which crosscheck copies to each backend, "
+        "or make it inside with like=."
+    )
 
     def __init__(self, places: Sequence[Backend], report: Report) -> None:
         self.name = "+".join(place.name for place in places)
         self.places = tuple(places)
         self.labels = _distinct([place.name for place in places])
-        self.report = report
+        self.tally = Tally(report)
         self.level = -1  # the loop sets it
         self.free_reads = False  # whether the program has read what `any` chose
-        self._formula = ""
-        self._rows: dict[tuple[Place, str], Row] = {}
 
     # ------------------------------------------------------------------ what a watcher hears
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and remember its formula for a difference."""
-        names = names_in(author())
-        self._formula = f"{spell(to.formula, names)} << {spell(call.formula, names)}"
-        try:
+        with self.tally.statement(formula_of(to, call)):
             work()
-        finally:
-            self._formula = ""
 
     # ------------------------------------------------------------------------- all methods
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -110,16 +110,12 @@ class Lockstep(Watcher):
             try:
                 found.append(self._one(k, method, *args))
             except Exception as error:
-                error.add_note(f"crosscheck: on {label}, {self._where()}")
+                error.add_note(f"crosscheck: on {label}, {self.tally.where()}")
                 raise
         return found
 
     def _one(self, k: int, method: str, *args: Any) -> Any:
         return getattr(self.places[k], method)(*(part(x, k) for x in args))
-
-    def _where(self) -> str:
-        place = place_of_author()
-        return f"statement {self.report.statements + 1} ({place}): {self._formula or place.text}"
 
     def matrix_turnable(self, A: Twin, allowed: bool | None) -> bool:
         """Ask those backends that have a say in it."""
@@ -185,45 +181,29 @@ class Lockstep(Watcher):
     # ------------------------------------------------------------------- forms of a method
     def _write(self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...]) -> None:
         rule = rule_of(method, args, desc, w.dtype)
-        by = None
-        if rule != Rule(result=rule.result):  # operands are looked at before one is overwritten
-            by = Written(
-                method,
-                tuple(self._on_host(x) for x in args),
-                desc,
-                None if desc.mask is None else self._entries(desc.mask),
-                self._entries(w),
-            )
-        free = any(x.free for x in args if isinstance(x, Twin))
-        free |= isinstance(desc.mask, Twin) and not desc.structure and desc.mask.free
-        is_kept = desc.accum is not None or (desc.mask is not None and not desc.replace)
+        by = self._written(method, w, desc, args, rule)
+        free = _depends(method, w, desc, args)
         self._each(method, w, desc, *args)
-        w.free = free or (w.free and is_kept)
-        self._compare_vector(w, method, rule, by)
+        w.free = free
+        self._settle(w, method, rule, by)
 
     def _make(self, method: str, args: tuple[Any, ...]) -> Twin:
         dtype, shape = MAKING[method](*args)
-        made = Twin(self._each(method, *args), dtype, shape)
         if method in ("vector", "matrix"):
-            return made  # an output to be: no statement yet
-        made.free = any(x.free for x in args if isinstance(x, Twin))
-        if len(shape) == 1:
-            self._compare_vector(made, method, Rule(), None)
-        else:
-            rule = Rule()
-            if method in _RULED:
-                how = next((x for x in args if isinstance(x, Descriptor)), None)
-                rule = rule_of(method, args, how, dtype)
-            elif method == "matrix_from_coo" and args[5] is not None and dtype.is_float:
-                rule = Rule(tolerance=1e-6)
-            self._compare_matrix(made, method, rule)
+            return Twin(self._each(method, *args), dtype, shape)  # an output to be: no statement
+        old, desc, more = as_written(method, args)
+        rule = rule_of(method, args, desc, dtype) if method in _RULED else Rule()
+        by = self._written(method, old or Twin([], dtype, shape), desc, more, rule)
+        made = Twin(self._each(method, *args), dtype, shape)
+        made.free = _depends(method, old, desc, more)
+        self._settle(made, method, rule, by)
         return made
 
     def _edit(self, method: str, v: Twin, args: tuple[Any, ...]) -> None:
         self._each(method, v, *args)
         if method == "vector_resize":
             v.shape = (args[0],)
-        self._compare_vector(v, method, Rule(), None)
+        self._settle(v, method, Rule(), None)
 
     def _sum(self, method: str, args: tuple[Any, ...]) -> Any:
         result = args[1].types(args[0].dtype)[1]
@@ -235,9 +215,9 @@ class Lockstep(Watcher):
             method, (self._on_host(args[0]), args[1]), Descriptor(), None, _scalar(None, result)
         )
         for k in range(1, len(found)):
-            self._compare(f"{method} over {args[1].name}", found[0], found[k], k, rule, by)
+            self._pair(f"{method} over {args[1].name}", found[0], found[k], k, rule, by)
         others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
-        self._agreed(method, rule, len(others))
+        self.tally.agreed(method, rule, len(others), self.level)
         return values[0]
 
     def _read(self, method: str, args: tuple[Any, ...]) -> Any:
@@ -251,6 +231,20 @@ class Lockstep(Watcher):
         return values[0]
 
     # --------------------------------------------------------------------------- comparison
+    def _written(
+        self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...], rule: Rule
+    ) -> Written | None:
+        """Look at the operands before one is overwritten, if the rule needs them."""
+        if rule == Rule(result=rule.result):
+            return None
+        return Written(
+            method,
+            tuple(map(self._on_host, args)),
+            desc,
+            None if desc.mask is None else self._entries(desc.mask),
+            self._entries(w),
+        )
+
     def _on_host(self, x: Any) -> Any:
         """Return an operand as NumPy sees it."""
         if not isinstance(x, Twin):
@@ -258,31 +252,35 @@ class Lockstep(Watcher):
         if len(x.shape) == 1:
             return self._entries(x)
         if x.host is None:
-            x.host = HostMatrix(
-                self.places[0].matrix_to_csc(x.parts[0]), x.dtype, cast(tuple[int, int], x.shape)
-            )
+            x.host = self._matrix(x, 0)
         return x.host
 
-    def _entries(self, v: Twin, k: int = 0) -> Entries:
-        return Entries(*self.places[k].vector_to_coo(v.parts[k]), v.dtype, v.shape[0])
+    def _matrix(self, A: Twin, k: int) -> HostMatrix:
+        shape = cast(tuple[int, int], A.shape)
+        return HostMatrix(self.places[k].matrix_to_csc(A.parts[k]), A.dtype, shape)
 
-    def _compare_vector(self, w: Twin, method: str, rule: Rule, by: Written | None) -> None:
+    def _entries(self, x: Twin, k: int = 0) -> Entries:
+        if not x.parts:  # an output to be
+            return nothing(x.dtype, x.shape)
+        if len(x.shape) == 2:
+            return (self._matrix(x, k) if k else self._on_host(x)).entries()
+        return Entries(*self.places[k].vector_to_coo(x.parts[k]), x.dtype, x.shape[0])
+
+    def _settle(self, w: Twin, method: str, rule: Rule, by: Written | None) -> None:
+        """Compare what was written, and give all backends the oracle's."""
         first = self._entries(w)
         chosen = 0
         for k in range(1, len(self.places)):
             other = self._entries(w, k)
-            found = self._compare(method, first, other, k, rule, by)
+            found = self._pair(method, first, other, k, rule, by)
             if found is not None:
                 if found.choices is not None:
                     w.free |= found.is_free
                     chosen += int(np.count_nonzero(~equal(first.values, other.values)))
-                self._follow(w, k, first)
-        if len(self.places) == 1 and rule.is_any:  # its choices are checked all the same
-            found = self._compare(method, first, first, 0, rule, by)
-            w.free |= found is not None and found.is_free
-        self._agreed(method, rule, chosen)
+                self._follow(w, k, first, other)
+        self.tally.agreed(method, rule, chosen, self.level)
 
-    def _compare(
+    def _pair(
         self,
         what: str,
         first: Entries,
@@ -297,10 +295,14 @@ class Lockstep(Watcher):
             raise self._difference(what, k, found.count, found.rows)
         return None if by is None else found
 
-    def _follow(self, w: Twin, k: int, first: Entries) -> None:
-        """Give a backend the oracle's values where it may have others."""
+    def _follow(self, w: Twin, k: int, first: Entries, other: Entries) -> None:
+        """Give a backend the oracle's values where it has others."""
+        if equal(first.values, other.values).all():
+            return
         place, data = self.places[k], w.parts[k]
-        if equal(first.values, place.vector_to_coo(data)[1]).all():
+        if len(w.shape) == 2:
+            arrays = self.places[0].matrix_to_csc(w.parts[0])
+            w.parts[k] = place.matrix_from_csc(*arrays, w.dtype, w.shape)
             return
         copy = place.vector_from_coo(first.indices, first.values, w.dtype, w.shape[0])
         for name in ("trail", "leaving"):  # what a planner remembers: the next plan stays the same
@@ -308,56 +310,20 @@ class Lockstep(Watcher):
                 setattr(copy, name, getattr(data, name))
         w.parts[k] = copy
 
-    def _compare_matrix(self, A: Twin, method: str, rule: Rule) -> None:
-        ptr, idx, values = self.places[0].matrix_to_csc(A.parts[0])
-        nrows, is_any = A.shape[0], rule.is_any
-        rule = Rule() if is_any else rule
-        for k in range(1, len(self.places)):
-            ptr_k, idx_k, values_k = self.places[k].matrix_to_csc(A.parts[k])
-            is_free = is_any and len(values) == len(values_k)
-            if is_free and not equal(values, values_k).all():
-                A.free = True  # what `any` chose in a matrix is taken as it is
-            first = Entries(_keys(ptr, idx, nrows), values, A.dtype, nrows * A.shape[1], nrows)
-            seen = values if is_free else values_k
-            other = Entries(_keys(ptr_k, idx_k, nrows), seen, A.dtype, first.size, nrows)
-            by = Written(method, (), Descriptor(), None, first) if rule.tolerance else None
-            self._compare(method, first, other, k, rule, by)
-            if not equal(values, values_k).all():
-                A.parts[k] = self.places[k].matrix_from_csc(
-                    ptr, idx, values, A.dtype, cast(tuple[int, int], A.shape)
-                )
-        self._agreed(method, rule, 0)
-
-    def _agreed(self, method: str, rule: Rule, chosen: int) -> None:
-        """Count a statement."""
-        place = place_of_author()
-        key = place, method
-        if key not in self._rows:
-            self._rows[key] = Row(place, self._formula or method, str(rule))
-            self.report.rows.append(self._rows[key])
-        self._rows[key].runs += 1
-        self._rows[key].chosen += chosen
-        self.report.statements += 1
-        self.report.iterations = max(self.report.iterations, self.level + 1)
-
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
         plans: tuple[Plan, ...] = ()
-        if what in ("mxv", "mxv_selection"):
+        if what in _PLANNED:
             plans = tuple(_plan(*pair) for pair in zip(self.labels, self.places, strict=True))
-        return self.report.failed(
-            Difference(
-                number=self.report.statements + 1,
-                formula=self._formula,
-                place=place_of_author(),
-                level=self.level,
-                oracle=self.labels[0],
-                other=self.labels[k],
-                what=what,
-                count=count,
-                rows=rows,
-                plans=plans,
-            )
-        )
+        pair = self.labels[0], self.labels[k]
+        return self.tally.differs(what, self.level, pair, count, rows, plans)
+
+
+def _depends(method: str, w: Twin | None, desc: Descriptor, args: tuple[Any, ...]) -> bool:
+    """Whether values of an output may depend on what `any` chose."""
+    valued = () if desc.structure else (desc.mask,)
+    if any(x.free for x in (*args, *valued) if isinstance(x, Twin)):
+        return True
+    return w is not None and w.free and (not desc.is_fresh or writes_part(method, args))
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
@@ -384,10 +350,6 @@ def _brief(x: Any) -> str:
     if isinstance(x, tuple):
         return f"{len(x[0])} entries"
     return str(x)
-
-
-def _keys(ptr: Array, idx: Array, nrows: int) -> Array:
-    return np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * nrows + idx
 
 
 def _plan(label: str, place: Backend) -> Plan:

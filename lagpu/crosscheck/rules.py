@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.base import Descriptor
-from lagpu.crosscheck.terms import Entries, Terms, holds, terms, written
+from lagpu.crosscheck.host import Entries, Terms
+from lagpu.crosscheck.matrixterms import matrix_terms
+from lagpu.crosscheck.terms import holds, terms, written
 from lagpu.dtypes import DType
-from lagpu.operators import Monoid, Operator
+from lagpu.operators import BinaryOp, Monoid, Operator
 
-__all__ = ["TOLERANCE", "Agreement", "Rule", "Written", "allowed", "equal", "rule_of"]
+__all__ = ["TOLERANCE", "Agreement", "Rule", "Written", "allowed", "equal", "one_of", "rule_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -25,6 +27,15 @@ TOLERANCE = {"FP32": 1e-4, "FP64": 1e-11}
 
 # Functions that no standard rounds to the last bit.
 _INEXACT = ("exp", "log")
+
+# Operators that return one of their operands, whatever their order.
+_CHOOSING = ("any", "first", "max", "min", "second")
+
+# Methods that add.
+_SUMMING = (
+    *("mxv", "mxv_selection", "reduce", "matrix_reduce", "reduce_vector"),
+    *("matrix_mxm", "matrix_from_coo"),
+)
 
 
 class Rule(NamedTuple):
@@ -79,6 +90,8 @@ class Agreement(NamedTuple):
 
 def rule_of(method: str, args: tuple[Any, ...], desc: Descriptor | None, out: DType) -> Rule:
     """Return the rule for the result of an operation whose operands know their `dtype`."""
+    if method == "matrix_from_coo":
+        return _rule_of_triplets(args[5], out)
     adder, function, result = _algebra(method, args, out)
     accum = None if desc is None else desc.accum
     if adder is not None:
@@ -94,6 +107,14 @@ def rule_of(method: str, args: tuple[Any, ...], desc: Descriptor | None, out: DT
     passes_nan = adder is not None and adder.name in ("min", "max") and result.is_float
     identity = adder.identity(result) if adder is not None and passes_nan else None
     return Rule(is_any, TOLERANCE[min(floats)] if floats and rounds else 0.0, result, identity)
+
+
+def _rule_of_triplets(op: BinaryOp | None, out: DType) -> Rule:
+    """Return the rule for triplets, of which `op` combines those of one entry."""
+    if op is None:
+        return Rule(result=out)
+    rounds = out.is_float and op.name not in _CHOOSING
+    return Rule(op.name == "any", TOLERANCE[out.name] if rounds else 0.0, out)
 
 
 def _algebra(
@@ -132,16 +153,17 @@ def equal(x: Any, y: Any) -> Array:
 
 
 class Written(NamedTuple):
-    """One operation that wrote a vector, on the host.
+    """One operation that wrote a vector or made a matrix, on the host.
 
     Attributes
     ----------
     method, args, desc
-        As a backend gets them, vectors as `Entries` and matrices as `HostMatrix`.
+        As a backend gets them, vectors as `Entries` and matrices as `HostMatrix`; `args` without
+        the output and the descriptor.
     mask : Entries or None
-        The mask vector.
+        The mask.
     old : Entries
-        The output before.
+        The output before; a new one is empty.
     """
 
     method: str
@@ -170,11 +192,7 @@ def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agre
     near = _near(x, y, rule.tolerance)
     if rule.identity is not None and x.dtype.kind == "f":
         near |= (x != x) & (y == rule.identity) | (y != y) & (x == rule.identity)
-    if (
-        rule.tolerance
-        and not near.all()
-        and by.method in ("mxv", "mxv_selection", "reduce", "matrix_reduce", "reduce_vector")
-    ):
+    if rule.tolerance and not near.all() and by.method in _SUMMING:
         scale = _magnitude(rule, indices, by)
         with np.errstate(all="ignore"):
             near |= np.abs(x.astype(float) - y.astype(float)) <= rule.tolerance * scale
@@ -191,10 +209,17 @@ def _near(x: Array, y: Array, tolerance: float) -> Array:
     return close | equal(x, y)
 
 
+def _met(rule: Rule, indices: Array, by: Written) -> Terms:
+    """Return what met at indices of the result."""
+    assert rule.result is not None
+    if by.old.nrows:
+        return matrix_terms(by.method, by.args, indices, rule.result, by.old.nrows)
+    return terms(by.method, by.args, indices, rule.result)
+
+
 def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:
     """Return the sum of the magnitudes that were added: if they cancel, the error stays."""
-    assert rule.result is not None
-    found = terms(by.method, by.args, indices, rule.result)
+    found = _met(rule, indices, by)
     total = np.bincount(found.at, np.abs(found.values.astype(float)), len(indices))
     if by.desc.accum is not None:
         there, x = by.old.at(indices)
@@ -205,7 +230,7 @@ def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:
 def _among(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agreement:
     """Compare where `any` chose with what it had, and elsewhere exactly."""
     assert rule.result is not None
-    found = terms(by.method, by.args, indices, rule.result)
+    found = _met(rule, indices, by)
     found = written(found, by.old, by.desc.accum, rule.result, indices)
     free = np.zeros(len(indices), bool)
     free[found.at] = True
@@ -216,6 +241,14 @@ def _among(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agree
         chosen[found.at[_near(found.values, values[found.at], rule.tolerance)]] = True
         bad |= free & ~chosen
     return Agreement(bad, np.where(free, _distinct(found, len(indices)), 1), found)
+
+
+def one_of(may: Terms, indices: Array, values: Array, tolerance: float) -> Agreement:
+    """Return which values are not among those that there may be, ``at`` indices of a result."""
+    place = np.searchsorted(indices, may.at)
+    met = np.zeros(len(indices), bool)
+    met[place[_near(may.values, values[place], tolerance)]] = True
+    return Agreement(~met, None, Terms(place, may.values))
 
 
 def _distinct(found: Terms, count: int) -> Array:

@@ -6,121 +6,19 @@ not check itself.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from lagpu.backends.base import Applied, Descriptor, Product
+from lagpu.crosscheck.host import Entries, HostMatrix, HostSelection, Terms
 from lagpu.dtypes import DType, cast
 from lagpu.operators import BinaryOp
 
-__all__ = ["Entries", "HostMatrix", "Terms", "holds", "terms", "written"]
+__all__ = ["bound", "either", "holds", "sources", "terms", "written"]
 
 Array = np.ndarray[Any, Any]
-
-
-class Entries(NamedTuple):
-    """A vector on the host.
-
-    Attributes
-    ----------
-    indices, values : ndarray, (nvals,)
-        Its entries, indices rising.
-    dtype : DType
-        Type of the values.
-    size : int
-        Its length.
-    nrows : int
-        Not 0 for a matrix, of which (row, column) is the index ``column * nrows + row``.
-    """
-
-    indices: Array
-    values: Array
-    dtype: DType
-    size: int
-    nrows: int = 0
-
-    def at(self, where: Array) -> tuple[Array, Array]:
-        """Return (whether there is an entry, its value or anything) for each index."""
-        if not len(self.indices):
-            return np.zeros(len(where), bool), np.zeros(len(where), self.dtype.numpy)
-        place = np.minimum(np.searchsorted(self.indices, where), len(self.indices) - 1)
-        return self.indices[place] == where, self.values[place]
-
-
-class HostMatrix:
-    """A matrix on the host, compressed by the index of a result that it takes part in.
-
-    Attributes
-    ----------
-    dtype : DType
-        Type of the values.
-    shape : tuple of int
-        (nrows, ncols).
-    """
-
-    def __init__(
-        self, csc: tuple[Array, Array, Array], dtype: DType, shape: tuple[int, int]
-    ) -> None:
-        self.dtype, self.shape = dtype, shape
-        self._forms: dict[bool, tuple[Array, Array, Array]] = {True: csc}
-
-    @property
-    def values(self) -> Array:
-        """Values of all entries, by columns."""
-        _, idx, values = self._forms[True]
-        return np.broadcast_to(values, idx.shape)
-
-    def lines(self, where: Array, columns: bool) -> tuple[Array, Array, Array]:
-        """Return the entries of some columns, or rows.
-
-        Returns
-        -------
-        at, other, values : ndarray, (entries,)
-            Which of `where` each entry belongs to, counted from 0; its other index; its value.
-        """
-        ptr, idx, values = self._form(columns)
-        starts = ptr[where].astype(np.int64)
-        counts = ptr[where + 1] - starts
-        at = np.repeat(np.arange(len(where)), counts)
-        ends = np.cumsum(counts)
-        chosen = np.arange(len(at)) + np.repeat(starts - (ends - counts), counts)
-        return at, idx[chosen].astype(np.int64), np.broadcast_to(values, idx.shape)[chosen]
-
-    def _form(self, columns: bool) -> tuple[Array, Array, Array]:
-        if columns not in self._forms:
-            ptr, idx, values = self._forms[True]
-            places: Any = (np.arange(len(idx)), idx, ptr)  # not the values: 0 would be dropped
-            rows = sp.csc_array(places, shape=self.shape).tocsr()
-            dense = np.broadcast_to(values, idx.shape)
-            self._forms[columns] = rows.indptr, rows.indices, dense[rows.data]
-        return self._forms[columns]
-
-
-class HostSelection:
-    """The selection matrix of a vector on the host; as `HostMatrix` to a product."""
-
-    def __init__(self, f: Entries) -> None:
-        self._columns, self._rows = f.indices, f.values.astype(np.int64)
-
-    def lines(self, where: Array, columns: bool) -> tuple[Array, Array, Array]:
-        """Return the entries of some columns, or rows; see `HostMatrix.lines`."""
-        mine, other = self._rows, self._columns
-        if columns:
-            mine, other = other, mine
-        place = np.searchsorted(where, mine)
-        inside = place < len(where)
-        inside[inside] = where[place[inside]] == mine[inside]
-        found = place[inside]
-        return found, other[inside], np.ones(len(found), bool)
-
-
-class Terms(NamedTuple):
-    """Values that met: value ``values[k]`` at the index ``wanted[at[k]]`` of a result."""
-
-    at: Array
-    values: Array
+Sight = tuple[Array, Array]  # at each index, whether there is an entry, and its value
 
 
 def terms(method: str, args: tuple[Any, ...], wanted: Array, result: DType) -> Terms:
@@ -129,7 +27,7 @@ def terms(method: str, args: tuple[Any, ...], wanted: Array, result: DType) -> T
     Parameters
     ----------
     method : str
-        Name of the `Backend` method.
+        Name of the `Backend` method, which writes a vector or returns a number.
     args : tuple
         Its arguments, vectors as `Entries` and matrices as `HostMatrix`.
     wanted : ndarray of int, (count,)
@@ -149,9 +47,10 @@ def terms(method: str, args: tuple[Any, ...], wanted: Array, result: DType) -> T
         values = cast(args[0].values, args[1].types(args[0].dtype)[0])
         found = Terms(np.zeros(len(values), np.int64), values)
     elif method.startswith("ewise"):
-        found = _both(args[0], args[1], args[2], args[3] if len(args) > 3 else None, wanted)
+        u, v, op, *defaults = args
+        found = either(op, u, v, u.at(wanted), v.at(wanted), *defaults)
     elif method == "apply":
-        found = _bound(args[0], args[2], wanted)
+        found = bound(args[0].at(wanted), args[2])
     else:
         found = _copied(method, args[0], args[1], wanted)
     return Terms(found.at, np.atleast_1d(cast(found.values, result)))
@@ -170,47 +69,61 @@ def _product_terms(A: HostMatrix | HostSelection, u: Entries, how: Product, want
     return Terms(at, np.atleast_1d(op.evaluate(how.domain, left, right)))
 
 
-def _both(
-    u: Entries, v: Entries, op: BinaryOp, defaults: tuple[Any, Any] | None, wanted: Array
-) -> Terms:
-    """Return what stands on either side of an element-wise operation."""
-    domain, result = op.types(u.dtype, v.dtype)
+def either(op: BinaryOp, left: Any, right: Any, x: Sight, y: Sight, defaults: Any = None) -> Terms:
+    """Return what stands on either side of an element-wise operation.
+
+    Parameters
+    ----------
+    op : BinaryOp
+        The operator, which gives the types.
+    left, right : Entries or HostMatrix
+        The operands, for their types.
+    x, y : tuple of ndarray, (count,)
+        At each index, whether the operand has an entry, and its value.
+    defaults : tuple, optional
+        What stands for a missing entry.
+    """
+    domain, result = op.types(left.dtype, right.dtype)
     at, values = [], []
-    for k, side in enumerate((u, v)):
-        there, x = side.at(wanted)
-        x = cast(x, domain)
+    for k, (there, value) in enumerate((x, y)):
+        value = cast(value, domain)
         if defaults is not None:
-            there, x = np.ones_like(there), np.where(there, x, defaults[k])
+            there, value = np.ones_like(there), np.where(there, value, defaults[k])
         at.append(np.flatnonzero(there))
-        values.append(cast(np.atleast_1d(x)[there], result))
+        values.append(cast(np.atleast_1d(value)[there], result))
     return Terms(np.concatenate(at), np.concatenate(values))
 
 
-def _bound(u: Entries, how: Applied, wanted: Array) -> Terms:
+def bound(x: Sight, how: Applied) -> Terms:
     """Return entries and the bound operand of an applied operator."""
-    _, x = u.at(wanted)
-    bound = how.right if how.left is None else how.left
-    every = np.arange(len(wanted))
-    values = np.concatenate((np.atleast_1d(cast(x, how.domain)), np.full(len(every), bound)))
+    other = how.right if how.left is None else how.left
+    every = np.arange(len(x[1]))
+    values = np.concatenate((np.atleast_1d(cast(x[1], how.domain)), np.full(len(every), other)))
     return Terms(np.concatenate((every, every)), cast(values, how.result))
 
 
 def _copied(method: str, source: Any, indices: Array | None, wanted: Array) -> Terms:
     """Return what an assignment or an extraction brings."""
-    where = wanted
-    every = np.ones(len(wanted), bool)
     if indices is not None and method == "extract":
-        where = indices[wanted]
-    elif indices is not None:  # assigned: entry k goes to indices[k]
-        order = np.argsort(indices)
-        place = np.minimum(np.searchsorted(indices, wanted, sorter=order), len(indices) - 1)
-        where = order[place] if len(indices) else wanted
-        every = np.isin(wanted, indices)
+        every, where = np.ones(len(wanted), bool), indices[wanted]
+    else:
+        every, where = sources(indices, wanted)
     there, x = (
         (every, np.full(len(wanted), source)) if method == "assign_scalar" else source.at(where)
     )
     there = there & every
     return Terms(np.flatnonzero(there), x[there])
+
+
+def sources(indices: Array | None, wanted: Array) -> tuple[Array, Array]:
+    """Return (whether one is assigned, which) for each index: entry k goes to ``indices[k]``."""
+    if indices is None:
+        return np.ones(len(wanted), bool), wanted
+    if not len(indices):
+        return np.zeros(len(wanted), bool), wanted
+    order = np.argsort(indices)
+    place = np.minimum(np.searchsorted(indices, wanted, sorter=order), len(indices) - 1)
+    return indices[order[place]] == wanted, order[place]
 
 
 def holds(mask: Entries | None, desc: Descriptor, where: Array) -> Array:

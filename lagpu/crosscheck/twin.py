@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from lagpu.backends.base import Descriptor
-from lagpu.crosscheck.terms import HostMatrix
+from lagpu.crosscheck.host import HostMatrix, Terms
 from lagpu.dtypes import BOOL, DType
 
-__all__ = ["MAKING", "Twin", "part"]
+__all__ = ["MAKING", "Twin", "as_written", "part", "writes_part"]
 
 #: Methods that make an object: its type and shape, from their arguments.
 MAKING: dict[str, Callable[..., tuple[DType, tuple[int, ...]]]] = {
@@ -74,14 +76,42 @@ class Twin:
         Sizes.
     free : bool
         Whether values may depend on what `any` chose.
+    may : Terms or None
+        What values there may be at each of its indices, if they are free and that is known.
     """
 
-    __slots__ = ("dtype", "free", "host", "parts", "shape")
+    __slots__ = ("dtype", "free", "host", "may", "parts", "shape")
 
     def __init__(self, parts: list[Any], dtype: DType, shape: tuple[int, ...]) -> None:
         self.parts, self.dtype, self.shape = parts, dtype, shape
         self.free = False
         self.host: HostMatrix | None = None
+        self.may: Terms | None = None
+
+
+def as_written(
+    method: str, args: tuple[Any, ...]
+) -> tuple[Twin | None, Descriptor, tuple[Any, ...]]:
+    """Return a maker's arguments as those of a method that writes: (output before, how, operands).
+
+    A masked product does not accumulate or replace: `matrix_write` does, behind it.
+    """
+    if method in ("matrix_write", "matrix_assign", "matrix_assign_scalar"):
+        return args[0], args[1], args[2:]
+    if method == "matrix_mxm":
+        return None, args[-1]._replace(accum=None, replace=False), args[:-1]
+    if method == "matrix_from_coo":
+        return None, Descriptor(), tuple(map(_on_host, args[:3]))
+    return None, Descriptor(), args
+
+
+def _on_host(x: Any) -> Any:
+    return x.get() if hasattr(x, "get") else np.asarray(x)
+
+
+def writes_part(method: str, args: tuple[Any, ...]) -> bool:
+    """Whether an assignment of these operands is to some indices alone."""
+    return "assign" in method and any(isinstance(x, np.ndarray) for x in args[1:])
 
 
 def _turned(A: Twin, turned: bool) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import sys
 from types import CodeType, FrameType
 
 from lagpu.crosscheck.report import Place
+from lagpu.written import headers_of
 
 __all__ = ["author", "place_of_author"]
 
@@ -46,6 +47,8 @@ def _read(code: CodeType, instruction: int, line: int) -> Place:
     start, stop, left, right = spans[instruction // 2]
     if start is None or stop is None or left is None or right is None:
         return Place(code.co_filename, line, linecache.getline(code.co_filename, line).strip())
+    if (start, left) in headers_of(code):  # what a `for` runs itself stands in its first line
+        stop, right = headers_of(code)[start, left]
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(start, stop + 1)]
     behind = lines[-1][right:].strip()
     lines[-1] = lines[-1][:right]
