@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from sys import _getframe
 from typing import Any
 
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data
 from lagpu.dtypes import DType
-from lagpu.expr import Call, Mask, MatMul, Updater, assign
+from lagpu.expr import Call, Mask, Updater, assign
 from lagpu.operands import applied, selected
 from lagpu.operators import IndexUnaryOp
+from lagpu.products import MatMul
 from lagpu.refusals import NoTruth
 
 __all__ = ["Collection"]
@@ -81,6 +83,7 @@ class Collection(NoTruth):
             how.result,
             self.shape,
             (op.name, "(", *before, self, *behind, ")"),
+            _getframe(1),
         )
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = 0) -> Call:
@@ -101,6 +104,7 @@ class Collection(NoTruth):
             self.dtype,
             self.shape,
             (op.name, "(", self, f", {number})"),
+            _getframe(1),
         )
 
     def reduce(self, op: Any = "plus") -> Call:
@@ -113,4 +117,5 @@ class Collection(NoTruth):
             found.types(self.dtype)[1],
             (),
             (found.name, "(", self, ")"),
+            _getframe(1),
         )

@@ -51,8 +51,12 @@ class NoArithmetic:
     __slots__ = ()
     _hint = "Assign it with << first."
 
+    def _excuse(self) -> None:
+        """Take no further offence: an error has been raised, and one is enough."""
+
     def refuse(self, what: str, instead: str = "") -> NoReturn:
         """Raise with what this object is not, and what to write instead."""
+        self._excuse()
         raise DomainMismatch(f"{type(self).__name__}: {what}. {instead or self._hint}")
 
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
@@ -211,14 +215,6 @@ class Deferred(NoTruth):
     reduce, apply, select, S, V, T = Later(), Later(), Later(), Later(), Later(), Later()
     vxm, mxv, ewise_add, ewise_mult = Later(), Later(), Later(), Later()
     selection = Later()
-
-    def _excuse(self) -> None:
-        """Take no further offence: an error has been raised, and one is enough."""
-
-    def refuse(self, what: str, instead: str = "") -> NoReturn:
-        """Raise, as every object of the front end does."""
-        self._excuse()
-        super().refuse(what, instead)
 
 
 def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
 from lagpu import display
 from lagpu.backends.base import Backend
 from lagpu.dtypes import DType
-from lagpu.expr import Call, MatMul, product
+from lagpu.expr import Call
 from lagpu.operands import as_semiring
 from lagpu.operators import Semiring
 from lagpu.pairs import MatrixOperand
+from lagpu.products import MatMul, product
 from lagpu.refusals import for_matrix
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def mxv(
     kernel, policy : str, optional
         Strategy or choice of strategies, on a backend that has them.
     """
-    return product(self, u, as_semiring(op), False, kernel, policy)
+    return product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
 
 
 class MatrixView(MatrixOperand):

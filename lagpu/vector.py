@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from lagpu.expr import (
     constant,
     is_operand,
     mixed_backends,
-    product,
     unfit,
 )
 from lagpu.indexing import IndexExpr, VectorIndex, assignment
@@ -36,6 +36,7 @@ from lagpu.operands import (
     sorted_distinct,
 )
 from lagpu.operators import Semiring
+from lagpu.products import product
 from lagpu.refusals import for_vector, spoken
 from lagpu.selection import SelectionMatrix
 
@@ -338,7 +339,7 @@ class Vector(Collection):
         kernel, policy : str, optional
             Strategy or choice of strategies, on a backend that has them.
         """
-        return product(A, self, as_semiring(op), True, kernel, policy)
+        return product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
 
     def ewise_add(self, other: Vector, op: Any) -> Call:
         """``w = u (+) v`` on the union; an entry of one side alone stays as it is."""
@@ -367,7 +368,7 @@ class Vector(Collection):
             raise DomainMismatch(f"{method}: {unfit(other)} is not a Vector. {hint}")
         if other.size != self.size:
             raise DimensionMismatch(
-                f"{method}: {self.name}.size {self.size} != {other.size} of {other.name}."
+                f"{method}: {spoken(self)}.size {self.size} != {other.size} of {spoken(other)}."
             )
         return Call(
             method,
@@ -376,6 +377,7 @@ class Vector(Collection):
             found.types(self.dtype, other.dtype)[1],
             self.shape,
             (found.name, "(", self, sign, other, ")"),
+            _getframe(2),
         )
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:

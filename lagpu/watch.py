@@ -18,12 +18,14 @@ _NOTATION = frozenset(
     f"lagpu.{name}"
     for name in (
         "collection",
+        "explain",
         "expr",
         "indexing",
         "loop",
         "matrix",
         "operators",
         "pairs",
+        "products",
         "refusals",
         "scalar",
         "selection",
@@ -32,6 +34,7 @@ _NOTATION = frozenset(
         "sweep",
         "trace",
         "transposed",
+        "unused",
         "vector",
         "watch",
     )

@@ -1,7 +1,6 @@
 """What Python would let pass quietly, or refuse without a hint, says what was probably meant."""
 
 import gc
-import warnings
 
 import numpy as np
 import pytest
@@ -12,12 +11,10 @@ from lagpu import (
     Matrix,
     Scalar,
     Vector,
-    backends,
     binary,
     loop,
     monoid,
     semiring,
-    unary,
 )
 from lagpu.errors import (
     BackendMismatch,
@@ -25,7 +22,6 @@ from lagpu.errors import (
     DomainMismatch,
     LagpuError,
     NotComputed,
-    UnusedCall,
 )
 
 pytestmark = pytest.mark.usefixtures("own_garbage")
@@ -155,13 +151,13 @@ def test_the_authors_names_are_those_in_the_function_that_runs(q, r):
 
 def test_one_entry_is_no_number(q):
     for wrong, hint in (
-        (lambda: q[0] == 1, "For one entry, write vector[0].value == 1."),
-        (lambda: q[0] + 1, "For one entry, write vector[0].value + 1."),
-        (lambda: 1 + q[0], "For one entry, write 1 + vector[0].value."),
-        (lambda: q[0] > 3, "write vector[0].value > 3."),
-        (lambda: int(q[0]), "is no number. For one entry, write vector[0].value."),
-        (lambda: float(q[0]), "vector[0].value"),
-        (lambda: range(q[0]), "vector[0].value"),
+        (lambda: q[0] == 1, "For one entry, write q[0].value == 1."),
+        (lambda: q[0] + 1, "For one entry, write q[0].value + 1."),
+        (lambda: 1 + q[0], "For one entry, write 1 + q[0].value."),
+        (lambda: q[0] > 3, "write q[0].value > 3."),
+        (lambda: int(q[0]), "is no number. For one entry, write q[0].value."),
+        (lambda: float(q[0]), "q[0].value"),
+        (lambda: range(q[0]), "q[0].value"),
         (lambda: bool(q[0]), "w[i].value"),
     ):
         error, text = refusal(wrong)
@@ -252,9 +248,9 @@ def test_what_waits_has_no_values(q, A):
     for wrong, hint in (
         (lambda: call.nvals, "Call: vector any_first M is not computed yet and has no nvals. Ass"),
         (lambda: call.reduce("plus"), "has no reduce. Assign it with w << call first, or make an"),
-        (lambda: (q @ A).new(), "MatMul: vector @ M is not computed yet and has no new. Write sem"),
+        (lambda: (q @ A).new(), "MatMul: q @ A is not computed yet and has no new. Write semiring"),
         (lambda: q[[0, 1]].nvals, "is not computed yet and has no nvals. Use w[i].value"),
-        (lambda: q.S.nvals, "Mask: vector.S is not computed yet and has no nvals. Use it as w(m"),
+        (lambda: q.S.nvals, "Mask: q.S is not computed yet and has no nvals. Use it as w(mask)"),
     ):
         error, text = refusal(wrong)
         assert (error, hint in text) == (NotComputed, True), text
@@ -291,68 +287,3 @@ def test_mixed_backends_name_the_move(q, backend):
     error, text = refusal(lambda: q.ewise_add(other, "lor"))
     assert error is BackendMismatch
     assert f"as in other.to('{backend.name}'); nothing is copied for you." in text
-
-
-# ------------------------------------------------------------------------------ unused calls
-
-
-def dropped(q, A):
-    semiring.any_pair(q @ A)  # the << is missing
-
-
-def test_a_dropped_call_warns_with_its_line(q, A):
-    with pytest.warns(UnusedCall) as caught:
-        dropped(q, A)
-    (warning,) = caught
-    assert warning.filename == __file__
-    assert warning.lineno == dropped.__code__.co_firstlineno + 1
-    assert str(warning.message) == (
-        "vector any_pair M was never used. Write w << call, or call.new(); w = call only names it."
-    )
-
-
-def test_a_name_instead_of_an_assignment_warns(q, A):
-    def program():
-        w = Vector(BOOL, 4, like=q)
-        w = semiring.any_pair(q @ A)
-        return w is None
-
-    with pytest.warns(UnusedCall, match="w = call only names it"):
-        program()
-
-
-def test_a_call_in_use_does_not_warn(q, r, A):
-    w = Vector(INT64, 4, like=q)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        kept = semiring.any_first(q @ A)  # kept, and used later
-        w << semiring.any_first(q @ A)
-        w(w.S, accum=binary.plus, replace=True) << semiring.any_first(q @ A)
-        w.update(semiring.any_first(q @ A))
-        w[[0, 1, 2]] << q.apply(unary.abs)
-        w[0] = q.reduce("plus")
-        w[1] << q[0]
-        semiring.any_first(q @ A).new(mask=w.S)
-        Scalar(INT64) << q.reduce("max")
-        q.ewise_add(r, "plus").new(dtype=BOOL)
-        w << kept
-        del kept
-        gc.collect()
-
-
-def test_an_error_beside_a_call_is_enough(q, A, backend):
-    w = Vector(INT64, 4, like=q)
-    other = Vector(INT64, 4, backend="sim" if backend.name == "cpu" else "cpu")
-    for wrong in (
-        lambda: q << semiring.any_first(q @ A),  # sizes differ
-        lambda: w[[9]] << semiring.any_first(q @ A),
-        lambda: other << semiring.any_first(q @ A),
-        lambda: w(q.S) << semiring.any_first(q @ A),
-        lambda: w[0] << semiring.any_first(q @ A),
-        lambda: Scalar(INT64) << semiring.any_first(q @ A),
-        lambda: A << semiring.any_first(q @ A),
-        lambda: q.isequal(q.apply("abs")),
-        lambda: w(q.apply("abs")) << 1,
-    ):
-        refusal(wrong)
-    assert backends.get(backend) is backend

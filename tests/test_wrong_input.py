@@ -66,17 +66,17 @@ CASES = {
     "output of wrong size": (
         lambda o: put(o.w, o.short.apply("ainv")),
         DimensionMismatch,
-        r"apply: w has shape \(3,\) != \(2,\)",
+        r"apply: left has shape \(3,\) != \(2,\)",
     ),
     "product into wrong size": (
         lambda o: put(o.w, semiring.any_pair(o.u @ o.A)),
         DimensionMismatch,
-        r"mxv: w has shape \(3,\) != \(4,\) of u any_pair A",
+        r"mxv: left has shape \(3,\) != \(4,\) of u any_pair A",
     ),
     "assignment of wrong size": (
         lambda o: put(o.w, o.short),
         DimensionMismatch,
-        r"assign: w has shape \(3,\) != \(2,\) of short",
+        r"assign: left has shape \(3,\) != \(2,\) of right",
     ),
     "mask of wrong size": (
         lambda o: put(o.w(o.short.S), o.u),
