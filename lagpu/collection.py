@@ -8,11 +8,12 @@ from typing import Any
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data
 from lagpu.dtypes import DType
+from lagpu.errors import DomainMismatch
 from lagpu.expr import Call, Mask, Updater, assign
 from lagpu.operands import applied, selected
 from lagpu.operators import IndexUnaryOp
 from lagpu.products import MatMul
-from lagpu.refusals import NoTruth
+from lagpu.refusals import NoTruth, spoken
 
 __all__ = ["Collection"]
 
@@ -44,9 +45,14 @@ class Collection(NoTruth):
 
     # ----------------------------------------------------------------------- assignments
     def __call__(
-        self, mask: Mask | None = None, *, accum: Any = None, replace: bool = False
+        self, mask: Mask | None = None, *more: Any, accum: Any = None, replace: bool = False
     ) -> Updater:
         """``w(mask, accum=op, replace=True) << call``: how the result is to be written."""
+        if more:
+            raise DomainMismatch(
+                f"{spoken(self)}(...): takes one mask, not {1 + len(more)}. "
+                "Write an operator as accum=binary.plus, and replace=True by its name."
+            )
         return Updater(self, mask, accum, replace)
 
     def __lshift__(self, value: Any) -> None:

@@ -70,6 +70,9 @@ class Mask(Deferred):
     def _repr_html_(self) -> str:
         return display.mask_html(self)
 
+    def _output(self, value: Any) -> str:
+        return f"Write w({self!r}) << {spoken(value)}."
+
     def new(self, *, name: str | None = None) -> Any:
         """Return the mask as a vector or a matrix: True at every position it keeps."""
         out = type(self.vector)(BOOL, *self.vector.shape, like=self.vector, name=name)
@@ -143,6 +146,10 @@ class Call(Unfinished, Deferred):
 
     def _repr_html_(self) -> str:
         return display.call_html(self)
+
+    def _output(self, value: Any) -> str:
+        w = spoken(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
+        return f"Write {w} << call, the output left of it."
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's own."""

@@ -10,7 +10,7 @@ from lagpu.errors import DimensionMismatch, DomainMismatch
 from lagpu.expr import Call, is_operand, unfit
 from lagpu.operands import as_semiring, as_size, binary_operator, scalar_value
 from lagpu.operators import Semiring
-from lagpu.refusals import NoTruth, spoken
+from lagpu.refusals import NoTruth, no_operator, spoken
 
 __all__ = ["MatrixOperand", "matrix_product"]
 
@@ -33,11 +33,11 @@ class MatrixOperand(NoTruth):
         _require_matrix("mxm", B)
         return matrix_product(self, B, as_semiring(op), _getframe(1))
 
-    def ewise_add(self: Any, other: Any, op: Any) -> Call:
+    def ewise_add(self: Any, other: Any, op: Any = None) -> Call:
         """``C = A (+) B`` on the union; an entry of one side alone stays as it is."""
         return _ewise(_getframe(1), "ewise_add", self, other, op, " (+) ")
 
-    def ewise_mult(self: Any, other: Any, op: Any) -> Call:
+    def ewise_mult(self: Any, other: Any, op: Any = None) -> Call:
         """``C = A (x) B`` on the intersection."""
         return _ewise(_getframe(1), "ewise_mult", self, other, op, " (x) ")
 
@@ -106,7 +106,7 @@ def _call(
 
 
 def _ewise(by: FrameType, method: str, A: Any, B: Any, op: Any, sign: str, *more: Any) -> Call:
-    found = binary_operator(op)
+    found = no_operator(method, A, B) if op is None else binary_operator(op)
     _require_matrix(method, B)
     if A.shape != B.shape:
         raise DimensionMismatch(

@@ -56,6 +56,10 @@ class MatMul(Unfinished, Deferred):
     def _repr_html_(self) -> str:
         return display.product_html(self)
 
+    def _output(self, value: Any) -> str:
+        w = spoken(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
+        return f"Write {w} << semiring.plus_times({_spoken(self)})."
+
     def __matmul__(self, other: Any) -> NoReturn:
         self.refuse("a second @ needs the first product's result", self._one_each(other))
 

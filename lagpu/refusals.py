@@ -13,7 +13,16 @@ import numpy as np
 from lagpu.errors import DomainMismatch, NotComputed
 from lagpu.watch import author
 
-__all__ = ["Deferred", "Later", "NoArithmetic", "NoTruth", "for_matrix", "for_vector", "spoken"]
+__all__ = [
+    "Deferred",
+    "Later",
+    "NoArithmetic",
+    "NoTruth",
+    "for_matrix",
+    "for_vector",
+    "no_operator",
+    "spoken",
+]
 
 # sign -> (operator, whether it meets on the union; None: Python's meaning has no counterpart)
 _BINARY: dict[str, tuple[str, bool]] = {
@@ -132,6 +141,18 @@ class NoArithmetic:
     def __abs__(self) -> NoReturn:
         self._no("abs()", None)
 
+    def __lt__(self, other: Any) -> bool:
+        self._no("<", other)
+
+    def __le__(self, other: Any) -> bool:
+        self._no("<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        self._no(">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        self._no(">=", other)
+
 
 class NoTruth(NoArithmetic):
     """What every object of the front end refuses, with a hint."""
@@ -145,6 +166,10 @@ class NoTruth(NoArithmetic):
 
     def _say(self, template: str) -> str:
         return template.format(spoken(self)) if template else ""
+
+    def _output(self, value: Any) -> str:
+        """Return what to write instead of ``self << value``, where that writes nothing."""
+        return ""
 
     def __bool__(self) -> bool:
         self.refuse("has no truth value", self._say(self._truth))
@@ -174,17 +199,8 @@ class NoTruth(NoArithmetic):
     def __ne__(self, other: object) -> bool:
         self._no("!=", other)
 
-    def __lt__(self, other: Any) -> bool:
-        self._no("<", other)
-
-    def __le__(self, other: Any) -> bool:
-        self._no("<=", other)
-
-    def __gt__(self, other: Any) -> bool:
-        self._no(">", other)
-
-    def __ge__(self, other: Any) -> bool:
-        self._no(">=", other)
+    def __lshift__(self, value: Any) -> None:
+        self.refuse("is not written to", self._output(value))
 
 
 class Later:
@@ -215,6 +231,15 @@ class Deferred(NoTruth):
     reduce, apply, select, S, V, T = Later(), Later(), Later(), Later(), Later(), Later()
     vxm, mxv, ewise_add, ewise_mult = Later(), Later(), Later(), Later()
     selection = Later()
+
+
+def no_operator(method: str, u: Any, v: Any) -> NoReturn:
+    """Raise: whether two objects are added or multiplied, and how, is for the author to say."""
+    op = "times" if method.endswith("mult") else "plus"
+    raise DomainMismatch(
+        f"{method}: has no operator. Write {spoken(u)}.{method}({spoken(v)}, binary.{op}), "
+        "or another operator."
+    )
 
 
 def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:

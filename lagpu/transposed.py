@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from lagpu import display
 from lagpu.backends.base import Backend
 from lagpu.dtypes import DType
-from lagpu.expr import Call
+from lagpu.expr import Call, is_operand
 from lagpu.operands import as_semiring
 from lagpu.operators import Semiring
 from lagpu.pairs import MatrixOperand
 from lagpu.products import MatMul, product
-from lagpu.refusals import for_matrix
+from lagpu.refusals import for_matrix, spoken
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -56,6 +56,9 @@ class MatrixView(MatrixOperand):
 
     def _repr_html_(self) -> str:
         return display.matrix_html(self)
+
+    def _output(self, value: Any) -> str:
+        return "It is a view: write to what it is made of."
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)
@@ -123,6 +126,12 @@ class TransposedMatrix(MatrixView):
     def T(self) -> Matrix:
         """The matrix itself."""
         return self.stored
+
+    def _output(self, value: Any) -> str:
+        it = spoken(value)
+        if is_operand(value, 2):
+            it = it.removesuffix(".T") if it.endswith(".T") else f"{it}.T"
+        return f"It is a view: write {spoken(self.stored)} << {it}."
 
     def copying(self) -> Call:
         """Return the deferred transposition."""

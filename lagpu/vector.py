@@ -14,15 +14,7 @@ from lagpu.collection import Collection
 from lagpu.compressed import extent
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.expr import (
-    Call,
-    Updater,
-    assign,
-    constant,
-    is_operand,
-    mixed_backends,
-    unfit,
-)
+from lagpu.expr import Call, Updater, assign, constant, is_operand, mixed_backends, unfit
 from lagpu.indexing import IndexExpr, VectorIndex, assignment
 from lagpu.operands import (
     as_semiring,
@@ -37,7 +29,7 @@ from lagpu.operands import (
 )
 from lagpu.operators import Semiring
 from lagpu.products import product
-from lagpu.refusals import for_vector, spoken
+from lagpu.refusals import for_vector, no_operator, spoken
 from lagpu.selection import SelectionMatrix
 
 __all__ = ["Vector"]
@@ -341,11 +333,11 @@ class Vector(Collection):
         """
         return product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
 
-    def ewise_add(self, other: Vector, op: Any) -> Call:
+    def ewise_add(self, other: Vector, op: Any = None) -> Call:
         """``w = u (+) v`` on the union; an entry of one side alone stays as it is."""
         return self._ewise("ewise_add", other, op, " (+) ")
 
-    def ewise_mult(self, other: Vector, op: Any) -> Call:
+    def ewise_mult(self, other: Vector, op: Any = None) -> Call:
         """``w = u (x) v`` on the intersection."""
         return self._ewise("ewise_mult", other, op, " (x) ")
 
@@ -362,7 +354,7 @@ class Vector(Collection):
         return self._ewise("ewise_union", other, found, " (+) ", defaults)
 
     def _ewise(self, method: str, other: Any, op: Any, sign: str, *more: Any) -> Call:
-        found = binary_operator(op)
+        found = no_operator(method, self, other) if op is None else binary_operator(op)
         if not isinstance(other, Vector):
             hint = getattr(other, "_hint", f"With a number, write {spoken(self)}.apply(op, x).")
             raise DomainMismatch(f"{method}: {unfit(other)} is not a Vector. {hint}")

@@ -282,6 +282,94 @@ def test_scalars_are_not_added():
     assert s == 2
 
 
+def test_scalars_are_not_ordered():
+    s = Scalar(INT64, 2)
+    for wrong, hint in (
+        (lambda: s > 3, "Scalar: has no >. Write s.value > 3."),
+        (lambda: s <= 3, "Write s.value <= 3."),
+        (lambda: s >= s, "Write s.value >= s."),
+    ):
+        error, text = refusal(wrong)
+        assert (error, hint in text) == (DomainMismatch, True), text
+
+
+def test_an_operator_is_asked_for(q, r, A):
+    for wrong, hint in (
+        (
+            lambda: q.ewise_add(r),
+            "ewise_add: has no operator. Write q.ewise_add(r, binary.plus)",
+        ),
+        (lambda: q.ewise_mult(r), "Write q.ewise_mult(r, binary.times), or another operator."),
+        (lambda: A.ewise_add(A.T), "Write A.ewise_add(A.T, binary.plus), or another operator."),
+        (lambda: A.T.ewise_mult(A), "Write A.T.ewise_mult(A, binary.times), or another operator."),
+    ):
+        error, text = refusal(wrong)
+        assert (error, hint in text) == (DomainMismatch, True), text
+
+
+def test_an_output_takes_one_mask(q, r, A):
+    for wrong, hint in (
+        (
+            lambda: q(q.S, r.S),
+            "q(...): takes one mask, not 2. Write an operator as accum=binary",
+        ),
+        (lambda: q(q.S, binary.plus, True), "q(...): takes one mask, not 3."),
+        (lambda: A(A.S, A.S), "A(...): takes one mask, not 2."),
+    ):
+        error, text = refusal(wrong)
+        assert (error, hint in text) == (DomainMismatch, True), text
+
+
+def test_what_cannot_be_written_names_the_output(q, r, A):
+    P = q.selection()
+    for wrong, hint in (
+        (lambda: A.T << A.T, "It is a view: write A << A."),
+        (lambda: A.T << A, "TransposedMatrix: is not written to. It is a view: write A << A.T."),
+        (lambda: A.T << 3, "It is a view: write A << 3."),
+        (lambda: P << A, "It is a view: write to what it is made of."),
+        (lambda: P.T << A, "It is a view: write to what it is made of."),
+        (lambda: q.S << True, "Mask: is not written to. Write w(q.S) << True."),
+        (lambda: ~q.S << r, "Write w(~q.S) << r."),
+        (lambda: q.apply("abs") << r, "Call: is not written to. Write r << call, the output lef"),
+        (lambda: q.apply("abs") << 3, "Write w << call, the output left of it."),
+        (lambda: q @ A << r, "MatMul: is not written to. Write r << semiring.plus_times(q @ A)."),
+    ):
+        error, text = refusal(wrong)
+        assert (error, hint in text) == (DomainMismatch, True), text
+
+
+def test_shapes_are_told_in_the_authors_names(q, A):
+    for wrong, text in (
+        (
+            lambda: A.mxm(A, "plus_times"),
+            "mxm: A.ncols 4 != A.nrows 3. Is it A.T you mean?",
+        ),
+        (
+            lambda: semiring.plus_times(A.T @ A.T),
+            "mxm: A.T.ncols 3 != A.T.nrows 4. Is it A you mean?",
+        ),
+        (
+            lambda: A.ewise_add(A.T, "plus"),
+            "ewise_add: A has shape (3, 4) != (4, 3) of A.T. Is it A you mean?",
+        ),
+        (
+            lambda: semiring.plus_times(A @ q),
+            "mxv: q.size 3 != A.ncols 4. Is it A.T @ q you mean, or q @ A?",
+        ),
+    ):
+        assert refusal(wrong) == (DimensionMismatch, text)
+
+
+def test_mixed_backends_are_told_in_the_authors_names(backend):
+    """Names of their own are all alike: `v` and `A`."""
+    here, there = backend.name, "sim" if backend.name == "cpu" else "cpu"
+    q, w = (Vector(BOOL, 3, backend=place) for place in (here, there))
+    graph = Matrix(BOOL, 3, 3, backend=here)
+    error, text = refusal(lambda: w << semiring.any_pair(q @ graph))
+    assert error is BackendMismatch
+    assert text.startswith(f"mxv: w is on {there}, graph is on {here}, q is on {here}. Move one")
+
+
 def test_mixed_backends_name_the_move(q, backend):
     other = Vector(BOOL, 3, backend="sim" if backend.name == "cpu" else "cpu")
     error, text = refusal(lambda: q.ewise_add(other, "lor"))

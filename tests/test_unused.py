@@ -98,8 +98,7 @@ def an_operator(q, A):
 WRITTEN = {
     a_call: "semiring.any_pair(q @ A) was never used. Write w << call, or call.new(); "
     "w = call only names it.",
-    a_product: "q @ A has no semiring, and was never used. "
-    "Write w << semiring.plus_times(q @ A).",
+    a_product: "q @ A has no semiring, and was never used. Write w << semiring.plus_times(q @ A).",
     a_transposed_product: "A.T @ q has no semiring, and was never used. "
     "Write w << semiring.plus_times(A.T @ q).",
     an_updater: "q(~q.S, accum=binary.plus, replace=True) writes nothing by itself. "
@@ -296,6 +295,7 @@ def test_an_error_right_of_an_output_is_enough(q, A, recwarn):
         lambda: w(q.S) + q,
         lambda: w(short.S) << q,
         lambda: w(q.S)[[7]] << 1,
+        lambda: w(q.S, q.S) << 1,
         lambda: w(q) << 1,
         lambda: w(accum="none") << 1,
         lambda: semiring.any_pair(q @ A, 3),
