@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from sys import _getframe
 from typing import Any
 
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data
 from lagpu.dtypes import DType
-from lagpu.expr import Call, Mask, MatMul, Updater, assign
+from lagpu.errors import DomainMismatch
+from lagpu.expr import Call, Mask, Updater, assign
 from lagpu.operands import applied, selected
 from lagpu.operators import IndexUnaryOp
-from lagpu.refusals import NoTruth
+from lagpu.products import MatMul
+from lagpu.refusals import NoTruth, spoken
 
 __all__ = ["Collection"]
 
@@ -42,9 +45,14 @@ class Collection(NoTruth):
 
     # ----------------------------------------------------------------------- assignments
     def __call__(
-        self, mask: Mask | None = None, *, accum: Any = None, replace: bool = False
+        self, mask: Mask | None = None, *more: Any, accum: Any = None, replace: bool = False
     ) -> Updater:
         """``w(mask, accum=op, replace=True) << call``: how the result is to be written."""
+        if more:
+            raise DomainMismatch(
+                f"{spoken(self)}(...): takes one mask, not {1 + len(more)}. "
+                "Write an operator as accum=binary.plus, and replace=True by its name."
+            )
         return Updater(self, mask, accum, replace)
 
     def __lshift__(self, value: Any) -> None:
@@ -81,6 +89,7 @@ class Collection(NoTruth):
             how.result,
             self.shape,
             (op.name, "(", *before, self, *behind, ")"),
+            _getframe(1),
         )
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = 0) -> Call:
@@ -101,6 +110,7 @@ class Collection(NoTruth):
             self.dtype,
             self.shape,
             (op.name, "(", self, f", {number})"),
+            _getframe(1),
         )
 
     def reduce(self, op: Any = "plus") -> Call:
@@ -113,4 +123,5 @@ class Collection(NoTruth):
             found.types(self.dtype)[1],
             (),
             (found.name, "(", self, ")"),
+            _getframe(1),
         )

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse
 
 from lagpu.backends.base import Backend
-from lagpu.errors import BackendMismatch, DimensionMismatch, IndexOutOfBound, InvalidValue
+from lagpu.errors import BackendMismatch, DimensionMismatch, InvalidValue
 from lagpu.expr import is_operand
-from lagpu.operands import as_size, integer_array
+from lagpu.operands import as_size, integer_array, outside
 from lagpu.refusals import how_to_enter, spoken
 
 __all__ = ["array_of", "check_compressed", "extent", "transpose_compressed"]
@@ -88,5 +88,5 @@ def extent(indices: Any, size: int | None, what: str) -> int:
     low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
     n = high + 1 if size is None else as_size(size, what)
     if low < 0 or high >= n:
-        raise IndexOutOfBound(f"{what} {low if low < 0 else high} is outside 0 .. {n - 1}.")
+        raise outside(what, low if low < 0 else high, n)
     return n

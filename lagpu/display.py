@@ -18,7 +18,10 @@ __all__ = [
     "mask_html",
     "matrix_html",
     "matrix_text",
+    "part_html",
+    "product_html",
     "short",
+    "updater_html",
     "vector_html",
     "vector_text",
 ]
@@ -200,6 +203,41 @@ def mask_html(m: Any) -> str:
     if not m.complement:
         where = f"{m.vector.name} has {kept}"
     return f"<div>{_title(f'{m!r}: Mask, lets through where {where}')}{shown}</div>"
+
+
+def product_html(pair: Any) -> str:
+    """Return what a product without its semiring still needs."""
+    return facts_html(
+        f"MatMul: {pair!r}",
+        {
+            "left": _operand(pair.left),
+            "right": _operand(pair.right),
+            "state": f"no semiring yet: write semiring.plus_times({pair!r})",
+        },
+    )
+
+
+def _operand(x: Any) -> str:
+    return f"{type(x).__name__}, {x.dtype}, {' x '.join(f'{n:,}' for n in x.shape)}"
+
+
+def updater_html(to: Any) -> str:
+    """Return how an output is to be written; nothing is written for that."""
+    return facts_html(
+        f"Updater: {to!r}",
+        {
+            "output": _operand(to.out),
+            "state": f"nothing is written yet: write {to!r} << call",
+        },
+    )
+
+
+def part_html(part: Any, x: Any) -> str:
+    """Return of what object an expression in brackets is a part; the part is not read for that."""
+    return facts_html(
+        f"{type(part).__name__}: {part!r}",
+        {"of": _operand(x), "state": f"not read: {part._hint}"},
+    )
 
 
 def call_html(call: Any) -> str:

@@ -25,7 +25,7 @@
     ├── KernelCompileError  (RuntimeError)         a kernel the compiler refuses, with its log
     └── KernelLaunchError   (RuntimeError)         arguments that do not fit, or a failed launch
 
-    UnusedCall              (UserWarning)          a deferred call that was never assigned
+    UnusedCall              (UserWarning)          what was begun and never used
 
 A message reads ``operation: fact != fact. What to do.``
 """
@@ -160,4 +160,4 @@ class KernelLaunchError(LagpuError, RuntimeError):
 
 
 class UnusedCall(UserWarning):
-    """A deferred call was dropped without being assigned to anything."""
+    """A call, an output ``w(mask)`` or a product ``q @ A`` was dropped without being used."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu.errors import DomainMismatch
-from lagpu.expr import Call, MatMul
+from lagpu.expr import Call, unfit
+from lagpu.products import MatMul
 
 __all__ = ["explain"]
 
@@ -44,12 +45,11 @@ def explain(call: Any) -> str:
     q any_pair A on cpu
     SuiteSparse:GraphBLAS chooses its own method and does not tell
     """
+    unfit(call)  # looked at: neither a warning, nor one beside an error
     if isinstance(call, MatMul):
         raise DomainMismatch(
             f"explain: {call!r} has no semiring. Write semiring.any_pair({call!r})."
         )
-    if isinstance(call, Call):
-        call._used = True
     said = _SAID.get(call.method) if isinstance(call, Call) else None
     if said is None:
         what = f"{call!r} is no product" if isinstance(call, Call) else "this is no deferred call"

@@ -6,42 +6,33 @@ when it is written, and against its output, mask and accumulator when it is assi
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
 
 from lagpu import display
-from lagpu.backends.base import Descriptor, Product
+from lagpu.backends.base import Descriptor
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.errors import (
-    BackendMismatch,
-    DimensionMismatch,
-    DomainMismatch,
-    InvalidValue,
-    NotSupported,
-    UnusedCall,
-)
+from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 from lagpu.operands import binary_operator
-from lagpu.operators import Semiring
 from lagpu.refusals import Deferred, Later, NoArithmetic, NoTruth, how_to_join, spoken
+from lagpu.unused import Unfinished
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
     from lagpu.scalar import Scalar
-    from lagpu.transposed import TransposedMatrix
     from lagpu.vector import Vector
 
 __all__ = [
     "Call",
     "Mask",
-    "MatMul",
     "Updater",
     "assign",
     "constant",
     "is_operand",
     "mixed_backends",
-    "product",
     "spell",
+    "told",
     "unfit",
 ]
 
@@ -68,12 +59,19 @@ class Mask(Deferred):
     def __invert__(self) -> Mask:
         return Mask(self.vector, self.structure, not self.complement)
 
+    @property
+    def formula(self) -> tuple[Any, ...]:
+        """The mask as mathematics, for `spell`."""
+        return ("~" * self.complement, self.vector, ".S" if self.structure else ".V")
+
     def __repr__(self) -> str:
-        kind = "S" if self.structure else "V"
-        return f"{'~' * self.complement}{self.vector.name}.{kind}"
+        return told(self.formula)
 
     def _repr_html_(self) -> str:
         return display.mask_html(self)
+
+    def _output(self, value: Any) -> str:
+        return f"Write w({self!r}) << {spoken(value)}."
 
     def new(self, *, name: str | None = None) -> Any:
         """Return the mask as a vector or a matrix: True at every position it keeps."""
@@ -82,7 +80,7 @@ class Mask(Deferred):
         return out
 
 
-class Call(Deferred):
+class Call(Unfinished, Deferred):
     """One operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
     Attributes
@@ -90,7 +88,7 @@ class Call(Deferred):
     method : str
         Name of the `Backend` method.
     inputs : tuple of Vector and Matrix
-        The operands, for checks and for the formula.
+        The operands, one or two, for checks and for the formula.
     args : tuple
         What the method gets after output and descriptor.
     dtype : DType
@@ -99,9 +97,15 @@ class Call(Deferred):
         Shape of the result; ``()`` for a scalar.
     formula : str
         The right-hand side as mathematics.
+    by : FrameType, optional
+        The frame of whoever wrote it; None if the notation makes it, and uses it at once.
     """
 
-    __slots__ = ("_used", "args", "backend", "dtype", "formula", "inputs", "method", "shape")
+    __slots__ = (
+        *("_at", "_code"),  # where it was written: a frame would keep its variables alive
+        *("args", "backend", "dtype", "formula", "inputs", "method", "shape"),
+    )
+    _remedy = "{0} was never used. Write w << call, or call.new(); w = call only names it."
     _hint = "Assign it with w << call first, or make an object of it with call.new()."
     value = Later()
 
@@ -113,13 +117,11 @@ class Call(Deferred):
         dtype: DType,
         shape: tuple[int, ...],
         formula: tuple[Any, ...],
+        by: FrameType | None = None,
     ) -> None:
-        self._used = False
         backend = inputs[0].backend
-        for other in inputs[1:]:
-            if other.backend is not backend:
-                self._used = True  # one error is enough
-                raise mixed_backends(method, inputs)
+        if len(inputs) == 2 and inputs[1].backend is not backend:
+            raise mixed_backends(method, inputs)
         self.method = method
         self.inputs = inputs
         self.args = args
@@ -127,23 +129,27 @@ class Call(Deferred):
         self.shape = shape
         self.formula = formula
         self.backend = backend
+        if by is not None:
+            self._code, self._at = by.f_code, by.f_lasti
+        self._used = by is None
 
-    def __del__(self) -> None:
-        if not getattr(self, "_used", True):
-            warnings.warn(
-                f"{self!r} was never used. Write w << call, or call.new(); w = call only names it.",
-                UnusedCall,
-                stacklevel=2,
-            )
+    def _place(self, frame: FrameType | None) -> tuple[CodeType, int]:
+        return self._code, self._at  # w = call names it, until the function ends
+
+    def _written_in(self, by: FrameType) -> Call:
+        """Say who wrote it: whoever called an operator."""
+        self._code, self._at = by.f_code, by.f_lasti
+        return self
 
     def __repr__(self) -> str:
-        return spell(self.formula)
-
-    def _excuse(self) -> None:
-        self._used = True
+        return told(self.formula)
 
     def _repr_html_(self) -> str:
         return display.call_html(self)
+
+    def _output(self, value: Any) -> str:
+        w = spoken(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
+        return f"Write {w} << call, the output left of it."
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's own."""
@@ -155,6 +161,12 @@ class Call(Deferred):
 def spell(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:
     """Return a formula as text; `names` maps the ``id`` of an object to a better name."""
     return "".join(x if type(x) is str else _spelled(x, names or {}) for x in formula)
+
+
+def told(formula: tuple[Any, ...]) -> str:
+    """Return a formula as text, in the names of whoever asks."""
+    stored = [getattr(x, "stored", x) for x in formula if isinstance(x, NoArithmetic)]
+    return spell(formula, {id(x): spoken(x) for x in stored})
 
 
 def _spelled(part: Any, names: Mapping[int, str]) -> str:
@@ -191,72 +203,11 @@ def new_output(call: Call, dtype: DType, mask: Mask | None, name: str | None) ->
     return out
 
 
-class MatMul(Deferred):
-    """``u @ A``, ``A @ u`` or ``A @ B``: a product that still needs its semiring."""
-
-    __slots__ = ("left", "right")
-    new, value = Later(), Later()
-
-    def __init__(self, left: Any, right: Any) -> None:
-        for operand in (left, right):
-            if not (is_operand(operand, 1) or is_operand(operand, 2)):
-                raise DomainMismatch(
-                    f"@: {unfit(operand)} is neither a Vector nor a Matrix. "
-                    + (operand._hint if isinstance(operand, Deferred) else "")
-                    + "Make one with from_dense or from_coo." * (not isinstance(operand, Deferred))
-                )
-        self.left = left
-        self.right = right
-
-    @property
-    def _hint(self) -> str:  # type: ignore[override]
-        return f"Write semiring.plus_times({spoken_product(self)}), or another semiring."
-
-    def __repr__(self) -> str:
-        return f"{self.left.name} @ {self.right.name}"
-
-    def __matmul__(self, other: Any) -> NoReturn:
-        self.refuse("a second @ needs the first product's result", self._one_each(other))
-
-    def _one_each(self, other: Any) -> str:
-        one = spoken_product(self)
-        return f"Write w << semiring.plus_times({one}), then w @ {spoken(other)}."
-
-    def times(self, semiring: Semiring, **options: Any) -> Call:
-        """Return the deferred product over `semiring`."""
-        left, right = self.left, self.right
-        if left.ndim == right.ndim == 1:
-            raise NotSupported(
-                f"{semiring!r}: the inner product is not there. "
-                "Write u.ewise_mult(v, op), then reduce."
-            )
-        if left.ndim == right.ndim:
-            if options:
-                raise InvalidValue(f"mxm: takes no {', '.join(options)}. Leave it out.")
-            both: Call = left.mxm(right, semiring)
-            return both
-        call: Call = (left.vxm if left.ndim == 1 else left.mxv)(right, semiring, **options)
-        return call
-
-
-def spoken_product(pair: MatMul) -> str:
-    """Return ``u @ A`` in the author's names."""
-    return f"{spoken(pair.left)} @ {spoken(pair.right)}"
-
-
 def unfit(x: Any) -> str:
     """Return what `x` is, for an error; a call that is dropped with it will not warn as well."""
-    if isinstance(x, Call):
-        x._used = True
+    if isinstance(x, Unfinished):
+        x._excuse()
     return type(x).__name__
-
-
-def _turned(A: Any, u: Any, flip: bool) -> str:
-    """Return the product that fits, for one whose matrix is the wrong way round."""
-    a, v = spoken(A), spoken(u)
-    turned = a.removesuffix(".T") if a.endswith(".T") else f"{a}.T"
-    ways = (f"{v} @ {turned}", f"{a} @ {v}") if flip else (f"{turned} @ {v}", f"{v} @ {a}")
-    return f" Is it {ways[0]} you mean, or {ways[1]}?"
 
 
 def _as_mask(x: Any) -> str:
@@ -269,45 +220,11 @@ def _as_mask(x: Any) -> str:
     )
 
 
-def product(
-    A: Matrix | TransposedMatrix,
-    u: Vector,
-    semiring: Semiring,
-    flip: bool,
-    kernel: str | None,
-    policy: str | None,
-) -> Call:
-    """Return the deferred ``A @ u``, or ``u @ A`` if `flip`."""
-    if not (is_operand(A, 2) and is_operand(u, 1)):
-        raise DomainMismatch(
-            f"{semiring!r}: takes a Matrix and a Vector, not {unfit(A)} and {unfit(u)}. "
-            f"Write {semiring.name}(q @ A)."
-        )
-    if u.size != (A.nrows if flip else A.ncols):
-        op, side = ("vxm", "nrows") if flip else ("mxv", "ncols")
-        raise DimensionMismatch(
-            f"{op}: {u.name}.size {u.size} != {A.name}.{side} {getattr(A, side)}."
-            + (_turned(A, u, flip) if u.size == (A.ncols if flip else A.nrows) else "")
-        )
-    left, right = (u, A) if flip else (A, u)
-    domain, result = semiring.types(left.dtype, right.dtype)
-    stored = A.stored
-    how = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
-    held = getattr(stored, "operand", stored)  # of a selection its vector
-    return Call(
-        "mxv" if held is stored else "mxv_selection",
-        (held, u),
-        (held.data, u.data, how),
-        result,
-        (A.ncols if flip else A.nrows,),
-        (left, f" {semiring.name} ", right),
-    )
-
-
-class Updater(NoArithmetic):
+class Updater(Unfinished, NoArithmetic):
     """``w(mask, accum=, replace=)``: an output with how to write it, waiting for ``<<``."""
 
     __slots__ = ("accum", "indices", "mask", "out", "replace")
+    _remedy = "{0} writes nothing by itself. Write {0} << call."
 
     def __init__(
         self,
@@ -324,6 +241,7 @@ class Updater(NoArithmetic):
         self.accum = None if accum is None else binary_operator(accum)
         self.replace = replace
         self.indices = indices
+        self._used = False
 
     @property
     def formula(self) -> tuple[Any, ...]:
@@ -331,7 +249,7 @@ class Updater(NoArithmetic):
         mask = self.mask
         how: list[tuple[Any, ...]] = []
         if mask is not None:
-            how.append(("~" * mask.complement, mask.vector, ".S" if mask.structure else ".V"))
+            how.append(mask.formula)
         if self.accum is not None:
             how.append((f"accum={self.accum!r}",))
         if self.replace:
@@ -343,10 +261,14 @@ class Updater(NoArithmetic):
         return (self.out, *inside, *(() if self.indices is None else (where,)))
 
     def __repr__(self) -> str:
-        return spell(self.formula)
+        return told(self.formula)
+
+    def _repr_html_(self) -> str:
+        return display.updater_html(self)
 
     def __getitem__(self, indices: Any) -> Updater:
         """``w(mask)[I]``: write only at the indices `I`."""
+        self._used = True
         return Updater(self.out, self.mask, self.accum, self.replace, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
@@ -361,6 +283,7 @@ class Updater(NoArithmetic):
 
 def assign(to: Updater, value: Any) -> None:
     """Check one operation, then hand it whole, mask included, to the output's backend."""
+    to._used = True
     out = to.out
     call = value
     if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
@@ -370,7 +293,7 @@ def assign(to: Updater, value: Any) -> None:
     call._used = True
     if call.shape != out.shape and not (to.indices is not None and call.method.endswith("assign")):
         raise DimensionMismatch(
-            f"{call.method}: {out.name} has shape {out.shape} != {call.shape} of {call!r}."
+            f"{call.method}: {spoken(out)} has shape {out.shape} != {call.shape} of {call!r}."
         )
     if call.backend is not out.backend and call.shape:
         raise mixed_backends(call.method, (out, *call.inputs))
@@ -382,7 +305,7 @@ def assign(to: Updater, value: Any) -> None:
         if vector.shape != out.shape:
             raise DimensionMismatch(
                 f"{call.method}: the mask {mask!r} has shape {vector.shape} != {out.shape} "
-                f"of {out.name}."
+                f"of {spoken(out)}."
             )
         if vector.backend is not out.backend:
             raise mixed_backends(call.method, (out, vector))
@@ -392,6 +315,6 @@ def assign(to: Updater, value: Any) -> None:
 
 def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
     """Return the error that names each object's backend."""
-    places = ", ".join(f"{o.name} is on {o.backend.name}" for o in objects)
+    places = ", ".join(f"{spoken(o)} is on {o.backend.name}" for o in objects)
     first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
     return BackendMismatch(f"{what}: {places}. {how_to_join(first, other)}")

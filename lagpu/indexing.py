@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lagpu import display
 from lagpu.backends.base import Counter
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
-from lagpu.expr import Call, Mask, MatMul, Updater, assign, is_operand, unfit
+from lagpu.expr import Call, Mask, Updater, assign, is_operand, unfit
 from lagpu.operands import index_array, require_distinct, scalar_value, single_index
+from lagpu.products import MatMul
 from lagpu.refusals import Deferred, NoTruth, spoken
 
 if TYPE_CHECKING:
@@ -37,7 +39,6 @@ class IndexExpr(Deferred):
         """One entry as a Python number, or None."""
         call = self.call()
         if call.shape:
-            call._used = True
             raise DomainMismatch(f"{self!r}: is a vector, not one entry. Use .new().")
         return call.new().value
 
@@ -64,7 +65,10 @@ class VectorIndex(IndexExpr):
         self.indices = indices
 
     def __repr__(self) -> str:
-        return f"{self.vector.name}[{self.indices}]"
+        return f"{spoken(self.vector)}[{_shown(self.indices)}]"
+
+    def _repr_html_(self) -> str:
+        return display.part_html(self, self.vector)
 
     def call(self) -> Call:
         """Return the deferred extraction: of a scalar for one index, else of a vector."""
@@ -99,7 +103,11 @@ class MatrixIndex(IndexExpr):
         self.where = where
 
     def __repr__(self) -> str:
-        return f"{self.matrix.name}[{self.where}]"
+        two = self.where if isinstance(self.where, tuple) else (self.where,)
+        return f"{spoken(self.matrix)}[{', '.join(_shown(index) for index in two)}]"
+
+    def _repr_html_(self) -> str:
+        return display.part_html(self, self.matrix)
 
     def __lshift__(self, value: Any) -> None:
         assign(Updater(self.matrix, indices=self.where), value)
@@ -132,6 +140,17 @@ class MatrixIndex(IndexExpr):
             args = (A.data, rows, cols)
             return Call("matrix_extract", (A,), args, A.dtype, shape, (A, "[I, J]"))
         return Call("extract_column", (A,), args, A.dtype, (size,), (A, formula))
+
+
+def _shown(index: Any) -> str:
+    """Return an index as one writes it."""
+    if isinstance(index, slice):
+        ends = ("" if x is None else str(x) for x in (index.start, index.stop))
+        return ":".join(ends) + ("" if index.step is None else f":{index.step}")
+    if isinstance(index, NoTruth):
+        return spoken(index)
+    many = isinstance(index, (list, tuple, np.ndarray)) and len(index) > 8
+    return "I" if many else "..." if index is Ellipsis else repr(index)
 
 
 def _require_indices(w: Vector, indices: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -382,6 +383,7 @@ class Matrix(Collection, MatrixOperand):
             found.types(self.dtype)[1],
             (size,),
             (found.name, "(", self, "')" if transpose else ")"),
+            _getframe(2),
         )
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Vector:

@@ -32,6 +32,7 @@ __all__ = [
     "index_array",
     "integer",
     "integer_array",
+    "outside",
     "require_distinct",
     "scalar_dtype",
     "scalar_value",
@@ -164,8 +165,14 @@ def single_index(i: Any, size: int, what: str) -> int:
     """
     found = integer(i, f"{what}: index")
     if not 0 <= found < size:
-        raise IndexOutOfBound(f"{what}: index {found} is outside 0 .. {size - 1}.")
+        raise outside(f"{what}: index", found, size)
     return found
+
+
+def outside(what: str, i: int, size: int) -> IndexOutOfBound:
+    """Return the error of an index that there is not."""
+    where = f"outside 0 .. {size - 1}" if size else "outside: a size of 0 has no index"
+    return IndexOutOfBound(f"{what} {i} is {where}.")
 
 
 def integer_array(array: Any, what: str) -> Any:
@@ -209,9 +216,7 @@ def index_array(indices: Any, size: int, what: str) -> Array | None:
         return np.empty(0, np.int64)
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= size:
-        raise IndexOutOfBound(
-            f"{what}: index {low if low < 0 else high} is outside 0 .. {size - 1}."
-        )
+        raise outside(f"{what}: index", low if low < 0 else high, size)
     return array.astype(np.int64, copy=False)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -143,7 +144,7 @@ class UnaryOp(Operator):
 
     def __call__(self, operand: Any) -> Any:
         """Return the deferred call that applies this operator to a vector or a matrix."""
-        return operand.apply(self)
+        return operand.apply(self)._written_in(sys._getframe(1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,7 +193,7 @@ class IndexUnaryOp(Operator):
 
     def __call__(self, operand: Any, thunk: Any = 0) -> Any:
         """Return the deferred call that applies this operator to a vector or a matrix."""
-        return operand.apply(self, thunk)
+        return operand.apply(self, thunk)._written_in(sys._getframe(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +350,8 @@ class Semiring:
         """
         times = getattr(product, "times", None)
         if more:
+            for one in (product, *more):
+                getattr(one, "_excuse", int)()  # one error is enough
             raise DomainMismatch(
                 f"{self!r}: takes one product, not {1 + len(more)} operands. "
                 f"Write {self.name}(q @ A)."
@@ -358,7 +361,7 @@ class Semiring:
                 f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "
                 f"Write {self.name}(q @ A)."
             )
-        return times(self, **options)
+        return times(self, sys._getframe(1), **options)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
     def types(self, left: DType, right: DType) -> tuple[DType, DType]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from sys import _getframe
+from types import FrameType
 from typing import Any
 
 from lagpu.errors import DimensionMismatch, DomainMismatch
-from lagpu.expr import Call, is_operand
+from lagpu.expr import Call, is_operand, unfit
 from lagpu.operands import as_semiring, as_size, binary_operator, scalar_value
 from lagpu.operators import Semiring
-from lagpu.refusals import NoTruth
+from lagpu.refusals import NoTruth, no_operator, spoken
 
-__all__ = ["MatrixOperand"]
+__all__ = ["MatrixOperand", "matrix_product"]
 
 
 class MatrixOperand(NoTruth):
@@ -28,24 +30,16 @@ class MatrixOperand(NoTruth):
         op : Semiring
             The algebra.
         """
-        found = as_semiring(op)
         _require_matrix("mxm", B)
-        if self.ncols != B.nrows:
-            raise DimensionMismatch(
-                f"mxm: {_name(self)}.ncols {self.ncols} != {_name(B)}.nrows {B.nrows}."
-                + (f" Is it {_turned_name(B)} you mean?" if self.ncols == B.ncols else "")
-            )
-        result = found.types(self.dtype, B.dtype)[1]
-        formula = (self, f" {found.name} ", B)
-        return _call("matrix_mxm", self, B, found, result, (self.nrows, B.ncols), formula)
+        return matrix_product(self, B, as_semiring(op), _getframe(1))
 
-    def ewise_add(self: Any, other: Any, op: Any) -> Call:
+    def ewise_add(self: Any, other: Any, op: Any = None) -> Call:
         """``C = A (+) B`` on the union; an entry of one side alone stays as it is."""
-        return _ewise("ewise_add", self, other, op, " (+) ")
+        return _ewise(_getframe(1), "ewise_add", self, other, op, " (+) ")
 
-    def ewise_mult(self: Any, other: Any, op: Any) -> Call:
+    def ewise_mult(self: Any, other: Any, op: Any = None) -> Call:
         """``C = A (x) B`` on the intersection."""
-        return _ewise("ewise_mult", self, other, op, " (x) ")
+        return _ewise(_getframe(1), "ewise_mult", self, other, op, " (x) ")
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
         """``C = A (+) B`` on the union; a default stands where one side has no entry."""
@@ -54,7 +48,8 @@ class MatrixOperand(NoTruth):
         domain, _ = found.types(self.dtype, other.dtype)
         left = scalar_value(left_default, domain, "ewise_union")
         right = scalar_value(right_default, domain, "ewise_union")
-        return _ewise("ewise_union", self, other, found, " (+) ", (left, right))
+        by = _getframe(1)
+        return _ewise(by, "ewise_union", self, other, found, " (+) ", (left, right))
 
     def kronecker(self: Any, B: Any, op: Any) -> Call:
         """``C[i p + k, j q + l] = A[i, j] (x) B[k, l]`` for a matrix `B` of shape (p, q)."""
@@ -66,23 +61,34 @@ class MatrixOperand(NoTruth):
         )
         result = found.types(self.dtype, B.dtype)[1]
         formula = (found.name, " kronecker(", self, ", ", B, ")")
-        return _call("matrix_kronecker", self, B, found, result, shape, formula)
+        by = _getframe(1)
+        return _call(by, "matrix_kronecker", self, B, found, result, shape, formula)
 
 
-def _name(A: Any) -> str:
-    return str(A.name)
+def matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType) -> Call:
+    """Return the deferred ``A @ B``, as written in the frame `by`."""
+    if A.ncols != B.nrows:
+        raise DimensionMismatch(
+            f"mxm: {spoken(A)}.ncols {A.ncols} != {spoken(B)}.nrows {B.nrows}."
+            + (f" Is it {_turned(B)} you mean?" if A.ncols == B.ncols else "")
+        )
+    result = semiring.types(A.dtype, B.dtype)[1]
+    formula = (A, f" {semiring.name} ", B)
+    return _call(by, "matrix_mxm", A, B, semiring, result, (A.nrows, B.ncols), formula)
 
 
-def _turned_name(A: Any) -> str:
-    return f"{A.name}.T" if A.stored is A else _name(A.stored)
+def _turned(A: Any) -> str:
+    """Return how the author writes the transpose of `A`."""
+    return f"{spoken(A)}.T" if A.stored is A else spoken(A.stored)
 
 
 def _require_matrix(what: str, B: Any) -> None:
     if not is_operand(B, 2):
-        raise DomainMismatch(f"{what}: {type(B).__name__} is not a Matrix.")
+        raise DomainMismatch(f"{what}: {unfit(B)} is not a Matrix.")
 
 
 def _call(
+    by: FrameType,
     method: str,
     A: Any,
     B: Any,
@@ -96,17 +102,17 @@ def _call(
     left, right = A.stored, B.stored
     turned = (A is not left, B is not right)
     args = (left.data, right.data, op, turned, *more)
-    return Call(method, (left, right), args, result, shape, formula)
+    return Call(method, (left, right), args, result, shape, formula, by)
 
 
-def _ewise(method: str, A: Any, B: Any, op: Any, sign: str, *more: Any) -> Call:
-    found = binary_operator(op)
+def _ewise(by: FrameType, method: str, A: Any, B: Any, op: Any, sign: str, *more: Any) -> Call:
+    found = no_operator(method, A, B) if op is None else binary_operator(op)
     _require_matrix(method, B)
     if A.shape != B.shape:
         raise DimensionMismatch(
-            f"{method}: {_name(A)} has shape {A.shape} != {B.shape} of {_name(B)}."
-            + (f" Is it {_turned_name(B)} you mean?" if A.shape == B.shape[::-1] else "")
+            f"{method}: {spoken(A)} has shape {A.shape} != {B.shape} of {spoken(B)}."
+            + (f" Is it {_turned(B)} you mean?" if A.shape == B.shape[::-1] else "")
         )
     result = found.types(A.dtype, B.dtype)[1]
     formula = (found.name, "(", A, sign, B, ")")
-    return _call("matrix_" + method, A, B, found, result, A.shape, formula, *more)
+    return _call(by, "matrix_" + method, A, B, found, result, A.shape, formula, *more)

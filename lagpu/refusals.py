@@ -22,6 +22,7 @@ __all__ = [
     "for_vector",
     "how_to_enter",
     "how_to_join",
+    "no_operator",
     "spoken",
 ]
 
@@ -73,8 +74,12 @@ class NoArithmetic:
     __slots__ = ()
     _hint = "Assign it with << first."
 
+    def _excuse(self) -> None:
+        """Take no further offence: an error has been raised, and one is enough."""
+
     def refuse(self, what: str, instead: str = "") -> NoReturn:
         """Raise with what this object is not, and what to write instead."""
+        self._excuse()
         raise DomainMismatch(f"{type(self).__name__}: {what}. {instead or self._hint}")
 
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
@@ -150,6 +155,18 @@ class NoArithmetic:
     def __abs__(self) -> NoReturn:
         self._no("abs()", None)
 
+    def __lt__(self, other: Any) -> bool:
+        self._no("<", other)
+
+    def __le__(self, other: Any) -> bool:
+        self._no("<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        self._no(">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        self._no(">=", other)
+
 
 class NoTruth(NoArithmetic):
     """What every object of the front end refuses, with a hint."""
@@ -163,6 +180,10 @@ class NoTruth(NoArithmetic):
 
     def _say(self, template: str) -> str:
         return template.format(spoken(self)) if template else ""
+
+    def _output(self, value: Any) -> str:
+        """Return what to write instead of ``self << value``, where that writes nothing."""
+        return ""
 
     def __bool__(self) -> bool:
         self.refuse("has no truth value", self._say(self._truth))
@@ -192,17 +213,8 @@ class NoTruth(NoArithmetic):
     def __ne__(self, other: object) -> bool:
         self._no("!=", other)
 
-    def __lt__(self, other: Any) -> bool:
-        self._no("<", other)
-
-    def __le__(self, other: Any) -> bool:
-        self._no("<=", other)
-
-    def __gt__(self, other: Any) -> bool:
-        self._no(">", other)
-
-    def __ge__(self, other: Any) -> bool:
-        self._no(">=", other)
+    def __lshift__(self, value: Any) -> None:
+        self.refuse("is not written to", self._output(value))
 
 
 class Later:
@@ -234,13 +246,14 @@ class Deferred(NoTruth):
     vxm, mxv, ewise_add, ewise_mult = Later(), Later(), Later(), Later()
     selection = Later()
 
-    def _excuse(self) -> None:
-        """Take no further offence: an error has been raised, and one is enough."""
 
-    def refuse(self, what: str, instead: str = "") -> NoReturn:
-        """Raise, as every object of the front end does."""
-        self._excuse()
-        super().refuse(what, instead)
+def no_operator(method: str, u: Any, v: Any) -> NoReturn:
+    """Raise: whether two objects are added or multiplied, and how, is for the author to say."""
+    op = "times" if method.endswith("mult") else "plus"
+    raise DomainMismatch(
+        f"{method}: has no operator. Write {spoken(u)}.{method}({spoken(v)}, binary.{op}), "
+        "or another operator."
+    )
 
 
 def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:

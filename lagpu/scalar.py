@@ -119,7 +119,7 @@ class Scalar(NoArithmetic):
 
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
         me, it = f"{spoken(self)}.value", spoken(other)
-        if len(sign) == 2 and sign[1] == "=":
+        if len(sign) == 2 and sign[1] == "=" and sign not in ("<=", ">="):
             return f"Write {spoken(self)} << {me} {sign[0]} {it}."
         return f"Write {it} {sign} {me}." if reflected else f"Write {me} {sign} {it}."
 

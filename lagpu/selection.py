@@ -147,6 +147,8 @@ class TransposedSelection(TransposedMatrix):
     def __init__(self, P: SelectionMatrix) -> None:
         self.stored = P
 
+    _output = MatrixView._output
+
     def copying(self) -> Call:
         """Return the deferred matrix of these entries."""
         return self.stored.copying(turned=True)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lagpu.errors import DomainMismatch, LimitExceeded
 from lagpu.expr import spell
 from lagpu.matrix import Matrix
@@ -55,7 +57,7 @@ def step(
         Behind the last step, if there are more than `limit` statements, or more than `ENTRIES`
         entries to keep.
     DomainMismatch
-        If `algorithm` cannot be called.
+        If `algorithm` cannot be called, or `limit` is no integer.
 
     Examples
     --------
@@ -73,6 +75,10 @@ def step(
     """
     if not callable(algorithm):
         raise DomainMismatch(f"step: {type(algorithm).__name__} cannot be called. Give a function.")
+    if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
+        raise DomainMismatch(
+            f"step: limit {limit!r} is not an integer. Leave it out for {STATEMENTS:,} statements."
+        )
     recorder = _Recorder(limit)
     error, result = None, None
     with watching(recorder):

@@ -8,9 +8,10 @@ import numpy as np
 
 from lagpu.backends.base import Counter
 from lagpu.errors import DimensionMismatch, DomainMismatch
-from lagpu.expr import Call, Mask, MatMul, is_operand
+from lagpu.expr import Call, Mask, is_operand
 from lagpu.indexing import IndexExpr, index_lists
 from lagpu.operands import require_distinct, scalar_value
+from lagpu.products import MatMul
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix

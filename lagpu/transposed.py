@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
 from lagpu import display
 from lagpu.backends.base import Backend
 from lagpu.dtypes import DType
-from lagpu.expr import Call, MatMul, product
+from lagpu.expr import Call, is_operand
 from lagpu.operands import as_semiring
 from lagpu.operators import Semiring
 from lagpu.pairs import MatrixOperand
-from lagpu.refusals import for_matrix
+from lagpu.products import MatMul, product
+from lagpu.refusals import for_matrix, spoken
 
 if TYPE_CHECKING:
     from lagpu.matrix import Matrix
@@ -39,7 +41,7 @@ def mxv(
     kernel, policy : str, optional
         Strategy or choice of strategies, on a backend that has them.
     """
-    return product(self, u, as_semiring(op), False, kernel, policy)
+    return product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
 
 
 class MatrixView(MatrixOperand):
@@ -54,6 +56,9 @@ class MatrixView(MatrixOperand):
 
     def _repr_html_(self) -> str:
         return display.matrix_html(self)
+
+    def _output(self, value: Any) -> str:
+        return "It is a view: write to what it is made of."
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)
@@ -121,6 +126,12 @@ class TransposedMatrix(MatrixView):
     def T(self) -> Matrix:
         """The matrix itself."""
         return self.stored
+
+    def _output(self, value: Any) -> str:
+        it = spoken(value)
+        if is_operand(value, 2):
+            it = it.removesuffix(".T") if it.endswith(".T") else f"{it}.T"
+        return f"It is a view: write {spoken(self.stored)} << {it}."
 
     def copying(self) -> Call:
         """Return the deferred transposition."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,7 @@ from lagpu.collection import Collection
 from lagpu.compressed import extent
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.expr import (
-    Call,
-    Updater,
-    assign,
-    constant,
-    is_operand,
-    mixed_backends,
-    product,
-    unfit,
-)
+from lagpu.expr import Call, Updater, assign, constant, is_operand, mixed_backends, unfit
 from lagpu.indexing import IndexExpr, VectorIndex, assignment
 from lagpu.operands import (
     as_semiring,
@@ -36,7 +28,8 @@ from lagpu.operands import (
     sorted_distinct,
 )
 from lagpu.operators import Semiring
-from lagpu.refusals import for_vector, spoken
+from lagpu.products import product
+from lagpu.refusals import for_vector, no_operator, spoken
 from lagpu.selection import SelectionMatrix
 
 __all__ = ["Vector"]
@@ -338,13 +331,13 @@ class Vector(Collection):
         kernel, policy : str, optional
             Strategy or choice of strategies, on a backend that has them.
         """
-        return product(A, self, as_semiring(op), True, kernel, policy)
+        return product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
 
-    def ewise_add(self, other: Vector, op: Any) -> Call:
+    def ewise_add(self, other: Vector, op: Any = None) -> Call:
         """``w = u (+) v`` on the union; an entry of one side alone stays as it is."""
         return self._ewise("ewise_add", other, op, " (+) ")
 
-    def ewise_mult(self, other: Vector, op: Any) -> Call:
+    def ewise_mult(self, other: Vector, op: Any = None) -> Call:
         """``w = u (x) v`` on the intersection."""
         return self._ewise("ewise_mult", other, op, " (x) ")
 
@@ -361,13 +354,13 @@ class Vector(Collection):
         return self._ewise("ewise_union", other, found, " (+) ", defaults)
 
     def _ewise(self, method: str, other: Any, op: Any, sign: str, *more: Any) -> Call:
-        found = binary_operator(op)
+        found = no_operator(method, self, other) if op is None else binary_operator(op)
         if not isinstance(other, Vector):
             hint = getattr(other, "_hint", f"With a number, write {spoken(self)}.apply(op, x).")
             raise DomainMismatch(f"{method}: {unfit(other)} is not a Vector. {hint}")
         if other.size != self.size:
             raise DimensionMismatch(
-                f"{method}: {self.name}.size {self.size} != {other.size} of {other.name}."
+                f"{method}: {spoken(self)}.size {self.size} != {other.size} of {spoken(other)}."
             )
         return Call(
             method,
@@ -376,6 +369,7 @@ class Vector(Collection):
             found.types(self.dtype, other.dtype)[1],
             self.shape,
             (found.name, "(", self, sign, other, ")"),
+            _getframe(2),
         )
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:

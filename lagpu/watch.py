@@ -19,12 +19,14 @@ _NOTATION = frozenset(
     for name in (
         "collection",
         "compressed",
+        "explain",
         "expr",
         "indexing",
         "loop",
         "matrix",
         "operators",
         "pairs",
+        "products",
         "refusals",
         "scalar",
         "selection",
@@ -33,6 +35,7 @@ _NOTATION = frozenset(
         "sweep",
         "trace",
         "transposed",
+        "unused",
         "vector",
         "watch",
     )

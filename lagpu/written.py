@@ -8,11 +8,37 @@ import linecache
 import re
 from collections.abc import Iterator, Mapping
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["headers_of", "lines_of", "named", "source_between", "source_of", "target_of"]
+__all__ = [
+    "Expression",
+    "expression_at",
+    "lines_of",
+    "named",
+    "source_between",
+    "source_of",
+    "target_of",
+]
 
 _TARGET = re.compile(r"(\w+)\s*=(?!=)")
+
+
+class Expression(NamedTuple):
+    """What the source says of an instruction.
+
+    Attributes
+    ----------
+    line : int
+        Where its expression begins; 0 if nobody knows.
+    text : str
+        The expression on one line; empty if the source cannot be read.
+    behind : str
+        What follows it on its last line.
+    """
+
+    line: int
+    text: str
+    behind: str
 
 
 def lines_of(frame: FrameType) -> tuple[int, int]:
@@ -76,8 +102,24 @@ def named(
     return found
 
 
+@functools.lru_cache(maxsize=4096)
+def expression_at(code: CodeType, instruction: int) -> Expression:
+    """Return what the source says of an instruction, ``f_lasti`` of a frame."""
+    start, stop, left, right = list(code.co_positions())[instruction // 2]
+    if start is None or stop is None or left is None or right is None:
+        return Expression(start or 0, "", "")
+    if (start, left) in _headers_of(code):  # what a `for` runs itself stands in its first line
+        stop, right = _headers_of(code)[start, left]
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(start, stop + 1)]
+    behind = lines[-1][right:].strip().decode(errors="replace")
+    lines[-1] = lines[-1][:right]
+    lines[0] = lines[0][left:]
+    text = b" ".join(lines).decode(errors="replace")
+    return Expression(start, " ".join(text.split()), behind)
+
+
 @functools.lru_cache(maxsize=256)
-def headers_of(code: CodeType) -> dict[tuple[int, int], tuple[int, int]]:
+def _headers_of(code: CodeType) -> dict[tuple[int, int], tuple[int, int]]:
     """Return where the header of each ``for`` of the file of `code` begins, with its end.
 
     Both are (line, byte); the colon is left out.

@@ -38,6 +38,16 @@ def test_unknown_name_lists_the_names():
         backends.get("gpuu")
 
 
+def test_auto_is_no_name_of_its_own(monkeypatch):
+    """It is remembered as another name of the backend that it is."""
+    monkeypatch.setattr(backends, "_loaded", {"cpu": backends.get("cpu"), "gpu": Loopback()})
+    assert backends.get("auto") is backends.get("gpu")
+    assert backends.names() == ("cpu", "gpu", "sim")
+    assert "auto" not in backends.available()
+    with pytest.raises(InvalidValue, match=r"Use one of auto, cpu, gpu, sim\.$"):
+        backends.get("foo")
+
+
 @pytest.mark.parametrize("bad", [3, Vector, [1]])
 def test_neither_name_nor_backend(bad):
     with pytest.raises(DomainMismatch, match="neither a name nor a Backend"):

@@ -12,7 +12,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from strategies import for_all
 
-from lagpu import INT32, INT64, Matrix
+from lagpu import BOOL, INT32, INT64, Matrix
 from lagpu.algorithms import bfs, bfs_levels, bfs_parents, count_shortest_paths
 from lagpu.algorithms.source import index_type
 from lagpu.check import check_levels, check_parents, check_paths
@@ -245,3 +245,9 @@ def test_the_loop_runs_on_python_graphblas_as_it_stands(function, result, dtype,
         assert theirs == entries(bfs_levels(A, source))
     else:
         check_parents(A, source, (indices.astype(np.int64), values), bfs_levels(A, source))
+
+
+@pytest.mark.parametrize("search", [bfs_levels, bfs_parents, bfs])
+def test_a_graph_without_vertices_has_no_source(backend, search):
+    with pytest.raises(IndexOutOfBound, match=r"^source: the graph has no vertices\. Give a graph"):
+        search(Matrix(BOOL, 0, 0, backend=backend), 0)

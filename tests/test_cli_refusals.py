@@ -33,6 +33,10 @@ WRONG_ARGUMENTS = {
         ["bfs", "path:3", "--sources", "0,1", "--step", "a.html"],
         "--step: shows",
     ),
+    "steps and rows in one file": (
+        ["bfs", "path:3", "-s", "0", "--step", "a.html", "--trace", "./a.html"],
+        "--step: a.html is the file of --trace. Name another",
+    ),
     "a matrix as csv": (
         ["bfs", "path:3", "--sources", "0,1", "--each", "--save", "a.csv"],
         "a row each is a matrix",

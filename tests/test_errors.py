@@ -90,9 +90,9 @@ def test_a_conditional_statement_is_caught(world):
 
 
 def test_an_unused_call_warns(world):
-    with pytest.warns(UnusedCall, match=r"abs\(u\) was never used. Write w << call"):
+    with pytest.warns(UnusedCall, match=r"apply\(unary.abs\) was never used. Write"):
         world.u.apply(unary.abs)
-    with pytest.warns(UnusedCall, match="u any_pair S"):
+    with pytest.warns(UnusedCall, match=r"^semiring.any_pair\(world.u @ world.S\) was"):
         semiring.any_pair(world.u @ world.S)
 
 
@@ -167,5 +167,8 @@ def test_scalars_from_calls(world):
 def test_reprs(world):
     assert repr(world.u @ world.A.T) == "u @ A'"
     assert repr(world.u[[0, 1]]) == "u[[0, 1]]"
-    assert repr(world.A[0, 1]) == "A[(0, 1)]"
+    assert repr(world.A[0, 1]) == "A[0, 1]"
+    assert repr(world.A[0, :]) == "A[0, :]"
+    assert repr(world.A[[0, 1], 1:3:2]) == "A[[0, 1], 1:3:2]"
+    assert repr(world.u[list(range(9))]) == "u[I]"
     assert lagpu.__version__

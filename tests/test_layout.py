@@ -16,8 +16,8 @@ ROOT = Path(lagpu.__file__).parent
 # Lowest first. A module may import its own layer and those below; the longest prefix counts.
 LAYERS = (
     ("errors",),
-    ("display", "dtypes", "memory", "watch"),
-    ("refusals",),
+    ("display", "dtypes", "memory", "source", "watch"),
+    ("refusals", "unused"),
     ("operators",),
     ("table",),
     ("algebra",),
@@ -36,7 +36,9 @@ LAYERS = (
     ("backends",),
     ("operands",),
     ("expr",),
-    ("indexing", "compressed", "transposed", "pairs", "collection", "explain", "submatrix"),
+    ("pairs",),
+    ("products",),
+    ("indexing", "compressed", "transposed", "collection", "explain", "submatrix"),
     ("selection",),
     ("vector",),
     ("matrix", "scalar"),

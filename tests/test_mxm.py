@@ -152,7 +152,7 @@ def test_a_hub_and_both_ways_of_a_masked_product(backend):
 
 def test_masks_of_a_matrix_as_matrices(backend):
     M = Matrix.from_coo([0, 1], [1, 0], [0, 5], INT64, nrows=2, ncols=2, backend=backend)
-    assert repr(~M.V) == "~A.V"
+    assert repr(~M.V) == "~M.V"
     assert "Mask" in M.S._repr_html_()
     kept = {rule: sorted(zip(*(x.tolist() for x in rule.new().to_coo()[:2]), strict=True))
             for rule in (M.S, M.V, ~M.S, ~M.V)}  # fmt: skip

@@ -209,6 +209,12 @@ def test_limits_are_stated(A, monkeypatch):
         list(lagpu.step(endless, A))
 
 
+@pytest.mark.parametrize("limit", [None, 2.5, "7", True])
+def test_a_limit_is_a_number(A, limit):
+    with pytest.raises(DomainMismatch, match=r"step: limit .* is not an integer\. Leave it out"):
+        next(lagpu.step(lagpu.algorithms.bfs_levels, A, 0, limit=limit))
+
+
 def test_states_that_stay_are_kept_once(A):
     def stays(A):
         v = Vector(INT32, 3, like=A)

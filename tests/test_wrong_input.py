@@ -66,17 +66,17 @@ CASES = {
     "output of wrong size": (
         lambda o: put(o.w, o.short.apply("ainv")),
         DimensionMismatch,
-        r"apply: w has shape \(3,\) != \(2,\)",
+        r"apply: left has shape \(3,\) != \(2,\)",
     ),
     "product into wrong size": (
         lambda o: put(o.w, semiring.any_pair(o.u @ o.A)),
         DimensionMismatch,
-        r"mxv: w has shape \(3,\) != \(4,\) of u any_pair A",
+        r"mxv: left has shape \(3,\) != \(4,\) of u any_pair A",
     ),
     "assignment of wrong size": (
         lambda o: put(o.w, o.short),
         DimensionMismatch,
-        r"assign: w has shape \(3,\) != \(2,\) of short",
+        r"assign: left has shape \(3,\) != \(2,\) of right",
     ),
     "mask of wrong size": (
         lambda o: put(o.w(o.short.S), o.u),
@@ -127,6 +127,16 @@ CASES = {
     ),
     "index negative": (make(indices=[-1], values=1, size=3), IndexOutOfBound, r"-1 is outside"),
     "get outside": (lambda o: o.u.get(3), IndexOutOfBound, r"u: index 3 is outside 0 .. 2"),
+    "get of nothing": (
+        lambda o: Vector(INT32, 0, backend=o.backend, name="none").get(0),
+        IndexOutOfBound,
+        r"none: index 0 is outside: a size of 0 has no index",
+    ),
+    "entry of nothing": (
+        make(indices=[5], values=1, size=0),
+        IndexOutOfBound,
+        r"from_coo: index 5 is outside: a size of 0 has no index",
+    ),
     "negative get": (lambda o: o.u.get(-1), IndexOutOfBound, r"index -1 is outside"),
     "set outside": (lambda o: o.w.__setitem__(3, 1), IndexOutOfBound, r"index 3 is outside"),
     "delete outside": (lambda o: o.w.__delitem__(3), IndexOutOfBound, r"index 3 is outside"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from lagpu.algebra import binary
 from lagpu.dtypes import BOOL, INT32, INT64, DType
-from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.operands import index_array, integer, single_index
 
@@ -67,10 +67,17 @@ def source_vertex(A: Any, source: Any, what: str = "source") -> int:
     DimensionMismatch
         If `A` is not square.
     IndexOutOfBound
-        If `source` is not in ``0 .. n-1``.
+        If `source` is not in ``0 .. n-1``, or there is no vertex at all.
     """
-    require_square(A)
+    _require_vertices(A, what)
     return single_index(source, A.nrows, what)
+
+
+def _require_vertices(A: Any, what: str) -> None:
+    """Raise unless `A` is the square matrix of a graph that has vertices."""
+    require_square(A)
+    if not A.nrows:
+        raise IndexOutOfBound(f"{what}: the graph has no vertices. Give a graph that has some.")
 
 
 def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
@@ -83,7 +90,7 @@ def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
     InvalidValue
         If there is none, or one is given twice.
     """
-    require_square(A)
+    _require_vertices(A, what)
     if isinstance(sources, (set, frozenset)):
         sources = list(sources)
     elif np.ndim(sources) == 0:

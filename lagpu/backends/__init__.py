@@ -25,7 +25,7 @@ _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto"
 
 def names() -> tuple[str, ...]:
     """Return the names `get` takes, besides ``"auto"``."""
-    return tuple(dict.fromkeys((*_MAKERS, *_loaded)))
+    return tuple(name for name in dict.fromkeys((*_MAKERS, *_loaded)) if name != "auto")
 
 
 def get(backend: str | Backend | None = None) -> Backend:

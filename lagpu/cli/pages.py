@@ -12,7 +12,7 @@ from lagpu.steppage import page, require_size
 from lagpu.trace import Trace
 from lagpu.vector import Vector
 
-__all__ = ["require_file", "require_small", "write_steps", "write_trace"]
+__all__ = ["require_apart", "require_file", "require_small", "write_steps", "write_trace"]
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
@@ -32,6 +32,20 @@ def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> N
         raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Name it so.")
     if not file.parent.is_dir():
         raise FileMissing(f"{option}: there is no folder {file.parent}. Make it first.")
+
+
+def require_apart(trace_file: Path | None, step_file: Path | None) -> None:
+    """Check that one page would not be written over the other.
+
+    Raises
+    ------
+    InvalidValue
+        If both have one file.
+    """
+    if trace_file is None or step_file is None:
+        return
+    if trace_file.resolve() == step_file.resolve():
+        raise InvalidValue(f"--step: {step_file} is the file of --trace. Name another one.")
 
 
 def write_trace(traced: Trace, file: Path, facts: Mapping[str, object]) -> None:

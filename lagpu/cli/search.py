@@ -17,7 +17,7 @@ from lagpu.algorithms.source import source_vertex, source_vertices
 from lagpu.cli.begin import Begin
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
-from lagpu.cli.pages import require_file, require_small, write_steps, write_trace
+from lagpu.cli.pages import require_apart, require_file, require_small, write_steps, write_trace
 from lagpu.cli.steer import steered
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.matrix import Matrix
@@ -121,6 +121,7 @@ def search(
     """
     require_file("--trace", trace_file, (".html", ".json"))
     require_file("--step", step_file, (".html",))
+    require_apart(trace_file, step_file)
     start, several = request.begin.start("bfs"), request.begin.kind != ""
     kind = request.search
     if several and step_file is not None:

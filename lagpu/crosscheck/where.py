@@ -8,7 +8,7 @@ import sys
 from types import CodeType, FrameType
 
 from lagpu.crosscheck.report import Place
-from lagpu.written import headers_of
+from lagpu.written import expression_at
 
 __all__ = ["author", "place_of_author"]
 
@@ -42,18 +42,11 @@ def _is_notation(module: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _read(code: CodeType, instruction: int, line: int) -> Place:
-    """Return the place of an instruction; the compiler noted which text it comes from."""
-    spans = list(code.co_positions())
-    start, stop, left, right = spans[instruction // 2]
-    if start is None or stop is None or left is None or right is None:
+    """Return the place of an instruction, with the text that it comes from."""
+    found = expression_at(code, instruction)
+    if not found.text:
         return Place(code.co_filename, line, linecache.getline(code.co_filename, line).strip())
-    if (start, left) in headers_of(code):  # what a `for` runs itself stands in its first line
-        stop, right = headers_of(code)[start, left]
-    lines = [linecache.getline(code.co_filename, n).encode() for n in range(start, stop + 1)]
-    behind = lines[-1][right:].strip()
-    lines[-1] = lines[-1][:right]
-    lines[0] = lines[0][left:]
-    if behind.startswith(b"=") and not behind.startswith(b"=="):  # w[i] = x is noted as w[i]
-        lines.append(behind)
-    text = b" ".join(lines).decode(errors="replace")
-    return Place(code.co_filename, start, " ".join(text.split()))
+    text, behind = found.text, found.behind
+    if behind.startswith("=") and not behind.startswith("=="):  # w[i] = x is noted as w[i]
+        text = " ".join(f"{text} {behind}".split())
+    return Place(code.co_filename, found.line, text)

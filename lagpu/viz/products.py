@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.expr import Call, Mask
+from lagpu.expr import Call, Mask, spell
 from lagpu.vector import Vector
 from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, Block, bare, legend
 from lagpu.viz.matrices import CELLS, entries
@@ -82,7 +82,7 @@ def product(
     for x, y, text, share in signs:
         colour = MUTED if text.isdigit() else INK
         ax.text(x, y, text, ha="center", va="center", fontsize=share * size, color=colour)
-    under = "" if mask is None else f"({mask!r})"
+    under = "" if mask is None else f"({spell(mask.formula)})"
     name = call.args[2].semiring.name
     ax.set_title(f"w{under} << {name}({left.name} @ {right.name})", fontsize=11, family="monospace")
     legend(ax, blocks.kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.expr import Mask
+from lagpu.expr import Mask, spell
 from lagpu.vector import Vector
 from lagpu.viz.cells import KEPT, OUT, Block, bare, entry, legend
 from lagpu.viz.style import axes, refuse_larger
@@ -80,7 +80,7 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
             source = m.vector
             blocks.append(_entries(source, "mask"))
         kept = set(m.new().to_coo()[0].tolist())
-        lets = Block(repr(m), 1, source.size)
+        lets = Block(spell(m.formula), 1, source.size)
         for j in range(source.size):
             lets.put(0, j, KEPT if j in kept else OUT)
         blocks.append(lets)
