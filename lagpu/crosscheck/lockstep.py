@@ -35,7 +35,6 @@ _RULED = frozenset(
         *("write", "assign", "assign_scalar", "from_coo"),
     )
 )
-WRITING = frozenset(("matrix_write", "matrix_assign", "matrix_assign_scalar"))
 WRITING = frozenset(
     (
         *("mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select", "assign_scalar"),

@@ -55,18 +55,20 @@ def matrix_terms(
 def _product_terms(
     wanted: Array, nrows: int, A: HostMatrix, B: HostMatrix, semiring: Semiring, turned: Turned
 ) -> Terms:
-    """Return the products ``A[i, k] (x) B[k, j]`` of each result: all there are, less the rest."""
-    right = B.entries(turned[1])
-    k, j = _row_and_column(right.indices, right.nrows)
-    at, i, x = A.lines(k, columns=not turned[0])
-    met, place = _among(wanted, j[at] * nrows + i)
-    at, i, x = at[met], i[met], x[met]
+    """Return the products ``A[i, k] (x) B[k, j]`` of each result: all there are, less the rest.
+
+    An entry of `A` meets a row of `B`: of a frontier on the left no more is looked at than it has.
+    """
+    left = A.entries(turned[0])
+    i, k = _row_and_column(left.indices, left.nrows)
+    at, j, y = B.lines(k, columns=turned[1])
+    met, place = _among(wanted, j * nrows + i[at])
+    at, j, y = at[met], j[met], y[met]
     op = semiring.multiply
     if op.positional:
-        index = {"i": i, "k": k[at], "j": j[at]}[op.positional]
-        return Terms(place, index)
+        return Terms(place, {"i": i[at], "k": k[at], "j": j}[op.positional])
     domain, _ = semiring.types(A.dtype, B.dtype)
-    return Terms(place, np.atleast_1d(op.evaluate(domain, x, right.values[at])))
+    return Terms(place, np.atleast_1d(op.evaluate(domain, left.values[at], y)))
 
 
 def _triplets(wanted: Array, nrows: int, rows: Array, cols: Array, values: Any) -> Terms:
