@@ -16,7 +16,7 @@ ROOT = Path(lagpu.__file__).parent
 # Lowest first. A module may import its own layer and those below; the longest prefix counts.
 LAYERS = (
     ("errors",),
-    ("display", "dtypes", "memory", "source", "watch"),
+    ("display", "dtypes", "memory", "watch", "written"),
     ("refusals", "unused"),
     ("operators",),
     ("table",),
