@@ -18,6 +18,7 @@ _NOTATION = frozenset(
     f"lagpu.{name}"
     for name in (
         "collection",
+        "display",
         "explain",
         "expr",
         "indexing",
