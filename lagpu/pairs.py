@@ -106,8 +106,8 @@ def _call(
 
 
 def _ewise(by: FrameType, method: str, A: Any, B: Any, op: Any, sign: str, *more: Any) -> Call:
-    found = no_operator(method, A, B) if op is None else binary_operator(op)
     _require_matrix(method, B)
+    found = no_operator(method, A, B) if op is None else binary_operator(op)
     if A.shape != B.shape:
         raise DimensionMismatch(
             f"{method}: {spoken(A)} has shape {A.shape} != {B.shape} of {spoken(B)}."

@@ -354,10 +354,10 @@ class Vector(Collection):
         return self._ewise("ewise_union", other, found, " (+) ", defaults)
 
     def _ewise(self, method: str, other: Any, op: Any, sign: str, *more: Any) -> Call:
-        found = no_operator(method, self, other) if op is None else binary_operator(op)
         if not isinstance(other, Vector):
             hint = getattr(other, "_hint", f"With a number, write {spoken(self)}.apply(op, x).")
             raise DomainMismatch(f"{method}: {unfit(other)} is not a Vector. {hint}")
+        found = no_operator(method, self, other) if op is None else binary_operator(op)
         if other.size != self.size:
             raise DimensionMismatch(
                 f"{method}: {spoken(self)}.size {self.size} != {other.size} of {spoken(other)}."

@@ -19,6 +19,7 @@ _NOTATION = frozenset(
     for name in (
         "collection",
         "compressed",
+        "display",
         "explain",
         "expr",
         "indexing",

@@ -258,6 +258,47 @@ def test_looking_does_not_disturb_a_recording(backend):
 # ------------------------------------------------------------ scalars, masks, calls, operators
 
 
+def test_what_waits_in_html(backend):
+    u = Vector.from_coo([0, 2], [0, 1], size=3, name="u", backend=backend)
+    A = Matrix.from_coo([0], [1], nrows=3, ncols=4, name="A", backend=backend)
+    said = {
+        "u @ A": (
+            u @ A,
+            "no semiring yet: write semiring.plus_times(u @ A)",
+            "Matrix, BOOL, 3 x 4",
+        ),
+        "u(~u.S, replace)": (u(~u.S, replace=True), "write u(~u.S, replace) &lt;&lt; call"),
+        "u[0]": (u[0], "not read: Use w[i].value", "Vector, INT64, 3"),
+        "A[0, :]": (A[0, :], "not read: Use A[i, j].value", "Matrix, BOOL, 3 x 4"),
+    }
+    for what, (waiting, *words) in said.items():
+        text = waiting._repr_html_()
+        assert f"{type(waiting).__name__}: {what}</code>" in text
+        for word in words:
+            assert word in text
+    assert u.nvals == 2, "nothing is written to be shown"
+
+
+def test_waiting_things_are_shown_by_the_authors_names(backend):
+    q = Vector.from_coo([0, 2], [0, 1], size=3, backend=backend)
+    graph = Matrix(BOOL, 3, 3, backend=backend)
+    call = semiring.any_pair(q @ graph.T)
+    assert list(map(repr, (q.S, ~q.V, q[0], graph[0, :], q @ graph, q(~q.S), call))) == [
+        "q.S",
+        "~q.V",
+        "q[0]",
+        "graph[0, :]",
+        "q @ graph",
+        "q(~q.S)",
+        "q any_pair graph'",
+    ]
+    call.new()
+
+
+def test_a_backend_says_its_name(backend):
+    assert repr(backend) == f"<lagpu backend {backend.name}>"
+
+
 def test_scalars_in_html():
     assert "INT64" in Scalar(INT64, 5)._repr_html_()
     assert ">5<" in Scalar(INT64, 5)._repr_html_()

@@ -300,6 +300,8 @@ def test_an_operator_is_asked_for(q, r, A):
             "ewise_add: has no operator. Write q.ewise_add(r, binary.plus)",
         ),
         (lambda: q.ewise_mult(r), "Write q.ewise_mult(r, binary.times), or another operator."),
+        (lambda: q.ewise_mult(A), "ewise_mult: Matrix is not a Vector."),
+        (lambda: A.ewise_add(q), "ewise_add: Vector is not a Matrix."),
         (lambda: A.ewise_add(A.T), "Write A.ewise_add(A.T, binary.plus), or another operator."),
         (lambda: A.T.ewise_mult(A), "Write A.T.ewise_mult(A, binary.times), or another operator."),
     ):

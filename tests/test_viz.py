@@ -13,6 +13,7 @@ from pictures import small, world
 from lagpu import BOOL, INT32, Matrix, Vector, generators, semiring, viz
 from lagpu.algorithms import bfs, bfs_levels
 from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.expr import spell
 
 mpl = pytest.importorskip("matplotlib")  # of the group test
 mpl.use("Agg")
@@ -135,6 +136,27 @@ def test_masks_show_what_they_keep(take, kept, backend):
     cells = kinds(viz.mask(m), repr(m))
     assert {j for _, j in of_kind(cells, "kept")} == kept
     assert {j for _, j in of_kind(cells, "out")} == {0, 1, 2, 3} - kept
+
+
+@pytest.mark.parametrize(
+    ("take", "kept"),
+    [
+        (lambda A: A.S, {(0, 1), (1, 2)}),
+        (lambda A: A.V, {(1, 2)}),
+        (lambda A: ~A.V, {(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)}),
+    ],
+)
+def test_masks_of_a_matrix_show_what_they_keep(take, kept, backend):
+    M = Matrix.from_coo([0, 1], [1, 2], [0, 5], nrows=2, ncols=3, name="A", backend=backend)
+    ax = viz.mask(take(M))
+    cells = kinds(ax, spell(take(M).formula))
+    assert set(of_kind(cells, "kept")) == kept
+    assert len(of_kind(cells, "out")) == 6 - len(kept)
+    assert kinds(ax, "A")[0, 1] == "zero"
+    frames = {p.get_gid(): p for p in ax.patches if "frame" in (p.get_gid() or "")}
+    below, above = (frames[f"{name}-frame"] for name in (spell(take(M).formula), "A"))
+    assert below.get_y() >= above.get_y() + above.get_height(), "they do not cover one another"
+    assert texts(ax).count("1") == 3, "a column, and a row of each"
 
 
 def test_vectors_and_masks_stand_below_one_another():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
@@ -11,7 +12,13 @@ from pictures import small, world
 
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, generators, semiring, viz
 from lagpu.algorithms import bfs_levels
-from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import (
+    BackendUnavailable,
+    DimensionMismatch,
+    DomainMismatch,
+    FileMissing,
+    InvalidValue,
+)
 
 mpl = pytest.importorskip("matplotlib")  # of the group test
 mpl.use("Agg")
@@ -26,7 +33,11 @@ def close():
 
 WRONG = {
     "a list": (lambda o: viz.matrix([1]), DomainMismatch, "list is not a Matrix"),
-    "a matrix as vector": (lambda o: viz.vector(o.A), DomainMismatch, "Matrix is not a Vector"),
+    "a matrix as vector": (
+        lambda o: viz.vector(o.A),
+        DomainMismatch,
+        "Matrix is not a Vector. See viz.matrix",
+    ),
     "a vector as mask": (lambda o: viz.mask(o.q), DomainMismatch, "Write v.S or ~v.V"),
     "a long vector": (
         lambda o: viz.vector(Vector(BOOL, 1000, backend="cpu")),
@@ -39,10 +50,25 @@ WRONG = {
         DimensionMismatch,
         r"viz.vector: q.size 4 != r.size 5",
     ),
+    "a large mask of a matrix": (
+        lambda o: viz.mask(Matrix(BOOL, 3, 21, backend="cpu").S),
+        InvalidValue,
+        r"viz.mask: 21 rows or columns > 20. Draw a part, such as A\[:20, :20\].new\(\)",
+    ),
+    "masks of a vector and of a matrix": (
+        lambda o: viz.mask(o.q.S, o.A.S),
+        DimensionMismatch,
+        r"viz.mask: q has 1 x 4 cells != 4 x 4 of A. Draw them apart",
+    ),
     "a long mask": (
         lambda o: viz.mask(Vector(BOOL, 41, backend="cpu").S),
         InvalidValue,
         r"viz.mask: 41 cells > 40",
+    ),
+    "a product without its semiring": (
+        lambda o: viz.product(o.q @ o.A),
+        DomainMismatch,
+        r"q @ A is no product .* Give it as semiring.any_pair\(q @ A\)",
     ),
     "no product": (
         lambda o: viz.product(o.call),
@@ -64,6 +90,26 @@ WRONG = {
         lambda o: viz.frontier(Matrix(BOOL, 121, 121, backend="cpu"), o.levels, 0),
         InvalidValue,
         r"viz.frontier: 121 vertices > 120. Use viz.level_histogram",
+    ),
+    "a level that there is not": (
+        lambda o: viz.frontier(o.A, o.levels, 99),
+        InvalidValue,
+        r"viz.frontier: there is no level 99. Use one of 0 .. 3.",
+    ),
+    "vertices without a level": (
+        lambda o: viz.frontier(o.A, o.levels, -1),
+        InvalidValue,
+        r"there is no level -1",
+    ),
+    "a fraction of a level": (
+        lambda o: viz.frontiers(o.A, o.levels, [0, 1.5]),
+        InvalidValue,
+        r"viz.frontiers: there is no level 1.5. Use one of 0 .. 3.",
+    ),
+    "no level to draw": (
+        lambda o: viz.frontier(o.A, Vector(INT32, 4, backend="cpu"), 0),
+        InvalidValue,
+        r"viz.frontier: no vertex has a level. Give levels of a search",
     ),
     "many frontiers": (
         lambda o: viz.frontiers(
@@ -149,6 +195,39 @@ def test_wrong_input(case):
     assert str(caught.value).endswith((".", ")", "?"))
     for call in (o.call, o.good, o.large):
         call.new()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: viz.product(small().apply("abs")),
+        lambda: viz.product(semiring.any_pair(small() @ small())),
+        lambda: viz.product(bfs_levels(small(), 0) @ small()),
+        lambda: viz.product(semiring.any_pair(bfs_levels(small(), 0) @ small()), layout="round"),
+        lambda: viz.product(semiring.any_pair(Vector(BOOL, 21, backend="cpu") @ path())),
+    ],
+)
+@pytest.mark.usefixtures("own_garbage")
+def test_a_product_that_is_refused_is_no_unused_call(draw, recwarn):
+    with pytest.raises((DomainMismatch, InvalidValue)):
+        draw()
+    gc.collect()
+    assert [str(w.message) for w in recwarn] == []
+
+
+def path():
+    return generators.path(21, backend="cpu")
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileMissing, match=r"viz.save: there is no folder .*none\. Make it first"):
+        viz.save(viz.matrix(small()), tmp_path / "none" / "a.svg")
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    (tmp_path / "a.svg").mkdir()
+    with pytest.raises(InvalidValue, match=r"viz.save: .*a\.svg: .*\."):
+        viz.save(viz.matrix(small()), tmp_path / "a.svg")
 
 
 def test_too_many_entries_are_refused_before_they_travel(monkeypatch):

@@ -32,7 +32,7 @@ def entries(A: Any, what: str, most: int = ENTRIES) -> tuple[Matrix, Array, Arra
         refuse_larger(what, A.nvals, most, "entries", "Draw a part of it, or a smaller graph.")
         A = A.new(name=A.name)
     if not isinstance(A, Matrix):
-        raise DomainMismatch(f"viz.{what}: {type(A).__name__} is not a Matrix.")
+        raise DomainMismatch(f"viz.{what}: {type(A).__name__} is not a Matrix. Give one.")
     refuse_larger(what, A.nvals, most, "entries", "Draw a part of it, or a smaller graph.")
     return A, *A.to_coo()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.expr import Call, Mask, spell
+from lagpu.expr import Call, Mask, spell, unfit
 from lagpu.vector import Vector
 from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, Block, bare, legend
 from lagpu.viz.matrices import CELLS, entries
@@ -59,6 +59,7 @@ def product(
     -----
     The product is computed, by the backend of its operands; the picture shows what came out.
     """
+    unfit(call)  # if it is refused, one error is enough
     if not (isinstance(call, Call) and call.method in ("mxv", "mxv_selection")):
         raise DomainMismatch(
             f"viz.product: {call!r} is no product of a vector and a matrix. "

@@ -73,17 +73,30 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
     DimensionMismatch, DomainMismatch
         If `levels` are not levels of this graph.
     InvalidValue
-        If the graph is too large for a picture.
+        If the graph is too large for a picture, or the search has no such level.
     BackendUnavailable
         If Matplotlib is not installed.
     """
     pyplot()
     A, rows, cols, _ = _small(A, "frontier")
     level = level_array("frontier", A, levels)
+    _require_levels("frontier", level, [depth])
     ax = axes(ax, 5, 5.4)
     _panel(ax, level, rows, cols, depth)
     _explain(ax, (0.5, -0.02))
     return ax
+
+
+def _require_levels(what: str, level: Array, depths: list[Any]) -> None:
+    """Raise `InvalidValue` for a level that no vertex has, or if there is none."""
+    count = int(level.max(initial=-1)) + 1
+    if not (count and depths):
+        raise InvalidValue(f"viz.{what}: no vertex has a level. Give levels of a search.")
+    for depth in depths:
+        if depth not in range(count):
+            raise InvalidValue(
+                f"viz.{what}: there is no level {depth}. Use one of 0 .. {count - 1}."
+            )
 
 
 def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) -> Figure:
@@ -112,8 +125,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     level = level_array("frontiers", A, levels)
     shown = list(range(int(level.max(initial=-1)) + 1) if depths is None else depths)
     refuse_larger("frontiers", len(shown), PANELS, "levels", "Choose some with depths=.")
-    if not shown:
-        raise InvalidValue("viz.frontiers: no vertex has a level. Give levels of a search.")
+    _require_levels("frontiers", level, shown)
     wide = min(math.ceil(len(shown) ** 0.5), 4)
     tall = math.ceil(len(shown) / wide)
     figure, places = plt.subplots(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
+from lagpu.errors import BackendUnavailable, DomainMismatch, FileMissing, InvalidValue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,15 +95,23 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InvalidValue
-        If Matplotlib does not know the format.
+        If Matplotlib does not know the format, or the file cannot be written.
+    FileMissing
+        If its folder is not there.
     """
     figure: Any = picture if hasattr(picture, "savefig") else picture.get_figure()
     suffix = Path(path).suffix.removeprefix(".").lower()
     known = figure.canvas.get_supported_filetypes()
     if suffix not in known:
         raise InvalidValue(f"viz.save: {suffix!r} is no format. Use one of {', '.join(known)}.")
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileMissing(f"viz.save: there is no folder {folder}. Make it first.")
     from matplotlib import rc_context
 
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lagpu"}):
-        figure.savefig(path, bbox_inches="tight", dpi=160, metadata=dated.get(suffix))
+    try:
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lagpu"}):
+            figure.savefig(path, bbox_inches="tight", dpi=160, metadata=dated.get(suffix))
+    except OSError as error:
+        raise InvalidValue(f"viz.save: {path}: {error.strerror or error}.") from error

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.expr import Mask, spell
+from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 from lagpu.viz.cells import KEPT, OUT, Block, bare, entry, legend
+from lagpu.viz.matrices import CELLS
 from lagpu.viz.style import axes, refuse_larger
 
 if TYPE_CHECKING:
@@ -43,16 +48,17 @@ def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
     BackendUnavailable
         If Matplotlib is not installed.
     """
-    return _rows([_entries(v, "vector") for v in vectors], "vector", ax)
+    return _rows([_vector(v, "vector") for v in vectors], "vector", ax)
 
 
 def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
-    """Draw masks: the vector they are made of, and below it the positions that may be written.
+    """Draw masks: what they are made of, and below it the positions that may be written.
 
     Parameters
     ----------
-    *masks : Mask, (n,), n <= 40
-        ``v.S``, ``v.V``, ``~v.S`` or ``~v.V``; a vector is drawn once for the masks that follow.
+    *masks : Mask, (n,), n <= 40, or (m, n), both <= 20
+        ``v.S``, ``v.V``, ``~v.S`` or ``~v.V``, or those of a matrix; a vector is drawn once for
+        the masks that follow.
     ax : Axes, optional
         Where to draw; by default in a new figure.
 
@@ -79,43 +85,75 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
         if m.vector is not source:
             source = m.vector
             blocks.append(_entries(source, "mask"))
-        kept = set(m.new().to_coo()[0].tolist())
-        lets = Block(spell(m.formula), 1, source.size)
-        for j in range(source.size):
-            lets.put(0, j, KEPT if j in kept else OUT)
+        kept = {(i, j) for i, j, _ in _triplets(m.new())}
+        lets = Block(spell(m.formula), blocks[-1].nrows, blocks[-1].ncols)
+        for i in range(lets.nrows):
+            for j in range(lets.ncols):
+                lets.put(i, j, KEPT if (i, j) in kept else OUT)
         blocks.append(lets)
     return _rows(blocks, "mask", ax)
 
 
-def _entries(v: Vector, what: str) -> Block:
+def _triplets(x: Vector | Matrix) -> Iterator[tuple[int, int, Any]]:
+    """Yield row, column and value of each entry; a vector is a row."""
+    *where, values = x.to_coo()
+    cells = where if len(where) == 2 else (np.zeros_like(where[0]), *where)
+    yield from zip(*(index.tolist() for index in cells), values, strict=True)
+
+
+def _vector(v: Vector, what: str) -> Block:
     """Return the cells of a vector."""
     if not isinstance(v, Vector):
-        raise DomainMismatch(f"viz.{what}: {type(v).__name__} is not a Vector.")
-    refuse_larger(what, v.size, MOST, "cells", "Draw a part, such as v[:20].new().")
-    block = Block(v.name, 1, v.size)
-    for i, x in zip(*v.to_coo(), strict=True):
-        block.put(0, i, entry(x), x)
+        remedy = "See viz.matrix." if isinstance(v, Matrix) else "Give a Vector."
+        raise DomainMismatch(f"viz.{what}: {type(v).__name__} is not a Vector. {remedy}")
+    return _entries(v, what)
+
+
+def _entries(x: Vector | Matrix, what: str) -> Block:
+    """Return the cells of a vector, or of a matrix."""
+    if isinstance(x, Vector):
+        refuse_larger(what, x.size, MOST, "cells", "Draw a part, such as v[:20].new().")
+    else:
+        remedy = "Draw a part, such as A[:20, :20].new()."
+        refuse_larger(what, max(x.shape), CELLS, "rows or columns", remedy)
+    block = Block(x.name, *(x.shape if isinstance(x, Matrix) else (1, x.size)))
+    for i, j, value in _triplets(x):
+        block.put(i, j, entry(value), value)
     return block
 
 
 def _rows(blocks: list[Block], what: str, ax: Axes | None) -> Axes:
-    """Draw rows of cells below one another, with their names, and indices above the first."""
+    """Draw grids of cells below one another, with their names, and indices above the first."""
     if not blocks:
         raise InvalidValue(f"viz.{what}: there is nothing to draw. Give at least one.")
-    n = blocks[0].ncols
+    first = blocks[0]
     for block in blocks:
-        if block.ncols != n:
-            raise DimensionMismatch(
-                f"viz.{what}: {blocks[0].name}.size {n} != {block.name}.size {block.ncols}."
-            )
-    left = -1.1 - 0.28 * max(len(block.name) for block in blocks)
-    bottom = 1.35 * len(blocks) - 0.65
-    ax = axes(ax, max(5.5, 0.42 * (n - left)), 0.42 * (bottom + 1.2) + 0.9)
-    size = bare(ax, left, n - 0.3, -1.2, bottom)
+        _require_alike(first, block, what)
+    tall = first.nrows > 1
+    right = -1.6 if tall else -0.8  # of the names; the indices of rows stand between
+    left = right - 0.3 - 0.28 * max(len(block.name) for block in blocks)
+    step = first.nrows + 0.35
+    bottom = step * len(blocks) - 0.65
+    ax = axes(ax, max(5.5, 0.42 * (first.ncols - left)), 0.42 * (bottom + 1.2) + 0.9)
+    size = bare(ax, left, first.ncols - 0.3, -1.2, bottom)
     for k, block in enumerate(blocks):
-        block.y = 1.35 * k
+        block.y = step * k
         block.draw(ax, size)
-        ax.text(-0.8, block.y, block.name, ha="right", va="center", fontsize=size)
-    blocks[0].number(ax, size, rows=False)
+        block.number(ax, size, rows=tall, cols=block is first)
+        middle = block.y + (block.nrows - 1) / 2
+        ax.text(right, middle, block.name, ha="right", va="center", fontsize=size)
     legend(ax, [kind for block in blocks for kind in block.kinds])
     return ax
+
+
+def _require_alike(first: Block, other: Block, what: str) -> None:
+    """Raise `DimensionMismatch` if two grids cannot stand below one another."""
+    if first.nrows == other.nrows == 1 and first.ncols != other.ncols:
+        raise DimensionMismatch(
+            f"viz.{what}: {first.name}.size {first.ncols} != {other.name}.size {other.ncols}."
+        )
+    if (first.nrows, first.ncols) != (other.nrows, other.ncols):
+        raise DimensionMismatch(
+            f"viz.{what}: {first.name} has {first.nrows} x {first.ncols} cells != "
+            f"{other.nrows} x {other.ncols} of {other.name}. Draw them apart."
+        )

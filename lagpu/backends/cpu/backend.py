@@ -29,6 +29,9 @@ class CpuBackend(VectorOperations, WholeMatrices):
     name = "cpu"
     recorder = None
 
+    def __repr__(self) -> str:
+        return f"<lagpu backend {self.name}>"
+
     def run_loop(self, statements: list[Statement], until_empty: Box, times: int | None) -> bool:
         """See `Backend`: SuiteSparse runs each statement by itself."""
         return False

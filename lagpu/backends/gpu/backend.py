@@ -70,6 +70,9 @@ class GpuBackend(Matrices):
         self.shadows: list[Shadow] = []  # of traces that have ended, for the next
         self.logs: list[Any] = []  # their buffers
 
+    def __repr__(self) -> str:
+        return f"<lagpu backend {self.name}>"
+
     def meter(self) -> GpuMeter:
         """See `Backend`."""
         return GpuMeter(self)
