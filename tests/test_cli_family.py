@@ -220,6 +220,16 @@ def test_saved_searches_from_several_can_be_checked(run, tmp_path, more):
         assert (found["sources"], found["each"], found["reached"]) == ([1, 9, 5], True, 183)
 
 
+def test_of_edges_given_twice_the_shortest_counts(run, tmp_path):
+    graph, file = tmp_path / "graph.txt", tmp_path / "distances.txt"
+    graph.write_text("0 1 5\n0 1 2\n1 2 1\n1 2 4\n")
+    args = ["sssp", graph, "-s", 0, "-b", "cpu", "--check"]
+    assert json.loads(run(*args, "--json")[1])["farthest"] == [[2, 3], [1, 2], [0, 0]]
+    assert run(*args, "--save", file)[0] == 0
+    assert run("check", graph, "--distances", file, "-s", 0)[0] == 0
+    assert "shortest counts" in run("sssp", "--help")[1]
+
+
 def test_one_seed_one_answer(run):
     def found(*more):
         return json.loads(run("bc", "kron:6", "-k", 4, "-b", "cpu", "--json", *more)[1])
