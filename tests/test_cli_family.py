@@ -275,6 +275,20 @@ def test_kernels_can_be_chosen(run):
         assert json.loads(run(*args)[1])["checked"] is True
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["triangles", "--directed"], "Give the undirected one, with --undirected."),
+        (["pagerank"], "Use --no-weight to ignore it."),
+        (["diameter"], "connected component, or --pseudo."),
+    ],
+)
+def test_errors_name_options(refused, tmp_path, command, said):
+    (tmp_path / "graph.txt").write_text("0 1 -1\n1 2 1\n3 2 1\n")
+    name, *more = command
+    assert said in refused(name, tmp_path / "graph.txt", "-b", "cpu", *more)
+
+
 def test_list_names_all_algorithms(run):
     lines = json.loads(run("list", "--json")[1])
     assert list(lines) == algorithms.__all__
@@ -306,6 +320,11 @@ WRONG = {
     "unknown kernel": (["cores", "path:3", "-b", "sim", "--kernel", "x"], "push_edge"),
     "unknown graph": (["bipartite", "nograph:5"], "there is no graph"),
     "missing file": (["independent", "missing.mtx"], "there is no file missing.mtx"),
+    "pagerank does not end": (
+        ["pagerank", "kron:6", "--max-iter", 1, "-b", "cpu"],
+        "Allow more with --max-iter, or a larger --tol.",
+    ),
+    "iterations below 0": (["pagerank", "kron:6", "--max-iter=-1"], "pagerank: max_iter -1 < 0"),
     "unknown option": (["closeness", "path:3", "--blah"], "No such option"),
     "check without source": (
         ["check", "path:3", "--levels", "a.txt"],

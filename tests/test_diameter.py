@@ -27,6 +27,7 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
     NoPath,
+    NotSupported,
     OutOfMemory,
 )
 
@@ -131,6 +132,29 @@ def test_some_vertices(backend):
     assert entries(eccentricity(A, 0)) == {0: 3}
     assert entries(closeness_centrality(A, 1)) == {1: 0.75}
     assert entries(harmonic_centrality(A, [0])) == {0: pytest.approx(11 / 6)}
+
+
+def test_arguments_stand_where_networkx_has_them(backend):
+    A = matrix(4, [(0, 1), (1, 2), (3, 1)], backend)
+    G = networkx_of(A)
+    for at in ((1, None, False), (1, None, True), (2, None)):
+        found = entries(closeness_centrality(A, *at))
+        assert found == pytest.approx({at[0]: nx.closeness_centrality(G, *at)})
+    with pytest.raises(NotSupported, match=r"distance='weight': edges count 1 here"):
+        closeness_centrality(A, 1, "weight")
+
+
+@pytest.mark.parametrize("sources", [1, [0, 3], {1, 2}])
+def test_harmonic_centrality_from_some(backend, sources):
+    A = matrix(5, both_ways([(0, 1), (1, 2), (2, 3)]), backend)
+    theirs = nx.harmonic_centrality(
+        networkx_of(A), sources=[sources] if isinstance(sources, int) else sources
+    )
+    assert entries(harmonic_centrality(A, sources=sources)) == pytest.approx(theirs)
+    some = harmonic_centrality(A, [2, 0], sources=sources)
+    assert entries(some) == pytest.approx({v: theirs[v] for v in (0, 2)})
+    with pytest.raises(InvalidValue, match="harmonic_centrality: sources: there is none"):
+        harmonic_centrality(A, sources=[])
 
 
 def test_a_vertex_and_itself(backend):

@@ -14,7 +14,13 @@ from lagpu.check import (
     check_triangle_count,
     check_triangles,
 )
-from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import (
+    CheckFailed,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    InvalidValue,
+)
 from lagpu.io import from_networkx
 
 ALL = (triangle_count, triangles, clustering, transitivity)
@@ -47,6 +53,18 @@ def test_awkward_graphs(backend, name):
 
 def test_a_larger_graph(backend):
     prove(matrix(200, both_ways(random_edges(200, 2500, 3)), backend))
+
+
+@pytest.mark.parametrize("nodes", [3, [1, 4], {0}])
+def test_some_vertices(backend, nodes):
+    A = matrix(6, both_ways(random_edges(6, 12, 1)), backend)
+    wanted = {nodes} if isinstance(nodes, int) else set(nodes)
+    for find in (triangles, clustering):
+        every = entries(find(A))
+        assert len(every) == 6
+        assert entries(find(A, nodes)) == {v: every[v] for v in wanted}
+        with pytest.raises(IndexOutOfBound, match="nodes"):
+            find(A, 6)
 
 
 def test_values_and_parallel_edges_do_not_count(backend):
