@@ -8,15 +8,18 @@ from hypothesis import strategies as st
 from strategies import for_all
 
 import lagpu
-from lagpu import FP64, INT32, Matrix
+from lagpu import BOOL, FP64, INT32, Matrix
 from lagpu.algorithms import (
     bfs_levels,
+    center,
     closeness_centrality,
     diameter,
     eccentricity,
     harmonic_centrality,
     has_path,
+    periphery,
     pseudo_diameter,
+    radius,
     shortest_path,
 )
 from lagpu.check import check_betweenness, check_diameter, check_remoteness, check_route
@@ -46,8 +49,12 @@ def prove(A):
         check_remoteness(A, found, "eccentricity")
         assert diameter(A) == max(theirs.values()) >= length
         check_diameter(A, diameter(A))
+        assert radius(A) == nx.radius(G)
+        assert set(entries(center(A))) == set(nx.center(G))
+        assert set(entries(periphery(A))) == set(nx.periphery(G))
+        assert center(A).dtype is periphery(A).dtype is BOOL
     else:
-        for search in (eccentricity, diameter):
+        for search in (eccentricity, diameter, radius, center, periphery):
             with pytest.raises(NoPath, match="there is no path from") as caught:
                 search(A)
             s, t = (int(w) for w in str(caught.value).split(". ")[0].split()[-3::2])
@@ -197,8 +204,9 @@ def test_one_kernel_where_there_is_one(backend):
 def test_no_vertices(backend):
     A = Matrix("BOOL", 0, 0, backend=backend)
     assert eccentricity(A).size == closeness_centrality(A).size == harmonic_centrality(A).size == 0
-    with pytest.raises(InvalidValue, match="diameter: there is no vertex"):
-        diameter(A)
+    for search in (diameter, radius, center, periphery):
+        with pytest.raises(InvalidValue, match=f"{search.__name__}: there is no vertex"):
+            search(A)
     with pytest.raises(IndexOutOfBound, match="source"):
         pseudo_diameter(A)
 

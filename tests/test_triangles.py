@@ -7,7 +7,13 @@ from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, rand
 from strategies import for_all
 
 from lagpu import FP64, INT64, Matrix
-from lagpu.algorithms import clustering, transitivity, triangle_count, triangles
+from lagpu.algorithms import (
+    average_clustering,
+    clustering,
+    transitivity,
+    triangle_count,
+    triangles,
+)
 from lagpu.check import (
     check_clustering,
     check_transitivity,
@@ -38,6 +44,14 @@ def prove(A, G=None):
     assert whole == pytest.approx(nx.transitivity(G), rel=1e-15)
     for check, found in zip(PROOFS, (count, each, share, whole), strict=True):
         check(A, found)
+    assert average_clustering(A) == pytest.approx(nx.average_clustering(G), rel=1e-12)
+    if any(nx.clustering(G).values()):
+        theirs = nx.average_clustering(G, count_zeros=False)
+        assert average_clustering(A, count_zeros=False) == pytest.approx(theirs, rel=1e-12)
+    else:
+        assert average_clustering(A, count_zeros=False) == 0
+    theirs = nx.average_clustering(G, [A.nrows - 1])
+    assert average_clustering(A, A.nrows - 1) == pytest.approx(theirs, rel=1e-12)
 
 
 @for_all(cpu=80, compiled=12)

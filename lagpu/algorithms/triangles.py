@@ -17,7 +17,7 @@ from lagpu.errors import InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
-__all__ = ["clustering", "transitivity", "triangle_count", "triangles"]
+__all__ = ["average_clustering", "clustering", "transitivity", "triangle_count", "triangles"]
 
 
 def triangle_count(A: Matrix) -> int:
@@ -124,6 +124,38 @@ def clustering(A: Matrix, nodes: Any = None) -> Vector:
     twice = _twice(A)
     share(twice.S) << twice.ewise_mult(_ordered_pairs(A), binary.truediv)
     return _of(A, share, nodes, "clustering: nodes")
+
+
+def average_clustering(A: Matrix, nodes: Any = None, *, count_zeros: bool = True) -> float:
+    """Return the mean of the clustering of vertices.
+
+    Parameters
+    ----------
+    A, nodes
+        As in `clustering`.
+    count_zeros : bool
+        Whether vertices without a triangle count.
+
+    Returns
+    -------
+    float
+        0 to 1; 0 if no vertex counts.
+
+    Raises
+    ------
+    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
+        As `clustering`.
+
+    Examples
+    --------
+    >>> from lagpu.generators import complete, star
+    >>> average_clustering(complete(4, backend="cpu")), average_clustering(star(4, backend="cpu"))
+    (1.0, 0.0)
+    """
+    share = clustering(A, nodes)
+    if not count_zeros:
+        share << share.select("valuegt", 0)
+    return float(share.reduce("plus").new().value / share.nvals) if share.nvals else 0.0
 
 
 def transitivity(A: Matrix) -> float:

@@ -35,6 +35,11 @@ LEFT_OUT = {
     "betweenness_estimate": "betweenness_centrality",
     "triangles": "triangle_count",
     "transitivity": "clustering",
+    "average_clustering": "clustering",
+    "is_bipartite": "bipartite_sides",
+    "radius": "eccentricity",
+    "center": "eccentricity",
+    "periphery": "eccentricity",
 }
 
 
