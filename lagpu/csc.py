@@ -18,6 +18,8 @@ from lagpu.backends.base import Backend
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 from lagpu.matrix import Matrix
+from lagpu.operands import combine
+from lagpu.operators import BinaryOp
 
 __all__ = [
     "CSC",
@@ -108,7 +110,14 @@ def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False) -> int:
     return nvals * (3 * index + (16 if values else 2)) + 3 * index * (ncols + 1)
 
 
-def from_entries(rows: Array, cols: Array, values: Array | None, nrows: int, ncols: int) -> CSC:
+def from_entries(
+    rows: Array,
+    cols: Array,
+    values: Array | None,
+    nrows: int,
+    ncols: int,
+    dup_op: BinaryOp | None = None,
+) -> CSC:
     """Return the matrix of some entries; duplicates are summed, or merged if there are no values.
 
     Parameters
@@ -119,10 +128,27 @@ def from_entries(rows: Array, cols: Array, values: Array | None, nrows: int, nco
         Values; None makes a BOOL matrix whose entries are all True.
     nrows, ncols : int
         Shape.
+    dup_op : BinaryOp, optional
+        Combines duplicates instead, in the order in which they are given.
     """
+    if values is not None and dup_op is not None:
+        rows, cols, values = _combined(rows, cols, values, dup_op)
     data = np.ones(len(rows), np.int8) if values is None else values
     entries = sp.coo_array((data, (rows, cols)), shape=(nrows, ncols)).tocsc()
     return compress(entries, pattern=values is None)
+
+
+def _combined(
+    rows: Array, cols: Array, values: Array, dup_op: BinaryOp
+) -> tuple[Array, Array, Array]:
+    """Return entries without duplicates, in order."""
+    memory.require(48 * len(rows), "entries that are given twice")
+    order = np.lexsort((rows, cols))
+    rows, cols, values = rows[order], cols[order], values[order]
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
+    starts = np.flatnonzero(new)
+    return rows[starts], cols[starts], combine(values, starts, dup_op, lookup(values.dtype))
 
 
 def column_blocks(col_ptr: Array, entries: int = 1 << 18) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import for_all
 
 from lagpu import INT32, Matrix
-from lagpu.algorithms import bipartite_sides
+from lagpu.algorithms import bipartite_sides, is_bipartite
 from lagpu.check import check_odd_cycle, check_sides
 from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, IndexOutOfBound
 
@@ -16,6 +16,7 @@ from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, IndexOu
 def prove(A):
     sides, cycle = bipartite_sides(A)
     assert (sides is None) is not (cycle is None)
+    assert is_bipartite(A) is (cycle is None)
     G = networkx_of(A).to_undirected()
     assert nx.is_bipartite(G) is (cycle is None)
     if cycle is None:

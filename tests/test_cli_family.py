@@ -220,6 +220,16 @@ def test_saved_searches_from_several_can_be_checked(run, tmp_path, more):
         assert (found["sources"], found["each"], found["reached"]) == ([1, 9, 5], True, 183)
 
 
+def test_of_edges_given_twice_the_shortest_counts(run, tmp_path):
+    graph, file = tmp_path / "graph.txt", tmp_path / "distances.txt"
+    graph.write_text("0 1 5\n0 1 2\n1 2 1\n1 2 4\n")
+    args = ["sssp", graph, "-s", 0, "-b", "cpu", "--check"]
+    assert json.loads(run(*args, "--json")[1])["farthest"] == [[2, 3], [1, 2], [0, 0]]
+    assert run(*args, "--save", file)[0] == 0
+    assert run("check", graph, "--distances", file, "-s", 0)[0] == 0
+    assert "shortest counts" in run("sssp", "--help")[1]
+
+
 def test_one_seed_one_answer(run):
     def found(*more):
         return json.loads(run("bc", "kron:6", "-k", 4, "-b", "cpu", "--json", *more)[1])
@@ -265,6 +275,20 @@ def test_kernels_can_be_chosen(run):
         assert json.loads(run(*args)[1])["checked"] is True
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["triangles", "--directed"], "Give the undirected one, with --undirected."),
+        (["pagerank"], "Use --no-weight to ignore it."),
+        (["diameter"], "connected component, or --pseudo."),
+    ],
+)
+def test_errors_name_options(refused, tmp_path, command, said):
+    (tmp_path / "graph.txt").write_text("0 1 -1\n1 2 1\n3 2 1\n")
+    name, *more = command
+    assert said in refused(name, tmp_path / "graph.txt", "-b", "cpu", *more)
+
+
 def test_list_names_all_algorithms(run):
     lines = json.loads(run("list", "--json")[1])
     assert list(lines) == algorithms.__all__
@@ -296,6 +320,11 @@ WRONG = {
     "unknown kernel": (["cores", "path:3", "-b", "sim", "--kernel", "x"], "push_edge"),
     "unknown graph": (["bipartite", "nograph:5"], "there is no graph"),
     "missing file": (["independent", "missing.mtx"], "there is no file missing.mtx"),
+    "pagerank does not end": (
+        ["pagerank", "kron:6", "--max-iter", 1, "-b", "cpu"],
+        "Allow more with --max-iter, or a larger --tol.",
+    ),
+    "iterations below 0": (["pagerank", "kron:6", "--max-iter=-1"], "pagerank: max_iter -1 < 0"),
     "unknown option": (["closeness", "path:3", "--blah"], "No such option"),
     "check without source": (
         ["check", "path:3", "--levels", "a.txt"],

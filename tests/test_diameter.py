@@ -8,15 +8,18 @@ from hypothesis import strategies as st
 from strategies import for_all
 
 import lagpu
-from lagpu import FP64, INT32, Matrix
+from lagpu import BOOL, FP64, INT32, Matrix
 from lagpu.algorithms import (
     bfs_levels,
+    center,
     closeness_centrality,
     diameter,
     eccentricity,
     harmonic_centrality,
     has_path,
+    periphery,
     pseudo_diameter,
+    radius,
     shortest_path,
 )
 from lagpu.check import check_betweenness, check_diameter, check_remoteness, check_route
@@ -27,6 +30,7 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
     NoPath,
+    NotSupported,
     OutOfMemory,
 )
 
@@ -45,8 +49,12 @@ def prove(A):
         check_remoteness(A, found, "eccentricity")
         assert diameter(A) == max(theirs.values()) >= length
         check_diameter(A, diameter(A))
+        assert radius(A) == nx.radius(G)
+        assert set(entries(center(A))) == set(nx.center(G))
+        assert set(entries(periphery(A))) == set(nx.periphery(G))
+        assert center(A).dtype is periphery(A).dtype is BOOL
     else:
-        for search in (eccentricity, diameter):
+        for search in (eccentricity, diameter, radius, center, periphery):
             with pytest.raises(NoPath, match="there is no path from") as caught:
                 search(A)
             s, t = (int(w) for w in str(caught.value).split(". ")[0].split()[-3::2])
@@ -133,6 +141,29 @@ def test_some_vertices(backend):
     assert entries(harmonic_centrality(A, [0])) == {0: pytest.approx(11 / 6)}
 
 
+def test_arguments_stand_where_networkx_has_them(backend):
+    A = matrix(4, [(0, 1), (1, 2), (3, 1)], backend)
+    G = networkx_of(A)
+    for at in ((1, None, False), (1, None, True), (2, None)):
+        found = entries(closeness_centrality(A, *at))
+        assert found == pytest.approx({at[0]: nx.closeness_centrality(G, *at)})
+    with pytest.raises(NotSupported, match=r"distance='weight': edges count 1 here"):
+        closeness_centrality(A, 1, "weight")
+
+
+@pytest.mark.parametrize("sources", [1, [0, 3], {1, 2}])
+def test_harmonic_centrality_from_some(backend, sources):
+    A = matrix(5, both_ways([(0, 1), (1, 2), (2, 3)]), backend)
+    theirs = nx.harmonic_centrality(
+        networkx_of(A), sources=[sources] if isinstance(sources, int) else sources
+    )
+    assert entries(harmonic_centrality(A, sources=sources)) == pytest.approx(theirs)
+    some = harmonic_centrality(A, [2, 0], sources=sources)
+    assert entries(some) == pytest.approx({v: theirs[v] for v in (0, 2)})
+    with pytest.raises(InvalidValue, match="harmonic_centrality: sources: there is none"):
+        harmonic_centrality(A, sources=[])
+
+
 def test_a_vertex_and_itself(backend):
     A = matrix(3, [(0, 1)], backend)
     for method in ("bidirectional", "single"):
@@ -173,8 +204,9 @@ def test_one_kernel_where_there_is_one(backend):
 def test_no_vertices(backend):
     A = Matrix("BOOL", 0, 0, backend=backend)
     assert eccentricity(A).size == closeness_centrality(A).size == harmonic_centrality(A).size == 0
-    with pytest.raises(InvalidValue, match="diameter: there is no vertex"):
-        diameter(A)
+    for search in (diameter, radius, center, periphery):
+        with pytest.raises(InvalidValue, match=f"{search.__name__}: there is no vertex"):
+            search(A)
     with pytest.raises(IndexOutOfBound, match="source"):
         pseudo_diameter(A)
 

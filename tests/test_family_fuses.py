@@ -20,7 +20,7 @@ WEIGHTED = matrix(30, both_ways([(u, v, 1 + (u * v) % 7) for u, v in random_edge
 #: What a sweep over blocks is where rows share their work: few levels, each of large products.
 SWEEP = f"eager: {WHY_NOT}"
 #: Algorithms without a loop of products: one or two statements.
-NO_LOOP = {"triangles", "triangle_count", "clustering", "transitivity"}
+NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
 #: What an algorithm is called with beside the graph.
 MORE = {
     "bfs": (1,), "bfs_levels": (1,), "bfs_parents": (1,), "count_shortest_paths": (1,),
@@ -45,7 +45,13 @@ def graphs_for(name):
         return [TREE]
     if name in ("sssp", "bellman_ford", "delta_stepping"):
         return [WEIGHTED, WEIGHTED.dup(FP64), HUBS]
-    undirected = {"maximal_independent_set", "bipartite_sides", "diameter", "pseudo_diameter"}
+    undirected = {
+        "maximal_independent_set",
+        "bipartite_sides",
+        "is_bipartite",
+        "diameter",
+        "pseudo_diameter",
+    }
     return [HUBS, SPARSE, TREE] if name in undirected else [HUBS, SPARSE, DIRECTED]
 
 

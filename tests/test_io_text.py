@@ -13,6 +13,7 @@ from lagpu.errors import (
     InvalidValue,
     NotSupported,
     OutOfMemory,
+    UnknownOperator,
 )
 
 
@@ -158,6 +159,24 @@ def test_direction_of_other_formats(save, tmp_path):
     assert entries(A) == [(0, 1, 4.0), (0, 2, 5.0), (1, 0, 4.0), (2, 0, 5.0)]
     sp.save_npz(tmp_path / "a.npz", sp.coo_array(([True], ([0], [1])), shape=(2, 2)))
     assert edges(read_cpu(tmp_path / "a.npz", directed=False)) == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 1 5\n2 0 1\n0 1 2\n0 1 4\n",
+        BANNER + "integer general\n3 3 4\n1 2 5\n3 1 1\n1 2 2\n1 2 4\n",
+    ],
+)
+@pytest.mark.parametrize(("op", "value"), [(None, 11), ("min", 2), ("first", 5), ("second", 4)])
+def test_entries_given_twice_are_combined(save, text, op, value):
+    assert entries(read_cpu(save(text), dup_op=op)) == [(0, 1, value), (2, 0, 1)]
+
+
+def test_what_has_no_values_is_merged_whatever_the_operator(save):
+    assert edges(read_cpu(save("0 1\n0 1\n1 2\n"), dup_op="plus")) == [(0, 1), (1, 2)]
+    with pytest.raises(UnknownOperator):
+        read_cpu(save("0 1\n"), dup_op="blah")
 
 
 def test_directions_that_disagree(save):

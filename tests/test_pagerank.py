@@ -72,6 +72,12 @@ def test_parallel_edges_add_up(backend):
     assert entries(found) == pytest.approx(nx.pagerank(G), rel=1e-9)
 
 
+def test_arguments_stand_where_networkx_has_them(backend):
+    A = matrix(3, [(0, 1), (1, 2), (2, 0), (2, 1)], backend)
+    how = (0.5, {0: 1, 1: 3}, 60, 1e-9, {2: 1})
+    assert entries(pagerank(A, *how)) == pytest.approx(nx.pagerank(networkx_of(A), *how), abs=1e-8)
+
+
 def test_no_vertices(backend):
     assert pagerank(Matrix("FP64", 0, 0, backend=backend)).nvals == 0
 
@@ -182,6 +188,7 @@ def test_a_tolerance_above_the_bound_is_refused_by_the_proof():
         ({"tol": 0}, InvalidValue, "tol 0 is not above 0"),
         ({"tol": float("nan")}, InvalidValue, "tol nan"),
         ({"max_iter": 1.5}, DomainMismatch, "max_iter"),
+        ({"max_iter": -1}, InvalidValue, "pagerank: max_iter -1 < 0"),
     ],
 )
 def test_bad_options(options, error, message):

@@ -7,14 +7,26 @@ from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, rand
 from strategies import for_all
 
 from lagpu import FP64, INT64, Matrix
-from lagpu.algorithms import clustering, transitivity, triangle_count, triangles
+from lagpu.algorithms import (
+    average_clustering,
+    clustering,
+    transitivity,
+    triangle_count,
+    triangles,
+)
 from lagpu.check import (
     check_clustering,
     check_transitivity,
     check_triangle_count,
     check_triangles,
 )
-from lagpu.errors import CheckFailed, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import (
+    CheckFailed,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    InvalidValue,
+)
 from lagpu.io import from_networkx
 
 ALL = (triangle_count, triangles, clustering, transitivity)
@@ -32,6 +44,14 @@ def prove(A, G=None):
     assert whole == pytest.approx(nx.transitivity(G), rel=1e-15)
     for check, found in zip(PROOFS, (count, each, share, whole), strict=True):
         check(A, found)
+    assert average_clustering(A) == pytest.approx(nx.average_clustering(G), rel=1e-12)
+    if any(nx.clustering(G).values()):
+        theirs = nx.average_clustering(G, count_zeros=False)
+        assert average_clustering(A, count_zeros=False) == pytest.approx(theirs, rel=1e-12)
+    else:
+        assert average_clustering(A, count_zeros=False) == 0
+    theirs = nx.average_clustering(G, [A.nrows - 1])
+    assert average_clustering(A, A.nrows - 1) == pytest.approx(theirs, rel=1e-12)
 
 
 @for_all(cpu=80, compiled=12)
@@ -47,6 +67,18 @@ def test_awkward_graphs(backend, name):
 
 def test_a_larger_graph(backend):
     prove(matrix(200, both_ways(random_edges(200, 2500, 3)), backend))
+
+
+@pytest.mark.parametrize("nodes", [3, [1, 4], {0}])
+def test_some_vertices(backend, nodes):
+    A = matrix(6, both_ways(random_edges(6, 12, 1)), backend)
+    wanted = {nodes} if isinstance(nodes, int) else set(nodes)
+    for find in (triangles, clustering):
+        every = entries(find(A))
+        assert len(every) == 6
+        assert entries(find(A, nodes)) == {v: every[v] for v in wanted}
+        with pytest.raises(IndexOutOfBound, match="nodes"):
+            find(A, 6)
 
 
 def test_values_and_parallel_edges_do_not_count(backend):

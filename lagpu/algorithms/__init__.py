@@ -2,12 +2,19 @@
 
 from lagpu.algorithms.betweenness import betweenness_centrality, betweenness_estimate
 from lagpu.algorithms.bfs import bfs, bfs_levels, bfs_parents
-from lagpu.algorithms.bipartite import bipartite_sides
+from lagpu.algorithms.bipartite import bipartite_sides, is_bipartite
 from lagpu.algorithms.closeness import closeness_centrality, harmonic_centrality
 from lagpu.algorithms.components import connected_components, strongly_connected_components
 from lagpu.algorithms.cores import core_number, k_core
 from lagpu.algorithms.dag import topological_levels, topological_order
-from lagpu.algorithms.diameter import diameter, eccentricity, pseudo_diameter
+from lagpu.algorithms.diameter import (
+    center,
+    diameter,
+    eccentricity,
+    periphery,
+    pseudo_diameter,
+    radius,
+)
 from lagpu.algorithms.edge_betweenness import edge_betweenness_centrality
 from lagpu.algorithms.independent import maximal_independent_set
 from lagpu.algorithms.joint import bfs_levels_joint, k_hop, neighborhood
@@ -16,9 +23,16 @@ from lagpu.algorithms.pagerank import pagerank
 from lagpu.algorithms.paths import count_shortest_paths
 from lagpu.algorithms.route import has_path, shortest_path
 from lagpu.algorithms.sssp import bellman_ford, delta_stepping, sssp
-from lagpu.algorithms.triangles import clustering, transitivity, triangle_count, triangles
+from lagpu.algorithms.triangles import (
+    average_clustering,
+    clustering,
+    transitivity,
+    triangle_count,
+    triangles,
+)
 
 __all__ = [
+    "average_clustering",
     "bellman_ford",
     "betweenness_centrality",
     "betweenness_estimate",
@@ -29,6 +43,7 @@ __all__ = [
     "bfs_parents",
     "bfs_parents_multi",
     "bipartite_sides",
+    "center",
     "closeness_centrality",
     "clustering",
     "connected_components",
@@ -40,12 +55,15 @@ __all__ = [
     "edge_betweenness_centrality",
     "harmonic_centrality",
     "has_path",
+    "is_bipartite",
     "k_core",
     "k_hop",
     "maximal_independent_set",
     "neighborhood",
     "pagerank",
+    "periphery",
     "pseudo_diameter",
+    "radius",
     "shortest_path",
     "sssp",
     "strongly_connected_components",

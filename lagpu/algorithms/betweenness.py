@@ -59,7 +59,8 @@ def betweenness_centrality(
         Of the choice of sources; the same ones as in NetworkX on vertices ``0 .. n-1``.
     batch : int, optional
         Sources at once, 1 or more; by default as many as suit the graph and the free memory where
-        `A` lives. It changes nothing but time, memory and rounding.
+        `A` lives, which ``lagpu.algorithms.brandes.batch_size(A, sources)`` tells. It changes
+        nothing but time, memory and rounding.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from lagpu.loop import loop
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
-__all__ = ["bipartite_sides"]
+__all__ = ["bipartite_sides", "is_bipartite"]
 
 
 def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
@@ -72,6 +72,33 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
             v, u = (int(x[0]) for x in within.to_coo())
             return None, _odd_cycle(A, roots.get(v), u, v)
     return sides, None
+
+
+def is_bipartite(A: Matrix) -> bool:
+    """Whether the vertices have two sides, so that each edge joins one with the other.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        As in `bipartite_sides`.
+
+    Returns
+    -------
+    bool
+        What `bipartite_sides` proves, by sides or by an odd cycle.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If `A` is not square.
+
+    Examples
+    --------
+    >>> from lagpu.generators import cycle
+    >>> is_bipartite(cycle(4, backend="cpu")), is_bipartite(cycle(5, backend="cpu"))
+    (True, False)
+    """
+    return bipartite_sides(A)[1] is None
 
 
 def _odd_cycle(A: Matrix, root: int, u: int, v: int) -> list[int]:

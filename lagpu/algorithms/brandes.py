@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
     return random.Random(random_seed(seed, "betweenness")).sample(range(A.nrows), k)
 
 
-def batch_size(A: Matrix, sources: list[int]) -> int:
+def batch_size(A: Matrix, sources: Sequence[int]) -> int:
     """Return how many of the sources to take at once.
 
     A search from the first source says how many levels there are. Where k x n matrices are blocks:

@@ -10,13 +10,16 @@ import numpy as np
 from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.source import require_square, source_vertices
 from lagpu.dtypes import FP64
+from lagpu.errors import NotSupported
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
 __all__ = ["closeness_centrality", "harmonic_centrality"]
 
 
-def closeness_centrality(A: Matrix, u: Any = None, *, wf_improved: bool = True) -> Vector:
+def closeness_centrality(
+    A: Matrix, u: Any = None, distance: None = None, wf_improved: bool = True
+) -> Vector:
     """Return the reciprocal of the mean distance to each vertex.
 
     Parameters
@@ -25,6 +28,8 @@ def closeness_centrality(A: Matrix, u: Any = None, *, wf_improved: bool = True) 
         Entry (i, j) of any value is the edge i -> j.
     u : int or list of int, optional
         Distinct vertices; by default all.
+    distance : None
+        NetworkX's name for a weight, so that arguments have its positions: edges count 1 here.
     wf_improved : bool
         Multiply by the share of the other vertices that reach it (Wasserman and Faust).
 
@@ -38,6 +43,8 @@ def closeness_centrality(A: Matrix, u: Any = None, *, wf_improved: bool = True) 
     ------
     InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
         If `u` is empty, gives a vertex twice, or holds what is no vertex; if `A` is not square.
+    NotSupported
+        If `distance` is given.
 
     Notes
     -----
@@ -49,6 +56,10 @@ def closeness_centrality(A: Matrix, u: Any = None, *, wf_improved: bool = True) 
     >>> closeness_centrality(star(4, backend="cpu")).to_dense().tolist()
     [1.0, 0.6, 0.6, 0.6]
     """
+    if distance is not None:
+        raise NotSupported(
+            f"closeness_centrality: distance={distance!r}: edges count 1 here. Leave it None."
+        )
 
     def closeness(distances: Vector) -> float:
         others, total = distances.nvals - 1, distances.reduce("plus").new().value
@@ -60,7 +71,7 @@ def closeness_centrality(A: Matrix, u: Any = None, *, wf_improved: bool = True) 
     return _from_distances(A, u, closeness, "closeness_centrality: u")
 
 
-def harmonic_centrality(A: Matrix, nbunch: Any = None) -> Vector:
+def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -> Vector:
     """Return the sum of the reciprocals of the distances to each vertex.
 
     Parameters
@@ -69,18 +80,20 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None) -> Vector:
         Entry (i, j) of any value is the edge i -> j.
     nbunch : int or list of int, optional
         Distinct vertices; by default all.
+    sources : int or list of int, optional
+        Distinct vertices whose distances count; by default all.
 
     Returns
     -------
     Vector, (n,), FP64
-        ``sum of 1 / distance`` from the other vertices, 0 from where there is no path; an entry for
+        ``sum of 1 / distance`` from the other sources, 0 from where there is no path; an entry for
         each vertex asked for.
 
     Raises
     ------
     InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `nbunch` is empty, gives a vertex twice, or holds what is no vertex; if `A` is not
-        square.
+        If `nbunch` or `sources` is empty, gives a vertex twice, or holds what is no vertex; if `A`
+        is not square.
 
     Notes
     -----
@@ -92,9 +105,14 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None) -> Vector:
     >>> harmonic_centrality(star(4, backend="cpu")).to_dense().tolist()
     [3.0, 2.0, 2.0, 2.0]
     """
+    require_square(A)
+    counted = None
+    if sources is not None:
+        chosen = source_vertices(A, sources, "harmonic_centrality: sources")
+        counted = Vector.from_coo(chosen, True, size=A.nrows, like=A).S
 
     def harmonic(distances: Vector) -> float:
-        others = distances.select("valuegt", 0).new()
+        others = distances.select("valuegt", 0).new(mask=counted)
         return float(others.apply("minv").new().reduce("plus").new().value or 0.0)
 
     return _from_distances(A, nbunch, harmonic, "harmonic_centrality: nbunch")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from lagpu.algebra import binary, semiring
 from lagpu.algorithms.source import require_square
 from lagpu.dtypes import BOOL, INT32, INT64
-from lagpu.errors import InvalidValue
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.loop import loop
 from lagpu.matrix import Matrix
 from lagpu.operands import integer
@@ -70,7 +70,7 @@ def core_number(A: Matrix) -> Vector:
     return core
 
 
-def k_core(A: Matrix, k: int | None = None) -> Vector:
+def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -> Vector:
     """Return the vertices of the k-core.
 
     Parameters
@@ -79,6 +79,8 @@ def k_core(A: Matrix, k: int | None = None) -> Vector:
         As in `core_number`.
     k : int, optional
         Least degree; by default the largest with a core.
+    core_number : Vector, (n,), optional
+        What `core_number` has returned of `A`, so that it is not found again.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def k_core(A: Matrix, k: int | None = None) -> Vector:
     Raises
     ------
     InvalidValue, DimensionMismatch, DomainMismatch
-        If `k` is negative or no integer; if `A` is not square.
+        If `k` is negative or no integer; if `A` is not square, or `core_number` is none of its.
 
     Examples
     --------
@@ -96,7 +98,12 @@ def k_core(A: Matrix, k: int | None = None) -> Vector:
     >>> k_core(A).to_coo()[0].tolist()
     [0, 1, 2]
     """
-    core = core_number(A)
+    require_square(A)
+    core = _core_number(A) if core_number is None else core_number
+    if not isinstance(core, Vector):
+        raise DomainMismatch(f"k_core: core_number is a {type(core).__name__}, not a Vector.")
+    if core.size != A.nrows:
+        raise DimensionMismatch(f"k_core: core_number.size {core.size} != {A.nrows} vertices.")
     if k is None:
         k = core.reduce("max").new().value or 0
     elif integer(k, "k_core: k") < 0:
@@ -104,6 +111,9 @@ def k_core(A: Matrix, k: int | None = None) -> Vector:
     members = Vector(BOOL, A.nrows, like=A, name="members")
     members(core.select("valuege", k).new().S) << True
     return members
+
+
+_core_number = core_number  # which an argument of `k_core` hides
 
 
 def _edges_between(A: Matrix) -> Matrix:

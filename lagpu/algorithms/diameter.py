@@ -15,12 +15,12 @@ import numpy as np
 from lagpu.algebra import binary
 from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.source import require_square, source_vertex, source_vertices
-from lagpu.dtypes import INT32
+from lagpu.dtypes import BOOL, INT32
 from lagpu.errors import InvalidValue, NoPath
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
-__all__ = ["diameter", "eccentricity", "pseudo_diameter"]
+__all__ = ["center", "diameter", "eccentricity", "periphery", "pseudo_diameter", "radius"]
 
 
 def eccentricity(A: Matrix, v: Any = None) -> Vector:
@@ -116,6 +116,105 @@ def diameter(A: Matrix) -> int:
     return found
 
 
+def radius(A: Matrix) -> int:
+    """Return the least distance from a vertex to the vertex farthest from it.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; n > 0.
+
+    Returns
+    -------
+    int
+        The least eccentricity.
+
+    Raises
+    ------
+    NoPath
+        If some vertex does not reach another one.
+    InvalidValue, DimensionMismatch, DomainMismatch
+        If there is no vertex; if `A` is not square.
+
+    Notes
+    -----
+    A breadth-first search from each vertex.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> radius(path(5, backend="cpu"))
+    2
+    """
+    return int(_eccentricities(A, "radius").reduce("min").new().value)
+
+
+def center(A: Matrix) -> Vector:
+    """Return the vertices from which the farthest one is nearest.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; n > 0.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True where the eccentricity is the radius; no entry elsewhere.
+
+    Raises
+    ------
+    NoPath
+        If some vertex does not reach another one.
+    InvalidValue, DimensionMismatch, DomainMismatch
+        If there is no vertex; if `A` is not square.
+
+    Notes
+    -----
+    A breadth-first search from each vertex.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> center(path(5, backend="cpu")).to_coo()[0].tolist()
+    [2]
+    """
+    return _where(_eccentricities(A, "center"), "min")
+
+
+def periphery(A: Matrix) -> Vector:
+    """Return the vertices from which the farthest one is farthest.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j; n > 0.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True where the eccentricity is the diameter; no entry elsewhere.
+
+    Raises
+    ------
+    NoPath
+        If some vertex does not reach another one.
+    InvalidValue, DimensionMismatch, DomainMismatch
+        If there is no vertex; if `A` is not square.
+
+    Notes
+    -----
+    A breadth-first search from each vertex.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> periphery(path(5, backend="cpu")).to_coo()[0].tolist()
+    [0, 4]
+    """
+    return _where(_eccentricities(A, "periphery"), "max")
+
+
 def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     """Return a large distance, and two vertices that far apart, by a few searches.
 
@@ -165,6 +264,21 @@ def _reversed(A: Matrix) -> Matrix:
     """Return ``A'``: `A` itself if it is symmetric."""
     require_square(A)
     return A if A.is_symmetric else A.T.new()
+
+
+def _eccentricities(A: Matrix, what: str) -> Vector:
+    """Return the eccentricities of a graph with vertices."""
+    require_square(A)
+    if A.nrows == 0:
+        raise InvalidValue(f"{what}: there is no vertex. Give a graph with one.")
+    return eccentricity(A)
+
+
+def _where(v: Vector, op: str) -> Vector:
+    """Return where the greatest ("max") or least ("min") value is."""
+    members = Vector(BOOL, v.size, like=v, name="members")
+    members(v.select("valueeq", v.reduce(op).new().value).new().S) << True
+    return members
 
 
 def _reach_all(A: Matrix, s: int, what: str, *, against: bool = False) -> tuple[Vector, int]:

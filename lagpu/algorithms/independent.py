@@ -30,7 +30,7 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     A : Matrix, (n, n)
         Entry (i, j) of any value joins i and j, whichever way it points; self-loops do not count.
     nodes : int or list of int, optional
-        Distinct vertices that are to be in it, not joined by an edge.
+        Distinct vertices that are to be in it, not joined by an edge; none by default.
     seed : int, optional
         Of the scores.
 
@@ -62,7 +62,8 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     members = Vector(BOOL, A.nrows, like=A, name="members")
     near = Vector(BOOL, A.nrows, like=A, name="near")
     best = Vector(INT64, A.nrows, like=A, name="best")
-    if nodes is not None:
+    nodes = list(nodes) if isinstance(nodes, (set, frozenset)) else nodes
+    if nodes is not None and np.size(nodes):
         members[source_vertices(A, nodes, "maximal_independent_set: nodes")] = True
         near << semiring.any_pair(members @ A)
         joined = near.ewise_mult(members, binary.pair).new().to_coo()[0].tolist()

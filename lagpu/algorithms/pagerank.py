@@ -34,7 +34,6 @@ MOST = 1e-3  # that ranks, whose sum is 1, may still change by together when the
 def pagerank(
     A: Matrix,
     alpha: float = 0.85,
-    *,
     personalization: Weights | None = None,
     max_iter: int = 100,
     tol: float = 1e-6,
@@ -73,7 +72,8 @@ def pagerank(
     NotConverged
         If `max_iter` iterations are not enough.
     InvalidValue
-        If a weight, `alpha` or `tol` is out of range or NaN, or weights to jump by have the sum 0.
+        If a weight, `alpha`, `max_iter` or `tol` is out of range or NaN, or weights to jump by have
+        the sum 0.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, or an argument does not fit it.
 
@@ -100,6 +100,8 @@ def pagerank(
     if not number(tol, "pagerank: tol") > 0:
         raise InvalidValue(f"pagerank: tol {tol} is not above 0. Give a tolerance.")
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter")
+    if max_iter < 0:
+        raise InvalidValue(f"pagerank: max_iter {max_iter} < 0. Give 0 or more.")
     ones = Vector(FP64, n, like=A, name="ones")
     ones << 1
     jump = _distribution(A, personalization, "personalization")

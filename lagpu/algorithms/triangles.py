@@ -8,14 +8,16 @@ A product with a mask counts for each edge (i, j) the vertices that are joined t
 
 from __future__ import annotations
 
+from typing import Any
+
 from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import require_square
+from lagpu.algorithms.source import require_square, source_vertices
 from lagpu.dtypes import FP64, INT64
 from lagpu.errors import InvalidValue
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
-__all__ = ["clustering", "transitivity", "triangle_count", "triangles"]
+__all__ = ["average_clustering", "clustering", "transitivity", "triangle_count", "triangles"]
 
 
 def triangle_count(A: Matrix) -> int:
@@ -53,23 +55,25 @@ def triangle_count(A: Matrix) -> int:
     return _count(_simple(A, "triangle_count"))
 
 
-def triangles(A: Matrix) -> Vector:
+def triangles(A: Matrix, nodes: Any = None) -> Vector:
     """Return the number of triangles that each vertex belongs to.
 
     Parameters
     ----------
     A : Matrix, (n, n)
         As in `triangle_count`.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
 
     Returns
     -------
     Vector, (n,), INT64
-        Full.
+        An entry for each vertex asked for.
 
     Raises
     ------
-    InvalidValue, DimensionMismatch, DomainMismatch
-        As `triangle_count`.
+    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
+        As `triangle_count`; if `nodes` is empty, gives a vertex twice, or holds what is no vertex.
 
     Examples
     --------
@@ -81,26 +85,28 @@ def triangles(A: Matrix) -> Vector:
     count = Vector(INT64, A.nrows, like=A, name="triangles")
     count << 0
     count(twice.S) << twice.apply("truediv", right=2)
-    return count
+    return _of(A, count, nodes, "triangles: nodes")
 
 
-def clustering(A: Matrix) -> Vector:
+def clustering(A: Matrix, nodes: Any = None) -> Vector:
     """Return the share of the pairs of each vertex's neighbours that are joined.
 
     Parameters
     ----------
     A : Matrix, (n, n)
         As in `triangle_count`; values are no weights here.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
 
     Returns
     -------
     Vector, (n,), FP64
-        Full; 0 where there are fewer than two neighbours.
+        An entry for each vertex asked for; 0 where there are fewer than two neighbours.
 
     Raises
     ------
-    InvalidValue, DimensionMismatch, DomainMismatch
-        As `triangle_count`.
+    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
+        As `triangles`.
 
     Notes
     -----
@@ -117,7 +123,39 @@ def clustering(A: Matrix) -> Vector:
     share << 0
     twice = _twice(A)
     share(twice.S) << twice.ewise_mult(_ordered_pairs(A), binary.truediv)
-    return share
+    return _of(A, share, nodes, "clustering: nodes")
+
+
+def average_clustering(A: Matrix, nodes: Any = None, *, count_zeros: bool = True) -> float:
+    """Return the mean of the clustering of vertices.
+
+    Parameters
+    ----------
+    A, nodes
+        As in `clustering`.
+    count_zeros : bool
+        Whether vertices without a triangle count.
+
+    Returns
+    -------
+    float
+        0 to 1; 0 if no vertex counts.
+
+    Raises
+    ------
+    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
+        As `clustering`.
+
+    Examples
+    --------
+    >>> from lagpu.generators import complete, star
+    >>> average_clustering(complete(4, backend="cpu")), average_clustering(star(4, backend="cpu"))
+    (1.0, 0.0)
+    """
+    share = clustering(A, nodes)
+    if not count_zeros:
+        share << share.select("valuegt", 0)
+    return float(share.reduce("plus").new().value / share.nvals) if share.nvals else 0.0
 
 
 def transitivity(A: Matrix) -> float:
@@ -163,6 +201,15 @@ def _simple(A: Matrix, name: str) -> Matrix:
             "Give the undirected one, as A.ewise_add(A.T, 'max').new()."
         )
     return A
+
+
+def _of(A: Matrix, numbers: Vector, nodes: Any, what: str) -> Vector:
+    """Return the numbers of some vertices, or all."""
+    if nodes is None:
+        return numbers
+    wanted = Vector.from_coo(source_vertices(A, nodes, what), True, size=A.nrows, like=A)
+    numbers(wanted.S, replace=True) << numbers
+    return numbers
 
 
 def _count(A: Matrix) -> int:

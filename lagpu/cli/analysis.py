@@ -53,6 +53,8 @@ class Job:
         Makes of a result the facts to print; a list of pairs is a ranking of vertices.
     vector : callable
         Gives what is saved of a result.
+    dup_op : str, optional
+        Combines the weights of an edge that a file gives twice; by default they are summed.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Job:
     prove: Callable[[Matrix, Any], Any]
     tell: Callable[[Any], dict[str, Any]]
     vector: Callable[[Any], Vector | None] = lambda result: result
+    dup_op: str | None = None
 
 
 def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: bool) -> None:
@@ -73,7 +76,7 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         For wrong input.
     """
     where = steered(backends.get(place.backend), place.kernel, place.policy)
-    A = load(place.graph, where, directed=place.directed, seed=place.seed)
+    A = load(place.graph, where, directed=place.directed, seed=place.seed, dup_op=job.dup_op)
     facts = Facts.of(A)
     result, ms, warm = _timed(A, job)
     refusal = _refusal(A, job, result) if check else None

@@ -11,6 +11,7 @@ from lagpu import check as checkers
 from lagpu.backends.base import Backend
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import load
+from lagpu.cli.options import SHORTEST
 from lagpu.cli.prove import WHOLE, prove_sides
 from lagpu.cli.steer import steered
 from lagpu.crosscheck import crosscheck
@@ -28,6 +29,7 @@ class Call(NamedTuple):
     args: tuple[Any, ...] = ()
     named: dict[str, Any] = {}  # noqa: RUF012 (never changed)
     prove: Proof | None = None
+    dup_op: str | None = None  # of the weights of an edge that a file gives twice
 
 
 #: The outputs of ``bfs``, and their proofs.
@@ -79,7 +81,7 @@ def call(
     if algorithm == "path":
         return Call(algorithms.shortest_path, (source, target), prove=checkers.check_route)
     if algorithm == "sssp":
-        return Call(algorithms.sssp, (source,), prove=checkers.check_distances)
+        return Call(algorithms.sssp, (source,), prove=checkers.check_distances, dup_op=SHORTEST)
     run, prove = _WHOLE[algorithm]
     return Call(run, prove=prove)
 
@@ -107,7 +109,7 @@ def compare(
         For wrong input.
     """
     places = _places(names, kernel, policy)
-    A = load(graph, "cpu", directed=directed, seed=seed)
+    A = load(graph, "cpu", directed=directed, seed=seed, dup_op=what.dup_op)
     failed = None
     with busy(f"crosschecking on {names}"):
         try:

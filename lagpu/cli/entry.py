@@ -14,6 +14,7 @@ import typer
 
 from lagpu.cli import benches, rankings, structure
 from lagpu.cli.commands import app
+from lagpu.cli.wording import as_options
 from lagpu.errors import CheckFailed, LagpuError
 
 __all__ = ["main"]
@@ -53,7 +54,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except LagpuError as error:
         if debug:
             raise
-        _say(str(error))
+        _say(as_options(str(error)))
         return _REFUSED if isinstance(error, CheckFailed) else _WRONG
     except _UsageError as error:
         if debug:

@@ -19,15 +19,23 @@ Array = np.ndarray[Any, Any]
 
 
 def load(
-    graph: str, backend: str | Backend, *, directed: bool | None = None, seed: int | None = None
+    graph: str,
+    backend: str | Backend,
+    *,
+    directed: bool | None = None,
+    seed: int | None = None,
+    dup_op: str | None = None,
 ) -> Matrix:
-    """Return the graph in a file, or the one that a text such as ``kron:16`` asks for."""
+    """Return the graph in a file, or the one that a text such as ``kron:16`` asks for.
+
+    `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`.
+    """
     if generators.is_spec(graph):
         with busy(f"making {graph}"):
             A = generators.from_spec(graph, seed=seed, backend=backend)
     else:
         with busy(f"reading {graph}"):
-            A = io.read(graph, directed=directed, backend=backend)
+            A = io.read(graph, directed=directed, dup_op=dup_op, backend=backend)
     return A
 
 

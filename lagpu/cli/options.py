@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "SHORTEST",
     "AsJson",
     "Backend",
     "Check",
@@ -26,6 +27,8 @@ __all__ = [
     "Source",
     "Sources",
 ]
+
+SHORTEST = "min"  # of the edges that a file gives twice, where values are lengths
 
 
 class Output(StrEnum):

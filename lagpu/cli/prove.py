@@ -15,6 +15,7 @@ from lagpu.algorithms.source import source_vertex, source_vertices
 from lagpu.cli.begin import Begin
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import load
+from lagpu.cli.options import SHORTEST
 from lagpu.errors import FileMissing, InvalidValue
 from lagpu.io.vectors import read_vector
 from lagpu.matrix import Matrix
@@ -106,6 +107,9 @@ def prove(
         if name not in checks:
             raise InvalidValue(f"--{name}: is not there {begin.kind}. Give --source 0.")
     A = load(graph, "cpu", directed=directed, seed=seed)
+    lengths = A
+    if "distances" in files:
+        lengths = load(graph, "cpu", directed=directed, seed=seed, dup_op=SHORTEST)
     if start is not None:
         (source_vertices if isinstance(start, list) else source_vertex)(A, start)
     results = {name: _read(path, begin.each and name in checks) for name, path in files.items()}
@@ -114,7 +118,8 @@ def prove(
         for name in searched:
             beside = name in _BESIDE_LEVELS and not begin.kind and "levels" in results
             more = (results["levels"],) if beside else ()
-            reports[name] = checks[name](A, start, results[name], *more)
+            weighted = lengths if name == "distances" else A
+            reports[name] = checks[name](weighted, start, results[name], *more)
         for name in files.keys() - checks.keys():
             reports[name] = WHOLE[name](A, results[name])
     _show(graph, begin, start, {name: reports[name] for name in files}, as_json)

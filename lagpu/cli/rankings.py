@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lagpu.cli.command import analysis
-from lagpu.cli.options import SeedOfBoth, Source
+from lagpu.cli.options import SHORTEST, SeedOfBoth, Source
 
 if TYPE_CHECKING:
     from lagpu.cli.analysis import Job
@@ -27,7 +27,10 @@ def sssp(
         typer.Option(help="Step of delta-stepping; without it Bellman-Ford.", show_default=False),
     ] = None,
 ) -> Job:
-    """Find the distances from one vertex over the weights of a graph."""
+    """Find the distances from one vertex over the weights of a graph.
+
+    Of an edge that the file gives twice the shortest counts.
+    """
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.cli.analysis import Job, ranking
@@ -37,6 +40,7 @@ def sssp(
         lambda A: algorithms.sssp(A, source, delta=delta),
         lambda A, found: checkers.check_distances(A, source, found),
         lambda found: {"source": source, "reached": found.nvals, "farthest": ranking(found)},
+        dup_op=SHORTEST,
     )
 
 

@@ -23,6 +23,7 @@ from lagpu import memory
 from lagpu.csc import CSC, bytes_for_entries, from_entries
 from lagpu.errors import FileFormatError
 from lagpu.io.text import data_lines, line_number, pieces, show, write_rows
+from lagpu.operators import BinaryOp
 
 __all__ = ["dump", "parse"]
 
@@ -52,7 +53,9 @@ class _Malformed(Exception):
     """A piece holds a line that is no edge; which one is found by looking again, slowly."""
 
 
-def parse(data: bytes, name: str, *, header: bool | None) -> tuple[CSC, bool]:
+def parse(
+    data: bytes, name: str, *, header: bool | None, dup_op: BinaryOp | None = None
+) -> tuple[CSC, bool]:
     """Return the matrix of an edge list, and whether its comments call it undirected.
 
     Parameters
@@ -63,6 +66,8 @@ def parse(data: bytes, name: str, *, header: bool | None) -> tuple[CSC, bool]:
         What messages call it.
     header : bool or None
         Whether the first line is a header ``n m``; None decides by the rule of this module.
+    dup_op : BinaryOp, optional
+        Combines the weights of lines given twice, instead of summing them.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def parse(data: bytes, name: str, *, header: bool | None) -> tuple[CSC, bool]:
     n = max(n, 1 + edges.largest())
     need = bytes_for_entries(len(edges.u), n, values=edges.weights is not None)
     memory.require(need, f"read: {name}, {n} vertices")
-    csc = from_entries(edges.u, edges.v, edges.weights, n, n)
+    csc = from_entries(edges.u, edges.v, edges.weights, n, n, dup_op)
     return csc, _UNDIRECTED.search(comments) is not None
 
 

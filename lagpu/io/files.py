@@ -21,6 +21,8 @@ from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, Invali
 from lagpu.io import edge_list, matrix_market, npz
 from lagpu.io.text import is_binary, write_rows
 from lagpu.matrix import Matrix
+from lagpu.operands import binary_operator
+from lagpu.operators import BinaryOp, Monoid
 
 __all__ = ["read", "write", "write_vector"]
 
@@ -43,6 +45,7 @@ def read(
     backend: str | Backend | None = None,
     directed: bool | None = None,
     header: bool | None = None,
+    dup_op: BinaryOp | Monoid | str | None = None,
 ) -> Matrix:
     """Return the graph in a file; the content, not the name, says what it is.
 
@@ -59,13 +62,17 @@ def read(
     header : bool, optional
         Whether the first line of an edge list is a header ``n m``; by default it is if two numbers
         stand there, exactly m >= 1 lines follow, and all their vertices are below n.
+    dup_op : BinaryOp, Monoid or str, optional
+        Combines the values of an entry that a text file gives twice; by default they are summed.
+        Shortest paths over weights need ``"min"``: the shortest edge counts.
 
     Returns
     -------
     Matrix
         BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for other
         numbers, what the archive holds for ``.npz``. Entry (i, j) is the edge i -> j. An entry
-        given twice is summed, or merged if it has no value. Equal values are stored as one.
+        given twice is combined by `dup_op`, or merged if it has no value. Equal values are stored
+        as one.
 
     Raises
     ------
@@ -81,22 +88,24 @@ def read(
     OutOfMemory
         If it needs more memory than is free; told before it is allocated.
     """
-    file = Path(path)
+    file, op = Path(path), None if dup_op is None else binary_operator(dup_op)
     with _named_errors("read", file), file.open("rb") as stream:
-        csc, undirected = _parse(stream, file.name, header)
+        csc, undirected = _parse(stream, file.name, header, op)
     if directed is False or (undirected and directed is None):
         csc = symmetrise(csc, f"read: {file.name}")
     return csc.matrix(backend)
 
 
-def _parse(stream: io.BufferedReader, name: str, header: bool | None) -> tuple[CSC, bool]:
+def _parse(
+    stream: io.BufferedReader, name: str, header: bool | None, dup_op: BinaryOp | None
+) -> tuple[CSC, bool]:
     """Return the matrix in an open file, and whether the file calls itself undirected."""
     if stream.peek(4).startswith(_ZIP):
         return npz.parse(stream, name), False
     data = _text(stream, name)
     if data.startswith(matrix_market.BANNER):
-        return matrix_market.parse(data, name), False
-    return edge_list.parse(data, name, header=header)
+        return matrix_market.parse(data, name, dup_op), False
+    return edge_list.parse(data, name, header=header, dup_op=dup_op)
 
 
 def _text(stream: io.BufferedReader, name: str) -> bytes:

@@ -17,6 +17,7 @@ from lagpu import memory
 from lagpu.csc import CSC, bytes_for_entries, from_entries
 from lagpu.errors import FileFormatError, NotSupported
 from lagpu.io.text import data_lines, line_number, show
+from lagpu.operators import BinaryOp
 
 __all__ = ["BANNER", "dump", "parse"]
 
@@ -24,7 +25,7 @@ BANNER = b"%%MatrixMarket"
 _REAL = re.compile(rb"[.eE]")
 
 
-def parse(data: bytes, name: str) -> CSC:
+def parse(data: bytes, name: str, dup_op: BinaryOp | None = None) -> CSC:
     """Return the matrix of a coordinate file.
 
     Parameters
@@ -33,6 +34,8 @@ def parse(data: bytes, name: str) -> CSC:
         The file, from its banner on.
     name : str
         What messages call it.
+    dup_op : BinaryOp, optional
+        Combines duplicates, instead of summing them.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def parse(data: bytes, name: str) -> CSC:
     except (ValueError, OverflowError) as error:
         raise FileFormatError(f"read: {name}: {error}") from error
     values = None if field == "pattern" else entries.data
-    return from_entries(entries.row, entries.col, values, nrows, ncols)
+    return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op)
 
 
 def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:

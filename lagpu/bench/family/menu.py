@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 
 FEW = 2  # sources, where each takes a search
 SAMPLED = 4  # sources of betweenness
+RADIUS = 2  # of a neighbourhood
 SEED = 1  # of what is drawn at random
 RANK_ERROR = 1e-4  # of all ranks together, as in the GAP benchmark (Beamer et al. 2015)
 _APART = 5000  # vertices outside of the largest search, when each component takes one
@@ -28,16 +29,17 @@ _APART = 5000  # vertices outside of the largest search, when each component tak
 LEFT_OUT = {
     "sssp": "bellman_ford, delta_stepping",
     "k_core": "core_number",
-    "k_hop": "bfs_levels_joint",
-    "neighborhood": "bfs_levels_joint",
+    "k_hop": "neighborhood",
     "has_path": "shortest_path",
     "topological_order": "topological_levels",
-    "edge_betweenness_centrality": "betweenness_centrality",
     "betweenness_estimate": "betweenness_centrality",
-    "bfs_parents_multi": "bfs_levels_multi",
     "triangles": "triangle_count",
-    "clustering": "triangle_count",
-    "transitivity": "triangle_count",
+    "transitivity": "clustering",
+    "average_clustering": "clustering",
+    "is_bipartite": "bipartite_sides",
+    "radius": "eccentricity",
+    "center": "eccentricity",
+    "periphery": "eccentricity",
 }
 
 
@@ -173,6 +175,17 @@ def _levels_of_each(levels: Matrix) -> Answer:
     return Answer(dense)
 
 
+def _trees(parents: Matrix) -> Answer:
+    rows, cols, values = parents.to_coo()
+    dense = np.full(parents.shape, -1)
+    dense[rows, cols] = values
+    return Answer(np.array([depths(row) for row in dense]), parents)
+
+
+def _by_columns(A: Matrix) -> Answer:
+    return Answer(A.to_csc()[2])
+
+
 def _two_sides(found: tuple[Any, list[int] | None]) -> Answer:
     sides, cycle = found
     return Answer(np.array([cycle is None]), cycle or sides.to_coo())
@@ -183,6 +196,10 @@ def _two_sides(found: tuple[Any, list[int] | None]) -> Answer:
 
 def _prove_tree(problem: Problem, answer: Answer) -> None:
     check.check_parents(problem.columns, problem.facts.source, answer.proof)
+
+
+def _prove_trees(problem: Problem, answer: Answer) -> None:
+    check.check_parents_multi(problem.columns, problem.facts.sources, answer.proof)
 
 
 def _prove_route(problem: Problem, answer: Answer) -> None:
@@ -273,6 +290,15 @@ def _questions() -> list[Question]:
             lambda A, f: ask.bfs_levels_multi(A, f.sources), _levels_of_each, rounds=_deepest,
         ),
         Question(
+            "bfs_parents_multi", "from each of 8",
+            lambda A, f: ask.bfs_parents_multi(A, f.sources), _trees,
+            prove=_prove_trees, rounds=_deepest,
+        ),
+        Question(
+            "neighborhood", f"within {RADIUS} edges",
+            lambda A, f: ask.neighborhood(A, f.source, RADIUS), _dense(-1), rounds=_deepest,
+        ),
+        Question(
             "shortest_path", "", lambda A, f: ask.shortest_path(A, f.source, f.target),
             lambda route: Answer(np.array([len(route)]), route), prove=_prove_route,
         ),
@@ -322,6 +348,11 @@ def _questions() -> list[Question]:
             rule="close", rounds=lambda f, _: _sampled(f),
         ),
         Question(
+            "edge_betweenness_centrality", f"{SAMPLED} sources",
+            lambda A, f: ask.edge_betweenness_centrality(A, _sampled(f), seed=SEED), _by_columns,
+            rule="close", rounds=lambda f, _: _sampled(f),
+        ),
+        Question(
             "topological_levels", "", lambda A, _: ask.topological_levels(A), _dense(-1),
             graph="acyclic", rounds=_deepest,
         ),
@@ -334,5 +365,9 @@ def _questions() -> list[Question]:
             graph="weighted",
         ),
         Question("triangle_count", "", lambda A, _: ask.triangle_count(A), _number, bar=_directed),
+        Question(
+            "clustering", "", lambda A, _: ask.clustering(A), _dense(0), rule="close",
+            bar=_directed,
+        ),
         Question("diameter", "", lambda A, _: ask.diameter(A), _number, bar=_unconnected),
     ]  # fmt: skip
