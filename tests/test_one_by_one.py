@@ -12,7 +12,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, expr, loop, semiring
 from lagpu.backends.gpu import backend as of_gpu
 from lagpu.backends.gpu import products
-from lagpu.backends.gpu.leavings import PULLED
+from lagpu.backends.gpu.leavings import EXPLORED, PULLED
 from lagpu.generators import kronecker, path
 
 
@@ -132,12 +132,13 @@ def test_the_next_levels_do_not_wait_for_this_one(backend, monkeypatch, body, me
     assert (frontier.nvals, x.nvals) == (0, 9)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-def test_the_device_goes_the_way_the_planner_would(backend, monkeypatch, directed):
+@pytest.mark.parametrize("kind", ["undirected", "directed", "path"])
+def test_the_device_goes_the_way_the_planner_would(backend, monkeypatch, kind):
     if backend.name == "cpu":
         pytest.skip("cpu has no planner")
-    A = kronecker(9, 8, seed=3, backend=backend)
-    if directed:
+    # On a path, what is explored already decides near its end.
+    A = path(64, backend=backend) if kind == "path" else kronecker(9, 8, seed=3, backend=backend)
+    if kind == "directed":
         rows, cols, _ = A.to_coo()
         kept = (rows * 7 + cols * 3) % 5 > 0
         A = Matrix.from_coo(rows[kept], cols[kept], nrows=A.nrows, ncols=A.ncols, backend=backend)
@@ -160,24 +161,30 @@ def test_the_device_goes_the_way_the_planner_would(backend, monkeypatch, directe
         frontier[source] = True
         with lagpu.eager(), lagpu.trace() if watched else nullcontext():
             searched(A, levels, frontier)
-        pulled = [bool(A.backend.device.to_host(given.counts)[PULLED]) for given in counted]
-        found.append((levels, [plan.direction == "pull" for plan in planned], pulled))
-    (levels, few, pulled), (same, all_, _) = found
+        counts = [A.backend.device.to_host(given.counts).tolist() for given in counted]
+        found.append((levels, [plan.direction == "pull" for plan in planned], counts))
+    (levels, few, counts), (same, all_, _) = found
+    pulled, explored = [c[PULLED] == 1 for c in counts], [c[EXPLORED] for c in counts]
     assert levels.isequal(same)
     asked = len(few)
     assert asked <= 2 < len(all_)  # the second makes the other form
     assert few + pulled[asked : len(all_)] == all_
     assert set(all_) == {False, True}
+    degrees, depths = np.bincount(A.to_coo()[0], minlength=A.nrows), levels.to_dense(-1)
+    first = A.nvals // A.nrows  # of a vector that no product made, mean columns are counted
+    for k in range(asked, len(all_)):
+        seen = first + degrees[(depths > 0) & (depths <= k)].sum()
+        assert explored[k] == seen
 
 
-def ranked(A, x, frontier):
-    for depth in loop(until_empty=frontier):
+def ranked(A, x, frontier, times=None):
+    for depth in loop(until_empty=frontier, times=times):
         x(frontier.S) << depth
         frontier(~x.S, replace=True) << semiring.lor_land(frontier @ A)
 
 
-def summed(A, x, frontier):
-    for _ in loop(until_empty=frontier):
+def summed(A, x, frontier, times=None):
+    for _ in loop(until_empty=frontier, times=times):
         x(frontier.S) << frontier
         frontier(~x.S, replace=True) << semiring.plus_first(frontier @ A)
 
@@ -188,13 +195,18 @@ def test_a_repeated_product_has_the_type_of_its_output(backend, body, dtype):
     found = []
     for place in (backend, "cpu"):
         A = kronecker(6, 4, seed=5, backend=place)
-        frontier, x = Vector(dtype, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
-        frontier[3] = 3 if dtype is not BOOL else True
-        with lagpu.eager():
-            body(A, x, frontier)
-        assert (frontier.dtype, frontier.nvals) == (dtype, 0)
-        found.append(x.to_dense(-1))
-    assert np.array_equal(*found)
+        source = int(np.flatnonzero(np.diff(A.to_csc()[0]))[0])
+        for times in (2, None):
+            frontier, x = Vector(dtype, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+            frontier[source] = 3 if dtype is not BOOL else True
+            with lagpu.eager():
+                body(A, x, frontier, times)
+            left = frontier.to_coo()[1]
+            assert left.dtype == dtype.numpy
+            assert bool(len(left)) == (times is not None)
+            found.append((x.to_dense(-1), frontier.to_dense(0)))
+    for ours, right in zip(found[:2], found[2:], strict=True):
+        assert np.array_equal(ours, right)
 
 
 def grown(A, q, r):
