@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -226,18 +226,30 @@ def _run_one_by_one(backend: Backend, statements: list[Statement], until: _Until
 
 
 def _run_ahead(work: list[_Step], empty: Vector | Matrix, times: int | None) -> None:
-    """Run iterations that change nothing once `empty` has no entry; ask about it some later."""
-    asked: deque[Callable[[], int]] = deque()
+    """Run iterations that change nothing once `empty` has no entry; ask about it some later.
+
+    Answers that are there are looked at. One is waited for where the loop ended the last time, and
+    behind that, when the next iteration has been called: docs/design/speed.md.
+    """
+    asked: deque[Any] = deque()
+    product = next((step.run for step in work if step.w is empty.data), None)
+    foreseen = min(getattr(product, "foreseen", 0), _FORESEEN)
     done = 0
     while done != times:
         _run(work, done)
         done += 1
         asked.append(empty.data.count_later())
-        if len(asked) > _AHEAD and not asked.popleft()():
+        open_ = done if done < foreseen else 0 if done == foreseen else _AHEAD
+        while asked and (len(asked) > open_ or asked[0].is_known):
+            if asked.popleft()():
+                continue
+            if product is not None:
+                product.took(done - len(asked))
             return
 
 
-_AHEAD = 1  # iterations called before it is known whether they are needed: docs/design/speed.md
+_AHEAD = 1  # iterations called before it is known whether they are needed
+_FORESEEN = 64  # the most of them, where the last loop had so many
 
 
 def _early(work: list[_Step], empty: Vector | Matrix) -> int:

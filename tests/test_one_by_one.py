@@ -12,6 +12,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, expr, loop, semiring
 from lagpu.backends.gpu import backend as of_gpu
 from lagpu.backends.gpu import products
+from lagpu.backends.gpu.device import Signal
 from lagpu.backends.gpu.leavings import EXPLORED, PULLED
 from lagpu.generators import kronecker, path
 
@@ -112,10 +113,11 @@ def test_what_stands_first_is_not_done_behind_the_end(backend, body):
 
 @pytest.mark.parametrize(("body", "method"), [(searched, "assign_scalar"), (copied, "assign")])
 def test_the_next_levels_do_not_wait_for_this_one(backend, monkeypatch, body, method):
-    """Whether an iteration is needed is asked when the next one has been called."""
+    """Answers are waited for where the last loop ended, and behind that one iteration later."""
     A, x, frontier = start(backend)
     if not hasattr(A.backend, "last_loop"):
         pytest.skip("cpu records no loops")
+    monkeypatch.setattr(Signal, "told", False)  # the device takes its time
     told = []
 
     def noting(where, name):
@@ -125,11 +127,36 @@ def test_the_next_levels_do_not_wait_for_this_one(backend, monkeypatch, body, me
     noting(A.backend, method)
     noting(products, "arguments")
     noting(A.backend.device, "heed")
+    once = [method, "arguments"]
     with lagpu.eager():
         body(A, x, frontier)
-    once = [method, "arguments"]
-    assert told == 2 * once + 8 * ["heed", *once] + ["heed"]
-    assert (frontier.nvals, x.nvals) == (0, 9)
+        assert told == 2 * once + 8 * ["heed", *once] + ["heed"]
+        assert (frontier.nvals, x.nvals) == (0, 9)
+        for source, seen in [
+            (0, 9 * once + 9 * ["heed"]),  # as foreseen
+            (4, 9 * once + 5 * ["heed"]),  # shorter
+            (0, 5 * once + 5 * ["heed"] + 2 * once + 3 * ["heed", *once] + ["heed"]),  # longer
+        ]:
+            told.clear()
+            found, begin = Vector(x.dtype, 9, like=A), Vector(BOOL, 9, like=A)
+            begin[source] = True
+            body(A, found, begin)
+            assert told == seen
+            assert (begin.nvals, found.nvals) == (0, 9)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_searches_of_other_depths_than_foreseen(backend, monkeypatch, late):
+    A = path(200, backend=backend)
+    if late and hasattr(A.backend, "last_loop"):
+        monkeypatch.setattr(Signal, "told", False)
+    for source in (0, 150, 3, 199, 199, 100):
+        levels, frontier = Vector(INT32, 200, like=A), Vector(BOOL, 200, like=A)
+        frontier[source] = True
+        with lagpu.eager():
+            searched(A, levels, frontier)
+        assert levels.to_dense().tolist() == [abs(k - source) for k in range(200)]
+        assert frontier.nvals == 0
 
 
 @pytest.mark.parametrize("kind", ["undirected", "directed", "path"])

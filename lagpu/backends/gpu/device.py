@@ -54,6 +54,11 @@ class Signal(NamedTuple):
     host: memoryview
     serial: int
 
+    @property
+    def told(self) -> bool:
+        """Whether the kernel has written them; nothing waits."""
+        return bool(self.host[2] == self.serial)
+
 
 class Timer(Protocol):
     """Device work timed between entering and leaving a ``with`` block."""

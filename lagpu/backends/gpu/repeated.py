@@ -45,6 +45,12 @@ class RepeatedProduct:
         The matrix.
     how : Product
         The product.
+
+    Attributes
+    ----------
+    foreseen : int
+        Iterations that the last loop with such a product needed, 0 if there was none: searches of
+        one graph have nearly the same depth.
     """
 
     #: It is launched without a question, and a vector without entries gives none: a loop until
@@ -57,6 +63,14 @@ class RepeatedProduct:
         self._alpha = auto_alpha(A.nvals / max(A.shape[1 if how.transpose else 0], 1))
         self._known = products.known_result(how)
         self._launches: dict[Any, Bound] = {}
+        self._iterations = "iterations", how.semiring, how.transpose
+        self.foreseen: int = A.kernels.get(self._iterations, 0)
+
+    def took(self, iterations: int) -> None:
+        """Note how many iterations a loop until the result is empty has needed."""
+        A = self._matrix()
+        if A is not None:
+            A.kernels[self._iterations] = iterations
 
     def __call__(
         self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product

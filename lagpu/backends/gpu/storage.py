@@ -11,6 +11,7 @@ from lagpu.backends.gpu.casts import cast_array, cast_number, index_type
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device, Signal
 from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.later import Later
 from lagpu.backends.gpu.leavings import Listable, Trail
 from lagpu.dtypes import DType
 
@@ -186,16 +187,12 @@ class VectorStore:
         """`nvals`, if it needs no asking."""
         return self._nvals
 
-    def count_later(self, read: Callable[[Array], Any] | None = None) -> Callable[[], int]:
+    def count_later(self, read: Callable[[Array], Any] | None = None) -> Later:
         """Return what will ask, or `read`, how many entries there are now; nothing waits before."""
         if self._nvals is None and self._count is None:
             self._start_count()
-        known, count, signal, device = self._nvals, self._count, self._signal, self.device
-        if known is not None:
-            return lambda: known
-        if read is None and signal is not None:
-            return lambda: device.heed(signal, count)[0]
-        return lambda: int((read or device.read)(count[:1]))
+        signal = self._signal if read is None else None
+        return Later(self.device, self._nvals, self._count, signal, read)
 
     def _start_count(self) -> None:
         self._count = self.counters.take()
