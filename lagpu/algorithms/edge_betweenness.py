@@ -1,9 +1,9 @@
 """Betweenness centrality of edges: what flows along them from each source.
 
-Edges are the rows of two matrices, T with an entry at an edge's tail and H at its head. Along those
-that lead one level on, with path counts p and the dependencies d of `brandes`::
+Edges are the columns of two matrices, T with an entry at an edge's tail and H at its head. Along
+those that lead one level on, with path counts p and the dependencies d of `brandes`::
 
-    f<H l - T l = 1> = (T p) (H ((1 + d) / p))
+    f<l H - l T = 1> = (p T) (((1 + d) / p) H)
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def edge_betweenness_centrality(
 
     Notes
     -----
-    Edges are the rows of two matrices: T has an entry at an edge's tail, H at its head. So what
-    flows along the edges is a vector, ``f = (T p) (H ((1 + d) / p))``, and each source takes two
+    Edges are the columns of two matrices: T has an entry at an edge's tail, H at its head. So what
+    flows along the edges is a vector, ``f = (p T) (((1 + d) / p) H)``, and each source takes two
     sweeps and some products with these.
 
     Examples
@@ -67,10 +67,11 @@ def edge_betweenness_centrality(
     sources = sample(A, k, seed)
     require_reverses(A, directed)
     directed = is_directed(A) if directed is None else directed
-    rows, cols, _ = A.to_coo()
+    ptr, rows, _ = A.to_csc()
+    cols = np.repeat(np.arange(A.ncols), np.diff(ptr))
     each = np.arange(len(rows) + 1)
-    tails = Matrix.from_csr(each, rows, ncols=A.nrows, like=A, name="T")
-    heads = Matrix.from_csr(each, cols, ncols=A.nrows, like=A, name="H")
+    tails = Matrix.from_csc(each, rows, nrows=A.nrows, like=A, name="T")
+    heads = Matrix.from_csc(each, cols, nrows=A.nrows, like=A, name="H")
     total = Vector.from_dense(np.zeros(len(rows)), like=A, name="betweenness")
     along, ahead = (Vector(FP64, len(rows), like=A, name=name) for name in ("along", "ahead"))
     step, before = (Vector(INT32, len(rows), like=A, name=name) for name in ("step", "before"))
@@ -78,15 +79,13 @@ def edge_betweenness_centrality(
         levels, paths = count_paths(A, [source])
         share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")
         share << share.ewise_mult(paths, binary.truediv)
-        step << semiring.any_second(heads @ levels)
-        before << semiring.any_second(tails @ levels)
+        step << semiring.any_first(levels @ heads)
+        before << semiring.any_first(levels @ tails)
         step << step.ewise_mult(before, binary.minus)
         step << step.select("valueeq", 1)  # edges on a shortest path
-        along(step.S, replace=True) << semiring.any_second(tails @ paths)
-        ahead(step.S, replace=True) << semiring.any_second(heads @ share)
+        along(step.S, replace=True) << semiring.any_first(paths @ tails)
+        ahead(step.S, replace=True) << semiring.any_first(share @ heads)
         total(accum=binary.plus) << along.ewise_mult(ahead, binary.times)
-    if not directed:
-        back = np.lexsort((rows, cols))  # the k-th edge by columns is the reverse of the k-th
-        total(accum=binary.plus) << total[back].new()
     values = total.to_dense() * scale(A, sources, normalized, True, directed)[rows]
-    return Matrix.from_coo(rows, cols, values, nrows=A.nrows, ncols=A.nrows, like=A)
+    found = Matrix.from_csc(ptr, rows, values, nrows=A.nrows, like=A)
+    return found if directed else found.ewise_add(found.T, binary.plus).new()  # both ways

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from lagpu import algorithms, check
 from lagpu.bench.family.problem import Facts, Problem
@@ -44,7 +45,10 @@ LEFT_OUT = {
 
 
 class Answer(NamedTuple):
-    """What an algorithm found: what any right answer shares, and what else is to be proved."""
+    """What an algorithm found: what any right answer shares, and what else is to be proved.
+
+    It goes from process to process, so it holds arrays, and nothing of a backend.
+    """
 
     same: Array
     proof: Any = None
@@ -179,7 +183,8 @@ def _trees(parents: Matrix) -> Answer:
     rows, cols, values = parents.to_coo()
     dense = np.full(parents.shape, -1)
     dense[rows, cols] = values
-    return Answer(np.array([depths(row) for row in dense]), parents)
+    proof = sp.coo_array((values, (rows, cols)), shape=parents.shape)
+    return Answer(np.array([depths(row) for row in dense]), proof)
 
 
 def _by_columns(A: Matrix) -> Answer:
