@@ -3,7 +3,8 @@
 The time on the wall ends when the device has ended. The time on the device, where there is a GPU,
 is that between two events: one before the first and one behind the last operation of the search.
 The search is queued behind a kernel that only waits, so the time that Python takes to launch is not
-in it, as far as the search does not itself wait for the device; an eager loop does, at each level.
+in it, as far as the search does not itself wait for the device; an eager loop does, where it asks
+whether it goes on.
 Elsewhere both are the time on the wall.
 """
 
