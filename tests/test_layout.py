@@ -29,7 +29,7 @@ LAYERS = (
     ("backends.gpu.device", "backends.gpu.casts"),
     ("backends.gpu.cudabound", "backends.gpu.events"),
     ("backends.gpu.cuda", "backends.gpu.sim", "backends.gpu.counters"),
-    ("backends.gpu.leavings",),
+    ("backends.gpu.later", "backends.gpu.leavings"),
     ("backends.gpu.storage",),
     ("backends.gpu",),  # everything else of it: free among themselves, but without a cycle
     ("backends.gpu.backend",),
