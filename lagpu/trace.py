@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,14 @@ __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
 # A statement that ran by itself: its level, and what will tell entries and measurements.
 _Ran = tuple[Seen, int, Callable[[], int], Callable[[], int], Callable[[], Measured]]
+
+
+def _written(path: str | Path | None, text: str) -> str | None:
+    """Return a text, or write it to a file."""
+    if path is None:
+        return text
+    Path(path).write_text(text, encoding="utf-8")
+    return None
 
 
 def _row(ran: _Ran) -> Row:
@@ -185,10 +194,10 @@ class Trace(Watcher):
             unrecorded=sum(meter.unrecorded() for meter in meters),
         )
 
-    def to_json(self) -> str:
-        """Return rows and totals as one JSON object."""
+    def to_json(self, path: str | Path | None = None) -> str | None:
+        """Return rows and totals as one JSON object, or write it to the file `path`."""
         rows = [asdict(row) for row in self.rows]
-        return json.dumps({"totals": asdict(self.totals()), "rows": rows})
+        return _written(path, json.dumps({"totals": asdict(self.totals()), "rows": rows}))
 
     def table(self) -> str:
         """Return the rows as a plain text table, with the totals below; long ones are folded."""
@@ -196,11 +205,19 @@ class Trace(Watcher):
 
         return plain(self)
 
-    def to_html(self, title: str = "Trace", facts: Mapping[str, object] | None = None) -> str:
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str = "Trace",
+        facts: Mapping[str, object] | None = None,
+    ) -> str | None:
         """Return one HTML page that needs no other file: totals, a chart and a list to sort.
 
         Parameters
         ----------
+        path : str or Path, optional
+            Where to write it instead; nothing is returned then.
         title : str
             Its heading.
         facts : mapping, optional
@@ -208,7 +225,7 @@ class Trace(Watcher):
         """
         from lagpu.tracepage import page
 
-        return page(self, title, facts or {})
+        return _written(path, page(self, title, facts or {}))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw kernel time by level, and the entries of the vectors multiplied; return the axes.

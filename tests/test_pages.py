@@ -118,7 +118,7 @@ def test_text_and_data_are_escaped():
 
 
 def test_the_page_of_a_trace(traced):
-    page = traced.to_html("A <title>", {"graph": "a & b"})
+    page = traced.to_html(title="A <title>", facts={"graph": "a & b"})
     check_page(page)
     assert "<h1>A &lt;title&gt;</h1>" in page
     assert "<dt>graph</dt><dd>a &amp; b</dd>" in page
@@ -162,6 +162,14 @@ def test_notebooks_get_the_summary(traced):
     assert "13 statements" in made
     assert "<script" not in made
     assert made.count("<rect ") == 12
+
+
+def test_a_trace_is_returned_or_written(traced, tmp_path):
+    for show in (traced.to_html, traced.to_json):
+        file = tmp_path / show.__name__
+        assert show(file) is None
+        assert show(str(file)) is None
+        assert file.read_text("utf-8") == show()
 
 
 def test_an_empty_trace_has_a_page():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from lagpu.errors import FileMissing, InvalidValue
@@ -50,9 +51,11 @@ def require_apart(trace_file: Path | None, step_file: Path | None) -> None:
 
 def write_trace(traced: Trace, file: Path, facts: Mapping[str, object]) -> None:
     """Write a trace as the file's suffix says."""
-    title = f"lagpu bfs {facts['graph']}"
-    made = traced.to_json() if file.suffix == ".json" else traced.to_html(title, facts)
-    _write("--trace", file, made)
+    with _writing("--trace", file):
+        if file.suffix == ".json":
+            traced.to_json(file)
+        else:
+            traced.to_html(file, title=f"lagpu bfs {facts['graph']}", facts=facts)
 
 
 def require_small(file: Path | None, A: Matrix) -> None:
@@ -68,11 +71,14 @@ def write_steps(
     steps = step(algorithm, A, source)
     title = f"{algorithm.__name__} from vertex {source}"
     facts = {"graph": graph, "on": A.backend.name}
-    _write("--step", file, page(steps, title, facts, what="--step"))
+    made = page(steps, title, facts, what="--step")
+    with _writing("--step", file):
+        file.write_text(made, encoding="utf-8")
 
 
-def _write(option: str, file: Path, content: str) -> None:
+@contextmanager
+def _writing(option: str, file: Path) -> Iterator[None]:
     try:
-        file.write_text(content, encoding="utf-8")
+        yield
     except OSError as error:
         raise InvalidValue(f"{option}: {file}: {error.strerror or error}.") from error
