@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -15,8 +16,9 @@ from command import spawn
 
 from lagpu import Matrix, algorithms, backends
 from lagpu.backends.gpu.plan import POLICIES
-from lagpu.bench import peers, report, suite
+from lagpu.bench import graph500, peers, report, suite
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
+from lagpu.cli import measure
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.generators import device, grid2d
 
@@ -117,6 +119,56 @@ def test_wrong_input_names_what_is_right(run, args, listed):
     assert err.count("\n") == 1
     for name in listed:
         assert name in err
+
+
+@pytest.mark.parametrize("command", [("bench", "path:3"), ("graph500", "--scale", "3")])
+@pytest.mark.parametrize(
+    ("file", "fact"),
+    [
+        ("", ". is a folder"),
+        ("taken", "taken is a folder"),
+        ("none/x.json", "there is no folder none"),
+        ("/proc/x.json", "/proc/x.json: "),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_told_before_any_work(
+    run, monkeypatch, tmp_path, command, file, fact
+):
+    def began(*_args, **_how):
+        raise AssertionError("it began to work")
+
+    monkeypatch.setattr(suite, "run", began)
+    monkeypatch.setattr(graph500, "run", began)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    code, out, err = run(*command, "-b", "cpu", "--json", file)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert fact in err
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("command", [("bench", "path:3"), ("graph500", "--scale", "3")])
+def test_what_was_measured_is_shown_though_it_cannot_be_written(
+    run, monkeypatch, tmp_path, command
+):
+    def full(*_args):
+        raise InvalidValue("no space left on device.")
+
+    monkeypatch.setattr(measure, "write", full)
+    code, out, err = run(*command, "-b", "cpu", "--json", tmp_path / "x.json")
+    assert (code, err) == (2, "lagpu: no space left on device.\n")
+    assert "path:3" in out or "harmonic_mean" in out
+
+
+def test_a_report_goes_through_a_pipe(run, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run("bench", "path:3", "-b", "cpu", "--roots", 1, "--json", pipe)[0] == 0
+    assert len(json.loads(os.read(reader, 1 << 16))["rows"]) == 1
+    os.close(reader)
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def test_a_chosen_kernel_runs_eagerly(run, tmp_path):

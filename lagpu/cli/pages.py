@@ -11,6 +11,7 @@ from lagpu.step import step
 from lagpu.steppage import page, require_size
 from lagpu.trace import Trace
 from lagpu.vector import Vector
+from lagpu.wholefile import replacing
 
 __all__ = ["require_apart", "require_file", "require_small", "write_steps", "write_trace"]
 
@@ -73,6 +74,7 @@ def write_steps(
 
 def _write(option: str, file: Path, content: str) -> None:
     try:
-        file.write_text(content, encoding="utf-8")
+        with replacing(file) as stream:
+            stream.write(content.encode())
     except OSError as error:
         raise InvalidValue(f"{option}: {file}: {error.strerror or error}.") from error
