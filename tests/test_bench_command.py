@@ -23,7 +23,7 @@ from lagpu.errors import InvalidValue, NotSupported
 from lagpu.generators import device, grid2d
 
 FIELDS = {
-    "graph", "backend", "mode", "policy", "output", "roots", "median_ms", "max_ms",
+    "graph", "backend", "mode", "kernel", "policy", "output", "roots", "median_ms", "max_ms",
     "wall_median_ms",
     "q1_ms", "q3_ms", "gteps", "bytes", "checked", "vertices", "edges",
 }  # fmt: skip
@@ -105,6 +105,9 @@ def test_backends_that_disagree_are_refused():
         (["path:3", "-b", "tpu"], ("cpu", "sim")),
         (["path:3", "-b", "sim", "--kernel", "fast"], ("push_edge", "pull_warp")),
         (["path:3", "-b", "sim", "--policy", "fast"], ("turbobfs",)),
+        (["path:3", "-b", "sim", "--policy", "all", "--policy", "fast"], ("turbobfs",)),
+        (["path:3", "-b", "sim", "--policy", "auto", "--kernel", "push_edge"], ("Give one",)),
+        (["path:3", "-b", "cpu", "--policy", "auto"], ("--policy: the cpu", "leave out --policy.")),
         (["path:3", "--output", "girth"], ("levels", "parents", "paths")),
         (["path:3", "--roots", "0"], ("roots",)),
         (["path:3", "-b", "cpu", "--mode", "fused"], ("--mode eager",)),
@@ -171,11 +174,21 @@ def test_a_report_goes_through_a_pipe(run, tmp_path):
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_a_chosen_kernel_runs_eagerly(run, tmp_path):
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ((), [("eager", "push_edge")]),
+        (("--mode", "both"), [("fused", None), ("eager", "push_edge")]),
+    ],
+)
+def test_a_chosen_kernel_runs_eagerly_and_is_named(run, tmp_path, more, expected):
     file = tmp_path / "b.json"
-    args = ("-b", "sim", "--roots", 1, "--kernel", "push_edge", "--json", file)
-    assert run("bench", "path:5", *args)[0] == 0
-    assert [row["mode"] for row in json.loads(file.read_text())["rows"]] == ["eager"]
+    args = ("-b", "sim", "--roots", 1, "--kernel", "push_edge", "--json", file, *more)
+    code, out, _ = run("bench", "path:5", *args)
+    assert code == 0
+    rows = json.loads(file.read_text())["rows"]
+    assert [(row["mode"], row["kernel"]) for row in rows] == expected
+    assert out.count("push_edge") == 1
 
 
 def test_names_lead_to_generators():

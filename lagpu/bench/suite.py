@@ -101,6 +101,7 @@ class _Bed:
             "graph": self.name,
             "backend": who,
             "mode": mode,
+            "kernel": None,
             "policy": None,
             "output": output,
             "roots": len(self.roots),
@@ -126,7 +127,7 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     -------
     report : dict
         ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
-        policy output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked
+        kernel policy output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked
         vertices edges``.
         Times are those of `lagpu.bench.timing`, the median of several runs from each root; `bytes`
         is what arrays on the device hold when a search has ended, graph, workspace and result, and
@@ -161,22 +162,31 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
 
 
 class _Runner(NamedTuple):
-    """A backend, the modes to measure on it, and the policy it was told."""
+    """A backend, the modes to measure on it, and what it was told."""
 
     place: Backend
     modes: tuple[str, ...]
+    kernel: str | None = None
     policy: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """What it was told."""
+        return self.kernel or self.policy
 
 
 def _runners(place: Backend, plan: Plan) -> list[_Runner]:
-    """Return what is to be measured on a backend: as it is, or as each policy wants it."""
-    policies = tuple(POLICIES) if "all" in plan.policies else tuple(plan.policies)
-    if not policies:
-        told = steered(place, plan.kernel, None)
-        return [_Runner(told, _modes(told, plan))]
-    runners = [_Runner(steered(place, plan.kernel, policy), (), policy) for policy in policies]
+    """Return what is to be measured on a backend: as it is, or as it is told to work."""
+    named = [name for one in plan.policies for name in (POLICIES if one == "all" else (one,))]
+    told: list[tuple[str | None, str | None]]
+    told = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
+    if plan.kernel is not None:
+        told = told or [(plan.kernel, None)]
+    if not told:
+        return [_Runner(place, _modes(place, plan))]
+    runners = [_Runner(steered(place, *how), (), *how) for how in told]
     runners = [runner._replace(modes=_modes(runner.place, plan)) for runner in runners]
-    if plan.mode == "both" and plan.kernel is None:
+    if plan.mode == "both":
         runners.insert(0, _Runner(place, ("fused",)))
     return runners
 
@@ -217,15 +227,16 @@ def _graph(
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
     bed = _Bed(name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed))
-    for place, modes, policy in runners:
+    for runner in runners:
+        place = runner.place
         if place.name != first.backend.name:
             before = _used(place)
         A = _on(first, place)
-        for mode in modes:
+        for mode in runner.modes:
             for output in plan.outputs:
-                tell(f"{name}: {output} on {place.name}, {policy or mode}")
+                tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
                 row, refusal = _measured(bed, A, mode, output, before)
-                yield row | {"policy": policy}, refusal
+                yield row | {"kernel": runner.kernel, "policy": runner.policy}, refusal
     for peer in others:
         if host.facts.entries > peers.PEERS[peer].most:
             tell(f"{name}: too large for {peer}")
