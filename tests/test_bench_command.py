@@ -19,7 +19,7 @@ from lagpu.backends.gpu.plan import POLICIES
 from lagpu.bench import graph500, peers, report, suite
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.cli import measure
-from lagpu.errors import InvalidValue, NotSupported
+from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import device, grid2d
 
 FIELDS = {
@@ -248,6 +248,40 @@ def test_all_policies_beside_the_fused_loop(run, tmp_path):
     assert all(row["checked"] for row in rows)
     code, _, err = run("bench", "path:9", "-b", "sim", "--policy", "auto", "--mode", "fused")
     assert (code, "told how" in err) == (2, True)
+
+
+def test_a_library_that_fails_costs_no_other_row(run, monkeypatch, tmp_path):
+    (tmp_path / "igraph.py").write_text("raise ImportError('libfoo.so is missing')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "igraph", raising=False)
+    file = tmp_path / "b.json"
+    args = ("-b", "cpu", "--roots", 1, "--peers", "igraph,scipy", "--json", file)
+    code, _, err = run("bench", "path:5", *args)
+    assert (code, err) == (
+        1, "lagpu: bench: path:5, igraph: ImportError: libfoo.so is missing\n"
+    )  # fmt: skip
+    rows = json.loads(file.read_text())["rows"]
+    assert [row["backend"] for row in rows] == ["cpu", "scipy"]
+
+
+def test_a_graph_that_does_not_fit_costs_no_other_row(run, monkeypatch, tmp_path):
+    def load(name, *how):
+        if name == "path:9":
+            raise OutOfMemory("path: needs 9.0 GB, 1.0 GB free on cuda:0. Use a smaller graph.")
+        return right(name, *how)
+
+    right = suite.load
+    monkeypatch.setattr(suite, "load", load)
+    file = tmp_path / "b.json"
+    args = ("-b", "cpu", "--roots", 1, "--json", file)
+    code, _, err = run("bench", "path:5", "path:9", "path:7", *args)
+    assert (code, err.startswith("lagpu: bench: path:9: path: needs 9.0 GB, 1.0 GB free")) == (
+        1,
+        True,
+    )
+    assert [row["graph"] for row in json.loads(file.read_text())["rows"]] == ["path:5", "path:7"]
+    code, out, err = run("bench", "path:9", "-b", "cpu")
+    assert (code, out, err.startswith("lagpu: path: needs 9.0 GB, 1.0 GB free")) == (2, "", True)
 
 
 def test_pylibcugraph_by_its_documented_interface(monkeypatch):

@@ -19,7 +19,7 @@ from lagpu.bench.agreement import Agreement
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.bench.timing import Clock, Sample
 from lagpu.cli.steer import steered
-from lagpu.errors import CheckFailed, InvalidValue, NotSupported
+from lagpu.errors import CheckFailed, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.loop import eager
 from lagpu.matrix import Matrix
@@ -134,7 +134,7 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
         None off a device; `checked` is true if the last root's result has been proved and all
         roots' results equal those of the rows before.
     refusals : list of str
-        Why rows are not checked.
+        Why rows are not checked, which libraries failed, and which of several graphs do not fit.
 
     Raises
     ------
@@ -154,9 +154,14 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     rows: list[Row] = []
     refusals: list[str] = []
     for name in names:
-        for row, refusal in _graph(name, plan, runners, others, tell):
-            rows.append(row)
-            refusals += [refusal] if refusal else []
+        try:
+            for row, refusal in _graph(name, plan, runners, others, tell):
+                rows += [row] if row else []
+                refusals += [refusal] if refusal else []
+        except OutOfMemory as error:
+            if len(names) == 1:
+                raise
+            refusals.append(f"{name}: {error}")  # the other graphs may be smaller
     places = [runner.place for runner in runners]
     return {**report.envelope(places, peers.versions(others)), "rows": rows}, refusals
 
@@ -216,7 +221,7 @@ def _graph(
     runners: list[_Runner],
     others: list[str],
     tell: Tell,
-) -> Iterator[tuple[Row, str]]:
+) -> Iterator[tuple[Row | None, str]]:
     """Yield the rows of one graph, each with what refuses it or an empty text."""
     tell(f"{name}: making or reading it")
     gc.collect()
@@ -242,7 +247,13 @@ def _graph(
             tell(f"{name}: too large for {peer}")
             continue
         tell(f"{name}: {peer}")
-        yield _peer(bed, peer)
+        try:
+            found = _peer(bed, peer)
+        except Exception as error:  # another library's, whatever it is: the other rows stay
+            told = " ".join(str(error).split())
+            yield None, f"{name}, {peer}: {type(error).__name__}: {told}"
+        else:
+            yield found
 
 
 def _used(place: Backend) -> int:
