@@ -64,6 +64,11 @@ WRONG_ARGUMENTS = {
         ["triangles", "path:3", "-b", "sim", "--policy", "auto"],
         "--policy: a product of matrices has no kernels",
     ),
+    "save in no folder": (
+        ["bfs", "kron:60", "-s", "0", "--save", "none/a.npz"],
+        "--save: there is no folder none",
+    ),
+    "save of another kind": (["cores", "kron:60", "--save", "a.bmp"], "--save: a.bmp does not end"),
     "unknown graph": (["bfs", "nograph:5", "-s", "0"], "there is no graph"),
     "numbers of a graph": (["info", "grid:5"], "grid:RxC"),
     "negative seed": (["info", "kron:4", "--seed", "-1"], "--seed"),

@@ -1,11 +1,12 @@
-"""The files that ``lagpu bfs --trace`` and ``--step`` write."""
+"""The files that commands write: what they may be, and those of ``--trace`` and ``--step``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from lagpu.errors import FileMissing, InvalidValue
+from lagpu.errors import InvalidValue
+from lagpu.jsonfile import require
 from lagpu.matrix import Matrix
 from lagpu.step import step
 from lagpu.steppage import page, require_size
@@ -13,7 +14,16 @@ from lagpu.trace import Trace
 from lagpu.vector import Vector
 from lagpu.wholefile import replacing
 
-__all__ = ["require_apart", "require_file", "require_small", "write_steps", "write_trace"]
+__all__ = [
+    "SAVED",
+    "require_apart",
+    "require_file",
+    "require_small",
+    "write_steps",
+    "write_trace",
+]
+
+SAVED = (".npz", ".txt", ".csv")  # of a vector
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
@@ -22,7 +32,7 @@ def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> N
     Raises
     ------
     InvalidValue
-        For another suffix.
+        For another suffix, or if the file cannot be written.
     FileMissing
         If its folder is not there.
     """
@@ -31,8 +41,7 @@ def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> N
     if file.suffix not in suffixes:
         wanted = " or ".join(suffixes)
         raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Name it so.")
-    if not file.parent.is_dir():
-        raise FileMissing(f"{option}: there is no folder {file.parent}. Make it first.")
+    require(file, option)
 
 
 def require_apart(trace_file: Path | None, step_file: Path | None) -> None:
