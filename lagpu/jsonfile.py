@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lagpu.errors import InvalidValue
+from lagpu.errors import FileMissing, InvalidValue
+from lagpu.wholefile import replacing
 
-__all__ = ["write"]
+__all__ = ["require", "write"]
+
+
+def require(path: Path | None, what: str) -> None:
+    """Check, before minutes of work, that a report can be written.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The file.
+    what : str
+        Who writes, as the message of an error begins.
+
+    Raises
+    ------
+    FileMissing
+        If its folder is not there.
+    InvalidValue
+        If the file cannot be written.
+    """
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise FileMissing(f"{what}: there is no folder {path.parent}. Make it first.")
+    with _named(path, what):
+        if path.is_dir():
+            raise IsADirectoryError
+        if path.is_file() or not path.exists():  # no pipe and no device
+            tempfile.TemporaryFile(dir=Path(os.path.realpath(path)).parent).close()
 
 
 def write(report: dict[str, Any], path: Path, what: str) -> None:
@@ -29,11 +61,17 @@ def write(report: dict[str, Any], path: Path, what: str) -> None:
     InvalidValue
         If the file cannot be written.
     """
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    text = json.dumps(report, indent=1) + "\n"
+    with _named(path, what), replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def _named(path: Path, what: str) -> Iterator[None]:
+    """Turn what the operating system refuses into one named error."""
     try:
-        temporary.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
+        yield
+    except IsADirectoryError as error:
+        raise InvalidValue(f"{what}: {path} is a folder. Give a file.") from error
     except OSError as error:
         raise InvalidValue(f"{what}: {path}: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)

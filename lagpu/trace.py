@@ -15,6 +15,7 @@ from lagpu.backends.base import Backend
 from lagpu.backends.measure import LoopRow, Measured, Meter
 from lagpu.tracerows import Row, Seen, Totals, names_in, row_of
 from lagpu.watch import Watcher, author
+from lagpu.wholefile import replacing
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,7 +31,8 @@ def _written(path: str | Path | None, text: str) -> str | None:
     """Return a text, or write it to a file."""
     if path is None:
         return text
-    Path(path).write_text(text, encoding="utf-8")
+    with replacing(Path(path)) as file:
+        file.write(text.encode())
     return None
 
 

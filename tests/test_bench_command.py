@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -15,13 +16,14 @@ from command import spawn
 
 from lagpu import Matrix, algorithms, backends
 from lagpu.backends.gpu.plan import POLICIES
-from lagpu.bench import peers, report, suite
+from lagpu.bench import graph500, peers, report, suite
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
-from lagpu.errors import InvalidValue, NotSupported
+from lagpu.cli import measure
+from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import device, grid2d
 
 FIELDS = {
-    "graph", "backend", "mode", "policy", "output", "roots", "median_ms", "max_ms",
+    "graph", "backend", "mode", "kernel", "policy", "output", "roots", "median_ms", "max_ms",
     "wall_median_ms",
     "q1_ms", "q3_ms", "gteps", "bytes", "checked", "vertices", "edges",
 }  # fmt: skip
@@ -103,6 +105,9 @@ def test_backends_that_disagree_are_refused():
         (["path:3", "-b", "tpu"], ("cpu", "sim")),
         (["path:3", "-b", "sim", "--kernel", "fast"], ("push_edge", "pull_warp")),
         (["path:3", "-b", "sim", "--policy", "fast"], ("turbobfs",)),
+        (["path:3", "-b", "sim", "--policy", "all", "--policy", "fast"], ("turbobfs",)),
+        (["path:3", "-b", "sim", "--policy", "auto", "--kernel", "push_edge"], ("Give one",)),
+        (["path:3", "-b", "cpu", "--policy", "auto"], ("--policy: the cpu", "leave out --policy.")),
         (["path:3", "--output", "girth"], ("levels", "parents", "paths")),
         (["path:3", "--roots", "0"], ("roots",)),
         (["path:3", "-b", "cpu", "--mode", "fused"], ("--mode eager",)),
@@ -119,11 +124,71 @@ def test_wrong_input_names_what_is_right(run, args, listed):
         assert name in err
 
 
-def test_a_chosen_kernel_runs_eagerly(run, tmp_path):
+@pytest.mark.parametrize("command", [("bench", "path:3"), ("graph500", "--scale", "3")])
+@pytest.mark.parametrize(
+    ("file", "fact"),
+    [
+        ("", ". is a folder"),
+        ("taken", "taken is a folder"),
+        ("none/x.json", "there is no folder none"),
+        ("/proc/x.json", "/proc/x.json: "),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_told_before_any_work(
+    run, monkeypatch, tmp_path, command, file, fact
+):
+    def began(*_args, **_how):
+        raise AssertionError("it began to work")
+
+    monkeypatch.setattr(suite, "run", began)
+    monkeypatch.setattr(graph500, "run", began)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    code, out, err = run(*command, "-b", "cpu", "--json", file)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert fact in err
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("command", [("bench", "path:3"), ("graph500", "--scale", "3")])
+def test_what_was_measured_is_shown_though_it_cannot_be_written(
+    run, monkeypatch, tmp_path, command
+):
+    def full(*_args):
+        raise InvalidValue("no space left on device.")
+
+    monkeypatch.setattr(measure, "write", full)
+    code, out, err = run(*command, "-b", "cpu", "--json", tmp_path / "x.json")
+    assert (code, err) == (2, "lagpu: no space left on device.\n")
+    assert "path:3" in out or "harmonic_mean" in out
+
+
+def test_a_report_goes_through_a_pipe(run, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run("bench", "path:3", "-b", "cpu", "--roots", 1, "--json", pipe)[0] == 0
+    assert len(json.loads(os.read(reader, 1 << 16))["rows"]) == 1
+    os.close(reader)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ((), [("eager", "push_edge")]),
+        (("--mode", "both"), [("fused", None), ("eager", "push_edge")]),
+    ],
+)
+def test_a_chosen_kernel_runs_eagerly_and_is_named(run, tmp_path, more, expected):
     file = tmp_path / "b.json"
-    args = ("-b", "sim", "--roots", 1, "--kernel", "push_edge", "--json", file)
-    assert run("bench", "path:5", *args)[0] == 0
-    assert [row["mode"] for row in json.loads(file.read_text())["rows"]] == ["eager"]
+    args = ("-b", "sim", "--roots", 1, "--kernel", "push_edge", "--json", file, *more)
+    code, out, _ = run("bench", "path:5", *args)
+    assert code == 0
+    rows = json.loads(file.read_text())["rows"]
+    assert [(row["mode"], row["kernel"]) for row in rows] == expected
+    assert out.count("push_edge") == 1
 
 
 def test_names_lead_to_generators():
@@ -183,6 +248,40 @@ def test_all_policies_beside_the_fused_loop(run, tmp_path):
     assert all(row["checked"] for row in rows)
     code, _, err = run("bench", "path:9", "-b", "sim", "--policy", "auto", "--mode", "fused")
     assert (code, "told how" in err) == (2, True)
+
+
+def test_a_library_that_fails_costs_no_other_row(run, monkeypatch, tmp_path):
+    (tmp_path / "igraph.py").write_text("raise ImportError('libfoo.so is missing')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "igraph", raising=False)
+    file = tmp_path / "b.json"
+    args = ("-b", "cpu", "--roots", 1, "--peers", "igraph,scipy", "--json", file)
+    code, _, err = run("bench", "path:5", *args)
+    assert (code, err) == (
+        1, "lagpu: bench: path:5, igraph: ImportError: libfoo.so is missing\n"
+    )  # fmt: skip
+    rows = json.loads(file.read_text())["rows"]
+    assert [row["backend"] for row in rows] == ["cpu", "scipy"]
+
+
+def test_a_graph_that_does_not_fit_costs_no_other_row(run, monkeypatch, tmp_path):
+    def load(name, *how):
+        if name == "path:9":
+            raise OutOfMemory("path: needs 9.0 GB, 1.0 GB free on cuda:0. Use a smaller graph.")
+        return right(name, *how)
+
+    right = suite.load
+    monkeypatch.setattr(suite, "load", load)
+    file = tmp_path / "b.json"
+    args = ("-b", "cpu", "--roots", 1, "--json", file)
+    code, _, err = run("bench", "path:5", "path:9", "path:7", *args)
+    assert (code, err.startswith("lagpu: bench: path:9: path: needs 9.0 GB, 1.0 GB free")) == (
+        1,
+        True,
+    )
+    assert [row["graph"] for row in json.loads(file.read_text())["rows"]] == ["path:5", "path:7"]
+    code, out, err = run("bench", "path:9", "-b", "cpu")
+    assert (code, out, err.startswith("lagpu: path: needs 9.0 GB, 1.0 GB free")) == (2, "", True)
 
 
 def test_pylibcugraph_by_its_documented_interface(monkeypatch):

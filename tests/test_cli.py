@@ -220,6 +220,24 @@ def test_info(run, tmp_path):
     assert "2" in text
 
 
+@pytest.mark.parametrize("directed", [True, False])
+def test_info_says_what_a_search_will_hold(run, tmp_path, directed):
+    """A hub with chunks of its own, and chains; what is there when a search has ended."""
+    file = tmp_path / "hub.txt"
+    ends = [(0, v) for v in range(1, 1000)] + [(v, v + 1) for v in range(1, 1500)]
+    file.write_text("".join(f"{u} {v}\n" for u, v in ends))
+    how = "--directed" if directed else "--undirected"
+    told = json.loads(run("info", file, how, "--json")[1])
+    A = io.read(file, directed=directed, backend="sim")
+    levels = algorithms.bfs_levels(A, 0).data
+    assert A.backend.last_loop == "fused: one kernel, a traversal"
+    forms = [A.data] if A.data.rows is None else [A.data, A.data.rows]
+    assert len(forms) == 1 + directed
+    spaces = sum(space.nbytes for form in forms for space in form.spaces.values())
+    held = sum(form.nbytes for form in forms) + spaces + levels.values.nbytes + levels.words.nbytes
+    assert told["bfs_bytes"] == held
+
+
 def test_generate(run, tmp_path):
     file = tmp_path / "graph.mtx.gz"
     code, out, err = run("generate", "mycielskian:5", file)

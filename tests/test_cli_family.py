@@ -275,6 +275,12 @@ def test_kernels_can_be_chosen(run):
         assert json.loads(run(*args)[1])["checked"] is True
 
 
+def test_betweenness_takes_one_source_at_a_time_where_a_kernel_is_chosen(run):
+    args = ["bc", "kron:6", "-b", "sim", "--sources", "40", "--seed", "1", "--json"]
+    assert json.loads(run(*args)[1])["at_once"] > 1
+    assert json.loads(run(*args, "--policy", "mgbc", "--check")[1])["at_once"] == 1
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -52,6 +52,23 @@ WRONG_ARGUMENTS = {
     "unknown kernel": (["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "x"], "push_edge"),
     "unknown policy": (["bfs", "path:3", "-s", "0", "-b", "sim", "--policy", "x"], "turbobfs"),
     "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--policy", "auto"], "cpu backend"),
+    "kernel and policy": (
+        ["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "push_edge", "--policy", "auto"],
+        "Give one of them",
+    ),
+    "kernel of many searches": (
+        ["bfs", "path:3", "--sources", "0,1", "--each", "-b", "sim", "--kernel", "push_edge"],
+        "--kernel: a product of matrices has no kernels",
+    ),
+    "policy of triangles": (
+        ["triangles", "path:3", "-b", "sim", "--policy", "auto"],
+        "--policy: a product of matrices has no kernels",
+    ),
+    "save in no folder": (
+        ["bfs", "kron:60", "-s", "0", "--save", "none/a.npz"],
+        "--save: there is no folder none",
+    ),
+    "save of another kind": (["cores", "kron:60", "--save", "a.bmp"], "--save: a.bmp does not end"),
     "unknown graph": (["bfs", "nograph:5", "-s", "0"], "there is no graph"),
     "numbers of a graph": (["info", "grid:5"], "grid:RxC"),
     "negative seed": (["info", "kron:4", "--seed", "-1"], "--seed"),

@@ -189,6 +189,7 @@ def test_explain_says_what_would_run_and_runs_nothing(place):
         ({"kernel": "push_queue:4"}, "pull_bitmap"),
         ({"kernel": "fast"}, "push_active"),
         ({"policy": "fast"}, "hiragushi"),
+        ({"kernel": "push_edge", "policy": "auto"}, "Give one of them"),
     ],
 )
 def test_unknown_choices_list_the_names(place, choice, fact):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 import test_device
 
+from lagpu import Matrix, algorithms, eager
 from lagpu.backends.gpu import gxx
 from lagpu.backends.gpu.kernels import GRID_BARRIER, from_source
 from lagpu.backends.gpu.sim import SimDevice
-from lagpu.errors import KernelLaunchError
+from lagpu.errors import KernelLaunchError, OutOfMemory
 
 
 @pytest.fixture
@@ -158,3 +162,30 @@ def test_shared_memory_of_one_kernel_does_not_overlap_because_of_another():
     assert (out == 256).all()
     device.launch(from_source(mixed, "mixed"), 256, out)
     assert (out == 263).all()
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_search_without_memory_says_so_and_leaves_the_matrix_usable(monkeypatch, directed, fused):
+    """Whatever is asked for first: the rows of the matrix, or the lists of the search."""
+    u, v = ([0, 1, 2], [1, 2, 3]) if directed else ([0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2])
+    A = Matrix.from_coo(u, v, nrows=4, ncols=4, backend="sim")
+    search = functools.partial(algorithms.bfs_levels, A, 0)
+    with nullcontext() if fused else eager():
+        for free in range(0, 400, 8):
+            with monkeypatch.context() as patch:
+                patch.setattr(type(A.backend.device), "free_bytes", lambda _self, free=free: free)
+                if not (told := refused(search)):
+                    break
+                assert re.fullmatch(r"[a-z ]+: needs \d.*B, \d.*B free on sim\. Use a .*", told)
+        assert free > 0
+        assert search().to_coo()[1].tolist() == [0, 1, 2, 3]
+
+
+def refused(search):
+    """Return what is out of memory, or nothing."""
+    try:
+        search()
+    except OutOfMemory as error:
+        return str(error)
+    return ""

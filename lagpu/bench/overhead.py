@@ -25,8 +25,8 @@ from suitesparse_graphblas import ffi, lib
 from lagpu.algorithms import bfs_levels
 from lagpu.bench import report
 from lagpu.cli.graphs import load
-from lagpu.errors import CheckFailed, FileMissing, InvalidValue, LagpuError
-from lagpu.jsonfile import write
+from lagpu.errors import CheckFailed, InvalidValue, LagpuError
+from lagpu.jsonfile import require, write
 from lagpu.matrix import Matrix
 
 __all__ = ["app", "measure", "show"]
@@ -222,8 +222,7 @@ def run(
 ) -> None:
     """Measure what the cpu backend costs beside python-graphblas."""
     try:
-        if json_file is not None and not json_file.parent.is_dir():  # told before the work
-            raise FileMissing(f"bench: there is no folder {json_file.parent}. Make it first.")
+        require(json_file, "bench")
         found = {"benchmark": "cpu-overhead"} | report.envelope([], {})
         found["threads"] = int(gb.ss.config["nthreads"])
         found["rows"] = [

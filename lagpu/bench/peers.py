@@ -6,6 +6,7 @@ untimed too, to be compared.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -94,10 +95,11 @@ def versions(names: Sequence[str]) -> dict[str, str | None]:
 
 def _version(peer: Peer) -> str | None:
     """Return the version of a peer; some packages are named after the CUDA they are built for."""
-    try:
+    with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(peer.package)
-    except metadata.PackageNotFoundError:
+    with contextlib.suppress(Exception):  # installed, but broken
         return getattr(importlib.import_module(peer.module), "__version__", None)
+    return None
 
 
 def _installed(name: str) -> bool:

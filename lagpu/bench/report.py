@@ -83,7 +83,7 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
     for row in rows:
         times = (row[name] for name in ("median_ms", "q1_ms", "q3_ms", "max_ms", "wall_median_ms"))
         found.add_row(
-            *(row["policy"] or row[x] if x == "mode" else row[x] for x in named),
+            *(row["kernel"] or row["policy"] or row[x] if x == "mode" else row[x] for x in named),
             str(row["roots"]),
             *(f"{ms:,.3f}" for ms in times),
             f"{row['gteps']:.3g}",

@@ -19,7 +19,7 @@ from lagpu.bench.agreement import Agreement
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.bench.timing import Clock, Sample
 from lagpu.cli.steer import steered
-from lagpu.errors import CheckFailed, InvalidValue, NotSupported
+from lagpu.errors import CheckFailed, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.loop import eager
 from lagpu.matrix import Matrix
@@ -101,6 +101,7 @@ class _Bed:
             "graph": self.name,
             "backend": who,
             "mode": mode,
+            "kernel": None,
             "policy": None,
             "output": output,
             "roots": len(self.roots),
@@ -126,14 +127,14 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     -------
     report : dict
         ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
-        policy output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked
+        kernel policy output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked
         vertices edges``.
         Times are those of `lagpu.bench.timing`, the median of several runs from each root; `bytes`
         is what arrays on the device hold when a search has ended, graph, workspace and result, and
         None off a device; `checked` is true if the last root's result has been proved and all
         roots' results equal those of the rows before.
     refusals : list of str
-        Why rows are not checked.
+        Why rows are not checked, which libraries failed, and which of several graphs do not fit.
 
     Raises
     ------
@@ -153,30 +154,44 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     rows: list[Row] = []
     refusals: list[str] = []
     for name in names:
-        for row, refusal in _graph(name, plan, runners, others, tell):
-            rows.append(row)
-            refusals += [refusal] if refusal else []
+        try:
+            for row, refusal in _graph(name, plan, runners, others, tell):
+                rows += [row] if row else []
+                refusals += [refusal] if refusal else []
+        except OutOfMemory as error:
+            if len(names) == 1:
+                raise
+            refusals.append(f"{name}: {error}")  # the other graphs may be smaller
     places = [runner.place for runner in runners]
     return {**report.envelope(places, peers.versions(others)), "rows": rows}, refusals
 
 
 class _Runner(NamedTuple):
-    """A backend, the modes to measure on it, and the policy it was told."""
+    """A backend, the modes to measure on it, and what it was told."""
 
     place: Backend
     modes: tuple[str, ...]
+    kernel: str | None = None
     policy: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """What it was told."""
+        return self.kernel or self.policy
 
 
 def _runners(place: Backend, plan: Plan) -> list[_Runner]:
-    """Return what is to be measured on a backend: as it is, or as each policy wants it."""
-    policies = tuple(POLICIES) if "all" in plan.policies else tuple(plan.policies)
-    if not policies:
-        told = steered(place, plan.kernel, None)
-        return [_Runner(told, _modes(told, plan))]
-    runners = [_Runner(steered(place, plan.kernel, policy), (), policy) for policy in policies]
+    """Return what is to be measured on a backend: as it is, or as it is told to work."""
+    named = [name for one in plan.policies for name in (POLICIES if one == "all" else (one,))]
+    told: list[tuple[str | None, str | None]]
+    told = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
+    if plan.kernel is not None:
+        told = told or [(plan.kernel, None)]
+    if not told:
+        return [_Runner(place, _modes(place, plan))]
+    runners = [_Runner(steered(place, *how), (), *how) for how in told]
     runners = [runner._replace(modes=_modes(runner.place, plan)) for runner in runners]
-    if plan.mode == "both" and plan.kernel is None:
+    if plan.mode == "both":
         runners.insert(0, _Runner(place, ("fused",)))
     return runners
 
@@ -206,7 +221,7 @@ def _graph(
     runners: list[_Runner],
     others: list[str],
     tell: Tell,
-) -> Iterator[tuple[Row, str]]:
+) -> Iterator[tuple[Row | None, str]]:
     """Yield the rows of one graph, each with what refuses it or an empty text."""
     tell(f"{name}: making or reading it")
     gc.collect()
@@ -217,21 +232,28 @@ def _graph(
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
     bed = _Bed(name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed))
-    for place, modes, policy in runners:
+    for runner in runners:
+        place = runner.place
         if place.name != first.backend.name:
             before = _used(place)
         A = _on(first, place)
-        for mode in modes:
+        for mode in runner.modes:
             for output in plan.outputs:
-                tell(f"{name}: {output} on {place.name}, {policy or mode}")
+                tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
                 row, refusal = _measured(bed, A, mode, output, before)
-                yield row | {"policy": policy}, refusal
+                yield row | {"kernel": runner.kernel, "policy": runner.policy}, refusal
     for peer in others:
         if host.facts.entries > peers.PEERS[peer].most:
             tell(f"{name}: too large for {peer}")
             continue
         tell(f"{name}: {peer}")
-        yield _peer(bed, peer)
+        try:
+            found = _peer(bed, peer)
+        except Exception as error:  # another library's, whatever it is: the other rows stay
+            told = " ".join(str(error).split())
+            yield None, f"{name}, {peer}: {type(error).__name__}: {told}"
+        else:
+            yield found
 
 
 def _used(place: Backend) -> int:

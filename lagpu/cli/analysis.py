@@ -14,6 +14,7 @@ from rich.table import Table
 from lagpu import about, algorithms, backends, io
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
+from lagpu.cli.pages import SAVED, require_file
 from lagpu.cli.steer import steered
 from lagpu.errors import CheckFailed
 from lagpu.matrix import Matrix
@@ -75,6 +76,7 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
     LagpuError
         For wrong input.
     """
+    require_file("--save", save, SAVED)
     where = steered(backends.get(place.backend), place.kernel, place.policy)
     A = load(place.graph, where, directed=place.directed, seed=place.seed, dup_op=job.dup_op)
     facts = Facts.of(A)

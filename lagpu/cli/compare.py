@@ -139,9 +139,10 @@ def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]
     if kernel is None and policy is None:
         return places
     if not any(hasattr(place, "device") for place in places):
+        option = "--kernel" if policy is None else "--policy"
         raise NotSupported(
-            f"--kernel: none of {', '.join(words)} has kernels to choose from. "
-            "Add gpu or sim to --backends, or leave out --kernel and --policy."
+            f"{option}: none of {', '.join(words)} has kernels to choose from. "
+            f"Add gpu or sim to --backends, or leave out {option}."
         )
     return [
         steered(place, kernel, policy) if hasattr(place, "device") else place for place in places

@@ -9,15 +9,15 @@ import numpy as np
 from rich.filesize import decimal
 
 from lagpu import backends, generators, io
+from lagpu.backends.gpu.storage import nwords
+from lagpu.backends.gpu.traversal import kept_bytes
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
 
 __all__ = ["describe", "list_backends", "make"]
 
 _LARGEST = 2**31  # indices below are stored in 32 bits
-# A vertex' bytes in a search for levels: INT32 levels and a BOOL frontier, each with presence bits,
-# and each with the buffers of its next state.
-_BYTES_PER_VERTEX = 2 * (4 + 1 + 1 / 4)
+_LEVEL_BYTES = 4  # INT32
 
 
 def describe(graph: str, *, directed: bool | None, seed: int | None, as_json: bool) -> None:
@@ -48,7 +48,8 @@ def describe(graph: str, *, directed: bool | None, seed: int | None, as_json: bo
 def _summary(graph: str, facts: Facts) -> dict[str, Any]:
     degree, loops = facts.out_degree, facts.has_loop
     n, entries = facts.vertices, facts.entries
-    csc = entries * _width(n) + (n + 1) * _width(entries)
+    csc, kept = entries * _width(n) + (n + 1) * _width(entries), kept_bytes(degree, _width(entries))
+    forms = csc if facts.symmetric else 2 * csc  # a search reads a directed graph both ways
     return {
         "graph": graph,
         "vertices": n,
@@ -62,7 +63,7 @@ def _summary(graph: str, facts: Facts) -> dict[str, Any]:
         "degree_mean": float(degree.mean()),
         "degree_max": int(degree.max()),
         "csc_bytes": csc,
-        "bfs_bytes": csc + round(n * _BYTES_PER_VERTEX),
+        "bfs_bytes": forms + kept + n * _LEVEL_BYTES + 4 * nwords(n),
     }
 
 

@@ -14,6 +14,7 @@ import typer
 
 from lagpu.cli import benches, rankings, structure
 from lagpu.cli.commands import app
+from lagpu.cli.interrupt import INTERRUPTED, interruptible
 from lagpu.cli.wording import as_options
 from lagpu.errors import CheckFailed, LagpuError
 
@@ -22,7 +23,7 @@ __all__ = ["main"]
 for _more in (benches.app, rankings.app, structure.app):
     app.add_typer(_more)
 
-_REFUSED, _WRONG, _INTERRUPTED = 1, 2, 130
+_REFUSED, _WRONG = 1, 2
 # What typer raises for wrong arguments; it has no public name of its own.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -43,14 +44,15 @@ def main(args: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in words
     try:
-        code = _run([word for word in words if word != "--debug"])
+        with interruptible():
+            code = _run([word for word in words if word != "--debug"])
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has gone, as in `lagpu ... | head`
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = _REFUSED
     except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED
+        code = INTERRUPTED
     except LagpuError as error:
         if debug:
             raise
@@ -66,7 +68,7 @@ def main(args: Sequence[str] | None = None) -> int:
             raise
         _say(f"out of memory: {error or 'an allocation failed'}. Use a smaller graph.")
         return _WRONG
-    if code == _INTERRUPTED:
+    if code == INTERRUPTED:
         _say("interrupted.")
     return code
 

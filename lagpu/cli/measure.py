@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,13 +14,12 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from lagpu.bench import family, graph500, report, suite
 from lagpu.cli.console import console
-from lagpu.errors import CheckFailed, FileMissing, InvalidValue
-from lagpu.jsonfile import write
+from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.jsonfile import require, write
 
 __all__ = ["measure", "measure_family", "measure_graph500", "only"]
 
 _TABLE_WIDTH = 140  # in a pipe too: a number cut short says nothing
-_GRACE_SECONDS = 0.7  # for what is running to stop by itself
 
 
 def measure(plan: suite.Plan, json_file: Path | None) -> None:
@@ -35,18 +30,20 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
     CheckFailed
         At the end, if any row is not checked.
     """
-    _need_folder("bench", json_file)
-    with _interruptible(), _telling() as tell:
+    require(json_file, "bench")
+    with _telling() as tell:
         found, refusals = suite.run(plan, tell)
-    if json_file is not None:
-        write(found, json_file, "bench")
-    out = console()
-    out.width = max(out.width, _TABLE_WIDTH)
-    out.print(report.table(found["rows"]))
-    out.print(
-        "ms is the device's time where there is a device, wall ms until the device has ended",
-        soft_wrap=True,
-    )
+    try:
+        if json_file is not None:
+            write(found, json_file, "bench")
+    finally:  # what took minutes is shown, though a disk is full
+        out = console()
+        out.width = max(out.width, _TABLE_WIDTH)
+        out.print(report.table(found["rows"]))
+        out.print(
+            "ms is the device's time where there is a device, wall ms until the device has ended",
+            soft_wrap=True,
+        )
     _refuse(refusals)
 
 
@@ -74,13 +71,13 @@ def measure_family(
     CheckFailed
         If two systems contradict one another; at the end, if a measurement raised an error.
     """
-    _need_folder("bench", json_file)
+    require(json_file, "bench")
 
     def keep(found: dict[str, Any]) -> None:
         if json_file is not None:
             write(found, json_file, "bench")
 
-    with _interruptible(), _telling() as tell:
+    with _telling() as tell:
         found, failures = family.run(family.Plan(*what, **times, seed=seed), tell, keep)
     out = console()
     out.width = max(out.width, _TABLE_WIDTH)
@@ -123,12 +120,14 @@ def measure_graph500(
     CheckFailed
         If a search is invalid; then nothing is written.
     """
-    _need_folder("graph500", json_file)
-    with _interruptible(), _telling() as tell:
+    require(json_file, "graph500")
+    with _telling() as tell:
         found = graph500.run(scale, edge_factor, backend=backend, roots=roots, seed=seed, tell=tell)
-    if json_file is not None:
-        write(_without_nan(found), json_file, "graph500")
-    print("\n".join(graph500.lines(found["fields"])))
+    try:
+        if json_file is not None:
+            write(_without_nan(found), json_file, "graph500")
+    finally:
+        print("\n".join(graph500.lines(found["fields"])))
 
 
 def _without_nan(found: dict[str, Any]) -> dict[str, Any]:
@@ -138,11 +137,6 @@ def _without_nan(found: dict[str, Any]) -> dict[str, Any]:
         for name, value in found["fields"].items()
     }
     return json.loads(json.dumps(found | {"fields": fields}))  # type: ignore[no-any-return]
-
-
-def _need_folder(what: str, json_file: Path | None) -> None:
-    if json_file is not None and not json_file.parent.is_dir():  # told before minutes of work
-        raise FileMissing(f"{what}: there is no folder {json_file.parent}. Make it first.")
 
 
 @contextmanager
@@ -155,38 +149,3 @@ def _telling() -> Iterator[Callable[[str], None]]:
     ) as progress:
         task = progress.add_task("beginning", total=None)
         yield lambda text: progress.update(task, description=text)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """End the process soon after Ctrl-C, even from inside a long call of compiled code.
-
-    Python sees an interrupt only between its own steps; a sort or a transfer of a large graph can
-    take longer than anybody waits. So a thread watches, and where the interrupt does not get
-    through, ends the process. Nothing is half-written then: reports are renamed when complete.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    receive, send = os.pipe()
-    os.set_blocking(send, False)
-    before = signal.set_wakeup_fd(send, warn_on_full_buffer=False)
-    over = threading.Event()
-
-    def watch() -> None:
-        while (seen := os.read(receive, 1)) and seen[0] != signal.SIGINT:
-            pass
-        if seen and not over.wait(_GRACE_SECONDS):
-            print("lagpu: interrupted.", file=sys.stderr, flush=True)
-            os._exit(128 + signal.SIGINT)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        signal.set_wakeup_fd(before)
-        os.close(send)
-        watcher.join()
-        os.close(receive)

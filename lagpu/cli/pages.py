@@ -1,4 +1,4 @@
-"""The files that ``lagpu bfs --trace`` and ``--step`` write."""
+"""The files that commands write: what they may be, and those of ``--trace`` and ``--step``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from lagpu.errors import FileMissing, InvalidValue
+from lagpu.errors import InvalidValue
+from lagpu.jsonfile import require
 from lagpu.matrix import Matrix
 from lagpu.step import step
 from lagpu.steppage import page, require_size
 from lagpu.trace import Trace
 from lagpu.vector import Vector
+from lagpu.wholefile import replacing
 
-__all__ = ["require_apart", "require_file", "require_small", "write_steps", "write_trace"]
+__all__ = [
+    "SAVED",
+    "require_apart",
+    "require_file",
+    "require_small",
+    "write_steps",
+    "write_trace",
+]
+
+SAVED = (".npz", ".txt", ".csv")  # of a vector
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
@@ -22,7 +33,7 @@ def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> N
     Raises
     ------
     InvalidValue
-        For another suffix.
+        For another suffix, or if the file cannot be written.
     FileMissing
         If its folder is not there.
     """
@@ -31,8 +42,7 @@ def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> N
     if file.suffix not in suffixes:
         wanted = " or ".join(suffixes)
         raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Name it so.")
-    if not file.parent.is_dir():
-        raise FileMissing(f"{option}: there is no folder {file.parent}. Make it first.")
+    require(file, option)
 
 
 def require_apart(trace_file: Path | None, step_file: Path | None) -> None:
@@ -72,8 +82,8 @@ def write_steps(
     title = f"{algorithm.__name__} from vertex {source}"
     facts = {"graph": graph, "on": A.backend.name}
     made = page(steps, title, facts, what="--step")
-    with _writing("--step", file):
-        file.write_text(made, encoding="utf-8")
+    with _writing("--step", file), replacing(file) as stream:
+        stream.write(made.encode())
 
 
 @contextmanager

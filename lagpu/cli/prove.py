@@ -16,7 +16,7 @@ from lagpu.cli.begin import Begin
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import load
 from lagpu.cli.options import SHORTEST
-from lagpu.errors import FileMissing, InvalidValue
+from lagpu.errors import InvalidValue
 from lagpu.io.vectors import read_vector
 from lagpu.matrix import Matrix
 
@@ -167,10 +167,9 @@ def _rows(report: Any) -> list[checkers.CheckReport]:
 def prove_installation(backend: str, json_file: Path | None) -> None:
     """Run the self-test, print its table, and end with 1 if anything fails."""
     from lagpu import selftest
-    from lagpu.jsonfile import write
+    from lagpu.jsonfile import require, write
 
-    if json_file is not None and not json_file.parent.is_dir():  # told before minutes of work
-        raise FileMissing(f"selftest: there is no folder {json_file.parent}. Make it first.")
+    require(json_file, "selftest")
     report = selftest.run(backend)
     if json_file is not None:
         write(report, json_file, "selftest")

@@ -94,11 +94,13 @@ def bc(
     from lagpu import check as checkers
     from lagpu.algorithms.brandes import batch_size, is_directed, sample
     from lagpu.cli.analysis import Job, ranking
+    from lagpu.cli.steer import is_steered
 
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 
     def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
-        size = batch or batch_size(A, sample(A, k, chosen))
+        alone = is_steered(A.backend)  # several sources are a matrix, whose products take no kernel
+        size = batch or (1 if alone else batch_size(A, sample(A, k, chosen)))
         how: dict[str, Any] = {"endpoints": endpoints, "seed": chosen, "batch": size}
         if k is None:
             return size, algorithms.betweenness_centrality(A, k, normalized, **how), None

@@ -17,7 +17,14 @@ from lagpu.algorithms.source import source_vertex, source_vertices
 from lagpu.cli.begin import Begin
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
-from lagpu.cli.pages import require_apart, require_file, require_small, write_steps, write_trace
+from lagpu.cli.pages import (
+    SAVED,
+    require_apart,
+    require_file,
+    require_small,
+    write_steps,
+    write_trace,
+)
 from lagpu.cli.steer import steered
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.matrix import Matrix
@@ -128,6 +135,7 @@ def search(
         raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
     if request.begin.each and save is not None and save.suffix not in (".npz", ".mtx"):
         raise InvalidValue(f"--save: {save.name}: a row each is a matrix. Use .npz or .mtx.")
+    require_file("--save", save, (".npz", ".mtx") if request.begin.each else SAVED)
     place = steered(backends.get(request.backend), request.kernel, request.policy)
     A = load(request.graph, place, directed=request.directed, seed=request.seed)
     if several:

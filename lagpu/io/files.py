@@ -6,7 +6,6 @@ import contextlib
 import gzip
 import io
 import os
-import secrets
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from lagpu.io.text import is_binary, write_rows
 from lagpu.matrix import Matrix
 from lagpu.operands import binary_operator
 from lagpu.operators import BinaryOp, Monoid
+from lagpu.wholefile import replacing
 
 __all__ = ["read", "write", "write_vector"]
 
@@ -159,7 +159,7 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     if dump is None or (packed and suffix == ".npz"):
         raise InvalidValue(f"write: {file.name}: use .mtx, .mtx.gz, .npz, .txt or .txt.gz.")
     csc = CSC.of(A)
-    with _named_errors("write", file), _replacing(file) as stream:
+    with _named_errors("write", file), replacing(file) as stream:
         if packed:
             # mtime=0: the same matrix gives the same bytes.
             with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packing:
@@ -193,29 +193,13 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
         raise DimensionMismatch(f"write: indices {where.shape} != values {what.shape}.")
     if file.suffix not in (".npz", ".txt", ".csv"):
         raise InvalidValue(f"write: {file.name}: use .npz, .txt or .csv.")
-    with _named_errors("write", file), _replacing(file) as stream:
+    with _named_errors("write", file), replacing(file) as stream:
         if file.suffix == ".npz":
             np.savez(stream, allow_pickle=False, indices=where, values=what)
             return
         if file.suffix == ".csv":
             stream.write(b"index,value\n")
         write_rows(stream, [where, what], "," if file.suffix == ".csv" else " ")
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path`, and rename it once all is written."""
-    target = Path(os.path.realpath(path))  # a link stays a link
-    if target.is_dir():
-        raise IsADirectoryError
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        temporary.replace(target)
-    except BaseException:  # Ctrl-C too
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextlib.contextmanager

@@ -82,10 +82,14 @@ def on_device(device: Device, array: Any) -> Array:
     return device.from_host(np.asarray(array))
 
 
-def transpose(A: MatrixStore) -> MatrixStore:
-    """Return ``A'``: entries sorted by row, columns rising."""
+def transpose(
+    A: MatrixStore,
+    what: str = "transpose",
+    remedy: str = "Use A.T in a product instead of A.T.new().",
+) -> MatrixStore:
+    """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
     xp = A.device.xp
-    A.device.require(A.nvals * 32, "transpose", "Use A.T in a product instead of A.T.new().")
+    A.device.require(A.nvals * 32, what, remedy)
     order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
     ptr = _pointer(xp, A.row_idx[order].astype(np.int64), A.shape[0])
     cols = A.columns()[order]
@@ -119,7 +123,7 @@ def is_equal(A: MatrixStore, B: MatrixStore) -> bool:
 def is_symmetric(A: MatrixStore) -> bool:
     """Whether ``A' == A``; the answer is remembered."""
     if A.symmetric is None:
-        A.symmetric = A.shape[0] == A.shape[1] and is_equal(A, A.rows or transpose(A))
+        A.symmetric = A.shape[0] == A.shape[1] and is_equal(A, A.rows or _rows(A))
     return A.symmetric
 
 
@@ -128,5 +132,10 @@ def by_rows(A: MatrixStore) -> MatrixStore:
     if is_symmetric(A):
         return A
     if A.rows is None:
-        A.rows = transpose(A)
+        A.rows = _rows(A)
     return A.rows
+
+
+def _rows(A: MatrixStore) -> MatrixStore:
+    """Return ``A'`` for a search, whose author wrote no transpose."""
+    return transpose(A, "rows of the matrix", "")

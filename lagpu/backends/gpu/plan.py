@@ -116,11 +116,13 @@ def choose(A: MatrixStore, u: VectorStore, how: Product, desc: Descriptor | None
     Raises
     ------
     InvalidValue
-        For an unknown kernel or policy; the message lists the valid ones.
+        For an unknown kernel or policy, the message lists the valid ones; for both together.
     NotSupported
         If the kernel needs rows that the matrix is told not to keep.
     """
     if how.kernel is not None:
+        if how.policy is not None:
+            raise InvalidValue("policy: kernel= leaves it nothing to choose. Give one of them.")
         return _asked_for(A, how)
     policy = POLICIES.get(how.policy or "auto")
     if policy is None:

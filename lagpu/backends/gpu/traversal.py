@@ -14,9 +14,16 @@ from lagpu.backends.gpu.functors import monoid_functor, operator_functor, reads
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.looplog import LoopLog
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore, nwords
-from lagpu.backends.gpu.workspaces import index_types, pull_space, push_space
+from lagpu.backends.gpu.workspaces import (
+    index_types,
+    num_chunks,
+    pull_bytes,
+    pull_space,
+    push_bytes,
+    push_space,
+)
 
-__all__ = ["Assignment", "Traversal", "run"]
+__all__ = ["Assignment", "Traversal", "kept_bytes", "run"]
 
 # When to pull and when to push again, as Beamer, Asanovic and Patterson 2012, section 5.1, have it.
 # They take 14 and 24. On an H200, 2026-11-21: alpha 30 brought the slowest of 32 roots of kron20e16
@@ -98,7 +105,7 @@ class Workspace:
         pull = pull_space(predecessors, successors)
         kind = successors.col_ptr.dtype
         entry = 8 + kind.itemsize  # a vertex with the place of its edges
-        self.nbytes = 12 * words + entry * n + 8 * push.num_chunks
+        self.nbytes = _own_bytes(n, kind.itemsize, push.num_chunks)
         device.require(self.nbytes, "traversal")
         self.empty, self.hint = pull.empty, pull.hint
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
@@ -133,6 +140,25 @@ class Workspace:
             self._levels = device.xp.empty(n, np.int32)
             self.nbytes += 4 * n
         return self._levels
+
+
+def _own_bytes(n: int, width: int, chunks: int) -> int:
+    """Return the bytes of a `Workspace`: words three times, and the second lists and chunks."""
+    return 12 * nwords(n) + (8 + width) * n + 8 * chunks
+
+
+def kept_bytes(out_degree: Any, width: int) -> int:
+    """Return the bytes that a search for levels keeps with its matrix, shared lists included.
+
+    Parameters
+    ----------
+    out_degree : array of int, (n,)
+        Entries of each row.
+    width : int
+        Bytes of a place of an entry.
+    """
+    n, chunks = len(out_degree), num_chunks(out_degree)
+    return push_bytes(n, width, chunks) + pull_bytes(n) + _own_bytes(n, width, chunks)
 
 
 def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:

@@ -9,7 +9,16 @@ import numpy as np
 from lagpu.backends.gpu.kernels import GRID_BARRIER, kernel
 from lagpu.backends.gpu.storage import MatrixStore, nwords
 
-__all__ = ["PullSpace", "PushSpace", "index_types", "pull_space", "push_space"]
+__all__ = [
+    "PullSpace",
+    "PushSpace",
+    "index_types",
+    "num_chunks",
+    "pull_bytes",
+    "pull_space",
+    "push_bytes",
+    "push_space",
+]
 
 SMALL, CHUNK = 32, 256  # as in push.cuh
 MOST_BLOCKS = 4096  # of a cooperative launch
@@ -36,9 +45,9 @@ class PushSpace:
         self._lengths = A.col_ptr[1:] - A.col_ptr[:-1]
         self._ncols = n
         self.device = A.device
-        count = self.num_chunks = self._parts(SMALL, CHUNK)
+        count = self.num_chunks = num_chunks(self._lengths)
         kind = A.col_ptr.dtype
-        self.nbytes = (8 + kind.itemsize) * n + 8 * count
+        self.nbytes = push_bytes(n, kind.itemsize, count)
         A.device.require(self.nbytes, "product workspace")
         self.vertex = xp.empty(n, np.int32)
         self.start = xp.empty(n, kind)
@@ -48,16 +57,11 @@ class PushSpace:
         self.shares = xp.empty(2 * MOST_BLOCKS, np.uint64)
         self._groups: dict[int, Array] = {}
 
-    def _parts(self, shortest: int, size: int) -> int:
-        """Return how many parts of `size` entries all columns longer than `shortest` have."""
-        lengths = self._lengths[self._lengths > shortest].astype(np.int64)
-        return int(((lengths + size - 1) // size).sum()) + 1
-
     def groups(self, size: int) -> Array:
         """Return room for all groups of `size` entries, as ``push_virtual`` lists them."""
         found = self._groups.get(size)
         if found is None:
-            count = self._parts(0, size)
+            count = _num_parts(self._lengths, 0, size)
             self.device.require(8 * count, "push_virtual")
             found = self._groups[size] = self.device.xp.empty(count, np.uint64)
             self.nbytes += 8 * count
@@ -79,7 +83,7 @@ class PullSpace:
 
     def __init__(self, A: MatrixStore, lengths: Array) -> None:
         device, n = A.device, A.shape[1]
-        self.nbytes = 4 * (nwords(n) + n)
+        self.nbytes = pull_bytes(n)
         device.require(self.nbytes, "product workspace")
         types = index_types(A)
         self.empty = device.xp.empty(nwords(n), np.uint32)
@@ -90,6 +94,27 @@ class PullSpace:
             kernel("words.cu", "heaviest_rows", **types),
             32 * n, n, A.col_ptr, A.row_idx, lengths.astype(A.col_ptr.dtype, copy=False), self.hint,
         )  # fmt: skip
+
+
+def _num_parts(lengths: Array, shortest: int, size: int) -> int:
+    """Return how many parts of `size` entries all columns longer than `shortest` have."""
+    long = lengths[lengths > shortest].astype(np.int64)
+    return int(((long + size - 1) // size).sum()) + 1
+
+
+def num_chunks(lengths: Array) -> int:
+    """Return how many chunks columns of such lengths have at most."""
+    return _num_parts(lengths, SMALL, CHUNK)
+
+
+def push_bytes(n: int, width: int, chunks: int) -> int:
+    """Return the bytes of the lists of `n` columns, whose places have `width` bytes."""
+    return (8 + width) * n + 8 * chunks
+
+
+def pull_bytes(n: int) -> int:
+    """Return the bytes of what is known of `n` columns that a pull goes to."""
+    return 4 * (nwords(n) + n)
 
 
 def index_types(A: MatrixStore) -> dict[str, str]:

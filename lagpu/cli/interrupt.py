@@ -1,0 +1,56 @@
+"""Ctrl-C ends a command within a second, wherever it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lagpu import wholefile
+
+__all__ = ["INTERRUPTED", "interruptible"]
+
+INTERRUPTED = 128 + signal.SIGINT
+_GRACE_SECONDS = 0.7  # for what is running to stop by itself
+_SHOW_CURSOR = "\x1b[?25h"  # what shows progress hides it
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End the process soon after Ctrl-C, even from inside a long call of compiled code.
+
+    Python sees an interrupt only between its own steps; a sort, a kernel or a transfer of a large
+    graph can take longer than anybody waits. So a thread watches, and where the interrupt does not
+    get through, ends the process. Nothing is half-written then: files are renamed when complete,
+    and what is not complete is removed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    receive, send = os.pipe()
+    os.set_blocking(send, False)
+    before = signal.set_wakeup_fd(send, warn_on_full_buffer=False)
+    over = threading.Event()
+
+    def watch() -> None:
+        while (seen := os.read(receive, 1)) and seen[0] != signal.SIGINT:
+            pass
+        if seen and not over.wait(_GRACE_SECONDS):
+            wholefile.discard()
+            shown = _SHOW_CURSOR if sys.stderr.isatty() else ""
+            print(f"{shown}lagpu: interrupted.", file=sys.stderr, flush=True)
+            os._exit(INTERRUPTED)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        signal.set_wakeup_fd(before)
+        os.close(send)
+        watcher.join()
+        os.close(receive)
