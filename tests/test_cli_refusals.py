@@ -52,6 +52,18 @@ WRONG_ARGUMENTS = {
     "unknown kernel": (["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "x"], "push_edge"),
     "unknown policy": (["bfs", "path:3", "-s", "0", "-b", "sim", "--policy", "x"], "turbobfs"),
     "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--policy", "auto"], "cpu backend"),
+    "kernel and policy": (
+        ["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "push_edge", "--policy", "auto"],
+        "one of --kernel and --policy",
+    ),
+    "kernel for each of several": (
+        ["bfs", "path:3", "--sources", "0,1", "--each", "-b", "sim", "--kernel", "push_edge"],
+        "no kernel can be chosen",
+    ),
+    "policy for triangles": (
+        ["triangles", "path:3", "-b", "sim", "--policy", "beamer"],
+        "no kernel can be chosen",
+    ),
     "unknown graph": (["bfs", "nograph:5", "-s", "0"], "there is no graph"),
     "numbers of a graph": (["info", "grid:5"], "grid:RxC"),
     "negative seed": (["info", "kron:4", "--seed", "-1"], "--seed"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from lagpu.backends.base import Backend, Data, Descriptor, Product
-from lagpu.errors import NotSupported
+from lagpu.dtypes import DType
+from lagpu.errors import InvalidValue, NotSupported
 
 __all__ = ["steered"]
 
@@ -15,11 +16,15 @@ def steered(backend: Backend, kernel: str | None, policy: str | None) -> Backend
 
     Raises
     ------
+    InvalidValue
+        If both are given.
     NotSupported
         If the backend offers no choice.
     """
     if kernel is None and policy is None:
         return backend
+    if kernel is not None and policy is not None:
+        raise InvalidValue("--kernel: give one of --kernel and --policy, not both.")
     if not hasattr(backend, "device"):
         raise NotSupported(
             f"--kernel: the {backend.name} backend has no kernels to choose from. "
@@ -37,6 +42,16 @@ class _Steered:
         if name == "last_loop":  # a loop that runs as one kernel would take no notice of the choice
             raise AttributeError(name)
         return getattr(self._backend, name)
+
+    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> int:
+        """Return more than any device has: no kernel of a block can be chosen, so none is made."""
+        return 2**63
+
+    def matrix_mxm(self, *operands: Any) -> Data:
+        raise NotSupported(
+            "--kernel: this multiplies two matrices, where no kernel can be chosen. "
+            "Leave out --kernel and --policy."
+        )
 
     def mxv(self, w: Data, desc: Descriptor, A: Data, u: Data, how: Product) -> None:
         self._backend.mxv(w, desc, A, u, how._replace(**self._choice))
