@@ -151,6 +151,8 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
     before = None
     if watcher is not None:
         watcher.level = 0  # of what is replayed
+    if fuse:
+        backend.last_loop = "eager: its body raised"  # so it stays, if nothing comes behind
     try:
         yield Counter(0)
         backend.recorder = None
@@ -164,7 +166,8 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
                 _run_one_by_one(backend, statements, until)
                 return
         elif fuse:
-            why = "the body writes vectors and matrices"
+            silent = "a line of the body writes nothing"
+            why = silent if statements else "the body writes vectors and matrices"
             backend.last_loop = f"eager: {f'{site.scalar} is a scalar' if site.scalar else why}"
         before = until.unchanged.dup() if until.unchanged is not None else None
     finally:  # also when the body raised: what stood before has been done then

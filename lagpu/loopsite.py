@@ -74,7 +74,7 @@ def site_of(frame: FrameType, callee: str = "loop") -> Site:
     scalar = ""
     for name in site.names:
         found = _lookup(name, local, outer)
-        if not isinstance(found, _KNOWN):
+        if not _is_known(found):
             base, _, last = name.rpartition(".")
             if last == "value" and isinstance(_lookup(base, local, outer), Scalar):
                 return Site(0, (), f"{name} is read by the host; {base} itself may stand there")
@@ -82,6 +82,13 @@ def site_of(frame: FrameType, callee: str = "loop") -> Site:
         if type(found) is Scalar:
             scalar = name
     return site._replace(scalar=scalar) if scalar else site
+
+
+def _is_known(x: Any) -> bool:
+    """Whether it is a number or a lagpu object; one of an author's own class may do anything."""
+    return isinstance(x, _NUMBERS) or (
+        isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu.")
+    )
 
 
 def backend_of(site: Site, frame: FrameType) -> Any:
@@ -191,7 +198,7 @@ def _require_unread(
     if not around:
         what = kind.strip() or "masks"
         raise _Impure(f"it stands outside a function, where anything may read its {what}")
-    inside = {id(node) for node in ast.walk(loop)}
+    inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around[0], loop, targets)
     for node in ast.walk(around[0]):  # the outermost: a closure may read it too
         named = node.id if isinstance(node, ast.Name) else ""
         if named in ("locals", "eval", "exec", "vars"):
@@ -203,6 +210,33 @@ def _require_unread(
             for name in targets:
                 if name in node.names:
                     raise _Impure(f"the {kind}{name} is not local")
+
+
+def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) -> set[int]:
+    """Return what runs in the bodies of other loops that set all targets themselves.
+
+    There a target means what that loop has set, whatever this one left in it; but not in a function
+    that is made there, which may be called later.
+    """
+    others = [
+        node
+        for node in ast.walk(around)
+        if isinstance(node, ast.For)
+        and node is not loop
+        and set(targets) <= {x.id for x in ast.walk(node.target) if isinstance(x, ast.Name)}
+        and not any(inner is loop for inner in ast.walk(node))
+    ]
+    left: list[ast.AST] = [part for node in others for part in node.body]
+    found: set[int] = set()
+    while left:
+        node = left.pop()
+        if not isinstance(node, _LATER):
+            found.add(id(node))
+            left += ast.iter_child_nodes(node)
+    return found
+
+
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
 
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> Site:

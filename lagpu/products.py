@@ -118,6 +118,9 @@ def product(
             f"{op}: {spoken(u)}.size {u.size} != {spoken(A)}.{side} {getattr(A, side)}."
             + (_turned(A, u, flip) if u.size == (A.ncols if flip else A.nrows) else "")
         )
+    if kernel is not None and policy is not None:
+        op = "vxm" if flip else "mxv"
+        raise InvalidValue(f"{op}: give one of kernel={kernel!r} and policy={policy!r}, not both.")
     left, right = (u, A) if flip else (A, u)
     domain, result = semiring.types(left.dtype, right.dtype)
     stored = A.stored

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lagpu import algorithms
+from lagpu.backends.gpu import GpuBackend
 from lagpu.cli.prove import WHOLE
 from lagpu.generators import from_spec
 from lagpu.io.vectors import read_vector
@@ -260,6 +261,20 @@ def test_a_wrong_pseudo_diameter_is_refused(run, monkeypatch):
     monkeypatch.setattr(algorithms, "pseudo_diameter", lambda A, source: (4, 0, 2))
     code, _, err = run("diameter", "path:3", "--pseudo", "-b", "cpu", "--check")
     assert (code, err) == (1, "lagpu: pseudo_diameter: 4, but the path has 2 edges.\n")
+
+
+def test_a_policy_reaches_each_product_of_betweenness(run, monkeypatch):
+    """Whose sources are then taken one by one: a product of blocks has no kernel to choose."""
+    chosen, real = [], GpuBackend.mxv
+
+    def mxv(place, w, desc, A, u, how):
+        chosen.append(how.policy)
+        real(place, w, desc, A, u, how)
+
+    monkeypatch.setattr(GpuBackend, "mxv", mxv)
+    args = ["bc", "grid:3x4", "-b", "sim", "--policy", "mgbc", "--check", "--json"]
+    assert json.loads(run(*args)[1])["checked"] is True
+    assert chosen.count("mgbc") > 12
 
 
 def test_what_is_long_runs_once(run, monkeypatch):

@@ -97,6 +97,31 @@ BODIES = {
         "not the iterable of one for",
         [4],
     ),
+    "two loops with one counter": (
+        "for i in loop(times=2):\n    x << i\n    x << semiring.plus_times(x @ A)\n"
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)",
+        "fused",
+        [8, 8, 8],
+    ),
+    "a counter read in a function of another loop": (
+        "for i in range(2):\n    last = lambda: i\n"
+        "for i in loop(times=3):\n    x << semiring.plus_times(x @ A)\n"
+        "x << x.apply(binary.plus, right=last())",
+        "reads the counter i",
+        [10],
+    ),
+    "a counter read behind two loops": (
+        "for i in range(2):\n    x << x.apply(binary.plus, right=i)\n"
+        "for i in loop(times=3):\n    x << semiring.plus_times(x @ A)\n"
+        "x << x.apply(binary.plus, right=i)",
+        "reads the counter i",
+        [18],
+    ),
+    "a line that writes nothing": (
+        "k = 1\nfor i in loop(times=2):\n    k << 2\n    x << semiring.plus_times(x @ A)",
+        "a line of the body writes nothing",
+        [4],
+    ),
     "two statements in a line": (
         "for i in loop(times=2): x << semiring.plus_times(x @ A); x << x.apply(binary.plus, 1)",
         "fused",
@@ -216,3 +241,25 @@ def test_an_error_while_recording_runs_what_came_before(place, tmp_path):
         module.run(A, x, Vector(INT64, 5, backend=place))
     assert x.to_coo()[1].tolist() == [2]
     assert place.recorder is None
+    assert place.last_loop == "eager: its body raised"
+
+
+class Counting(Vector):
+    calls = 0
+
+    def __call__(self, *args, **named):
+        type(self).calls += 1
+        return super().__call__(*args, **named)
+
+
+def written_by_a_class(x, one):
+    for _ in loop(times=3):
+        x(one.S) << 1
+
+
+def test_an_object_of_an_authors_own_class_may_do_anything(place):
+    x, one = Counting(INT64, 3, backend=place), Vector.from_coo([1], True, size=3, backend=place)
+    Counting.calls = 0
+    written_by_a_class(x, one)
+    assert Counting.calls == 3
+    assert place.last_loop == "eager: x is neither a lagpu object nor a number"

@@ -189,7 +189,10 @@ def test_explain_says_what_would_run_and_runs_nothing(place):
         ({"kernel": "push_queue:4"}, "pull_bitmap"),
         ({"kernel": "fast"}, "push_active"),
         ({"policy": "fast"}, "hiragushi"),
-        ({"kernel": "push_edge", "policy": "auto"}, "Give one of them"),
+        ({"kernel": "push_edge", "policy": "auto"}, "not both"),
+        ({"policy": ""}, "hiragushi"),
+        ({"kernel": "push_virtual:"}, "1 to 1024"),
+        ({"kernel": "push_edge:"}, "pull_bitmap"),
     ],
 )
 def test_unknown_choices_list_the_names(place, choice, fact):
@@ -281,3 +284,22 @@ def test_a_vector_without_entries_leaves_no_list(place):
     assert semiring.plus_first(q @ A, policy="mgbc").new().nvals == 0
     assert q.data.listing is None
     assert semiring.plus_second(A @ u, policy="mgbc").new(mask=q.S).nvals == 0
+
+
+def test_kernel_and_policy_are_not_both_given(backend):
+    A = hub_graph(2, backend, True)
+    u = Vector.from_coo([0], True, size=2, backend=backend)
+    for name in ("auto", "fast"):
+        with pytest.raises(InvalidValue, match=f"kernel='push_edge' and policy='{name}', not both"):
+            semiring.any_pair(u @ A, kernel="push_edge", policy=name)
+
+
+def test_explain_refuses_what_the_product_refuses():
+    A = hub_graph(2, "cpu", True)
+    u = Vector.from_coo([0], True, size=2, backend="cpu")
+    for choice in ({"kernel": "push_edge"}, {"policy": "auto"}, {"policy": ""}):
+        call = semiring.any_pair(u @ A, **choice)
+        with pytest.raises(NotSupported, match="SuiteSparse chooses its own"):
+            lagpu.explain(call)
+        with pytest.raises(NotSupported, match="SuiteSparse chooses its own"):
+            call.new()

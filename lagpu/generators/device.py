@@ -204,6 +204,7 @@ def _matrix(place: Backend, box: list[Array], n: int) -> Matrix:
     rows = both.astype(np.int32)
     del both
     A = Matrix.from_csc(col_ptr, rows, True, nrows=n, ncols=n, backend=place)
+    A.data.symmetric = True  # each edge is there both ways; to find that out takes much memory
     pool = getattr(xp, "get_default_memory_pool", None)
     if pool is not None:  # what sorting took is of no more use
         pool().free_all_blocks()

@@ -13,6 +13,7 @@ from lagpu.backends.base import Product, Statement
 from lagpu.backends.cpu.handles import Box
 from lagpu.backends.cpu.matrices import WholeMatrices
 from lagpu.backends.cpu.meter import CpuMeter
+from lagpu.backends.cpu.shared import require_no_choice
 from lagpu.backends.cpu.vectors import VectorOperations
 from lagpu.backends.matrices import Turned
 from lagpu.backends.measure import Meter
@@ -52,10 +53,12 @@ class CpuBackend(VectorOperations, WholeMatrices):
 
     def explain(self, A: Any, u: Any, how: Product) -> list[str]:
         """See `Backend`."""
+        require_no_choice(how)
         return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
 
     def explain_selection(self, f: Any, u: Any, how: Product) -> list[str]:
         """See `Backend`."""
+        require_no_choice(how)
         return ["SuiteSparse:GraphBLAS multiplies with the matrix, which is made of the vector"]
 
     def explain_mxm(self, A: Any, B: Any, semiring: Semiring, turned: Turned) -> list[str]:

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu.backends.base import Applied, Descriptor
+from lagpu.backends.base import Applied, Descriptor, Product
 from lagpu.backends.cpu.handles import C_NAMES, NULL, Box, c_function, check, descriptor, ffi, lib
 from lagpu.backends.cpu.operators import c_monoid, typed_operator
 from lagpu.backends.cpu.workarounds import accumulator, mask_handle
 from lagpu.dtypes import DType, lookup
+from lagpu.errors import NotSupported
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, UnaryOp
 
-__all__ = ["apply_into", "element", "how_written", "reduced", "select_into"]
+__all__ = [
+    "apply_into",
+    "element",
+    "how_written",
+    "reduced",
+    "require_no_choice",
+    "select_into",
+]
+
+
+def require_no_choice(how: Product) -> None:
+    """Raise `NotSupported` if the author names a kernel or a policy for a product."""
+    chosen = how.policy if how.kernel is None else how.kernel
+    if chosen is not None:
+        raise NotSupported(
+            f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. "
+            "Leave kernel= and policy= out."
+        )
 
 
 def how_written(

@@ -25,7 +25,13 @@ from lagpu.backends.cpu.operators import (
     compares_in_type_of_entries,
     typed_operator,
 )
-from lagpu.backends.cpu.shared import apply_into, how_written, reduced, select_into
+from lagpu.backends.cpu.shared import (
+    apply_into,
+    how_written,
+    reduced,
+    require_no_choice,
+    select_into,
+)
 from lagpu.backends.cpu.workarounds import (
     accumulator,
     at_indices,
@@ -34,7 +40,6 @@ from lagpu.backends.cpu.workarounds import (
     mask_handle,
 )
 from lagpu.dtypes import lookup
-from lagpu.errors import NotSupported
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 
 __all__ = ["VectorOperations"]
@@ -47,11 +52,7 @@ class VectorOperations(Objects):
 
     def mxv(self, w: Box, desc: Descriptor, A: Box, u: Box, how: Product) -> None:
         """See `Backend`."""
-        if how.kernel or how.policy:
-            raise NotSupported(
-                f"cpu: SuiteSparse chooses its own kernels, not {how.kernel or how.policy!r}. "
-                "Leave kernel= and policy= out."
-            )
+        require_no_choice(how)
         _, structure, complement, accum, replace = desc
         semiring = c_semiring(how.semiring, how.domain)
         target = mask_handle(desc)

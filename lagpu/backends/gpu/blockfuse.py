@@ -9,7 +9,7 @@ from lagpu.backends.base import Product, Statement
 from lagpu.backends.gpu import rowsearch
 from lagpu.backends.gpu.block import BlockStore, fits, stride
 from lagpu.backends.gpu.blocksearch import BlockAssignment, BlockSearch, bytes_of
-from lagpu.backends.gpu.build import by_rows, is_symmetric
+from lagpu.backends.gpu.build import by_rows, why_no_rows
 from lagpu.backends.gpu.casts import cast_number
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.depth import bound_of, depth_of
@@ -97,8 +97,9 @@ def _with_values(s: RowSearch, before: bool, times: int | None) -> RowSearch | s
         return f"sums of type {how.result} do not fit a frontier of {f.dtype}"
     if s.sums and f.dtype.numpy.itemsize < 4:
         return f"sums of type {f.dtype} have no atomic"
-    if how.transpose and not (A.turnable or is_symmetric(A)):
-        return "a search needs rows, and the matrix' orientation is csc"
+    lacking = why_no_rows(A) if how.transpose else ""
+    if lacking:
+        return f"a search needs the matrix by rows, and {lacking}"
     why = _why_no_blocks(A, f, [a.x for a in s.assignments])
     if why:
         return why
@@ -112,8 +113,9 @@ def _with_one_value(
 ) -> BlockSearch | RowSearch | str:
     """Return the search with its rows apart, if that is the better way, or of bits, or why not."""
     A, f, how = rows.A, rows.f, rows.how
-    if not (A.turnable or is_symmetric(A)):
-        return "a search of a block needs rows, and the matrix' orientation is csc"
+    lacking = why_no_rows(A)
+    if lacking:
+        return f"a search of a block needs the matrix by rows too, and {lacking}"
     why = _why_no_blocks(A, f, [a.x for a in rows.assignments])
     if why:
         return why

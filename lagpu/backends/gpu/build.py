@@ -7,13 +7,24 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.casts import cast_array
-from lagpu.backends.gpu.device import Device
+from lagpu.backends.gpu.device import Device, format_bytes, has_free
 from lagpu.backends.gpu.storage import MatrixStore
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue
 from lagpu.operators import BinaryOp
 
-__all__ = ["by_rows", "from_coo", "is_equal", "is_symmetric", "take", "transpose"]
+__all__ = [
+    "by_rows",
+    "can_turn",
+    "equals_transpose",
+    "from_coo",
+    "is_equal",
+    "is_symmetric",
+    "take",
+    "transpose",
+    "why_no_rows",
+    "why_not_turned",
+]
 
 Array = Any
 
@@ -89,7 +100,7 @@ def transpose(
 ) -> MatrixStore:
     """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
     xp = A.device.xp
-    A.device.require(A.nvals * 32, what, remedy)
+    A.device.require(_bytes_beside(A), what, remedy)
     order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
     ptr = _pointer(xp, A.row_idx[order].astype(np.int64), A.shape[0])
     cols = A.columns()[order]
@@ -121,7 +132,23 @@ def is_equal(A: MatrixStore, B: MatrixStore) -> bool:
 
 
 def is_symmetric(A: MatrixStore) -> bool:
-    """Whether ``A' == A``; the answer is remembered."""
+    """Whether ``A' == A`` is known, or can be found out: False where memory does not let one look.
+
+    Then products do with one form, as those of a directed matrix whose second one does not fit.
+    """
+    if A.symmetric is None and A.rows is None and not has_free(A.device, _bytes_beside(A)):
+        return False
+    return equals_transpose(A)
+
+
+def equals_transpose(A: MatrixStore) -> bool:
+    """Whether ``A' == A``; the answer is remembered.
+
+    Raises
+    ------
+    OutOfMemory
+        If it is not known, and there is no room for the transpose.
+    """
     if A.symmetric is None:
         A.symmetric = A.shape[0] == A.shape[1] and is_equal(A, A.rows or _rows(A))
     return A.symmetric
@@ -139,3 +166,27 @@ def by_rows(A: MatrixStore) -> MatrixStore:
 def _rows(A: MatrixStore) -> MatrixStore:
     """Return ``A'`` for a search, whose author wrote no transpose."""
     return transpose(A, "rows of the matrix", "")
+
+
+def can_turn(A: MatrixStore) -> bool:
+    """Whether the second form of a matrix may be made: it is allowed, and there is room."""
+    return A.turnable and has_free(A.device, A.nbytes + _bytes_beside(A))
+
+
+def why_not_turned(A: MatrixStore) -> str:
+    """Return why `can_turn` says no."""
+    if not A.turnable:
+        return "its orientation is csc"
+    need, free = A.nbytes + _bytes_beside(A), A.device.free_bytes()
+    return f"to make it needs {format_bytes(need)}, {format_bytes(free)} free"
+
+
+def why_no_rows(A: MatrixStore) -> str:
+    """Return why the form by rows of a matrix is not to be had, or nothing."""
+    there = A.symmetric or A.rows is not None or can_turn(A) or is_symmetric(A)
+    return "" if there else why_not_turned(A)
+
+
+def _bytes_beside(A: MatrixStore) -> int:
+    """Return the bytes that sorting the entries by row takes, beside the result."""
+    return 32 * A.nvals

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Product, Statement
-from lagpu.backends.gpu.build import is_symmetric
+from lagpu.backends.gpu.build import why_no_rows
 from lagpu.backends.gpu.casts import cast_array
 from lagpu.backends.gpu.functors import reads
 from lagpu.backends.gpu.products import IDEMPOTENT
@@ -33,8 +33,9 @@ def traversal_of(statements: list[Statement], f: VectorStore, times: int | None)
         return "the product does not map the frontier to itself"
     if A.shape[0] != A.shape[1]:
         return "the matrix is not square"
-    if not (A.turnable or is_symmetric(A)):
-        return "a traversal needs rows, and the matrix' orientation is csc"
+    lacking = why_no_rows(A)
+    if lacking:
+        return f"a traversal needs the matrix by rows too, and {lacking}"
     if how.kernel is not None or how.policy is not None:
         return "the author chose the kernel"
     if mask.accum is not None or not mask.replace or mask.mask is None:

@@ -330,7 +330,7 @@ class Objects:
 
     def matrix_is_symmetric(self, A: MatrixStore) -> bool:
         """See `Backend`."""
-        return build.is_symmetric(A)
+        return build.equals_transpose(A)
 
     def matrix_turnable(self, A: MatrixStore, allowed: bool | None) -> bool:
         """See `Backend`."""

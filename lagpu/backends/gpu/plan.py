@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lagpu.backends.base import Descriptor, Product
-from lagpu.backends.gpu.build import by_rows, is_symmetric
-from lagpu.backends.gpu.device import has_free
+from lagpu.backends.gpu.build import by_rows, can_turn, is_symmetric, why_not_turned
 from lagpu.backends.gpu.leavings import Listing
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.errors import InvalidValue, NotSupported
@@ -116,21 +115,19 @@ def choose(A: MatrixStore, u: VectorStore, how: Product, desc: Descriptor | None
     Raises
     ------
     InvalidValue
-        For an unknown kernel or policy, the message lists the valid ones; for both together.
+        For an unknown kernel or policy; the message lists the valid ones.
     NotSupported
         If the kernel needs rows that the matrix is told not to keep.
     """
     if how.kernel is not None:
-        if how.policy is not None:
-            raise InvalidValue("policy: kernel= leaves it nothing to choose. Give one of them.")
         return _asked_for(A, how)
-    policy = POLICIES.get(how.policy or "auto")
+    policy = POLICIES.get("auto" if how.policy is None else how.policy)
     if policy is None:
         raise InvalidValue(f"policy: there is no {how.policy!r}. Use {_list(tuple(POLICIES))}.")
     numbers = _numbers(A, u, how)
     if policy is _active or policy is _mgbc:  # sweeps: both forms serve again
         plan: Plan = policy(_with_mask(numbers, A, how, desc, lists=policy is _mgbc))
-        if _is_there(A, how, plan.direction) or _may_turn(A):
+        if _is_there(A, how, plan.direction) or can_turn(A):
             return plan
     plan = policy(numbers)
     return plan if A.symmetric or A.rows is not None else _with_forms(A, u, how, plan)
@@ -138,22 +135,23 @@ def choose(A: MatrixStore, u: VectorStore, how: Product, desc: Descriptor | None
 
 def _asked_for(A: MatrixStore, how: Product) -> Plan:
     """Return the plan that the author names, as ``push_queue`` or ``push_virtual:64``."""
-    name, _, size = str(how.kernel).partition(":")
+    name, sized, size = str(how.kernel).partition(":")
     group = GROUP
-    if size and name == "push_virtual":
+    if sized and name == "push_virtual":
         if not re.fullmatch("[0-9]{1,4}", size) or not 1 <= int(size) <= 1024:
             raise InvalidValue(f"kernel: {how.kernel!r} has no group of 1 to 1024 entries.")
         group = int(size)
-    elif size or name not in KERNELS:
+    elif sized or name not in KERNELS:
         raise InvalidValue(
             f"kernel: there is no {how.kernel!r}. Use {_list(KERNELS)}; "
             "push_virtual:64 takes groups of 64 entries."
         )
     plan = Plan(name.split("_")[0], name, "asked for", group)
-    if name != "push_edge" and not (_is_there(A, how, plan.direction) or _may_turn(A)):
+    if name != "push_edge" and not (_is_there(A, how, plan.direction) or can_turn(A)):
+        remedy = "free some memory" if A.turnable else "set orientation to auto"
         raise NotSupported(
-            f"{name}: needs the other form of a directed matrix, and its orientation is csc. "
-            "Use push_edge, or set orientation to auto."
+            f"{name}: needs the other form of a directed matrix, and {why_not_turned(A)}. "
+            f"Use push_edge, or {remedy}."
         )
     return plan
 
@@ -192,7 +190,7 @@ def _with_mask(
         return x
     listing: Listing | None = None
     if lists and desc.structure and mask.listing is not None:
-        form = A if how.transpose or is_symmetric(A) else by_rows(A) if _may_turn(A) else A.rows
+        form = A if how.transpose or is_symmetric(A) else by_rows(A) if can_turn(A) else A.rows
         listing = None if form is None else mask.listing.of(form)
     return x._replace(wanted=mask.nvals, listing=listing)
 
@@ -293,9 +291,9 @@ def _with_forms(A: MatrixStore, u: VectorStore, how: Product, plan: Plan) -> Pla
     """
     if plan.kernel == "push_edge" or _is_there(A, how, plan.direction):
         return plan
-    if u.trail is not None and _may_turn(A):
+    if u.trail is not None and can_turn(A):
         return plan._replace(why=f"{plan.reason}; second form made")
-    why = "its orientation is csc" if not _may_turn(A) else "it is not made for one product"
+    why = "it is not made for one product" if can_turn(A) else why_not_turned(A)
     if plan.direction == "push" and not u.nvals * 8 < u.size:
         kernel, by = _by_length(_numbers(A, u, how))
         return Plan("pull", kernel, f"{plan.reason}, but the second form is missing: {why}; {by}")
@@ -308,11 +306,6 @@ def _is_there(A: MatrixStore, how: Product, direction: str) -> bool:
     if A.rows is not None or how.transpose is (direction == "pull"):
         return True
     return is_symmetric(A)
-
-
-def _may_turn(A: MatrixStore) -> bool:
-    """Whether the second form of a matrix may be made: it is allowed, and there is room."""
-    return A.turnable and has_free(A.device, A.nbytes + 32 * A.nvals)
 
 
 def _list(names: tuple[str, ...]) -> str:

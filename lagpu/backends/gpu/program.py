@@ -14,9 +14,8 @@ import numpy as np
 from lagpu.backends.base import Descriptor, Product, Statement
 from lagpu.backends.cell import Cell
 from lagpu.backends.gpu import selections
-from lagpu.backends.gpu.build import by_rows, is_symmetric
+from lagpu.backends.gpu.build import by_rows, can_turn, is_symmetric
 from lagpu.backends.gpu.cells import Cells, accum_of, why_no_cell
-from lagpu.backends.gpu.device import has_free
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.looplog import LogLines, LoopLog
 from lagpu.backends.gpu.parameters import Parameters
@@ -336,7 +335,7 @@ class Program:
     ) -> tuple[str, MatrixStore | None, MatrixStore | None]:
         """Add the struct of a product's types; return its name and the forms of the matrix."""
         both = is_symmetric(A) or A.rows is not None
-        if not both and A.turnable and has_free(self.device, A.nbytes + 32 * A.nvals):
+        if not both and can_turn(A):
             both = by_rows(A) is not A
         incoming = A if how.transpose else by_rows(A) if both else None
         outgoing = A if not how.transpose else by_rows(A) if both else None

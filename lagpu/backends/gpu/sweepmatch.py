@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lagpu.backends.base import Statement
-from lagpu.backends.gpu.build import is_symmetric
-from lagpu.backends.gpu.device import has_free
-from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+from lagpu.backends.gpu.build import why_no_rows
+from lagpu.backends.gpu.storage import VectorStore
 
 __all__ = ["Matched", "inputs_of", "match"]
 
@@ -112,18 +111,9 @@ def _misfit(
         return "the author chose the kernel"
     if max(A.shape) >= 2**31:
         return "the matrix has more than 2**31 rows"
-    return "" if how.transpose else _without_rows(A)
-
-
-def _without_rows(A: MatrixStore) -> str:
-    """Return why the rows of a matrix are not to be had, or nothing."""
-    if (
-        A.symmetric
-        or A.rows is not None
-        or (A.turnable and has_free(A.device, A.nbytes + 32 * A.nvals))
-    ):
+    if how.transpose or not why_no_rows(A):
         return ""
-    return "" if is_symmetric(A) else "it needs the rows of the matrix, and may not make them"
+    return "it needs the rows of the matrix, and may not make them"
 
 
 def _behind(
