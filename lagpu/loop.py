@@ -151,8 +151,6 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
     before = None
     if watcher is not None:
         watcher.level = 0  # of what is replayed
-    if fuse:
-        backend.last_loop = "eager: its body raised"  # so it stays, if nothing comes behind
     try:
         yield Counter(0)
         backend.recorder = None
@@ -170,6 +168,10 @@ def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> 
             why = silent if statements else "the body writes vectors and matrices"
             backend.last_loop = f"eager: {f'{site.scalar} is a scalar' if site.scalar else why}"
         before = until.unchanged.dup() if until.unchanged is not None else None
+    except GeneratorExit:  # nothing else leaves a body that can be recorded
+        if fuse:
+            backend.last_loop = "eager: its body raised"
+        raise
     finally:  # also when the body raised: what stood before has been done then
         recorder.replay()
         if latest.get() is recorder:  # nothing is kept

@@ -202,9 +202,9 @@ class Program:
         if self._unchanged is None:
             return [], [], ["grid_sync(barrier);", *self._log.at_end()] if self._log.on else []
         y = self._unchanged
-        x, xp = self._params.vector(y), self.device.xp
-        words = self._params.add("u32*", xp.empty(nwords(y.size), np.uint32))
-        values = self._params.add(f"{y.dtype.ctype}*", xp.empty(y.size, y.dtype.numpy))
+        x = self._params.vector(y)
+        words = self._words(y.size)
+        values = self._room(f"{y.dtype.ctype}*", y.size, y.dtype.numpy)
         where = f"{self._params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
         end = [
             f"remember({where}, now + kFar);",
@@ -274,7 +274,7 @@ class Program:
         x = self._params.vector(m)
         if desc.structure:
             return [], f"{x}_words", complement
-        true = self._params.add("u32*", self.device.xp.empty(nwords(m.size), np.uint32))
+        true = self._words(m.size)
         size = self._params.size(m.size)
         lines = [f"write_true_bits({size}, {x}_words, {x}_values, {true});", "warp_sync();"]
         return lines, true, complement
@@ -317,13 +317,22 @@ class Program:
         logged = "kPulls" if how.transpose else "kPushes", f"load_volatile(at + {place} * kFar)"
         return [*lines, *self._write(s.w, s.desc, how.result, result, logged), "warp_sync();"]
 
+    def _words(self, size: int) -> str:
+        """Add room for the presence words of so many entries; return its name."""
+        return self._room("u32*", nwords(size), np.dtype(np.uint32))
+
+    def _room(self, kind: str, count: int, dtype: np.dtype[Any]) -> str:
+        """Add room for so many numbers, which the kernel knows as `kind`; return its name."""
+        self.device.require(count * dtype.itemsize, "fused loop")
+        return self._params.add(kind, self.device.xp.empty(count, dtype))
+
     def _target(self, s: Statement, spec: str) -> tuple[list[str], str, str, str]:
         """Return the lines of a product's mask, its ``Mask``, its ``Sums``, and what reads them."""
         lines, mask, complement = self._mask(s.desc)
-        xp, result = self.device.xp, s.args[2].result
+        result = s.args[2].result
         kind, size = result.ctype, self._params.size(s.w.size)
-        words = self._params.add("u32*", xp.empty(nwords(s.w.size), np.uint32))
-        values = self._params.add(f"{kind}*", xp.empty(s.w.size, result.numpy))
+        words = self._words(s.w.size)
+        values = self._room(f"{kind}*", s.w.size, result.numpy)
         sums = f"{{{words}, {values}}}"
         self._before.append(f"clear_sums<{spec}, {kind}>({sums}, {size});")
         zero = f"{kind}(0), {kind}(0), false"
