@@ -244,8 +244,8 @@ def _run_ahead(work: list[_Step], empty: Vector | Matrix, times: int | None) -> 
         _run(work, done)
         done += 1
         asked.append(empty.data.count_later())
-        open_ = done if done < foreseen else 0 if done == foreseen else _AHEAD
-        while asked and (len(asked) > open_ or asked[0].is_known):
+        unanswered = done if done < foreseen else 0 if done == foreseen else _AHEAD
+        while asked and (len(asked) > unanswered or asked[0].is_known):
             if asked.popleft()():
                 continue
             if product is not None:

@@ -145,6 +145,23 @@ def test_the_next_levels_do_not_wait_for_this_one(backend, monkeypatch, body, me
             assert (begin.nvals, found.nvals) == (0, 9)
 
 
+def test_an_answer_that_is_there_ends_the_loop(backend, monkeypatch):
+    """However many iterations the last loop on the matrix needed."""
+    A, levels, frontier = start(backend)
+    if not hasattr(A.backend, "last_loop"):
+        pytest.skip("cpu records no loops")
+    calls, real = [], A.backend.assign_scalar
+    monkeypatch.setattr(A.backend, "assign_scalar", lambda *args: calls.append(1) or real(*args))
+    monkeypatch.setattr(Signal, "told", True)
+    with lagpu.eager():
+        searched(A, levels, frontier)
+        calls.clear()
+        levels, frontier = Vector(INT32, 9, like=A), Vector(BOOL, 9, like=A)
+        frontier[4] = True
+        searched(A, levels, frontier)
+    assert (len(calls), levels.nvals) == (5, 9)
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_searches_of_other_depths_than_foreseen(backend, monkeypatch, late):
     A = path(200, backend=backend)

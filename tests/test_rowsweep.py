@@ -374,7 +374,7 @@ def test_rows_that_may_not_be_made(backend):
     levels = algorithms.bfs_levels_multi(A, [1, 2])
     A.orientation = "csc"
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
-    assert ran == "eager: it needs the rows of the matrix, and may not make them"
+    assert ran == "eager: it needs the matrix by rows too, and its orientation is csc"
     assert compare(by_the_pulled, A, levels, operands(2, 60, FP64, backend, 1)) == FUSED
 
 

@@ -335,7 +335,7 @@ def test_rows_that_may_not_be_made(backend):
     levels = Vector.from_coo(np.arange(60), np.arange(60) % 4, INT32, size=60, backend=backend)
     made = vectors(60, FP64, backend, 1, True)
     assert compare(brandes, A, levels, made) == (
-        "eager: it needs the rows of the matrix, and may not make them"
+        "eager: it needs the matrix by rows too, and its orientation is csc"
     )
     assert compare(by_the_pulled, A, levels, made) == FUSED
 

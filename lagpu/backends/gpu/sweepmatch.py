@@ -111,9 +111,8 @@ def _misfit(
         return "the author chose the kernel"
     if max(A.shape) >= 2**31:
         return "the matrix has more than 2**31 rows"
-    if how.transpose or not why_no_rows(A):
-        return ""
-    return "it needs the rows of the matrix, and may not make them"
+    lacking = "" if how.transpose else why_no_rows(A)
+    return lacking and f"it needs the matrix by rows too, and {lacking}"
 
 
 def _behind(
