@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.block import BlockStore, as_block, own, require, stride
+from lagpu.backends.gpu.blockorder import batches, ranked
 from lagpu.backends.gpu.blockproducts import Chunks, chunks_of
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import VARIES, Bound, Device
@@ -18,14 +19,13 @@ from lagpu.backends.gpu.workspaces import index_types, pull_space
 
 __all__ = ["BlockAssignment", "BlockSearch", "bytes_of", "run"]
 
-COUNTERS = 3 * 4 * 16  # one of four is a log's
+COUNTERS = 3 * 5 * 16  # one of five is a log's
 RESULTS = 64  # as kResults in blocksearch.cuh
 FOREVER = 2**32 - 1
 PUSH_COST = 4  # of an edge that is pushed, against one that is pulled (docs/design/blocks.md)
 NEW_LOG = 2  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
-OWN_SHARED = 10 * 1024  # bytes of the kernel's arrays, at most
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,12 @@ class Workspace:
         Three frontiers, zero between searches, and for each a bit for every word that is not.
     visited : array
         The bits that are not searched again.
+    open : array
+        A bit for every word that the last pull of all words left without bits it looked for.
     result : array
         What the last search told: [1] entries left, [2], [3] levels pushed and pulled, [4] chunks
-        looked at, [5] levels pulled with a filter, [6] levels; [7] when it began, in ns; from [8]
-        on when the first level began and when each of the first 55 ended.
+        looked at, [5] levels; [7] when it began, in ns; from [8] on when the first level began and
+        when each of the first 55 ended.
     launches : dict
         What has been launched with it, bound.
     nbytes : int
@@ -117,11 +119,12 @@ class Workspace:
     def __init__(self, device: Device, size: int, word: int) -> None:
         xp, count = device.xp, nwords(size)
         items = nwords(size // word)
-        self.nbytes = 4 * (4 * count + 3 * items) + 8 * COUNTERS
+        self.nbytes = 4 * (4 * count + 4 * items) + 8 * COUNTERS
         device.require(self.nbytes, "block search", "Take fewer rows at a time.")
         self.words = [xp.zeros(count, np.uint32) for _ in range(3)]
         self.some = [xp.zeros(items, np.uint32) for _ in range(3)]
         self.visited = xp.empty(count, np.uint32)
+        self.open = xp.empty(items, np.uint32)
         self.counters = xp.zeros(COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.result = xp.zeros(RESULTS, np.uint64)
@@ -225,16 +228,16 @@ def _bound(s: BlockSearch, space: Workspace, records: int) -> Bound:
     pull = pull_space(predecessors, successors)
     block = SIM_BLOCK if device.name == "sim" else BLOCK
     code = _kernel(s, block, records)
-    shared = 4 * len(space.some[0])  # room for the bits of one frontier's words
-    if shared > device.dynamic_shared_bytes - OWN_SHARED:
-        shared = 0
+    bits = stride(s.f.shape[0])
+    order = batches(predecessors, bits // _word(s.f.shape[0])[1])
+    ranks = ranked(predecessors, successors, bits // 8)
     return device.bound(
-        code, device.max_cooperative_blocks(code, block, shared) * block,
+        code, device.max_cooperative_blocks(code, block) * block,
         s.f.shape[1], s.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
-        successors.row_idx, pull.hint, pull.empty, *_listed(chunks_of(predecessors)),
-        *_listed(chunks_of(successors)), *(VARIES,) * 6, PUSH_COST, VARIES, shared // 4,
-        space.visited, VARIES, *space.words, *space.some, VARIES, space.counters, space.barrier,
-        VARIES, block=block, cooperative=True, shared=shared,
+        successors.row_idx, pull.hint, pull.empty, order, *ranks,
+        *_listed(chunks_of(predecessors)), *_listed(chunks_of(successors)), *(VARIES,) * 6,
+        PUSH_COST, VARIES, space.visited, VARIES, *space.words, *space.some, space.open, VARIES,
+        space.counters, space.barrier, VARIES, block=block, cooperative=True,
     )  # fmt: skip
 
 

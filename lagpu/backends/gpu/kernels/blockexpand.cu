@@ -5,7 +5,10 @@
 #define LG_X i32
 #endif
 
-const u32 kAtHand = 4;  // planes that are kept in registers
+const u32 kAtHand = 4;  // planes that are kept in registers; their numbers fit in a byte
+
+// The numbers of four entries that stand side by side, a byte each, from their bits in a plane.
+LG_DEVICE u32 spread(u32 bits) { return ((bits & 15) * 0x204081) & 0x01010101; }
 
 // C(assigned.S) << the depth, which planes 0 .. bits of result[0] have, or << number.
 // A warp takes 32 words of 32 entries; a thread writes four values that lie side by side. If C was
@@ -24,30 +27,34 @@ extern "C" __global__ void block_expand(i64 nwords, const u32* assigned, const u
   for (i64 base = global_warp() * 32; base < nwords; base += global_warps() * 32) {
     const i64 at = base + lane_id();
     const u32 bits = at < nwords ? assigned[at] : 0;
+    u32 plane[kAtHand];  // on their way before it is known which are needed
+#pragma unroll
+    for (u32 p = 0; p < kAtHand; ++p)
+      plane[p] = at < nwords && p < count ? planes[p * nwords + at] : 0;
     if (at < nwords) {
       const u32 after = bits | (blank ? 0 : words[at]);
       words[at] = after;
       total += bit_popc(after);
     }
     if (!warp_any(bits != 0)) continue;
-    u32 plane[kAtHand];
-#pragma unroll
-    for (u32 p = 0; p < kAtHand; ++p) plane[p] = bits && p < count ? planes[p * nwords + at] : 0;
 #pragma unroll
     for (u32 step = 0; step < 8; ++step) {
       const u32 from = step * 4 + lane_id() / 8;
       const u32 here = warp_shfl(bits, from) >> shift & 15;
-      u32 number_of[4] = {0, 0, 0, 0};
+      u32 bytes = 0;
 #pragma unroll
       for (u32 p = 0; p < kAtHand; ++p) {
         if (p >= count) break;
-        const u32 its = warp_shfl(plane[p], from) >> shift;
-#pragma unroll
-        for (u32 q = 0; q < 4; ++q) number_of[q] |= (its >> q & 1) << p;
+        bytes |= spread(warp_shfl(plane[p], from) >> shift) << p;
       }
       if (!here) continue;
+      u32 number_of[4];
+#pragma unroll
+      for (u32 q = 0; q < 4; ++q) number_of[q] = bytes >> 8 * q & 255;
+#pragma unroll 1
       for (u32 p = kAtHand; p < count; ++p) {
         const u32 its = planes[p * nwords + base + from] >> shift;
+#pragma unroll
         for (u32 q = 0; q < 4; ++q) number_of[q] |= (its >> q & 1) << p;
       }
       LG_X* const to = values + (base + from) * 32 + shift;

@@ -33,6 +33,10 @@
 typedef LG_WORD Word;
 
 const u32 kGroups = LG_GROUPS;
+// A pull is early, and a push blind, while less than such a part of all bits has been found; a pull
+// goes through the open words alone where they are less than such a part of all words.
+const u64 kEarly = 3, kBlind = 8;
+const u32 kFew = 4;
 const u32 kLine = 16;  // u64 a cache line: counters do not share one
 const u32 kMost = 16;  // groups: 1024 rows
 // Numbers told: what the end writes; from kEnds on, when the first levels began and ended, in ns.
@@ -40,7 +44,7 @@ const u32 kEnds = 8, kResults = 64;
 const bool kLogs = LG_LOG != 0;  // then times are in the log, which begins where they would stand
 
 // Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
-enum Counter : u32 { kFound, kEdges, LG_LOGGED(kLooked, ) kAlive, kCounters };
+enum Counter : u32 { kFound, kEdges, kOpen, LG_LOGGED(kLooked, ) kAlive, kCounters };
 
 // Four indices that stand side by side, at a multiple of four.
 struct alignas(16) Quad {
@@ -55,23 +59,34 @@ struct Form {
   const i64 *chunk_column, *chunk_start;
 };
 
+// Vertices in the order of how many entries lead from them, so that the words that are looked at
+// most share lines of a cache; all null if that is of no use.
+struct Ranked {
+  const i32* rank;    // of each vertex
+  const LG_IDX* idx;  // in.idx by ranks
+  Word* words;        // room for a frontier's words by ranks
+};
+
 struct Search {
   u32 items;  // words: n * kGroups
   LG_PTR nvals;
   Form in, out;
-  const u32* empty;
+  Ranked ranked;
+  const u32 *empty, *order;
   const i32* hint;
   Word *visited, *planes;
   Word *words_a, *words_b, *words_c;
-  u32 *some_a, *some_b, *some_c;
+  u32 *some_a, *some_b, *some_c, *open;
   u64* counters;
   // of this level
   u32 depth;  // of what it finds
   // of the block, in shared memory
   Word *alive, *alive_next;  // the rows with a frontier, and with a next one
-  u64* tally;                // of each warp, found, and behind these edges
+  u64* tally;                // of each warp, found, behind these edges, and words still open
   u32* looked_at;            // chunks
-  u32* taken;  // chunks and batches of words that the block's warps have taken in this pull
+  u32* taken;                // tasks that the block's warps have taken in this pull
+
+  LG_DEVICE u32 nsome() const { return (items + 31) / 32; }
 
   LG_DEVICE Word* words(u32 turn) const {
     return turn % 3 == 0 ? words_a : turn % 3 == 1 ? words_b : words_c;
@@ -84,7 +99,6 @@ struct Search {
 struct Buffers {
   const Word* frontier;
   const u32* some;
-  const u32* filter;  // `some` in shared memory
   Word* next;
   u32* some_next;
 };
@@ -92,8 +106,16 @@ struct Buffers {
 struct Tally {
   u32 found;
   u64 edges;
+  u32 open;               // words that a pull has left open
   LG_LOGGED(u64 looked;)  // entries that a pull looks at
 };
+
+// How many of the words that have bits for 32 words each a warp is to take at once, so that there
+// is something for all warps: from 1 to 32.
+LG_DEVICE u32 words_a_warp(const Search& s) {
+  const u32 warps = u32(global_warps()), each = (s.nsome() + warps - 1) / warps;
+  return each < LG_WARP ? each : LG_WARP;
+}
 
 LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
   return counters + (turn % 3 * kCounters + which) * kLine;
@@ -102,7 +124,7 @@ LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
 LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
   const LG_PTR first = quad * 4;
   if ((reinterpret_cast<u64>(idx) & 15) == 0 && s.nvals - first >= 4)
-    return reinterpret_cast<const Quad*>(idx)[quad];
+    return load_once(reinterpret_cast<const Quad*>(idx) + quad);
   Quad q;
   for (u32 t = 0; t < 4; ++t) q.i[t] = idx[LG_PTR(t) < s.nvals - first ? first + LG_PTR(t) : first];
   return q;
@@ -148,33 +170,54 @@ LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, Load load, Use use) {
   }
 }
 
+// The place of the k-th set bit of a word that has more.
+LG_DEVICE u32 nth_bit(u32 word, u32 k) {
+  u32 at = 0;
+  for (u32 half = 16; half; half /= 2) {
+    const u32 below = u32(bit_popc(word >> at & ((1u << half) - 1)));
+    if (below <= k) {
+      k -= below;
+      at += half;
+    }
+  }
+  return at;
+}
+
 LG_DEVICE void note_alive(const Search& s, u32 g, Word fresh) {
   if (fresh & ~load_volatile(&s.alive_next[g])) atomic_or(&s.alive_next[g], fresh);
 }
 
-LG_DEVICE u64 degree(const Search& s, u32 v) { return u64(s.out.ptr[v + 1] - s.out.ptr[v]); }
+LG_DEVICE u64 degree(const Search& s, u32 v) {
+  return u64(load_ro(&s.out.ptr[v + 1]) - load_ro(&s.out.ptr[v]));
+}
 
-// Bits that word `at` may lack: those that nobody else has found enter the next frontier.
+// Bits that word `at` lacked when the level began: those that nobody else has found in this level
+// are new.
 LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Tally* tally) {
-  const Word fresh = bits & ~atomic_or(&s.visited[at], bits);
+  const Word before = atomic_or(&b.next[at], bits), fresh = bits & ~before;
   if (!fresh) return;
+  atomic_or(&s.visited[at], fresh);
   for (u32 rest = s.depth; rest; rest &= rest - 1)
     atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
   tally->found += bit_popc(fresh);
-  if (atomic_or(&b.next[at], fresh) == 0) {
+  if (!before) {
     tally->edges += degree(s, at / kGroups);
     atomic_or(&b.some_next[at / 32], 1u << (at % 32));
   }
   note_alive(s, at % kGroups, fresh);
 }
 
-// Note bits of the next frontier that are new in a word that no other thread writes now.
-LG_DEVICE void note_alone(const Search& s, u32 at, Word fresh, Tally* tally) {
-  s.visited[at] |= fresh;
-  for (u32 rest = s.depth; rest; rest &= rest - 1)
-    s.planes[u64(bit_ffs(rest) - 1) * s.items + at] |= fresh;
+// Note bits of the next frontier that are new, in a word that no other thread writes now and that
+// had `visited`.
+LG_DEVICE void note_alone(const Search& s, u32 at, Word fresh, Word visited, Tally* tally) {
+  s.visited[at] = visited | fresh;
+  // Of a word that had no bits, and in a plane that this level is the first to use, all are zero.
+  const bool zero = !visited || !(s.depth & (s.depth - 1));
+  for (u32 rest = s.depth; rest; rest &= rest - 1) {
+    Word* const plane = &s.planes[u64(bit_ffs(rest) - 1) * s.items + at];
+    *plane = fresh | (zero ? Word(0) : *plane);
+  }
   tally->found += bit_popc(fresh);
-  tally->edges += degree(s, at / kGroups);
   note_alive(s, at % kGroups, fresh);
 }
 

@@ -8,7 +8,7 @@
 //   warp       warp_sync warp_ballot warp_any warp_all warp_shfl warp_shfl_{up,down,xor}
 //   block      LG_SHARED LG_DYNAMIC_SHARED block_sync block_any block_all block_count
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
-//   memory     load_ro load_cg load_volatile store_volatile prefetch
+//   memory     load_ro load_cg load_once load_volatile store_volatile prefetch
 //              thread_fence block_fence system_fence
 //   time       clock_ns
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
@@ -105,6 +105,22 @@ template <class T>
 LG_DEVICE T load_cg(const T* p) {
   if constexpr (sizeof(T) == 1) return T(__ldcg(reinterpret_cast<const unsigned char*>(p)));
   if constexpr (sizeof(T) != 1) return __ldcg(p);
+}
+
+// Past L1's room, which is left to what is read again; 16 bytes or a multiple, aligned to 16. As
+// with load_ro, nobody writes them while the kernel runs.
+template <class T>
+LG_DEVICE T load_once(const T* p) {
+  static_assert(sizeof(T) % 16 == 0 && alignof(T) == 16);
+  T x;
+  const uint4* const from = reinterpret_cast<const uint4*>(p);
+  uint4* const to = reinterpret_cast<uint4*>(&x);
+#pragma unroll
+  for (u32 k = 0; k < sizeof(T) / 16; ++k)
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[k].x), "=r"(to[k].y), "=r"(to[k].z), "=r"(to[k].w)
+                 : "l"(from + k));
+  return x;
 }
 
 template <class T>
