@@ -8,6 +8,7 @@ import numpy as np
 
 from lagpu import display
 from lagpu.backends.base import Counter
+from lagpu.distinct import distinct
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
 from lagpu.expr import Call, Mask, Updater, assign, is_operand, unfit
 from lagpu.operands import index_array, require_distinct, scalar_value, single_index
@@ -244,7 +245,7 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
     if getattr(value, "ndim", 0) == 0:
         number = scalar_value(value, out.dtype, out.name)
         if where is not None:  # the same value twice is that value once, also with an accumulator
-            where = np.unique(where)
+            where = distinct(where)
         shown = value if type(value) is Counter else number
         return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (shown,))
     if not is_operand(value, 1):

@@ -12,6 +12,7 @@ from lagpu.algebra import binary, indexunary, semiring, unary
 from lagpu.backends.base import Applied, Counter
 from lagpu.backends.cell import Cell, Held
 from lagpu.backends.recording import recording
+from lagpu.distinct import all_distinct
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup
 from lagpu.errors import (
     DimensionMismatch,
@@ -222,7 +223,7 @@ def index_array(indices: Any, size: int, what: str) -> Array | None:
 
 def require_distinct(indices: Array | None, what: str) -> None:
     """Raise `InvalidValue` if an index is given twice."""
-    if indices is not None and len(np.unique(indices)) != len(indices):
+    if indices is not None and not all_distinct(indices):
         raise InvalidValue(f"{what}: an index is given twice, so its value is not defined.")
 
 

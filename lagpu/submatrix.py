@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lagpu.backends.base import Counter
+from lagpu.distinct import distinct
 from lagpu.errors import DimensionMismatch, DomainMismatch
 from lagpu.expr import Call, Mask, is_operand
 from lagpu.indexing import IndexExpr, index_lists
@@ -48,7 +47,7 @@ def assignment(out: Matrix, value: Any, indices: Any) -> Call:
         value = value.new()
     if getattr(value, "ndim", 0) == 0 and not isinstance(value, (list, tuple, str)):
         number = scalar_value(value, out.dtype, out.name)
-        rows, cols = (None if x is None else np.unique(x) for x in (rows, cols))
+        rows, cols = (None if x is None else distinct(x) for x in (rows, cols))
         where = (number, rows, cols)
         shown = value if type(value) is Counter else number  # a recorder looks for it
         return Call("matrix_assign_scalar", (out,), where, out.dtype, out.shape, (shown,))

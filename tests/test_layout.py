@@ -16,7 +16,7 @@ ROOT = Path(lagpu.__file__).parent
 # Lowest first. A module may import its own layer and those below; the longest prefix counts.
 LAYERS = (
     ("errors",),
-    ("display", "dtypes", "memory", "watch", "wholefile", "written"),
+    ("display", "distinct", "dtypes", "memory", "watch", "wholefile", "written"),
     ("refusals", "unused"),
     ("operators",),
     ("table",),

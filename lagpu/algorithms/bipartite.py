@@ -7,9 +7,7 @@ From one vertex of each component the sides alternate, level by level::
 
 from __future__ import annotations
 
-import numpy as np
-
-from lagpu.algebra import semiring
+from lagpu.algebra import binary, indexunary, semiring
 from lagpu.algorithms.bfs import bfs_parents
 from lagpu.algorithms.components import connected_components
 from lagpu.algorithms.source import undirected
@@ -60,7 +58,8 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
     roots = connected_components(A)
     sides = Vector(INT32, A.nrows, like=A, name="sides")
     frontier = Vector(INT32, A.nrows, like=A, name="frontier")
-    frontier[np.unique(roots.to_dense())] = 0
+    index = roots.apply(indexunary.rowindex, 0).new()
+    frontier(roots.ewise_mult(index, binary.eq).new().V) << 0
     for _ in loop(until_empty=frontier):
         sides(frontier.S) << frontier
         frontier(~sides.S, replace=True) << semiring.any_first(frontier @ A)

@@ -25,6 +25,7 @@ from suitesparse_graphblas import ffi, lib
 from lagpu.algorithms import bfs_levels
 from lagpu.bench import report
 from lagpu.cli.graphs import load
+from lagpu.distinct import distinct
 from lagpu.errors import CheckFailed, InvalidValue, LagpuError
 from lagpu.jsonfile import require, write
 from lagpu.matrix import Matrix
@@ -134,7 +135,7 @@ def _roots(A: Matrix, count: int) -> Any:
     """Return vertices with an edge to another one, drawn by a fixed seed."""
     col_ptr, row_idx, _ = A.to_csc()
     columns = np.repeat(np.arange(A.ncols), np.diff(col_ptr))
-    with_edge = np.unique(row_idx[row_idx != columns])
+    with_edge = distinct(row_idx[row_idx != columns])
     if not len(with_edge):
         raise InvalidValue("bench: the graph has no edge. Take one that has.")
     return np.random.default_rng(SEED).choice(with_edge, min(count, len(with_edge)), replace=False)

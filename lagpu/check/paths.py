@@ -8,6 +8,7 @@ import numpy as np
 
 from lagpu.check.graph import CheckReport, Graph, refuse
 from lagpu.check.levels import LEVEL_RULES, prove_levels
+from lagpu.distinct import distinct
 from lagpu.errors import CheckFailed
 
 __all__ = ["PATH_RULES", "check_paths"]
@@ -134,5 +135,5 @@ def _search(graph: Graph) -> Array:
         depth += 1
         # A scan of all vertices is cheaper than sorting many.
         level[new] = depth
-        frontier = np.unique(new) if len(new) < graph.n // 16 else np.flatnonzero(level == depth)
+        frontier = distinct(new) if len(new) < graph.n // 16 else np.flatnonzero(level == depth)
     return level

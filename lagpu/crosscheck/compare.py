@@ -10,6 +10,7 @@ import numpy as np
 from lagpu.crosscheck.host import Entries, Terms
 from lagpu.crosscheck.report import SHOWN
 from lagpu.crosscheck.rules import Agreement, Rule, Written, allowed, equal, one_of
+from lagpu.distinct import distinct
 
 __all__ = ["Unequal", "compare", "compare_choices"]
 
@@ -59,7 +60,9 @@ def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
         return Unequal(1, ((None, *kinds, ""),))
     if np.array_equal(x.indices, y.indices):
         return None
-    both = Entries(np.union1d(x.indices, y.indices), x.values[:0], x.dtype, x.size, x.nrows)
+    both = Entries(
+        distinct(np.concatenate([x.indices, y.indices])), x.values[:0], x.dtype, x.size, x.nrows
+    )
     (here, a), (there, b) = x.at(both.indices), y.at(both.indices)
     bad = here != there
     if rule == Rule(result=rule.result):

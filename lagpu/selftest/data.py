@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.base import Backend
+from lagpu.distinct import distinct
 from lagpu.dtypes import BOOL, DType
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
@@ -68,7 +69,7 @@ class Graph:
 
 
 def _graph(name: str, n: int, rows: Array, cols: Array) -> Graph:
-    keys = np.unique(rows.astype(np.int64) * n + cols)
+    keys = distinct(rows.astype(np.int64) * n + cols)
     return Graph(name, n, keys // n, keys % n)
 
 

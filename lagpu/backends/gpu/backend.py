@@ -43,6 +43,7 @@ from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
 from lagpu.backends.gpu.shadow import Shadow
 from lagpu.backends.gpu.storage import MatrixStore, VectorStore
 from lagpu.backends.gpu.sweep import Sweep, sweep_of
+from lagpu.distinct import distinct
 from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
 __all__ = ["GpuBackend"]
@@ -268,7 +269,7 @@ class GpuBackend(Matrices):
         if indices is None:
             return None
         region = VectorStore(self.device, self.counters, w.dtype, w.size)
-        region.set_sparse(self.device.from_host(np.unique(indices)), None, w.dtype.numpy.type(0))
+        region.set_sparse(self.device.from_host(distinct(indices)), None, w.dtype.numpy.type(0))
         region.to_bitmap()
         return region.words
 
