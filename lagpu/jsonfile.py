@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lagpu.errors import FileMissing, InvalidValue
-from lagpu.wholefile import replacing
+from lagpu.wholefile import probe, replacing
 
 __all__ = ["require", "write"]
 
@@ -38,10 +36,7 @@ def require(path: Path | None, what: str) -> None:
     if not path.parent.is_dir():
         raise FileMissing(f"{what}: there is no folder {path.parent}. Make it first.")
     with _named(path, what):
-        if path.is_dir():
-            raise IsADirectoryError
-        if path.is_file() or not path.exists():  # no pipe and no device
-            tempfile.TemporaryFile(dir=Path(os.path.realpath(path)).parent).close()
+        probe(path)
 
 
 def write(report: dict[str, Any], path: Path, what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import _getframe
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lagpu import display
 from lagpu.backends.base import Backend
@@ -59,6 +59,10 @@ class MatrixView(MatrixOperand):
 
     def _output(self, value: Any) -> str:
         return "It is a view: write to what it is made of."
+
+    def __call__(self, *how: Any, **more: Any) -> NoReturn:
+        """Refuse ``A.T(mask) << C``."""
+        self.refuse("is not written to", MatrixView._output(self, None))
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)

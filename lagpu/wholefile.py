@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["discard", "replacing"]
+__all__ = ["discard", "probe", "replacing"]
 
 _unfinished: set[Path] = set()
 
@@ -43,6 +44,20 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
     finally:
         _unfinished.discard(temporary)
+
+
+def probe(path: Path) -> None:
+    """Raise as `replacing` would, before minutes of work; nothing is left.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    if path.is_dir():
+        raise IsADirectoryError
+    if path.is_file() or not path.exists():  # no pipe and no device
+        tempfile.TemporaryFile(dir=Path(os.path.realpath(path)).parent).close()
 
 
 def discard() -> None:

@@ -285,6 +285,15 @@ def test_a_graph_that_does_not_fit_costs_no_other_row(run, monkeypatch, tmp_path
     assert (code, out, err.startswith("lagpu: path: needs 9.0 GB, 1.0 GB free")) == (2, "", True)
 
 
+def test_a_file_that_is_no_graph_costs_no_other_row(run, tmp_path):
+    wrong, file = tmp_path / "wrong.mtx", tmp_path / "b.json"
+    wrong.write_text("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n")
+    args = ("-b", "cpu", "--roots", 1, "--json", file)
+    code, _, err = run("bench", "path:5", wrong, "path:7", *args)
+    assert (code, err.startswith(f"lagpu: bench: {wrong}: ")) == (1, True), err
+    assert [row["graph"] for row in json.loads(file.read_text())["rows"]] == ["path:5", "path:7"]
+
+
 def test_pylibcugraph_by_its_documented_interface(monkeypatch):
     """It needs a GPU and gigabytes; a stand-in with its signatures shows that the call is right."""
     asked = []

@@ -138,6 +138,13 @@ def test_nothing_half_written(refused, tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_where_a_graph_cannot_be_written_none_is_made(refused, monkeypatch, tmp_path):
+    monkeypatch.setattr("lagpu.generators.from_spec", None)
+    for name in ("graph.bmp", "graph.npz.gz", "no/folder/graph.mtx", "."):
+        refused("generate", "path:3", tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_report_without_a_folder_is_refused_at_once(refused, monkeypatch, tmp_path):
     monkeypatch.setattr("lagpu.selftest.run", None)
     refused("selftest", "-b", "cpu", "--json", tmp_path / "no" / "report.json")

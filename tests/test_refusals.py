@@ -329,6 +329,8 @@ def test_what_cannot_be_written_names_the_output(q, r, A):
         (lambda: A.T << A, "TransposedMatrix: is not written to. It is a view: write A << A.T."),
         (lambda: A.T << 3, "It is a view: write A << 3."),
         (lambda: P << A, "It is a view: write to what it is made of."),
+        (lambda: A.T(A.S) << 3, "TransposedMatrix: is not written to. It is a view: write to wh"),
+        (lambda: P(mask=A.S, replace=True) << A, "It is a view: write to what it is made of."),
         (lambda: P.T << A, "It is a view: write to what it is made of."),
         (lambda: q.S << True, "Mask: is not written to. Write w(q.S) << True."),
         (lambda: ~q.S << r, "Write w(~q.S) << r."),

@@ -19,7 +19,7 @@ from lagpu.bench.agreement import Agreement
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.bench.timing import Clock, Sample
 from lagpu.cli.steer import steered
-from lagpu.errors import CheckFailed, InvalidValue, NotSupported, OutOfMemory
+from lagpu.errors import CheckFailed, FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.loop import eager
 from lagpu.matrix import Matrix
@@ -134,7 +134,8 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
         None off a device; `checked` is true if the last root's result has been proved and all
         roots' results equal those of the rows before.
     refusals : list of str
-        Why rows are not checked, which libraries failed, and which of several graphs do not fit.
+        Why rows are not checked, which libraries failed, and which of several graphs do not fit or
+        are no graph files.
 
     Raises
     ------
@@ -158,10 +159,10 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
             for row, refusal in _graph(name, plan, runners, others, tell):
                 rows += [row] if row else []
                 refusals += [refusal] if refusal else []
-        except OutOfMemory as error:
+        except (OutOfMemory, FileFormatError) as error:
             if len(names) == 1:
                 raise
-            refusals.append(f"{name}: {error}")  # the other graphs may be smaller
+            refusals.append(f"{name}: {error}")  # the other graphs may be smaller, or right
     places = [runner.place for runner in runners]
     return {**report.envelope(places, peers.versions(others)), "rows": rows}, refusals
 

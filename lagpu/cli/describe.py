@@ -13,6 +13,7 @@ from lagpu.backends.gpu.storage import nwords
 from lagpu.backends.gpu.traversal import kept_bytes
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import Facts, load
+from lagpu.io.files import require_writable
 
 __all__ = ["describe", "list_backends", "make"]
 
@@ -72,7 +73,8 @@ def _width(largest: int) -> int:
 
 
 def make(spec: str, out: Path, *, seed: int | None) -> None:
-    """Make a graph and write it."""
+    """Make a graph and write it; a file that cannot be written is told first."""
+    require_writable(out)
     with busy(f"making {spec}"):
         A = generators.from_spec(spec, seed=seed, backend="cpu")
     with busy(f"writing {out.name}"):

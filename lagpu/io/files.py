@@ -22,9 +22,9 @@ from lagpu.io.text import is_binary, write_rows
 from lagpu.matrix import Matrix
 from lagpu.operands import binary_operator
 from lagpu.operators import BinaryOp, Monoid
-from lagpu.wholefile import replacing
+from lagpu.wholefile import probe, replacing
 
-__all__ = ["read", "write", "write_vector"]
+__all__ = ["read", "require_writable", "write", "write_vector"]
 
 _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, without any
@@ -153,19 +153,33 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
         If there is no such folder.
     """
     file = Path(path)
-    packed = file.suffix == ".gz"
-    suffix = file.with_suffix("").suffix if packed else file.suffix
-    dump = _GRAPH_FORMATS.get(suffix)
-    if dump is None or (packed and suffix == ".npz"):
-        raise InvalidValue(f"write: {file.name}: use .mtx, .mtx.gz, .npz, .txt or .txt.gz.")
+    dump = _dump_of(file)
     csc = CSC.of(A)
     with _named_errors("write", file), replacing(file) as stream:
-        if packed:
+        if file.suffix == ".gz":
             # mtime=0: the same matrix gives the same bytes.
             with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packing:
                 dump(csc, cast(IO[bytes], packing))
         else:
             dump(csc, stream)
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Check, before minutes of work, that `write` can write there; it raises the same."""
+    file = Path(path)
+    _dump_of(file)
+    with _named_errors("write", file):
+        probe(file)
+
+
+def _dump_of(file: Path) -> Dump:
+    """Return what writes a graph, by the suffix."""
+    packed = file.suffix == ".gz"
+    suffix = file.with_suffix("").suffix if packed else file.suffix
+    dump = _GRAPH_FORMATS.get(suffix)
+    if dump is None or (packed and suffix == ".npz"):
+        raise InvalidValue(f"write: {file.name}: use .mtx, .mtx.gz, .npz, .txt or .txt.gz.")
+    return dump
 
 
 def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> None:
