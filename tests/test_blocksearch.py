@@ -317,6 +317,40 @@ def test_ranks(backend, monkeypatch, direction, ranks, directed, k):
         assert leaving[A.backend.device.to_host(made[0].rank) == 0] == leaving.max()
 
 
+def test_ranks_ask_for_more_than_they_take(backend, monkeypatch):
+    """Also where there are few entries and many rows, so that words are most of it."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no ranks")
+    from lagpu.backends.gpu import blockorder
+
+    asked = []
+    monkeypatch.setattr(blockorder, "has_free", lambda device, nbytes: asked.append(nbytes) or True)
+    A = path(600, backend=backend)
+    bfs_levels_multi(A, list(range(300)))
+    (made,) = (x for name, x in A.data.spaces.items() if name.startswith("ranks"))
+    assert asked[0] > 2 * made.nbytes
+
+
+def test_chunks_that_find_the_same_bit_count_it_once(backend, monkeypatch):
+    """Every entry of a long column leads to it, and different warps look at the parts of it."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no chunks")
+    if backend.name == "sim":
+        from lagpu.backends.gpu.backend import GpuBackend
+        from lagpu.backends.gpu.sim import SimDevice
+
+        backend = GpuBackend("sim", SimDevice(preempt=1, seed=0))  # warps give way at every step
+    monkeypatch.setattr("lagpu.backends.gpu.blocksearch.PUSH_COST", 1 << 31)
+    n = 5000
+    leaves = np.arange(2, n)
+    rows, cols = np.r_[np.zeros(n - 2, int), leaves], np.r_[leaves, np.ones(n - 2, int)]
+    A = Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=backend)
+    with lagpu.trace() as t:
+        bfs_levels_multi(A, [0])
+    products = [row.nvals_out for row in t.rows if row.method == "matrix_mxm"]
+    assert products == [n - 2, 1, 0]
+
+
 def test_batches_with_most_entries_come_first(backend):
     """The last of some words is a batch of its own, and long columns do not count."""
     if backend.name == "cpu":

@@ -94,10 +94,10 @@ def ranked(form: MatrixStore, rows: MatrixStore, each: int) -> Ranked:
 
 
 def _rank(form: MatrixStore, rows: MatrixStore, each: int) -> Ranked:
-    """Rank, unless degrees are too even or memory is short: these are as many indices again."""
+    """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
     xp, n, idx = form.device.xp, form.shape[0], form.row_idx
     none = Ranked(None, None, None)
-    if not form.nvals or not has_free(form.device, 8 * idx.nbytes):
+    if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
         return none
     lengths = xp.diff(rows.col_ptr)
     order = xp.argsort(-lengths, kind="stable")

@@ -1,5 +1,5 @@
-// What both directions of a search of a block share: its state, how a warp goes through entries,
-// and how bits are found.
+// What both directions of a search of a block share: its state, how entries are loaded, and how
+// bits are found.
 //
 // See blocksearch.cu for the loop it runs and the words used here.
 #ifndef LAGPU_BLOCKSEARCH_CUH
@@ -72,7 +72,8 @@ struct Search {
   LG_PTR nvals;
   Form in, out;
   Ranked ranked;
-  const u32 *empty, *order;
+  const u32* empty;  // the vertices without predecessors
+  const u32* order;  // of batches of 32 words in a pull: see blockorder.py
   const i32* hint;
   Word *visited, *planes;
   Word *words_a, *words_b, *words_c;
@@ -110,13 +111,6 @@ struct Tally {
   LG_LOGGED(u64 looked;)  // entries that a pull looks at
 };
 
-// How many of the words that have bits for 32 words each a warp is to take at once, so that there
-// is something for all warps: from 1 to 32.
-LG_DEVICE u32 words_a_warp(const Search& s) {
-  const u32 warps = u32(global_warps()), each = (s.nsome() + warps - 1) / warps;
-  return each < LG_WARP ? each : LG_WARP;
-}
-
 LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
   return counters + (turn % 3 * kCounters + which) * kLine;
 }
@@ -139,36 +133,6 @@ struct Task {
   LG_PTR quad;
   bool there;
 };
-
-// The warp goes through quads first .. last of all its lanes together, 32 at a time:
-// use(task, load(task)), where the indices of the next 32 are on their way while these are used.
-// Every lane calls it, load and use.
-template <class Load, class Use>
-LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, Load load, Use use) {
-  const u32 mine = first < last ? u32(last - first) : 0;
-  const u32 end = warp_scan(mine, LgPlus());
-  const u32 total = warp_shfl(end, LG_WARP - 1);
-  const LG_PTR shift = first - LG_PTR(end - mine);
-  const auto task = [&](u32 k) {
-    u32 from = 0;  // the first lane with an end behind k
-    for (u32 step = LG_WARP / 2; step; step /= 2)
-      if (warp_shfl(end, from + step - 1) <= k) from += step;
-    return Task{from, warp_shfl(shift, from) + LG_PTR(k), k < total};
-  };
-  if (!total) return;
-  Task next = task(lane_id());
-  Quad ready = load(next);
-  for (u32 base = LG_WARP;; base += LG_WARP) {
-    const Task now = next;
-    const Quad q = ready;
-    if (base < total) {
-      next = task(base + lane_id());
-      ready = load(next);
-    }
-    use(now, q);
-    if (base >= total) break;
-  }
-}
 
 // The place of the k-th set bit of a word that has more.
 LG_DEVICE u32 nth_bit(u32 word, u32 k) {

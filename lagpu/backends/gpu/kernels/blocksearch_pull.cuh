@@ -19,6 +19,36 @@ LG_DEVICE u64 entries_of(LG_PTR quad, LG_PTR p, LG_PTR end) {
 }
 #endif
 
+// The warp goes through quads first .. last of all its lanes together, 32 at a time:
+// use(task, load(task)), where the indices of the next 32 are on their way while these are used.
+// Every lane calls it, load and use.
+template <class Load, class Use>
+LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, Load load, Use use) {
+  const u32 mine = first < last ? u32(last - first) : 0;
+  const u32 end = warp_scan(mine, LgPlus());
+  const u32 total = warp_shfl(end, LG_WARP - 1);
+  const LG_PTR shift = first - LG_PTR(end - mine);
+  const auto task = [&](u32 k) {
+    u32 from = 0;  // the first lane with an end behind k
+    for (u32 step = LG_WARP / 2; step; step /= 2)
+      if (warp_shfl(end, from + step - 1) <= k) from += step;
+    return Task{from, warp_shfl(shift, from) + LG_PTR(k), k < total};
+  };
+  if (!total) return;
+  Task next = task(lane_id());
+  Quad ready = load(next);
+  for (u32 base = LG_WARP;; base += LG_WARP) {
+    const Task now = next;
+    const Quad q = ready;
+    if (base < total) {
+      next = task(base + lane_id());
+      ready = load(next);
+    }
+    use(now, q);
+    if (base >= total) break;
+  }
+}
+
 template <bool ranked>
 LG_DEVICE Quad indices(const Search& s, LG_PTR quad) {
   return load_quad(s, ranked ? s.ranked.idx : s.in.idx, quad);
@@ -224,6 +254,13 @@ LG_DEVICE Bit bit_of(const SetBits& bits, u32 k) {
   const u32 word = warp_shfl(bits.word, from);
   const u32 before = warp_shfl(bits.upto - u32(bit_popc(bits.word)), from);
   return {from, nth_bit(word, k - before), k < bits.total};
+}
+
+// How many of the words that have bits for 32 words each a warp is to take at once, so that there
+// is something for all warps: from 1 to 32.
+LG_DEVICE u32 words_a_warp(const Search& s) {
+  const u32 warps = u32(global_warps()), each = (s.nsome() + warps - 1) / warps;
+  return each < LG_WARP ? each : LG_WARP;
 }
 
 // Pull into the words that are open, where these are few: a warp goes through the bits of some
