@@ -205,11 +205,11 @@ class Matrix(Collection, MatrixOperand):
         name: str | None = None,
     ) -> Matrix:
         """Return a matrix of compressed sparse rows; see `from_csc`."""
-        shape, ptr, idx = check_compressed(row_ptr, col_idx, nrows, ncols, "from_csr")
-        what, kind = as_values(values, dtype, len(idx), "from_csr")
-        ptr, idx, what = transpose_compressed(ptr, idx, what, shape)
         place = backends.choose(like, backend)
-        data = place.matrix_from_csc(ptr, idx, what, kind, shape)
+        ptr, idx, values = (array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values))
+        shape, ptr, idx = check_compressed(ptr, idx, nrows, ncols, "from_csr")
+        what, kind = as_values(values, dtype, len(idx), "from_csr")
+        data = place.matrix_transpose(place.matrix_from_csc(ptr, idx, what, kind, shape[::-1]))
         return cls._of(data, kind, shape, place, name)
 
     def to_csc(self) -> tuple[Array, Array, Array]:

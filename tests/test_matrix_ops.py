@@ -320,16 +320,19 @@ def test_vectors_may_say_where_entries_are(backend):
     x = Vector.from_dense(np.array([1.5, 2.5, 3.5]), backend=backend)
     each = Vector.from_dense(np.arange(4), backend=backend)
     same = Vector.from_dense(np.full(3, 1), backend=backend)
-    for made in (
+    made = (
         Matrix.from_coo(f, own, x, nrows=3, ncols=3, like=f),
         Matrix.from_csc(each, f, x, nrows=3, like=f),
-    ):
-        f[0] = 0
-        x[0] = 9
-        rows, cols, values = made.to_coo()
+        Matrix.from_csr(each, f, x, ncols=3, like=f).T.new(),
+        Matrix.from_csr(each, f, x, ncols=5, like=f)[:, :3].new().T.new(),
+    )
+    f[0] = 0
+    x[0] = 9
+    for matrix_of_them in made:
+        rows, cols, values = matrix_of_them.to_coo()
         assert (rows.tolist(), cols.tolist()) == ([0, 2, 2], [1, 0, 2])
         assert values.tolist() == [2.5, 1.5, 3.5]
-        f[0], x[0] = 2, 1.5
+    f[0] = 2
     iso = Matrix.from_coo(own, same, nrows=3, ncols=3, like=f)
     assert iso.dtype is BOOL
     assert [part.tolist() for part in iso.to_coo()[:2]] == [[0, 1, 2], [1, 1, 1]]
@@ -353,3 +356,5 @@ def test_vectors_that_say_no_places(backend):
     if backend.name != "cpu":
         with pytest.raises(BackendMismatch, match=r"from_csc: .* is on .*, the matrix on cpu"):
             Matrix.from_csc(full, np.arange(2), nrows=3, backend="cpu")
+        with pytest.raises(BackendMismatch, match=r"from_csr: .* is on .*, the matrix on cpu"):
+            Matrix.from_csr(full, np.arange(2), ncols=3, backend="cpu")

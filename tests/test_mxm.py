@@ -1,5 +1,7 @@
 """Whole matrices against plain loops: products, combinations, parts, and the rule of writing."""
 
+import numpy as np
+import pytest
 import reference
 from hypothesis import strategies as st
 from reference import Grid, assert_matrix_matches
@@ -124,6 +126,23 @@ def test_assign(backend, draw):
     assert_matrix_matches(live, reference.assign_submatrix(C, A, rows, cols, how))
 
 
+@pytest.mark.parametrize("kind", [INT64, FP64])
+@pytest.mark.parametrize("old", [{}, {(0, 0): 7, (0, 1): 5, (1, 1): 3, (2, 2): 9}])
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("accum", [None, binary.plus])
+@pytest.mark.parametrize("complement", [False, True])
+@pytest.mark.parametrize("structure", [False, True])
+def test_every_way_to_write_a_product(backend, structure, complement, accum, replace, old, kind):
+    A = Grid(3, 3, INT64, {(0, 1): 2, (1, 0): 3, (1, 2): 4, (2, 0): 5})
+    M = Grid(3, 3, INT64, {(0, 0): 1, (0, 2): 0, (1, 1): 1, (2, 1): 1, (2, 2): 1})
+    C = Grid(3, 3, kind, {at: kind.numpy.type(x) for at, x in old.items()})
+    how = reference.How(M, structure, complement, accum, replace)
+    expected = reference.write(C, reference.mxm(A, A, semiring.plus_times), INT64, how)
+    live, operand = matrix(C, backend), matrix(A, backend)
+    updater(live, how, backend) << semiring.plus_times(operand @ operand)
+    assert_matrix_matches(live, expected, INT64)
+
+
 def test_the_output_may_be_operand_and_mask(backend):
     C = Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 0], [1, 2, 3, 4], nrows=3, ncols=3, backend=backend)
     C << semiring.plus_times(C @ C)
@@ -148,6 +167,55 @@ def test_a_hub_and_both_ways_of_a_masked_product(backend):
     everything(few.S) << True
     assert plus_pair(few @ A).new(mask=A.S).nvals == 0
     assert plus_pair(few @ A).new(mask=~A.S).get(0, 0) == 1
+
+
+LENGTHS = (0, 1, 31, 32, 33, 64, 65, 200)  # around the 32 entries that a thread walks by itself
+
+
+@pytest.mark.parametrize(
+    "name", ["plus_times", "plus_pair", "min_secondi", "any_firstj", "lor_land"]
+)
+@pytest.mark.parametrize("shift", range(len(LENGTHS)))
+def test_dot_products_of_long_and_short_rows(backend, name, shift):
+    op, rng = semiring[name], np.random.default_rng(shift)
+    kind = BOOL if name == "lor_land" else INT64
+    size, count = 300, 2 * len(LENGTHS)  # two rows and columns of each length
+
+    def side(its_last):
+        entries = {}
+        for r in range(count):
+            there = its_last if r == count - 1 else np.arange(size)
+            length = min(LENGTHS[r % len(LENGTHS)], len(there))
+            for k in rng.choice(there, length, replace=False):
+                entries[r, int(k)] = kind.numpy.type(rng.integers(0, 4))
+        return Grid(count, size, kind, entries)
+
+    # the last row and the last column do not meet
+    A, B = side(np.arange(size // 2)), side(np.arange(size // 2, size)).T
+    pairs = [(r, (r + shift) % count) for r in range(count)]
+    mask = Grid(count, count, BOOL, dict.fromkeys(pairs, True))
+    expected = {at: x for at, x in reference.mxm(A, B, op).items() if at in mask.entries}
+    call, kept = op(matrix(A, backend) @ matrix(B, backend)), matrix(mask, backend).S
+    assert_matrix_matches(call.new(mask=kept), expected)
+    with lagpu.trace() as t:  # another kernel: it counts
+        assert_matrix_matches(call.new(mask=kept), expected)
+    assert t.rows[-1].kernel in {"dot_products", "SuiteSparse"}
+
+
+@pytest.mark.parametrize("length", [3, 33, 64])
+def test_dot_products_look_at_nothing_behind_a_row(backend, length):
+    def rows(*them):
+        entries = {(r, k): np.int64(1) for r, row in enumerate(them) for k in row}
+        return Grid(3, 200, INT64, entries)
+
+    short, longer = [*range(length - 1), 150], range(length + 40)
+    # what stands behind the first rows would meet
+    one, other = rows(short, [length + 10], short), rows(longer, [150], longer)
+    corner = matrix(Grid(3, 3, BOOL, {(0, 0): True}), backend)
+    for A, B in ((one, other), (other, one)):
+        live = matrix(A, backend), matrix(B.T, backend)
+        made = semiring.plus_pair(live[0] @ live[1]).new(mask=corner.S)
+        assert [x.tolist() for x in made.to_coo()] == [[0], [0], [length - 1]]
 
 
 def test_masks_of_a_matrix_as_matrices(backend):

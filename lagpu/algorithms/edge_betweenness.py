@@ -1,9 +1,11 @@
 """Betweenness centrality of edges: what flows along them from each source.
 
-Edges are the columns of two matrices, T with an entry at an edge's tail and H at its head. Along
-those that lead one level on, with path counts p and the dependencies d of `brandes`::
+With levels l, path counts p and the dependencies d of `brandes`, each vertex in its own row::
 
-    f<l H - l T = 1> = (p T) (((1 + d) / p) H)
+    P(v, l(v) + 1) = p(v);   S(v, l(v)) = (1 + d(v)) / p(v)
+    F<s(A)> += P (+.x) S'
+
+Row i of P meets row j of S where j is one level on from i: there the edge is on shortest paths.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from lagpu.algorithms.brandes import (
     sample,
     scale,
 )
-from lagpu.dtypes import FP64, INT32
+from lagpu.dtypes import FP64
 from lagpu.matrix import Matrix
 from lagpu.vector import Vector
 
@@ -54,9 +56,9 @@ def edge_betweenness_centrality(
 
     Notes
     -----
-    Edges are the columns of two matrices: T has an entry at an edge's tail, H at its head. So what
-    flows along the edges is a vector, ``f = (p T) (((1 + d) / p) H)``, and each source takes two
-    sweeps and some products with these.
+    Each source takes both sweeps of `betweenness_centrality`, and one product of two matrices with
+    an entry a vertex, under the mask of the edges.
+    Source: Brandes 2008 (edges).
 
     Examples
     --------
@@ -67,25 +69,29 @@ def edge_betweenness_centrality(
     sources = sample(A, k, seed)
     require_reverses(A, directed)
     directed = is_directed(A) if directed is None else directed
-    ptr, rows, _ = A.to_csc()
-    cols = np.repeat(np.arange(A.ncols), np.diff(ptr))
-    each = np.arange(len(rows) + 1)
-    tails = Matrix.from_csc(each, rows, nrows=A.nrows, like=A, name="T")
-    heads = Matrix.from_csc(each, cols, nrows=A.nrows, like=A, name="H")
-    total = Vector.from_dense(np.zeros(len(rows)), like=A, name="betweenness")
-    along, ahead = (Vector(FP64, len(rows), like=A, name=name) for name in ("along", "ahead"))
-    step, before = (Vector(INT32, len(rows), like=A, name=name) for name in ("step", "before"))
+    flow = Matrix(FP64, *A.shape, like=A, name="betweenness")
+    flow(A.S) << 0
+    each = Vector.from_dense(np.arange(A.nrows + 1), like=A)
     for source in sources:
         levels, paths = count_paths(A, [source])
         share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")
         share << share.ewise_mult(paths, binary.truediv)
-        step << semiring.any_first(levels @ heads)
-        before << semiring.any_first(levels @ tails)
-        step << step.ewise_mult(before, binary.minus)
-        step << step.select("valueeq", 1)  # edges on a shortest path
-        along(step.S, replace=True) << semiring.any_first(paths @ tails)
-        ahead(step.S, replace=True) << semiring.any_first(share @ heads)
-        total(accum=binary.plus) << along.ewise_mult(ahead, binary.times)
-    values = total.to_dense() * scale(A, sources, normalized, True, directed)[rows]
-    found = Matrix.from_csc(ptr, rows, values, nrows=A.nrows, like=A)
-    return found if directed else found.ewise_add(found.T, binary.plus).new()  # both ways
+        above = levels.apply(binary.plus, right=1).new(name="above")
+        P, S = _by_level(each, above, paths), _by_level(each, levels, share)
+        flow(A.S, accum=binary.plus) << semiring.plus_times(P @ S.T)
+    factor = scale(A, sources, normalized, True, directed).max(initial=0)  # the same for all
+    flow << flow.apply(binary.times, right=factor)
+    return flow if directed else flow.ewise_add(flow.T, binary.plus).new()  # both ways
+
+
+def _by_level(each: Vector, levels: Vector, values: Vector) -> Matrix:
+    """Return a matrix that has each vertex's value in its row, in the column of its level.
+
+    What has no level stands in column 0, as 0.
+    """
+    cols, full = (Vector(x.dtype, x.size, like=x) for x in (levels, values))
+    cols << 0
+    full << 0
+    cols(levels.S) << levels
+    full(values.S) << values
+    return Matrix.from_csr(each, cols, full, ncols=each.size, like=each)

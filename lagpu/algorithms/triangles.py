@@ -1,9 +1,13 @@
 """Triangles of an undirected graph: in all, of each vertex, and as shares of what there could be.
 
-A product with a mask counts for each edge (i, j) the vertices that are joined to both its ends::
+A product with a mask counts for each edge (i, j) vertices k that are joined to both its ends. With
+the entries below the diagonal, L, each triangle counts once, at one of its edges::
 
-    C<s(L)> = L (+.pair) L;   t = sum(C)         L: below the diagonal, each triangle once
-    C<s(A)> = A (+.pair) A;   t = rows(C) / 2    each of a vertex's triangles along two edges
+    C<s(L)> = L  (+.pair) L    where i > k > j
+    D<s(L)> = L' (+.pair) L    where k > i > j
+
+The sum of C is the number of triangles; rows of C, columns of C and rows of D add up to those of
+which each vertex is the highest, the lowest and the one between.
 """
 
 from __future__ import annotations
@@ -81,10 +85,10 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     >>> triangles(A).to_dense().tolist()
     [1, 1, 1, 0]
     """
-    twice = _twice(_simple(A, "triangles"))
+    A = _simple(A, "triangles")
     count = Vector(INT64, A.nrows, like=A, name="triangles")
     count << 0
-    count(twice.S) << twice.apply("truediv", right=2)
+    count(accum=binary.plus) << _of_each(A)
     return _of(A, count, nodes, "triangles: nodes")
 
 
@@ -121,7 +125,7 @@ def clustering(A: Matrix, nodes: Any = None) -> Vector:
     A = _simple(A, "clustering")
     share = Vector(FP64, A.nrows, like=A, name="share")
     share << 0
-    twice = _twice(A)
+    twice = _of_each(A).apply(binary.times, right=2).new()
     share(twice.S) << twice.ewise_mult(_ordered_pairs(A), binary.truediv)
     return _of(A, share, nodes, "clustering: nodes")
 
@@ -212,20 +216,26 @@ def _of(A: Matrix, numbers: Vector, nodes: Any, what: str) -> Vector:
     return numbers
 
 
-def _count(A: Matrix) -> int:
-    """Return the number of triangles i > k > j, each at its entry (i, j)."""
+def _below(A: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the entries below the diagonal, and the triangles i > k > j at each (i, j)."""
     L = A.select("tril", -1).new(name="L")
-    common = Matrix(INT64, *A.shape, like=A, name="common")
-    common(L.S) << semiring.plus_pair(L @ L)
-    return common.reduce("plus").new().value or 0
+    return L, semiring.plus_pair(L @ L).new(INT64, mask=L.S, name="C")
 
 
-def _twice(A: Matrix) -> Vector:
-    """Return twice the triangles of each vertex that has one: along either edge at the vertex."""
-    common = Matrix(INT64, *A.shape, like=A, name="common")
-    common(A.S) << semiring.plus_pair(A @ A)
-    twice: Vector = common.reduce_rowwise("plus").new(name="twice")
-    return twice
+def _count(A: Matrix) -> int:
+    """Return the number of triangles."""
+    _, C = _below(A)
+    return C.reduce("plus").new().value or 0
+
+
+def _of_each(A: Matrix) -> Vector:
+    """Return the number of triangles of each vertex that has one."""
+    L, C = _below(A)
+    D = semiring.plus_pair(L.T @ L).new(INT64, mask=L.S, name="D")
+    count: Vector = C.reduce_rowwise("plus").new(name="count")
+    count(accum=binary.plus) << C.reduce_columnwise("plus")
+    count(accum=binary.plus) << D.reduce_rowwise("plus")
+    return count
 
 
 def _ordered_pairs(A: Matrix) -> Vector:

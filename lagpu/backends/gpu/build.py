@@ -156,6 +156,11 @@ def equals_transpose(A: MatrixStore) -> bool:
 
 def by_rows(A: MatrixStore) -> MatrixStore:
     """Return ``A'``, made at the first call and kept; `A` itself if it is symmetric."""
+    square = A.shape[0] == A.shape[1]
+    if square and A.symmetric is None and A.rows is None and has_free(A.device, _bytes_beside(A)):
+        rows = _rows(A)  # what tells whether it is needed
+        A.symmetric = is_equal(A, rows)
+        A.rows = None if A.symmetric else rows
     if is_symmetric(A):
         return A
     if A.rows is None:

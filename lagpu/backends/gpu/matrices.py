@@ -62,6 +62,7 @@ class Matrices(Objects):
             left, right = _turned(A, B, turned)
             its_rows = A if turned[0] else None
             made, self.plan = expand.mxm(left, its_rows, right, semiring, desc, self.edges)
+            made.under = desc
         self.product = None if self.edges is None else made
         return made
 
@@ -129,6 +130,11 @@ class Matrices(Objects):
         """See `MatrixOperations`."""
         if is_block(C, T) and self._fit(C, T, desc.mask):
             return blockops.write(self.counters, C, desc, T)
+        kept, T.under = T.under is desc, None
+        if kept and (C.nvals == 0 or (desc.replace and desc.accum is None)):
+            return T if T.dtype is C.dtype else self.matrix_dup(T, C.dtype)
+        if kept and desc.accum is not None and not desc.replace:
+            desc = desc._replace(mask=None)  # all that is kept is added
         return aligned.write(self.counters, C, desc, T)
 
     def matrix_assign(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.base import Descriptor
 from lagpu.backends.gpu.casts import cast_array, cast_number, index_type
 from lagpu.backends.gpu.counters import Counters
 from lagpu.backends.gpu.device import Device, Signal
@@ -341,6 +342,8 @@ class MatrixStore:
         The transpose, made when a product asks for it.
     turnable : bool
         Whether `rows` may be made.
+    under : Descriptor or None
+        That of the product which the matrix is, which kept to its mask.
     kernels : dict
         Kernels that ran on this form, by what they were specialised for.
     spaces : dict
@@ -368,6 +371,7 @@ class MatrixStore:
         self.symmetric: bool | None = None
         self.rows: MatrixStore | None = None
         self.turnable = True
+        self.under: Descriptor | None = None
         self.kernels: dict[Any, Any] = {}
         self.spaces: dict[str, Any] = {}
 
