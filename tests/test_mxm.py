@@ -143,6 +143,38 @@ def test_every_way_to_write_a_product(backend, structure, complement, accum, rep
     assert_matrix_matches(live, expected, INT64)
 
 
+@pytest.mark.parametrize("value", [3, [3, 4, 5, 6]], ids=["iso", "values"])
+def test_matrices_of_one_pattern_stay_apart(backend, value):
+    """They may share where their entries are, never what these are."""
+    rows, cols = [0, 0, 1, 2], [1, 2, 2, 0]
+    where = {"nrows": 3, "ncols": 3, "backend": backend}
+    A = Matrix.from_coo(rows, cols, value, INT64, **where)
+    before = [x.tolist() for x in A.to_coo()]
+    some = Matrix.from_coo(rows[1:3], cols[1:3], 10, INT64, **where)
+    other = Matrix.from_coo([1, 2], [0, 2], 20, INT64, **where)
+    numbers = np.array(before[2])
+
+    def of(C):
+        return [x.tolist() for x in C.to_coo()]
+
+    B = A.dup()
+    held = B.data  # as a watcher may
+    B(accum=binary.plus) << A
+    assert of(B) == [rows, cols, (2 * numbers).tolist()]
+    assert sorted(B.backend.matrix_to_csc(held)[2].tolist()) == sorted(before[2])
+    B(accum=binary.plus) << some
+    assert of(B) == [rows, cols, (2 * numbers + [0, 10, 10, 0]).tolist()]
+    C = A.ewise_mult(A, binary.minus).new()
+    C(some.S) << A.ewise_add(some, binary.plus)
+    assert of(C) == [rows, cols, (numbers * [0, 1, 1, 0] + [0, 10, 10, 0]).tolist()]
+    C(C.S, accum=binary.plus) << C
+    C(accum=binary.plus) << other
+    assert C.nvals == 6
+    assert of(some.ewise_add(A, binary.second).new()) == before
+    assert of(A) == before
+    assert A.ewise_mult(other, binary.plus).new().nvals == 0
+
+
 def test_the_output_may_be_operand_and_mask(backend):
     C = Matrix.from_coo([0, 0, 1, 2], [1, 2, 2, 0], [1, 2, 3, 4], nrows=3, ncols=3, backend=backend)
     C << semiring.plus_times(C @ C)

@@ -6,7 +6,7 @@ lies outside these positions has no entry before and none after.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,26 +49,69 @@ def at_positions(
     return MatrixStore(device, dtype, shape, ptr, where - cols * nrows, values, iso)
 
 
-def _lined_up(counters: Counters, A: MatrixStore, own: Array, places: Array) -> VectorStore:
-    """Return `A`, whose positions are `own`, as a vector over `places`; other entries are left."""
+class Places(NamedTuple):
+    """Positions that matrices are lined up over.
+
+    Attributes
+    ----------
+    numbers : array of INT64
+        They rise.
+    form : MatrixStore or None
+        A matrix with entries just there, if there is one.
+    """
+
+    numbers: Array
+    form: MatrixStore | None
+
+
+def _union(A: MatrixStore, B: MatrixStore, a: Array, b: Array) -> Places:
+    """Return the positions of both: nothing is sorted if one of them has those of the other."""
+    A.device.require((len(a) + len(b)) * 96, "matrix operation", "Use fewer or smaller matrices.")
     xp = A.device.xp
-    v = VectorStore(A.device, counters, A.dtype, len(places))
-    at = xp.searchsorted(places, own)
-    at = at[: len(at) if len(places) else 0]
-    here = xp.flatnonzero(places[xp.minimum(at, len(places) - 1)] == own[: len(at)])
-    v.set_sparse(at[here], None if A.values is None else A.values[here], A.iso)
+    if _within(xp, b, a):
+        return Places(a, A)
+    if _within(xp, a, b):
+        return Places(b, B)
+    return Places(xp.unique(xp.concatenate([a, b])), None)
+
+
+def _within(xp: Any, part: Array, whole: Array) -> bool:
+    """Whether numbers that rise are all among others."""
+    if len(part) == 0 or len(part) > len(whole):
+        return len(part) == 0
+    at = xp.minimum(xp.searchsorted(whole, part), len(whole) - 1)
+    return bool((whole[at] == part).all())
+
+
+def _lined_up(counters: Counters, A: MatrixStore, own: Array, places: Places) -> VectorStore:
+    """Return `A`, whose positions are `own`, as a vector over `places`, which has all of them."""
+    v = VectorStore(A.device, counters, A.dtype, len(places.numbers))
+    if own is places.numbers:
+        v.set_full(A.values, A.iso)
+    else:
+        v.set_sparse(A.device.xp.searchsorted(places.numbers, own), A.values, A.iso)
     return v
 
 
-def _back(v: VectorStore, places: Array, shape: tuple[int, int]) -> MatrixStore:
+def _masking(counters: Counters, M: MatrixStore, places: Places) -> VectorStore:
+    """Return a mask as a vector over `places`; its entries elsewhere keep nothing."""
+    xp, numbers, own = M.device.xp, places.numbers, positions(M)
+    v = VectorStore(M.device, counters, M.dtype, len(numbers))
+    if len(numbers):
+        at = xp.searchsorted(numbers, own)
+        here = xp.flatnonzero(numbers[xp.minimum(at, len(numbers) - 1)] == own)
+        v.set_sparse(at[here], None if M.values is None else M.values[here], M.iso)
+    return v
+
+
+def _back(v: VectorStore, places: Places, shape: tuple[int, int]) -> MatrixStore:
     """Return a vector over `places` as a matrix."""
+    form = places.form
+    if form is not None and v.nvals == v.size:
+        iso = v.iso if v.values is None else None
+        return MatrixStore(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
     indices, values = v.listed()
-    return at_positions(v.device, v.dtype, shape, places[indices], values, v.iso)
-
-
-def _union(A: MatrixStore, a: Array, b: Array) -> Array:
-    A.device.require((len(a) + len(b)) * 96, "matrix operation", "Use fewer or smaller matrices.")
-    return A.device.xp.unique(A.device.xp.concatenate([a, b]))
+    return at_positions(v.device, v.dtype, shape, places.numbers[indices], values, v.iso)
 
 
 def combine(
@@ -81,8 +124,8 @@ def combine(
 ) -> MatrixStore:
     """Return ``A (+) B`` or ``A (x) B``."""
     a, b = positions(A), positions(B)
-    places = _union(A, a, b)
-    w = VectorStore(A.device, counters, op.types(A.dtype, B.dtype)[1], len(places))
+    places = _union(A, B, a, b)
+    w = VectorStore(A.device, counters, op.types(A.dtype, B.dtype)[1], len(places.numbers))
     u, v = _lined_up(counters, A, a, places), _lined_up(counters, B, b, places)
     elementwise.combine(mode, w, Descriptor(), u, v, op, defaults)
     return _back(w, places, A.shape)
@@ -98,14 +141,15 @@ def write(
 ) -> MatrixStore:
     """Return what ``C<M> = T`` makes of `C`; only in some rows and columns, if they are given."""
     c, t = positions(C), positions(T)
-    places = _union(C, c, t)
+    places = _union(C, T, c, t)
     if desc.mask is not None:
-        mask = _lined_up(counters, desc.mask, positions(desc.mask), places)
+        mask = _masking(counters, desc.mask, places)
         if not desc.structure and desc.mask.values is None and not desc.mask.number:
             mask.set_empty()  # all its entries are zero, so none is kept
         desc = desc._replace(mask=mask)
     w, v = _lined_up(counters, C, c, places), _lined_up(counters, T, t, places)
-    elementwise.write(w, desc, v, _region(counters, C, places, rows, cols))
+    w.values = None if w.values is None else w.values.copy()  # it is written to
+    elementwise.write(w, desc, v, _region(counters, C, places.numbers, rows, cols))
     return _back(w, places, C.shape)
 
 

@@ -50,12 +50,13 @@ def mxm(
     found = _plan(int(counts.sum()))
     if mask is not None and not desc.complement:
         wide = xp.bincount(A.row_idx, minlength=A.shape[0])[mask.row_idx]
-        high = xp.diff(B.col_ptr)[mask.columns()]
+        cols = mask.columns()
+        high = xp.diff(B.col_ptr)[cols]
         steps, all_ = int(xp.minimum(wide, high).sum()) + mask.nvals, int(counts.sum())
         if steps <= all_:
             why = "steps of dot products at the mask's entries {} <= products {}", steps, all_
             rows = turn(A) if A_rows is None else A_rows
-            return _dots(rows, B, mask, semiring, edges), Plan("", "dot_products", why)
+            return _dots(rows, B, mask, cols, semiring, edges), Plan("", "dot_products", why)
         why = "products {} < steps of dot products at the mask's entries {}", all_, steps
         found = found._replace(why=why)
     if edges is not None:
@@ -152,10 +153,14 @@ def _dots(
     R: MatrixStore,
     B: MatrixStore,
     mask: MatrixStore,
+    cols: Array,
     semiring: Semiring,
     edges: Array | None,
 ) -> MatrixStore:
-    """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
+    """Return the products of rows and columns at the entries of the mask, whose columns are `cols`.
+
+    `R` is ``A'``.
+    """
     xp, n = R.device.xp, mask.nvals
     domain, result = semiring.types(R.dtype, B.dtype)
     R.device.require(n * (48 + result.numpy.itemsize), "mxm")
@@ -181,12 +186,11 @@ def _dots(
     )
     values, found = xp.empty(n, result.numpy), xp.zeros(n, bool)
     R.device.launch(
-        run, n, n, mask.row_idx.astype(np.int64), mask.columns(), R.col_ptr, R.row_idx, R.values,
+        run, n, n, mask.row_idx.astype(np.int64), cols, R.col_ptr, R.row_idx, R.values,
         R.number, B.col_ptr, B.row_idx, B.values, B.number, values, found, edges,
     )  # fmt: skip
-    kept = xp.flatnonzero(found)
-    where = positions(mask)[kept]
-    return at_positions(R.device, result, (R.shape[1], B.shape[1]), where, values[kept], None)
+    made = MatrixStore(R.device, result, mask.shape, mask.col_ptr, mask.row_idx, values)
+    return take(made, found)
 
 
 def kronecker(A: MatrixStore, B: MatrixStore, op: BinaryOp) -> MatrixStore:
