@@ -133,13 +133,14 @@ _INSIDE = "inside lagpu.eager()"
 
 def _iterate_as_one(backend: Backend, until: _Until, site: Site, fuse: bool) -> Iterator[int]:
     """Record the body once and run the whole loop from there; else iterate as usual."""
+    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
+        backend.last_loop = "no iteration"
+        return
     if not fuse:
         backend.last_loop = f"eager: {_INSIDE}"
     if not site.statements:
         backend.last_loop = f"eager: {site.reason if fuse else _INSIDE}"
         yield from _iterate(until)
-        return
-    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         return
     watcher = watch.active
     outer = -1 if watcher is None else watcher.level

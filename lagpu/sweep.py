@@ -180,11 +180,12 @@ def _iterate(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair
 
 def _iterate_as_one(backend: Backend, levels: _Levels, site: Site) -> Iterator[Pair]:
     """Record the body once and let the backend run the whole sweep; else iterate as usual."""
+    if levels.deepest < 1:
+        backend.last_loop = "no iteration"
+        return
     if not site.statements:
         backend.last_loop = f"eager: {site.reason}"
         yield from _iterate(levels)
-        return
-    if levels.deepest < 1:
         return
     here, above = (levels.cut(levels.deepest - k, ("here", "above")[k]) for k in (0, 1))
     watcher = watch.active

@@ -319,6 +319,14 @@ def test_last_loop_tells_of_the_last_loop(case):
         levels << right
         assert f.nvals == 1
     assert A.backend.last_loop.startswith("eager")
+    nothing = Vector(BOOL, A.nrows, like=A)
+    levels_behind(A, nothing, levels, None)
+    assert A.backend.last_loop == "no iteration"
+    algorithms.bfs_levels(A, 3)
+    only = Vector.from_coo([3], [0], INT32, size=A.nrows, like=A)
+    for here, _ in lagpu.sweep(only):
+        nothing(here.S) << True
+    assert A.backend.last_loop == "no iteration"
 
 
 def test_the_counter_is_right_behind_the_loop(case):
