@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse
 
 from lagpu.backends.base import Backend
+from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch, DimensionMismatch, InvalidValue
 from lagpu.expr import is_operand
 from lagpu.operands import as_size, integer_array, outside
 from lagpu.refusals import how_to_enter, spoken
 
-__all__ = ["array_of", "check_compressed", "extent", "transpose_compressed"]
+__all__ = ["array_of", "check_compressed", "extent", "from_rows", "transpose_compressed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -51,6 +52,16 @@ def transpose_compressed(
     data = np.broadcast_to(np.int8(1), len(idx)) if iso else values
     other = scipy.sparse.csr_array((data, idx, ptr), shape=shape).tocsc()
     return other.indptr, other.indices, values if iso else other.data
+
+
+def from_rows(
+    place: Backend, ptr: Any, idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
+) -> Any:
+    """Return a backend's matrix of checked compressed rows, sorted where they lie."""
+    if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
+        return place.matrix_transpose(place.matrix_from_csc(ptr, idx, values, dtype, shape[::-1]))
+    columns = transpose_compressed(ptr, idx, values, shape)  # takes no memory of a device
+    return place.matrix_from_csc(*columns, dtype, shape)
 
 
 def check_compressed(

@@ -12,7 +12,7 @@ from lagpu import backends, display, watch
 from lagpu.algebra import monoid
 from lagpu.backends.base import Backend, Data, Descriptor
 from lagpu.collection import Collection
-from lagpu.compressed import array_of, check_compressed, extent, transpose_compressed
+from lagpu.compressed import array_of, check_compressed, extent, from_rows, transpose_compressed
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import (
     DimensionMismatch,
@@ -209,11 +209,7 @@ class Matrix(Collection, MatrixOperand):
         ptr, idx, values = (array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values))
         shape, ptr, idx = check_compressed(ptr, idx, nrows, ncols, "from_csr")
         what, kind = as_values(values, dtype, len(idx), "from_csr")
-        if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, what)):
-            data = place.matrix_transpose(place.matrix_from_csc(ptr, idx, what, kind, shape[::-1]))
-        else:  # the host sorts without memory of the device
-            ptr, idx, what = transpose_compressed(ptr, idx, what, shape)
-            data = place.matrix_from_csc(ptr, idx, what, kind, shape)
+        data = from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)
 
     def to_csc(self) -> tuple[Array, Array, Array]:

@@ -79,11 +79,9 @@ def test_random_bodies(backend, draw):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rowsapart, "MOST_DEGREE", 0)
-        if backend.name != "cpu":
-            backend.last_loop = "fused: what is empty at once runs no loop"
         found = end(graph.to(backend))
         if backend.name != "cpu":
-            assert backend.last_loop.startswith("fused"), backend.last_loop
+            assert backend.last_loop.startswith(("fused", "no iteration")), backend.last_loop
     with lagpu.eager():
         eager = end(graph.to(backend))
     expected = end(graph)
