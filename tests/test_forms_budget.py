@@ -5,6 +5,7 @@ import pytest
 import lagpu
 from lagpu import Matrix, Vector, algorithms, semiring
 from lagpu.backends.gpu import backend as of_gpu
+from lagpu.backends.gpu import build
 from lagpu.backends.gpu.sim import SimDevice
 from lagpu.errors import NotSupported, OutOfMemory
 from lagpu.generators import kronecker
@@ -61,3 +62,18 @@ def test_it_is_looked_at_again_once_there_is_room(scarce):
     del place.device.free_bytes
     assert "missing" not in lagpu.explain(semiring.any_pair(q @ A))
     assert semiring.any_pair(q @ A, kernel="push_queue").new().nvals > 0
+
+
+def test_rows_are_sorted_once(monkeypatch):
+    """What tells that a matrix is not symmetric is the form that is kept."""
+    place = of_gpu.GpuBackend("roomy", SimDevice())
+    sorted_, sort = [], build._rows
+    monkeypatch.setattr(build, "_rows", lambda A: sorted_.append(A) or sort(A))
+    L = directed(place).select("tril", -1).new()
+    symmetric = kronecker(5, backend=place)
+    for A in (L, symmetric):
+        for _ in range(2):
+            semiring.plus_pair(A @ A.T).new(mask=A.S)
+    assert sorted_ == [L.data, symmetric.data]
+    assert (L.data.symmetric, symmetric.data.symmetric) == (False, True)
+    assert symmetric.data.rows is None

@@ -74,8 +74,6 @@ class BlockStore(MatrixStore):
     ----------
     entries : VectorStore
         Entry (i, j) stands at ``j * stride(nrows) + i``; the positions past nrows are empty.
-    under : Descriptor or None
-        The mask that the product which made it kept to.
     alive : array of u64 or None
         The rows that have entries, a bit each, 32 or 64 a number as the products take them.
     """

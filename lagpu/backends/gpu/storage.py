@@ -343,7 +343,7 @@ class MatrixStore:
     turnable : bool
         Whether `rows` may be made.
     under : Descriptor or None
-        That of the product which the matrix is, which kept to its mask.
+        That of the product which made it, and kept to its mask, until it is written.
     kernels : dict
         Kernels that ran on this form, by what they were specialised for.
     spaces : dict
