@@ -10,19 +10,19 @@ OF_BITS = "fused: one kernel, a search of a block"
 
 def tuned(monkeypatch, backend, **constants):
     if backend.name != "cpu":
-        from lagpu.backends.gpu import depth, rowsapart, rowsearch
+        from lagpu.backends.gpu.fused import policy, rowsapart, search_per_source
 
         for name, value in constants.items():
-            place = next(m for m in (depth, rowsapart, rowsearch) if hasattr(m, name))
+            place = next(m for m in (policy, rowsapart, search_per_source) if hasattr(m, name))
             monkeypatch.setattr(place, name, value)
 
 
 def with_bits(monkeypatch, backend, fit):
     """Whether the bits of what a row has found fit in shared memory; small graphs' do."""
     if not fit and backend.name != "cpu":
-        from lagpu.backends.gpu import rowsearch
+        from lagpu.backends.gpu.fused import search_per_source
 
-        monkeypatch.setattr(rowsearch, "_has_bits", lambda s: False)
+        monkeypatch.setattr(search_per_source, "_has_bits", lambda s: False)
 
 
 def assert_apart(backend):

@@ -1,5 +1,5 @@
 // Kernels that only the tests of the device layer launch.
-#include "collectives.cuh"
+#include "common/collectives.cuh"
 
 #ifndef LG_X
 #define LG_X i32

@@ -11,8 +11,8 @@ from lagpu import (
     crosscheck,
 )
 from lagpu.backends.gpu import GpuBackend
-from lagpu.backends.gpu.sim import SimDevice
-from lagpu.cli.steer import steered
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.override import steered
 from lagpu.errors import CrosscheckFailed
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lagpu import Matrix, backends, io
-from lagpu.bench.family import menu
-from lagpu.bench.family.menu import Answer
-from lagpu.bench.family.problem import Problem, make
+from lagpu.bench.algorithms import menu
+from lagpu.bench.algorithms.menu import Answer
+from lagpu.bench.algorithms.problem import Problem, make
 
 # Two triangles joined by an edge, with a self-loop; a path that leads back; a diamond; two parts.
 GRAPHS = {

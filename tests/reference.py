@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, UnaryOp
 from lagpu.dtypes import DType
-from lagpu.operators import BinaryOp, IndexUnaryOp, UnaryOp
 
 
 @dataclass

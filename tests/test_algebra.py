@@ -25,8 +25,8 @@ from lagpu import (
     semiring,
     unary,
 )
+from lagpu.core.arguments import applied, selected
 from lagpu.errors import DomainMismatch, UnknownOperator
-from lagpu.operands import applied, selected
 
 # ------------------------------------------------------------------------------------- laws
 

@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 from typer.testing import CliRunner
 
-from lagpu import about
+from lagpu import versions
 from lagpu.bench import overhead
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.jsonfile import write
+from lagpu.host.json import write
 
 pytestmark = pytest.mark.usefixtures("own_garbage")  # it is collected before each timing
 
@@ -46,7 +46,7 @@ def test_the_record(run, tmp_path, monkeypatch):
     assert found["benchmark"] == "cpu-overhead"
     assert datetime.fromisoformat(found["date"]).tzinfo is not None
     assert found["commit"] == "0123abc"
-    assert found["versions"] == about.versions()
+    assert found["versions"] == versions.versions()
     assert found["machine"].keys() == {"cpu", "cores", "system"}
     assert [row["graph"] for row in found["rows"]] == ["kron:6", "grid:3x4"]
     for row in found["rows"]:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from command import spawn
 
 from lagpu import Matrix, algorithms, backends
-from lagpu.backends.gpu.plan import POLICIES
+from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.bench import graph500, peers, report, suite
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.cli import measure

@@ -125,7 +125,7 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
     apart = whole + 39 * 32 * 100
     assert [of(apart - 1), of(apart), of(10**12, 31)] == [16, 32, 16]
     assert [len(block) for block in brandes.blocks(A, sources, None)] == [16, 4]
-    from lagpu.backends.gpu import rowsapart
+    from lagpu.backends.gpu.fused import rowsapart
 
     monkeypatch.setattr(rowsapart, "MOST_DEGREE", 1)
     assert of(10**12) == 1

@@ -14,7 +14,7 @@ from strategies import for_all
 
 from lagpu import BOOL, INT32, INT64, Matrix
 from lagpu.algorithms import bfs, bfs_levels, bfs_parents, count_shortest_paths
-from lagpu.algorithms.source import index_type
+from lagpu.algorithms.inputs import index_type
 from lagpu.check import check_levels, check_parents, check_paths
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
 

@@ -20,7 +20,7 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, algorithms, binary, monoid, semiring
-from lagpu.algorithms.multi import bfs_levels_multi
+from lagpu.algorithms.batch import bfs_levels_multi
 from lagpu.generators import path, star
 
 BLOCKS = st.sampled_from(

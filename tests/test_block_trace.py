@@ -11,7 +11,8 @@ from test_fused_trace import LOGS, preprocessed, same
 
 import lagpu
 from lagpu import BOOL, INT32, INT64, Matrix, algorithms, generators, loop, semiring
-from lagpu.backends.gpu import blocksearch, kernels, looplog
+from lagpu.backends.gpu import kernels
+from lagpu.backends.gpu.fused import log, search_bits
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_more_levels_than_the_kernel_keeps_times_of(place):
 
 def test_a_pull_counts_what_it_looks_at(place, monkeypatch):
     """Of a star: a leaf looks at its hint, then at its only edge; the middle until it is done."""
-    monkeypatch.setattr(blocksearch, "PUSH_COST", 1 << 31)
+    monkeypatch.setattr(search_bits, "PUSH_COST", 1 << 31)
     A = generators.star(3000, backend=place)
     with lagpu.trace() as t:
         algorithms.bfs_levels_multi(A, [0])
@@ -134,7 +135,7 @@ def test_loops_of_one_trace_share_a_log(place):
 
 def test_a_full_log_says_how_much_is_missing(place, monkeypatch):
     A = generators.path(30, backend=place)
-    monkeypatch.setattr(looplog, "CAPACITY", 11)
+    monkeypatch.setattr(log, "CAPACITY", 11)
     with lagpu.trace() as t:
         levels = algorithms.bfs_levels_multi(A, [0])
     assert levels.nvals == 30
@@ -158,7 +159,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
         asked.append(kernels.kernel(*args, **macros))
         return asked[-1]
 
-    monkeypatch.setattr(blocksearch, "kernel", told)
+    monkeypatch.setattr(search_bits, "kernel", told)
     A = generators.path(12, backend=place)
     algorithms.bfs_levels_multi(A, [0, 5])
     plain = asked[0]
@@ -168,7 +169,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
     with lagpu.trace():
         algorithms.bfs_levels_multi(A, [0, 5])
     logs = asked[0]
-    assert dict(logs.macros)["LG_LOG"] == str(looplog.CAPACITY)
+    assert dict(logs.macros)["LG_LOG"] == str(log.CAPACITY)
     assert LOGS.search(preprocessed(logs))
     assert logs.params == plain.params
 
@@ -176,7 +177,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("groups", ["1", "2"])
 def test_nvrtc_compiles_what_logs(arch, groups):
-    made = kernels.kernel("blocksearch.cu", "block_search", LOG="65536", GROUPS=groups)
+    made = kernels.kernel("search/bits.cu", "block_search", LOG="65536", GROUPS=groups)
     assert nvrtc_compile(made, arch)
 
 
@@ -258,10 +259,10 @@ def test_other_products_of_matrices(place):
 
 
 def test_products_count_only_for_a_trace(place, monkeypatch):
-    from lagpu.backends.gpu import blockproducts, expand
+    from lagpu.backends.gpu.ops import bitmap_mxm, spgemm
 
     asked = []
-    for module in (blockproducts, expand):
+    for module in (bitmap_mxm, spgemm):
 
         def told(*args, **macros):
             asked.append(macros)
@@ -314,10 +315,10 @@ def test_explain_on_cpu():
 @pytest.mark.parametrize(
     ("file", "name"),
     [
-        ("block.cu", "block_bits"),
-        ("block.cu", "block_sums"),
-        ("block.cu", "block_sums_long"),
-        ("mxm.cu", "dot_products"),
+        ("bitmap/products.cu", "block_bits"),
+        ("bitmap/products.cu", "block_sums"),
+        ("bitmap/products.cu", "block_sums_long"),
+        ("spgemm/mxm.cu", "dot_products"),
     ],
 )
 def test_nvrtc_compiles_what_counts(arch, file, name):

@@ -68,4 +68,4 @@ def test_levels_without_entries(backend):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("ctype", ["i64", "u32", "u64"])
 def test_nvrtc_compiles_the_ordering(ctype, arch):
-    assert nvrtc_compile(kernel("roworder.cu", "level_rows", U=ctype), arch)
+    assert nvrtc_compile(kernel("sweep/order.cu", "level_rows", U=ctype), arch)

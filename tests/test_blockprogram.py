@@ -21,7 +21,7 @@ ROWS = [1, 2, 31, 32, 33, 64, 65, 100]
 def together(backend, monkeypatch):
     """However sparse a graph is, its rows are not searched apart."""
     if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.rowsapart.MOST_DEGREE", 0)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.rowsapart.MOST_DEGREE", 0)
 
 
 def random_graph(n, degree, directed=True, seed=1, hub=0):
@@ -92,7 +92,7 @@ def test_hubs(backend, name):
 def test_products_of_one_known_value(backend, monkeypatch, k, cost):
     """They are made of bits; hubs too; pushed or pulled, or one of the two."""
     if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.blockprogram.PUSH_COST", cost)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.program_bitmap.PUSH_COST", cost)
     one = random_graph(2 * k + 9, 2, hub=1).apply("one").new()
     hubs = random_graph(1500, 1, hub=1499).apply("one").new()
     for graph in (one, hubs, hubs.T.new()):

@@ -16,7 +16,7 @@ from test_program import NAMES, PRODUCTS, WHOLE, load, ways_to_write
 
 import lagpu
 from lagpu import Matrix
-from lagpu.backends.gpu import program, rowsapart
+from lagpu.backends.gpu.fused import program, rowsapart
 
 
 @st.composite

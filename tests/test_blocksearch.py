@@ -5,7 +5,7 @@ import pytest
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, binary, loop, semiring
-from lagpu.algorithms.multi import bfs_levels_multi
+from lagpu.algorithms.batch import bfs_levels_multi
 from lagpu.generators import path, star
 
 FUSED = "fused: one kernel, a search of a block"
@@ -16,7 +16,7 @@ PROGRAM = "fused: one kernel, a program over blocks"
 def of_bits(backend, monkeypatch):
     """However deep the graph is; tests/test_rowdepths.py has what is searched row by row."""
     if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.depth.LEVELS", 1 << 30)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.policy.LEVELS", 1 << 30)
 
 
 @pytest.fixture(params=["as it is chosen", "push", "pull"])
@@ -25,9 +25,9 @@ def direction(request, backend, monkeypatch):
     if request.param != "as it is chosen":
         if backend.name == "cpu":
             pytest.skip("cpu has one way")
-        from lagpu.backends.gpu import blocksearch
+        from lagpu.backends.gpu.fused import search_bits
 
-        monkeypatch.setattr(blocksearch, "PUSH_COST", 0 if request.param == "push" else 1 << 31)
+        monkeypatch.setattr(search_bits, "PUSH_COST", 0 if request.param == "push" else 1 << 31)
     return request.param
 
 
@@ -301,7 +301,7 @@ def test_ranks(backend, monkeypatch, direction, ranks, directed, k):
     """The order of the words that a pull looks at changes nothing."""
     if backend.name == "cpu":
         pytest.skip("cpu has no ranks")
-    from lagpu.backends.gpu import blockorder
+    from lagpu.backends.gpu.storage import blockorder
 
     monkeypatch.setattr(blockorder, *RANKS[ranks])
     graph = random_graph(1025, 5, directed)
@@ -321,7 +321,7 @@ def test_ranks_ask_for_more_than_they_take(backend, monkeypatch):
     """Also where there are few entries and many rows, so that words are most of it."""
     if backend.name == "cpu":
         pytest.skip("cpu has no ranks")
-    from lagpu.backends.gpu import blockorder
+    from lagpu.backends.gpu.storage import blockorder
 
     asked = []
     monkeypatch.setattr(blockorder, "has_free", lambda device, nbytes: asked.append(nbytes) or True)
@@ -337,10 +337,10 @@ def test_chunks_that_find_the_same_bit_count_it_once(backend, monkeypatch):
         pytest.skip("cpu has no chunks")
     if backend.name == "sim":
         from lagpu.backends.gpu.backend import GpuBackend
-        from lagpu.backends.gpu.sim import SimDevice
+        from lagpu.backends.gpu.device.sim import SimDevice
 
         backend = GpuBackend("sim", SimDevice(preempt=1, seed=0))  # warps give way at every step
-    monkeypatch.setattr("lagpu.backends.gpu.blocksearch.PUSH_COST", 1 << 31)
+    monkeypatch.setattr("lagpu.backends.gpu.fused.search_bits.PUSH_COST", 1 << 31)
     n = 5000
     leaves = np.arange(2, n)
     rows, cols = np.r_[np.zeros(n - 2, int), leaves], np.r_[leaves, np.ones(n - 2, int)]
@@ -355,7 +355,7 @@ def test_batches_with_most_entries_come_first(backend):
     """The last of some words is a batch of its own, and long columns do not count."""
     if backend.name == "cpu":
         pytest.skip("cpu has no batches")
-    from lagpu.backends.gpu.blockorder import batches
+    from lagpu.backends.gpu.storage.blockorder import batches
 
     lengths = np.r_[np.full(32, 4), np.full(32, 16), np.full(33, 8)]
     lengths[3] = 1200

@@ -4,8 +4,8 @@ import struct
 
 import lagpu
 from lagpu import algorithms
-from lagpu.backends.gpu.cudabound import SLOT
-from lagpu.backends.gpu.device import VARIES, Bound
+from lagpu.backends.gpu.device.cuda_launch import SLOT
+from lagpu.backends.gpu.device.protocol import VARIES, Bound
 from lagpu.generators import kronecker
 
 

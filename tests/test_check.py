@@ -269,7 +269,7 @@ def test_right_answers_pass_and_each_single_change_fails(search):
 
 
 def test_small_blocks_change_nothing(monkeypatch):
-    from lagpu.csc import column_blocks
+    from lagpu.io.csc import column_blocks
 
     monkeypatch.setattr("lagpu.check.graph.column_blocks", lambda ptr: column_blocks(ptr, 2))
     test_right_results_pass()

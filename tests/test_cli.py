@@ -17,7 +17,7 @@ from command import spawn
 import lagpu
 from lagpu import algorithms, check, io
 from lagpu.algorithms import bfs_levels
-from lagpu.backends.gpu.plan import KERNELS, POLICIES
+from lagpu.backends.gpu.ops.planner import KERNELS, POLICIES
 from lagpu.cli import search as search_module
 
 SHIPPED = Path(__file__).parents[1] / "examples" / "data" / "stdlib-imports.txt.gz"

@@ -7,7 +7,7 @@ import pytest
 
 from lagpu import algorithms
 from lagpu.backends.gpu import GpuBackend
-from lagpu.cli.prove import WHOLE
+from lagpu.cli.check import WHOLE
 from lagpu.generators import from_spec
 from lagpu.io.vectors import read_vector
 

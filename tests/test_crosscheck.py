@@ -24,8 +24,8 @@ from lagpu import (
     sweep,
     trace,
 )
-from lagpu.backends.base import Backend
-from lagpu.crosscheck import lockstep, twin
+from lagpu.backends.protocol import Backend
+from lagpu.crosscheck import lockstep, replica
 from lagpu.errors import NotSupported
 
 
@@ -141,11 +141,11 @@ def test_what_a_sweep_does_stands_in_its_first_line(graph):
 def test_the_backend_has_every_method():
     """A new method of `Backend` needs a place among the forms that lockstep knows."""
     by_form = lockstep.WRITING | lockstep.EDITING | lockstep.SUMMING | lockstep.READING
-    known = by_form | twin.MAKING.keys() | vars(lockstep.Lockstep).keys()
+    known = by_form | replica.MAKING.keys() | vars(lockstep.Lockstep).keys()
     methods = {name for name in dir(Backend) if not name.startswith("_")}
     whole = {"run_loop", "repeated", "run_sweep", "vector_levels", "block_levels"}
     assert methods - known == whole, "loops run statement by statement"
-    assert by_form | twin.MAKING.keys() <= methods
+    assert by_form | replica.MAKING.keys() <= methods
 
 
 def test_what_a_program_shows_does_not_differ(graph):

@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 from faulty import difference, line_of, with_kernels, with_methods
 
-from lagpu import (
-    INT64,
-    Matrix,
-    Vector,
-    algorithms,
-    backends,
-    binary,
-    crosscheck,
-    loop,
-    semiring,
-)
+from lagpu import INT64, Matrix, Vector, algorithms, backends, binary, crosscheck, loop, semiring
 from lagpu.errors import BackendMismatch, DomainMismatch, InvalidValue, NotSupported
 
 

@@ -17,7 +17,7 @@ from test_rowsearch import assert_as_on_cpu, random_graph
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Matrix, generators, loop, semiring
-from lagpu.algorithms.multi import bfs_levels_multi
+from lagpu.algorithms.batch import bfs_levels_multi
 
 
 def said_of(A, sources=(3, 5)):
@@ -109,16 +109,16 @@ def place(backend):
 
 
 def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
-    from lagpu.backends.gpu import traversal
+    from lagpu.backends.gpu.fused import search_grid
 
     asked = []
-    run = traversal.run
+    run = search_grid.run
 
     def told(t, times, log=None):
         asked.append((t.how.transpose, times))
         run(t, times, log)
 
-    monkeypatch.setattr(traversal, "run", told)
+    monkeypatch.setattr(search_grid, "run", told)
     A = generators.path(200, directed=True, backend=place)
     for _ in range(2):
         assert said_of(A) == f"{APART}: a search has more than 64 levels"
@@ -146,13 +146,13 @@ def with_bytes(place, monkeypatch, nbytes):
 
 
 def test_without_room_it_is_a_search_of_a_block(place, monkeypatch):
-    from lagpu.backends.gpu import rowsearch
+    from lagpu.backends.gpu.fused import search_per_source
 
     graph = generators.path(200, backend="cpu")
     A = graph.to(place)
     levels = Matrix(INT32, 2, 200, like=A)
     f = frontier_of(A, [(0, 3), (1, 5)], 2)
-    monkeypatch.setattr(rowsearch, "bytes_of", lambda s, times: 1 << 62)
+    monkeypatch.setattr(search_per_source, "bytes_of", lambda s, times: 1 << 62)
     assert_as_on_cpu(in_front(A, f, levels)[0], bfs_levels_multi(graph, [3, 5]))
     assert place.last_loop == f"{OF_BITS}: rows apart do not fit"
 
@@ -162,10 +162,10 @@ def test_without_room_to_ask(place, monkeypatch):
     f, levels = frontier_of(A, [(0, 3), (1, 5)], 2), Matrix(INT32, 2, 1000, like=A)
     bfs_levels_multi(generators.path(64, backend=place), [3, 5])
     with monkeypatch.context() as patch:
-        from lagpu.backends.gpu import blockfuse
+        from lagpu.backends.gpu.fused import blockfuse
 
         patch.setattr(blockfuse, "bytes_of", lambda *_: 0)
-        patch.setattr("lagpu.backends.gpu.depth._BYTES", 1 << 60)
+        patch.setattr("lagpu.backends.gpu.fused.policy._BYTES", 1 << 60)
         in_front(A, f, levels)
     assert place.last_loop == f"{OF_BITS}: a search that tells its levels does not fit"
     assert said_of(A) == f"{APART}: a search has more than 64 levels"  # it may be asked later
@@ -185,12 +185,12 @@ def test_neither_fits(place, monkeypatch):
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
     """`bytes_of` is what is allocated: of values, if none varies, nothing."""
-    from lagpu.backends.gpu import rowsearch
+    from lagpu.backends.gpu.fused import search_per_source
 
     A = generators.path(300, backend=place)
     semi = semiring.plus_first if keep else semiring.any_pair
     asked, counted = [], []
-    bytes_of, xp = rowsearch.bytes_of, place.device.xp
+    bytes_of, xp = search_per_source.bytes_of, place.device.xp
 
     class Told:
         """The arrays' library; `empty` is noted."""
@@ -214,7 +214,7 @@ def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
 
     run()  # what the matrix keeps is made
     assert_apart(place)
-    monkeypatch.setattr(rowsearch, "bytes_of", counts)
+    monkeypatch.setattr(search_per_source, "bytes_of", counts)
     monkeypatch.setattr(place.device, "xp", Told())
     run()
     assert set(counted) == {sum(asked)}

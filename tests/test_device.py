@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lagpu.backends.gpu.cuda import CudaDevice
-from lagpu.backends.gpu.device import format_bytes
+from lagpu.backends.gpu.device.cuda import CudaDevice
+from lagpu.backends.gpu.device.protocol import format_bytes
+from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
-from lagpu.backends.gpu.sim import SimDevice
 from lagpu.errors import (
     BackendUnavailable,
     KernelCompileError,
@@ -169,7 +169,7 @@ def test_bits(device):
 def test_count_bits(device):
     words = np.random.default_rng(1).integers(0, 2**32, 10_001, dtype=np.uint32)
     total = device.xp.zeros(1, np.uint64)
-    count = kernel("words.cu", "count_bits")
+    count = kernel("elementwise/bitmap.cu", "count_bits")
     device.launch(count, words.size, device.from_host(words), words.size, total)
     assert device.read(total) == np.bitwise_count(words).sum()
 
@@ -264,7 +264,8 @@ def test_grids_cover_any_size(device, n):
 
 
 def test_compile_error_names_file_macros_and_line(device):
-    text = '#include "prims.cuh"\n#define LG_X i32\nextern "C" __global__ void k() { undeclared; }'
+    text = '#include "common/prims.cuh"\n#define LG_X i32\n'
+    text += 'extern "C" __global__ void k() { undeclared; }'
     with pytest.raises(KernelCompileError) as caught:
         device.launch(from_source(text, "k", file="bad.cu"), 1)
     assert "bad.cu:k()" in str(caught.value)
@@ -335,7 +336,8 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 
 def test_without_a_device_cuda_is_unavailable():
     done = run_python(
-        "from lagpu.backends.gpu.cuda import CudaDevice; CudaDevice()", CUDA_VISIBLE_DEVICES="-1"
+        "from lagpu.backends.gpu.device.cuda import CudaDevice; CudaDevice()",
+        CUDA_VISIBLE_DEVICES="-1",
     )
     assert "BackendUnavailable: gpu: " in done.stderr
     assert 'pip install "lagpu[gpu]"' in done.stderr
@@ -343,7 +345,7 @@ def test_without_a_device_cuda_is_unavailable():
 
 def test_the_device_layer_does_not_import_cupy():
     done = run_python(
-        "import lagpu.backends.gpu.cuda, lagpu.backends.gpu.sim, sys; "
+        "import lagpu.backends.gpu.device.cuda, lagpu.backends.gpu.device.sim, sys; "
         "assert 'cupy' not in sys.modules"
     )
     assert done.returncode == 0, done.stderr

@@ -300,7 +300,7 @@ def test_a_wrong_diameter_is_refused():
 
 
 def test_checks_of_all_pairs_need_memory(monkeypatch):
-    monkeypatch.setattr("lagpu.memory.available_bytes", lambda: 100)
+    monkeypatch.setattr("lagpu.host.memory.available_bytes", lambda: 100)
     A = matrix(4, [(0, 1)], "cpu")
     for check in (
         lambda: check_diameter(A, 1),

@@ -17,7 +17,6 @@ from lagpu import (
     Scalar,
     Vector,
     binary,
-    display,
     generators,
     indexunary,
     loop,
@@ -25,6 +24,7 @@ from lagpu import (
     semiring,
     unary,
 )
+from lagpu.host import display
 
 
 def cells(text):

@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from problems import GRAPHS, UNDIRECTED, answer, matrix, problem_of, question
 
 from lagpu import Matrix, algorithms, backends, io
-from lagpu.bench.family import libraries, menu, systems
-from lagpu.bench.family.libraries import LIBRARIES
-from lagpu.bench.family.menu import Answer, depths, differs, least_labels
-from lagpu.bench.family.problem import Problem, make
-from lagpu.bench.family.systems import Backend, Bench
+from lagpu.bench.algorithms import libraries, menu, systems
+from lagpu.bench.algorithms.libraries import LIBRARIES
+from lagpu.bench.algorithms.menu import Answer, depths, differs, least_labels
+from lagpu.bench.algorithms.problem import Problem, make
+from lagpu.bench.algorithms.systems import Backend, Bench
 from lagpu.errors import CheckFailed, InvalidValue
 
 

@@ -7,7 +7,7 @@ from graphs import both_ways, matrix, random_edges
 
 from lagpu import FP64, INT64, algorithms, generators
 from lagpu.backends.gpu.backend import GpuBackend
-from lagpu.backends.gpu.rowsapart import WHY_NOT
+from lagpu.backends.gpu.fused.rowsapart import WHY_NOT
 from lagpu.errors import NoPath
 
 HUBS = generators.kronecker(6, 8, backend="sim")  # some columns of most entries

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from lagpu import backends
-from lagpu.bench import family
-from lagpu.bench.family import table
-from lagpu.bench.family.__main__ import app
-from lagpu.bench.family.run import NO_TIME, Plan, run
-from lagpu.bench.family.systems import Bench
-from lagpu.bench.family.worker import Failed, TimeUp, Worker
+from lagpu.bench import algorithms
+from lagpu.bench.algorithms import table
+from lagpu.bench.algorithms.__main__ import app
+from lagpu.bench.algorithms.run import NO_TIME, Plan, run
+from lagpu.bench.algorithms.systems import Bench
+from lagpu.bench.algorithms.worker import Failed, TimeUp, Worker
 from lagpu.cli import main
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, OutOfMemory
 
@@ -232,7 +232,7 @@ def test_the_command(capsys, tmp_path):
         assert row["loop"].startswith("fused") is (row["system"] == "sim")
     done = CliRunner().invoke(app, [str(file)])
     assert done.exit_code == 0
-    assert done.stdout == family.markdown(found)
+    assert done.stdout == algorithms.markdown(found)
     assert done.stdout.startswith("### kron6e4\n\n64 vertices")
 
 
@@ -258,7 +258,9 @@ def test_failures_end_in_a_refusal(monkeypatch, capsys):
         "graph": "g", "vertices": 3, "edges": 2, "algorithm": "bfs", "options": "", "system": "cpu",
         "loop": "", "checked": False, "note": "Died: the process ended",
     }  # fmt: skip
-    monkeypatch.setattr(family, "run", lambda *_: ({"rows": [row]}, ["g, bfs, cpu: Died", "more"]))
+    monkeypatch.setattr(
+        algorithms, "run", lambda *_: ({"rows": [row]}, ["g, bfs, cpu: Died", "more"])
+    )
     assert main(["bench", "path:3", "--algorithm", "bfs"]) == 1
     out, err = capsys.readouterr()
     assert "Died" in out

@@ -5,8 +5,8 @@ import pytest
 import lagpu
 from lagpu import Matrix, Vector, algorithms, semiring
 from lagpu.backends.gpu import backend as of_gpu
-from lagpu.backends.gpu import build
-from lagpu.backends.gpu.sim import SimDevice
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.storage import forms
 from lagpu.errors import NotSupported, OutOfMemory
 from lagpu.generators import kronecker
 
@@ -67,8 +67,8 @@ def test_it_is_looked_at_again_once_there_is_room(scarce):
 def test_rows_are_sorted_once(monkeypatch):
     """What tells that a matrix is not symmetric is the form that is kept."""
     place = of_gpu.GpuBackend("roomy", SimDevice())
-    sorted_, sort = [], build._rows
-    monkeypatch.setattr(build, "_rows", lambda A: sorted_.append(A) or sort(A))
+    sorted_, sort = [], forms._rows
+    monkeypatch.setattr(forms, "_rows", lambda A: sorted_.append(A) or sort(A))
     L = directed(place).select("tril", -1).new()
     symmetric = kronecker(5, backend=place)
     for A in (L, symmetric):

@@ -13,7 +13,9 @@ from test_program import components, normalise, random_graph, relax, walks, with
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators
-from lagpu.backends.gpu import gxx, kernels, looplog
+from lagpu.backends.gpu import kernels
+from lagpu.backends.gpu.device import compiler
+from lagpu.backends.gpu.fused import log
 from lagpu.cli import main
 from lagpu.errors import DimensionMismatch
 
@@ -207,7 +209,7 @@ def test_rows_may_be_read_between_loops(place):
 
 def test_a_full_log_says_how_much_is_missing(place, monkeypatch):
     A = generators.path(30, backend=place)
-    monkeypatch.setattr(looplog, "CAPACITY", 11)  # a loop's beginning and ten levels
+    monkeypatch.setattr(log, "CAPACITY", 11)  # a loop's beginning and ten levels
     with lagpu.trace() as t:
         levels = algorithms.bfs_levels(A, 0)
         label = Vector.from_dense(np.arange(30), backend=place)
@@ -221,7 +223,7 @@ def test_a_full_log_says_how_much_is_missing(place, monkeypatch):
     totals = t.totals()
     assert totals.unrecorded == len(eager.rows) - len(t.rows) > 40
     assert f"{totals.unrecorded} more rows were not recorded" in " ".join(t.table().split())
-    monkeypatch.setattr(looplog, "CAPACITY", 12)  # a program's iteration is logged whole or not
+    monkeypatch.setattr(log, "CAPACITY", 12)  # a program's iteration is logged whole or not
     with lagpu.trace() as t:
         f, levels, other = (
             start(BOOL, 30, [0], True, A),
@@ -234,7 +236,7 @@ def test_a_full_log_says_how_much_is_missing(place, monkeypatch):
 
 
 def test_the_command_line_knows_the_depth_though_the_log_is_full(place, monkeypatch, capsys):
-    monkeypatch.setattr(looplog, "CAPACITY", 9)
+    monkeypatch.setattr(log, "CAPACITY", 9)
     assert main(["bfs", "path:40", "-s", "0", "-b", place.name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["depth"], len(found["levels"])) == (39, 8)
@@ -298,8 +300,8 @@ def test_the_variant_that_logs_is_compiled_apart(place):
 
 def preprocessed(kernel):
     """The text that the compiler sees, without what headers of the standard library add."""
-    path, _ = gxx.compiler()
-    flags = [*kernel.flags, "-DLAGPU_SIM", f"-I{gxx.SIM_FOLDER}", "-E", "-P", "-x", "c++", "-"]
+    path, _ = compiler.compiler()
+    flags = [*kernel.flags, "-DLAGPU_SIM", f"-I{compiler.SIM_FOLDER}", "-E", "-P", "-x", "c++", "-"]
     done = subprocess.run([path, *flags], input=kernel.source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -310,9 +312,9 @@ LOGS = re.compile(r"LoopLog|Record|kLooked|count_new|->clock_ns\(\)\);|now\.ns")
 
 def test_untraced_kernels_have_no_log(place, monkeypatch):
     asked, parents_of = [], {"kernel": kernels.kernel, "from_source": kernels.from_source}
-    from lagpu.backends.gpu import program, traversal
+    from lagpu.backends.gpu.fused import program, search_grid
 
-    for module, name in ((traversal, "kernel"), (program, "from_source")):
+    for module, name in ((search_grid, "kernel"), (program, "from_source")):
 
         def told(*args, name=name, **macros):
             asked.append(parents_of[name](*args, **macros))
@@ -336,7 +338,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
         run()
     assert len(asked) == 2
     for kernel in asked:
-        assert dict(kernel.macros)["LG_LOG"] == str(looplog.CAPACITY)
+        assert dict(kernel.macros)["LG_LOG"] == str(log.CAPACITY)
         assert LOGS.search(preprocessed(kernel))
     assert asked[0].params == traversal_kernel.params
     assert len(asked[1].params) == len(program_kernel.params) + 2
@@ -347,14 +349,14 @@ def test_nvrtc_compiles_what_logs(arch):
     for macros in ({}, {"SUM": "1", "ISO": "0", "ADD": "Plus", "MUL": "First", "KEEP": "1",
                         "F": "f64", "U": "f64", "A": "f64", "T": "f64", "Z": "f64"}):  # fmt: skip
         made = kernels.kernel(
-            "traverse.cu", "traverse", LOG="65536", HAD="1", BLOCK="1024", **macros
+            "search/grid.cu", "traverse", LOG="65536", HAD="1", BLOCK="1024", **macros
         )
         assert nvrtc_compile(made, arch)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_programs_that_log(arch, monkeypatch):
-    from lagpu.backends.gpu import program
+    from lagpu.backends.gpu.fused import program
 
     made = []
 

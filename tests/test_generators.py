@@ -6,12 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from lagpu import generators, memory
-from lagpu.csc import column_blocks, undirected
+from lagpu import generators
 from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import from_spec, is_spec
+from lagpu.host import memory
 from lagpu.io import to_networkx, to_scipy
+from lagpu.io.csc import column_blocks, undirected
 
 SHAPES = {
     "path:1": nx.path_graph(1),
@@ -184,7 +185,7 @@ def test_is_spec(text, expected):
 
 
 def test_duplicates_across_chunks_are_dropped(monkeypatch):
-    monkeypatch.setattr("lagpu.csc._CHUNK", 2)
+    monkeypatch.setattr("lagpu.io.csc._CHUNK", 2)
     u, v = np.array([0, 1, 0, 1, 2, 2, 1]), np.array([1, 0, 1, 0, 1, 2, 2])
     csc = undirected(u, v, 3)
     assert csc.col_ptr.tolist() == [0, 1, 3, 4]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lagpu.backends.gpu import gxx
+from lagpu.backends.gpu.device import compiler
 from lagpu.errors import BackendUnavailable, KernelCompileError
 
 
@@ -17,7 +17,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def build(text: str = "int answer() { return 42; }") -> Path:
-    return gxx.shared_object(text, "text", ())
+    return compiler.shared_object(text, "text", ())
 
 
 def test_objects_are_built_once(cache):
@@ -48,14 +48,14 @@ def test_failed_builds_leave_nothing(cache):
 def test_cache_folder(monkeypatch):
     monkeypatch.delenv("LAGPU_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert gxx.cache_folder() == Path("/somewhere/lagpu")
+    assert compiler.cache_folder() == Path("/somewhere/lagpu")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert gxx.cache_folder() == Path.home() / ".cache" / "lagpu"
+    assert compiler.cache_folder() == Path.home() / ".cache" / "lagpu"
 
 
 def test_no_compiler(monkeypatch):
-    gxx.compiler.cache_clear()
+    compiler.compiler.cache_clear()
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(BackendUnavailable, match="apt install g\\+\\+"):
-        gxx.compiler()
-    gxx.compiler.cache_clear()
+        compiler.compiler()
+    compiler.compiler.cache_clear()

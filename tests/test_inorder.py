@@ -18,7 +18,7 @@ from test_rowsweep import (
 )
 from test_sweep_fused import brandes, graph, many
 
-import lagpu.backends.gpu.rowsweep as module
+import lagpu.backends.gpu.fused.rowsweep as module
 from lagpu import BOOL, FP64, INT64, Matrix, algorithms
 from lagpu.backends.gpu.kernels import kernel
 
@@ -78,4 +78,4 @@ def test_what_is_asked_for_is_all_that_is_made(backend, monkeypatch):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("ctype", ["bool", "i32", "u64"])
 def test_nvrtc_compiles_the_ways_into_order_and_back(ctype, arch):
-    assert nvrtc_compile(kernel("inorder.cu", "put_in_order", U=ctype), arch)
+    assert nvrtc_compile(kernel("sweep/permute.cu", "put_in_order", U=ctype), arch)

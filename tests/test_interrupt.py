@@ -6,18 +6,19 @@ import subprocess
 import sys
 import time
 
-from lagpu.wholefile import discard, replacing
+from lagpu.host.files import discard, replacing
 
 # A command that is stuck in compiled code with half a file written: a lock that is taken twice is
 # waited for whatever signals come.
 STUCK = """
 import ctypes, sys
 from pathlib import Path
-from lagpu import wholefile
-from lagpu.cli import graphs, main
+from lagpu.host import files
+from lagpu.cli import main
+from lagpu.generators import load as graphs
 
 def load(*args, **how):
-    with wholefile.replacing(Path(sys.argv[1])) as file:
+    with files.replacing(Path(sys.argv[1])) as file:
         file.write(b"half")
         file.flush()
         C, lock = ctypes.CDLL(None), ctypes.create_string_buffer(256)

@@ -9,8 +9,6 @@ import pytest
 import scipy.sparse as sp
 from readback import BANNER, edges, entries, read_cpu
 
-from lagpu import memory
-from lagpu.csc import CSC
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT64
 from lagpu.errors import (
     DimensionMismatch,
@@ -20,6 +18,7 @@ from lagpu.errors import (
     NotSupported,
     OutOfMemory,
 )
+from lagpu.host import memory
 from lagpu.io import (
     edge_list,
     from_scipy,
@@ -27,6 +26,7 @@ from lagpu.io import (
     write,
     write_vector,
 )
+from lagpu.io.csc import CSC
 from lagpu.io.files import _GRAPH_FORMATS
 
 

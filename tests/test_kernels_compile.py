@@ -30,7 +30,7 @@ _NAMES = re.compile(
 )
 
 # One kernel a file: compiling it compiles the whole file with its default macros.
-FILES = sorted(path.name for path in KERNELS.glob("*.cu"))
+FILES = sorted(str(path.relative_to(KERNELS)) for path in KERNELS.rglob("*.cu"))
 
 
 def kernel_names(path: Path) -> list[str]:
@@ -64,7 +64,7 @@ def test_nvrtc_compiles_the_primitives(ctype, arch):
     assert nvrtc_compile(primitives, arch, optimised=True)
 
 
-@pytest.mark.parametrize("path", [*KERNELS.glob("*.cu"), HERE / "device_kernels.cu"], ids=str)
+@pytest.mark.parametrize("path", [*KERNELS.rglob("*.cu"), HERE / "device_kernels.cu"], ids=str)
 def test_nvcc_compiles_every_file_alone(path, tmp_path):
     nvcc = shutil.which("nvcc")
     if nvcc is None:
@@ -110,7 +110,7 @@ def test_intrinsics_stay_in_the_primitives():
     )
     for path in (path for path in CPP if path.suffix in (".cu", ".cuh")):
         code = re.sub(r"//.*", "", path.read_text("utf-8"))
-        if path.name != "prims.cuh":
+        if path != KERNELS / "common/prims.cuh":
             assert not forbidden.findall(code), path.name
 
 
@@ -118,22 +118,23 @@ def test_intrinsics_stay_in_the_primitives():
 
 
 def test_headers_are_pasted_once_and_recursively():
-    pasted = kernel("words.cu", "count_bits").source
+    pasted = kernel("elementwise/bitmap.cu", "count_bits").source
     assert "#include" not in re.sub(r'#include "prims.hpp"', "", pasted)
     assert pasted.count("#define LAGPU_PRIMS_CUH") == 1
     assert pasted.count("#define LAGPU_COLLECTIVES_CUH") == 1
-    twice = '#include "prims.cuh"\n#include "collectives.cuh"\n#include "prims.cuh"\n' + GOOD
+    headers = ("prims", "collectives", "prims")
+    twice = "".join(f'#include "common/{name}.cuh"\n' for name in headers) + GOOD
     assert from_source(twice, "k").source.count("#define LAGPU_PRIMS_CUH") == 1
 
 
 def test_lines_are_told_as_written():
-    source = kernel("words.cu", "count_bits").source
+    source = kernel("elementwise/bitmap.cu", "count_bits").source
     lines = source.splitlines()
     at = next(i for i, line in enumerate(lines) if "__global__ void count_bits" in line)
     mark = max(i for i in range(at) if lines[i].startswith("#line"))
     told = int(lines[mark].split()[1]) + at - mark - 1
-    assert lines[mark].endswith('"words.cu"')
-    written = (KERNELS / "words.cu").read_text("utf-8").splitlines()
+    assert lines[mark].endswith('"elementwise/bitmap.cu"')
+    written = (KERNELS / "elementwise/bitmap.cu").read_text("utf-8").splitlines()
     assert "__global__ void count_bits" in written[told - 1]
 
 
@@ -149,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
       GridBarrier* barrier) {}
 extern "C" __global__ void none() {}
 """
-HEAD = '#include "prims.cuh"\n'
+HEAD = '#include "common/prims.cuh"\n'
 
 
 def test_signature():
@@ -172,7 +173,9 @@ def test_macros_specialise():
 
 
 def test_kernels_are_kept():
-    assert kernel("words.cu", "count_bits") is kernel("words.cu", "count_bits")
+    assert kernel("elementwise/bitmap.cu", "count_bits") is kernel(
+        "elementwise/bitmap.cu", "count_bits"
+    )
 
 
 def test_prelude_stands_behind_the_primitives():
@@ -187,8 +190,8 @@ def test_prelude_stands_behind_the_primitives():
     ("call", "fact"),
     [
         (lambda: kernel("no.cu", "k"), "no file no.cu"),
-        (lambda: kernel("words.cu", "nothing"), "has no extern"),
-        (lambda: kernel("words.cu", "count_bits", Z="f64"), "does not use LG_Z"),
+        (lambda: kernel("elementwise/bitmap.cu", "nothing"), "has no extern"),
+        (lambda: kernel("elementwise/bitmap.cu", "count_bits", Z="f64"), "does not use LG_Z"),
         (lambda: from_source(HEAD + GOOD, "k", X="unsigned int"), "is not one word"),
         (lambda: from_source(HEAD + GOOD, "k", X="i16"), "i16 in .* is none of"),
         (lambda: from_source(HEAD + GOOD.replace("bool flag", "bool"), "k"), "not plain"),
@@ -207,5 +210,5 @@ def test_sources_hash_covers_every_source(tmp_path):
 
 def test_sources_travel_with_the_package():
     package = resources.files("lagpu.backends.gpu")
-    assert package.joinpath("kernels/prims.cuh").is_file()
-    assert package.joinpath("sim/runtime.cpp").is_file()
+    assert package.joinpath("kernels/common/prims.cuh").is_file()
+    assert package.joinpath("device/sim_runtime/runtime.cpp").is_file()

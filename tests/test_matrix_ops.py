@@ -39,6 +39,7 @@ from lagpu import (
     semiring,
     unary,
 )
+from lagpu.core.arguments import applied, selected
 from lagpu.errors import (
     BackendMismatch,
     DimensionMismatch,
@@ -46,7 +47,6 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
 )
-from lagpu.operands import applied, selected
 
 
 def draw_matrix(draw, dtype, *, square=False):

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lagpu.backends.gpu.cudabound import CudaBound
-from lagpu.backends.gpu.device import VARIES
-from lagpu.backends.gpu.events import Events, EventTimer
+from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
+from lagpu.backends.gpu.device.cuda_launch import CudaBound
+from lagpu.backends.gpu.device.protocol import VARIES
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.meter import GpuMeter
+from lagpu.backends.gpu.profile.meter import GpuMeter
 
 
 class Event:
@@ -87,7 +87,7 @@ def device():
 @pytest.fixture
 def bound(device):
     """words -> total, with the number of words standing."""
-    return CudaBound(device, kernel("words.cu", "count_bits"), 64, (VARIES, 2, VARIES))
+    return CudaBound(device, kernel("elementwise/bitmap.cu", "count_bits"), 64, (VARIES, 2, VARIES))
 
 
 WORDS, TOTAL = Array(4096, 8), Array(8192, 16)

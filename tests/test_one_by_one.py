@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, expr, loop, semiring
+from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, loop, semiring
 from lagpu.backends.gpu import backend as of_gpu
-from lagpu.backends.gpu import products
-from lagpu.backends.gpu.device import Signal
-from lagpu.backends.gpu.leavings import EXPLORED, PULLED
+from lagpu.backends.gpu.device.protocol import Signal
+from lagpu.backends.gpu.ops import spmv
+from lagpu.backends.gpu.storage.stats import EXPLORED, PULLED
+from lagpu.core import expr
 from lagpu.generators import kronecker, path
 
 
@@ -125,7 +126,7 @@ def test_the_next_levels_do_not_wait_for_this_one(backend, monkeypatch, body, me
         monkeypatch.setattr(where, name, lambda *args: told.append(name) or real(*args))
 
     noting(A.backend, method)
-    noting(products, "arguments")
+    noting(spmv, "arguments")
     noting(A.backend.device, "heed")
     once = [method, "arguments"]
     with lagpu.eager():
@@ -187,13 +188,13 @@ def test_the_device_goes_the_way_the_planner_would(backend, monkeypatch, kind):
         kept = (rows * 7 + cols * 3) % 5 > 0
         A = Matrix.from_coo(rows[kept], cols[kept], nrows=A.nrows, ncols=A.ncols, backend=backend)
     planned, counted = [], []
-    choose, arguments = of_gpu.choose, products.arguments
+    choose, arguments = of_gpu.choose, spmv.arguments
 
     def told(*args):
         counted.append(arguments(*args))
         return counted[-1]
 
-    monkeypatch.setattr(products, "arguments", told)
+    monkeypatch.setattr(spmv, "arguments", told)
     monkeypatch.setattr(
         of_gpu, "choose", lambda *args: planned.append(choose(*args)) or planned[-1]
     )
@@ -340,7 +341,7 @@ def test_whoever_watches_sees_python_run_the_body(backend, written):
 
 def test_a_statement_that_fails_ends_the_loop(backend, monkeypatch):
     A, levels, frontier = start(backend)
-    where, name = (A.backend, "mxv") if backend.name == "cpu" else (products, "arguments")
+    where, name = (A.backend, "mxv") if backend.name == "cpu" else (spmv, "arguments")
     real, runs = getattr(where, name), []
 
     def failing(*args):

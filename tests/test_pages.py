@@ -14,8 +14,8 @@ import lagpu
 from lagpu import INT32, Vector, algorithms, generators
 from lagpu.cli import main
 from lagpu.errors import BackendUnavailable
-from lagpu.pages import data, fill, text
-from lagpu.trace import Row, Trace
+from lagpu.host.pages import data, fill, text
+from lagpu.observe.trace import Row, Trace
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
@@ -102,7 +102,7 @@ def packed(page):
 
 def test_a_template_is_filled_once(monkeypatch, tmp_path):
     (tmp_path / "a.html").write_text("<p>{{x}} {{y}}</p>")
-    monkeypatch.setattr("lagpu.pages.resources.files", lambda _name: tmp_path)
+    monkeypatch.setattr("lagpu.host.pages.resources.files", lambda _name: tmp_path)
     assert fill("a.html", x="{{y}}", y="1") == "<p>{{y}} 1</p>"
     with pytest.raises(KeyError):
         fill("a.html", x="")

@@ -17,7 +17,7 @@ from lagpu import (
     semiring,
     sweep,
 )
-from lagpu.backends.gpu.plan import KERNELS, POLICIES
+from lagpu.backends.gpu.ops.planner import KERNELS, POLICIES
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 
 SIZES = (1, 2, 31, 32, 33, 1023, 1025)

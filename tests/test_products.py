@@ -25,10 +25,10 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, semiring
-from lagpu.backends.gpu import plan
+from lagpu.backends.gpu.ops import planner
 from lagpu.errors import NotSupported
 
-KERNELS = (None, *plan.KERNELS, "push_virtual:3")
+KERNELS = (None, *planner.KERNELS, "push_virtual:3")
 FLOATS = tuple(t for t in TYPES if t.is_float)
 
 

@@ -5,17 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-from lagpu import (
-    BOOL,
-    INT64,
-    Matrix,
-    Scalar,
-    Vector,
-    binary,
-    loop,
-    monoid,
-    semiring,
-)
+from lagpu import BOOL, INT64, Matrix, Scalar, Vector, binary, loop, monoid, semiring
 from lagpu.errors import (
     BackendMismatch,
     DimensionMismatch,

@@ -22,8 +22,8 @@ from lagpu import (
     semiring,
     unary,
 )
+from lagpu.core.arguments import applied, selected
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.operands import applied, selected
 
 SQUARE_PLUS_ONE = unary.register("test_square_plus_one", lambda x: x * x + 1, "x * x + 1")
 IS_ODD = unary.register("test_is_odd", lambda x: x % 2 == 1, "i64(x) % 2 == 1", result=BOOL)

@@ -10,7 +10,7 @@ from test_rowsearch import assert_as_on_cpu, random_graph
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, generators, semiring
-from lagpu.algorithms.multi import bfs_levels_multi
+from lagpu.algorithms.batch import bfs_levels_multi
 
 
 @pytest.fixture
@@ -205,18 +205,18 @@ def test_bits_stand_in_shared_memory_where_they_fit(backend, apart, monkeypatch)
     """Beside whole lists; not where products are summed."""
     if backend.name == "cpu":
         pytest.skip("cpu has no kernels")
-    from lagpu.backends.gpu import rowsearch
+    from lagpu.backends.gpu.fused import search_per_source
 
-    asked, kernel = [], rowsearch.kernel
+    asked, kernel = [], search_per_source.kernel
 
     def told(file, name, **macros):
         asked.append(macros.get("BITS", asked[-1] if asked else None))
         return kernel(file, name, **macros)
 
-    monkeypatch.setattr(rowsearch, "kernel", told)
+    monkeypatch.setattr(search_per_source, "kernel", told)
     graph = random_graph(1025, 2, directed=False)
     A, expected = graph.to(backend), bfs_levels_multi(graph, [3, 0])
-    lists = rowsearch.SOLO * 2 * (8 + A.data.col_ptr.itemsize)
+    lists = search_per_source.SOLO * 2 * (8 + A.data.col_ptr.itemsize)
     for free, bits in ((4 * 33, "1"), (4 * 33 - 1, "0"), (0, "0")):
         monkeypatch.setattr(backend.device, "dynamic_shared_bytes", lists + free)
         assert_as_on_cpu(bfs_levels_multi(A, [3, 0]), expected)

@@ -20,8 +20,8 @@ from strategies import for_all
 
 import lagpu
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, binary, check, semiring
+from lagpu.algorithms.batch import bfs_parents_multi
 from lagpu.algorithms.brandes import count_paths
-from lagpu.algorithms.multi import bfs_parents_multi
 from lagpu.generators import grid2d, path, star
 
 FUSED = "fused: one kernel, rows apart"
@@ -30,10 +30,10 @@ PROGRAM = "fused: one kernel, a program over blocks"
 
 def tuned(monkeypatch, backend, **constants):
     if backend.name != "cpu":
-        from lagpu.backends.gpu import rowsapart, rowsearch
+        from lagpu.backends.gpu.fused import rowsapart, search_per_source
 
         for name, value in constants.items():
-            place = rowsapart if name == "MOST_DEGREE" else rowsearch
+            place = rowsapart if name == "MOST_DEGREE" else search_per_source
             monkeypatch.setattr(place, name, value)
 
 

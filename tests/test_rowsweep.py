@@ -12,9 +12,9 @@ from strategies import for_all
 from test_sweep_fused import brandes, by_the_pulled, graph, heights, many
 
 import lagpu
-import lagpu.backends.gpu.rowsweep as module
+import lagpu.backends.gpu.fused.rowsweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
-from lagpu.backends.gpu import rowsapart
+from lagpu.backends.gpu.fused import rowsapart
 
 FUSED = "fused: one kernel, a sweep of rows apart"
 

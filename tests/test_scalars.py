@@ -229,7 +229,7 @@ def test_a_scalar_as_ever(backend):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("traced", [False, True])
 def test_nvrtc_compiles_programs_with_sums(arch, traced, monkeypatch):
-    from lagpu.backends.gpu import program
+    from lagpu.backends.gpu.fused import program
     from lagpu.backends.gpu.kernels import from_source
 
     made, sim = [], lagpu.backends.get("sim")

@@ -25,8 +25,9 @@ from test_program import TILED
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, Vector, binary, loop, semiring
-from lagpu.backends.gpu import program, selections
+from lagpu.backends.gpu.fused import program
 from lagpu.backends.gpu.kernels import from_source, kernel
+from lagpu.backends.gpu.ops import selection
 
 INTEGERS = tuple(t for t in TYPES if not (t.is_float or t.is_bool))
 SIZES = (0, 1, 2, 5, 31, 32, 33, 65)
@@ -279,7 +280,7 @@ def test_kernels_compile(k, monkeypatch):
         asked.append((args, macros))
         raise InterruptedError
 
-    monkeypatch.setattr(selections, "kernel", caught)
+    monkeypatch.setattr(selection, "kernel", caught)
     f = Vector.from_coo([0], [0], INTEGERS[k % 4], size=2, backend="sim")
     u = Vector.from_coo([0, 1], np.array([0, 1]).astype(dtype.numpy), size=2, backend="sim")
     with pytest.raises(InterruptedError):

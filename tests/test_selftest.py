@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lagpu import about, backends, selftest
-from lagpu.backends.gpu import elementwise, rowsearch
+from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
-from lagpu.backends.gpu.blockprogram import BlockProgram
+from lagpu.backends.gpu.fused import search_per_source
+from lagpu.backends.gpu.fused.program_bitmap import BlockProgram
+from lagpu.backends.gpu.fused.rowsweep import RowSweep
 from lagpu.backends.gpu.kernels import sources_hash
-from lagpu.backends.gpu.plan import KERNELS
-from lagpu.backends.gpu.rowsweep import RowSweep
+from lagpu.backends.gpu.ops import elementwise
+from lagpu.backends.gpu.ops.planner import KERNELS
 from lagpu.cli import main
-from lagpu.selftest import blocks, matrices, products, runner, searches, selections, vectors
+from lagpu.selftest import bitmap, matrices, products, runner, searches, selections, vectors
 from lagpu.selftest.case import Case
 from lagpu.selftest.data import DEEP, GRAPHS
 
@@ -46,7 +47,7 @@ def place(backend):
     return backend.name
 
 
-@pytest.mark.parametrize("module", [vectors, matrices, blocks, selections])
+@pytest.mark.parametrize("module", [vectors, matrices, bitmap, selections])
 def test_all_cases_pass(place, module):
     assert failing(module.cases(), place) == []
 
@@ -78,7 +79,7 @@ def test_the_report(tmp_path, monkeypatch, capsys):
     assert report["device"] == {"device": "host"}
     assert report["sources_hash"] == sources_hash()
     assert report["commit"] == "0123abc"
-    assert report["versions"] == about.versions()
+    assert report["versions"] == versions.versions()
     for row in report["rows"]:
         assert row.keys() == {"group", "case", "passed", "ms", "detail"}
         assert row["passed"] is True
@@ -116,7 +117,7 @@ def test_a_loop_over_a_block_that_ignores_its_masks_is_found(monkeypatch):
     unmasked = [], "(const u32*)nullptr", "false"
     monkeypatch.setattr(BlockProgram, "_mask", lambda self, desc: unmasked)
     name = "steps, and numbers on hub 1023"  # it ends whatever it writes
-    assert failing(chosen(blocks.cases(), name)) == [name]
+    assert failing(chosen(bitmap.cases(), name)) == [name]
 
 
 def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
@@ -206,13 +207,13 @@ def test_rows_apart_that_err_are_found(monkeypatch):
     """On a GPU the sources of a deep graph are searched, and swept, each by itself."""
     cases = chosen(searches.cases(), "ladder")
     names = [case.name for case in cases]
-    whole = rowsearch.run
+    whole = search_per_source.run
 
     def ended(s, counters, times):
         whole(s, counters, times if s.keep else 50)
 
     with monkeypatch.context() as patched:
-        patched.setattr(rowsearch, "run", ended)
+        patched.setattr(search_per_source, "run", ended)
         assert failing(cases) == names[:1]
     monkeypatch.setattr(RowSweep, "run", lambda self: None)
     assert failing(cases) == names[1:]
@@ -220,7 +221,7 @@ def test_rows_apart_that_err_are_found(monkeypatch):
 
 def test_commit(monkeypatch):
     monkeypatch.setenv("LAGPU_COMMIT", "from the environment")
-    assert about.commit() == "from the environment"
+    assert versions.commit() == "from the environment"
     monkeypatch.delenv("LAGPU_COMMIT")
     monkeypatch.setenv("PATH", "")  # no git
-    assert about.commit() is None
+    assert versions.commit() is None

@@ -13,9 +13,9 @@ import pytest
 import test_device
 
 from lagpu import Matrix, algorithms, eager
-from lagpu.backends.gpu import gxx
+from lagpu.backends.gpu.device import compiler
+from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import GRID_BARRIER, from_source
-from lagpu.backends.gpu.sim import SimDevice
 from lagpu.errors import KernelLaunchError, OutOfMemory
 
 
@@ -62,7 +62,7 @@ def test_grid_sync_wants_a_cooperative_launch_and_a_barrier(sim):
 
 
 def test_shared_memory_has_its_limit(sim):
-    text = """#include "prims.cuh"
+    text = """#include "common/prims.cuh"
     extern "C" __global__ void k(f64* x) { LG_SHARED(f64, s, 8192); s[0] = x[0]; x[0] = s[0]; }"""
     with pytest.raises(KernelLaunchError, match="48 KiB"):
         sim.launch(from_source(text, "k"), 1, np.zeros(1))
@@ -108,8 +108,8 @@ def test_portable_context_switch():
 OUT_OF_BOUNDS = """
 import numpy as np
 from lagpu.backends.gpu.kernels import from_source
-from lagpu.backends.gpu.sim import SimDevice
-text = '''#include "prims.cuh"
+from lagpu.backends.gpu.device.sim import SimDevice
+text = '''#include "common/prims.cuh"
 extern "C" __global__ void k(i32* x, i64 n) {
   warp_sync();
   for (i64 i = global_thread(); i < n; i += global_threads()) x[i] = 1;
@@ -122,7 +122,7 @@ SimDevice().launch(from_source(text, "k"), 5000, x, 5001)
 
 
 def test_address_sanitizer_finds_accesses_out_of_bounds():
-    path = gxx.compiler()[0]
+    path = compiler.compiler()[0]
     found = subprocess.run(
         [path, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     )
@@ -142,7 +142,7 @@ def test_address_sanitizer_finds_accesses_out_of_bounds():
 
 def test_shared_memory_of_one_kernel_does_not_overlap_because_of_another():
     """Both use block_reduce, which has its place in shared memory; one has an array before it."""
-    head = '#include "collectives.cuh"\n'
+    head = '#include "common/collectives.cuh"\n'
     plain = head + (
         'extern "C" __global__ void plain(u64* out) '
         "{ out[block_thread()] = block_reduce(u64(1), u64(0), LgPlus()); }"

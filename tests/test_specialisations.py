@@ -9,12 +9,13 @@ import pytest
 from nvrtc import ARCHITECTURES, nvrtc_compile
 
 from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
-from lagpu.backends.base import Descriptor, Product
-from lagpu.backends.gpu import fuse, productkernels, rowsapart, rowsearch, traversal
-from lagpu.backends.gpu.functors import monoid_functor, operator_functor
+from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.gpu.fused import match, rowsapart, search_grid, search_per_source
 from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.ops import spmv_launch
+from lagpu.backends.protocol import Descriptor, Product
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
-from lagpu.operators import BinaryOp
 
 EVERY = pytest.mark.parametrize("arch", ARCHITECTURES)
 
@@ -49,12 +50,12 @@ def test_products(s, dtype, arch):
     listed = ("spmv_push_queue", "spmv_push_active", "spmv_push_virtual")[len(s.name) % 3]
     columns = ("spmv_csc_warp", "spmv_csc_bitmap")[len(s.name) % 2]
     for file, name, more in (
-        ("spmv_edge.cu", "spmv_csc_edge", {"TRANSPOSE": str(int(flip))}),
-        ("spmv_push.cu", listed, {"W": how.result.ctype}),
-        ("spmv.cu", columns, {"W": how.result.ctype}),
-        ("spmv_either.cu", "spmv_either", {"W": how.result.ctype}),
+        ("spmv/edge.cu", "spmv_csc_edge", {"TRANSPOSE": str(int(flip))}),
+        ("spmv/push.cu", listed, {"W": how.result.ctype}),
+        ("spmv/pull.cu", columns, {"W": how.result.ctype}),
+        ("spmv/either.cu", "spmv_either", {"W": how.result.ctype}),
     ):
-        made = productkernels._kernel(file, name, A.data, u.data, how, False, **more)
+        made = spmv_launch._kernel(file, name, A.data, u.data, how, False, **more)
         assert nvrtc_compile(made, arch)
 
 
@@ -66,23 +67,26 @@ def test_binary(op, dtype, arch):
     macros = {"OP": op.cuda, "T": domain.ctype, "Z": result.ctype, "U": dtype.ctype}
     accum = {"ACCUM": op.cuda, "ACCUM_T": domain.ctype, "ACCUM_Z": result.ctype}
     assert nvrtc_compile(
-        kernel("combine.cu", "combine", V=dtype.ctype, W=dtype.ctype, **macros, **accum), arch
+        kernel(
+            "elementwise/combine.cu", "combine", V=dtype.ctype, W=dtype.ctype, **macros, **accum
+        ),
+        arch,
     )
-    assert nvrtc_compile(kernel("map.cu", "map", W=dtype.ctype, **macros), arch)
+    assert nvrtc_compile(kernel("elementwise/map.cu", "map", W=dtype.ctype, **macros), arch)
 
 
 @pytest.mark.parametrize(("op", "dtype", "arch"), with_types(unary), ids=str)
 def test_unary(op, dtype, arch):
     domain, result = op.types(dtype)
     macros = {"OP": op.cuda, "T": domain.ctype, "Z": result.ctype, "U": dtype.ctype}
-    assert nvrtc_compile(kernel("map.cu", "map", W=FP32.ctype, **macros), arch)
+    assert nvrtc_compile(kernel("elementwise/map.cu", "map", W=FP32.ctype, **macros), arch)
 
 
 @pytest.mark.parametrize(("op", "dtype", "arch"), with_types(indexunary), ids=str)
 def test_indexunary(op, dtype, arch):
     domain = dtype if op.uses_value else INT64
     macros = {"OP": op.cuda, "T": domain.ctype, "Z": op.result(domain).ctype, "U": dtype.ctype}
-    assert nvrtc_compile(kernel("map.cu", "map", W=INT64.ctype, **macros), arch)
+    assert nvrtc_compile(kernel("elementwise/map.cu", "map", W=INT64.ctype, **macros), arch)
 
 
 @EVERY
@@ -95,7 +99,8 @@ def test_monoids(m, dtype, arch):
     result = m.types(dtype)[1]
     add = monoid_functor(m)[0]
     assert nvrtc_compile(
-        kernel("reduce.cu", "reduce_entries", ADD=add, U=dtype.ctype, Z=result.ctype), arch
+        kernel("elementwise/reduce.cu", "reduce_entries", ADD=add, U=dtype.ctype, Z=result.ctype),
+        arch,
     )
 
 
@@ -122,14 +127,16 @@ def test_traversals(s, dtype, arch):
     call = f.vxm(A, s)
     call._used = True
     statements = [
-        fuse.Statement("assign_scalar", v.data, at, (np.int32(0), None), True),
-        fuse.Statement("assign", x.data, at, (f.data, None), False),
-        fuse.Statement("mxv", f.data, Descriptor(v.data, True, True, None, True), call.args, False),
+        match.Statement("assign_scalar", v.data, at, (np.int32(0), None), True),
+        match.Statement("assign", x.data, at, (f.data, None), False),
+        match.Statement(
+            "mxv", f.data, Descriptor(v.data, True, True, None, True), call.args, False
+        ),
     ]
-    found = fuse.traversal_of(statements, f.data, None)
-    assert isinstance(found, traversal.Traversal), found
+    found = match.traversal_of(statements, f.data, None)
+    assert isinstance(found, search_grid.Traversal), found
     assert nvrtc_compile(
-        traversal._specialise(found, A.data, ((1, "i32"), (2, dtype.ctype)), 1024, {}), arch
+        search_grid._specialise(found, A.data, ((1, "i32"), (2, dtype.ctype)), 1024, {}), arch
     )
 
 
@@ -141,14 +148,22 @@ def test_traversals(s, dtype, arch):
 )
 def test_row_searches(s, dtype, look, arch, monkeypatch):
     monkeypatch.setattr(rowsapart, "SIM_BLOCK", rowsapart.BLOCK)
-    monkeypatch.setattr(rowsearch, "LOOK", look)
+    monkeypatch.setattr(search_per_source, "LOOK", look)
     A, f, x = graph(dtype), Matrix(dtype, 2, 3, backend="sim"), Matrix(INT32, 2, 3, backend="sim")
     how = Product(s, *s.types(dtype, dtype), True, True)
-    assigned = [(x, rowsearch.DEPTH), (f, rowsearch.VALUE), (x, rowsearch.NUMBER)]
-    assignments = tuple(rowsearch.RowAssignment(y.data, what, None, y) for y, what in assigned)
-    search = rowsearch.RowSearch(A.data, f.data, x.data, f, how, dtype is not BOOL, assignments)
-    assert nvrtc_compile(rowsearch._search_kernel(search), arch)
-    assert nvrtc_compile(rowsearch._write_kernel(search, 2), arch)
+    assigned = [
+        (x, search_per_source.DEPTH),
+        (f, search_per_source.VALUE),
+        (x, search_per_source.NUMBER),
+    ]
+    assignments = tuple(
+        search_per_source.RowAssignment(y.data, what, None, y) for y, what in assigned
+    )
+    search = search_per_source.RowSearch(
+        A.data, f.data, x.data, f, how, dtype is not BOOL, assignments
+    )
+    assert nvrtc_compile(search_per_source._search_kernel(search), arch)
+    assert nvrtc_compile(search_per_source._write_kernel(search, 2), arch)
 
 
 @EVERY
@@ -156,19 +171,19 @@ def test_row_searches_of_one_value(arch, monkeypatch):
     monkeypatch.setattr(rowsapart, "SIM_BLOCK", rowsapart.BLOCK)
     A, f, x = (Matrix(dtype, 3, 3, backend="sim") for dtype in (BOOL, BOOL, INT64))
     how = Product(semiring.any_pair, BOOL, BOOL, True, True)
-    assigned = ((rowsearch.DEPTH, None), (rowsearch.NUMBER, np.int64(7)))
-    assignments = tuple(rowsearch.RowAssignment(x.data, *what, x) for what in assigned)
+    assigned = ((search_per_source.DEPTH, None), (search_per_source.NUMBER, np.int64(7)))
+    assignments = tuple(search_per_source.RowAssignment(x.data, *what, x) for what in assigned)
     for before in (True, False):
-        search = rowsearch.RowSearch(
+        search = search_per_source.RowSearch(
             A.data, f.data, x.data, f, how, False, assignments, np.True_, before
         )
-        assert nvrtc_compile(rowsearch._search_kernel(search), arch)
+        assert nvrtc_compile(search_per_source._search_kernel(search), arch)
         for times in (None, 2):
-            assert nvrtc_compile(rowsearch._write_kernel(search, times), arch)
+            assert nvrtc_compile(search_per_source._write_kernel(search, times), arch)
 
 
 @EVERY
 def test_a_users_operator(arch):
     name, text = operator_functor(BinaryOp("f", None, "User_f", body="x * x + y"))
     types = dict.fromkeys(("U", "T", "Z", "W"), "i32")
-    assert nvrtc_compile(kernel("map.cu", "map", prelude=text, OP=name, **types), arch)
+    assert nvrtc_compile(kernel("elementwise/map.cu", "map", prelude=text, OP=name, **types), arch)

@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 
 import lagpu
-from lagpu import (
-    BOOL,
-    FP64,
-    INT32,
-    Scalar,
-    Vector,
-    algorithms,
-    generators,
-    loop,
-    semiring,
-)
+from lagpu import BOOL, FP64, INT32, Scalar, Vector, algorithms, generators, loop, semiring
 from lagpu.errors import DomainMismatch, LimitExceeded
 
 

@@ -7,22 +7,11 @@ import pytest
 from test_pages import browse, check_page, needs_browser
 
 import lagpu
-from lagpu import (
-    FP64,
-    INT32,
-    INT64,
-    Matrix,
-    Scalar,
-    Vector,
-    algorithms,
-    generators,
-    semiring,
-    stepcanvas,
-    steppage,
-    steppicture,
-)
+from lagpu import FP64, INT32, INT64, Matrix, Scalar, Vector, algorithms, generators, semiring
 from lagpu.cli import main
 from lagpu.errors import LimitExceeded
+from lagpu.observe.step import drawing, svg
+from lagpu.observe.step import page as step_page
 
 
 @pytest.fixture
@@ -56,25 +45,28 @@ def test_long_vectors_and_scalars_as_text(backend):
     assert repr(last).splitlines()[-1].startswith("> s  -0.83")
 
 
-def cells(svg, style):
+def cells(drawn, style):
     """Return the upper left corners of the squares of a style."""
-    paths = re.findall(r'<path d="([^"]*)" ([^>]*)/>', svg)
-    found = [d for d, look in paths if look.strip() == stepcanvas.STYLES[style].strip()]
+    paths = re.findall(r'<path d="([^"]*)" ([^>]*)/>', drawn)
+    found = [d for d, look in paths if look.strip() == svg.STYLES[style].strip()]
     return [tuple(map(float, xy)) for d in found for xy in re.findall(r"M([\d.]+) ([\d.]+)", d)]
 
 
 def test_a_drawing_shows_what_a_product_touches(A):
     s = list(lagpu.step(algorithms.bfs_levels, A, 1))[4]  # frontier {0, 2}, levels {0, 1, 2}
-    svg = steppicture.draw(s)
-    assert (len(cells(svg, "used")), len(cells(svg, "met"))) == (1, 2)  # 2 -> 3; 0 -> 1 and 2 -> 1
-    assert len(cells(svg, "dot")) == A.nvals - 3
-    assert len(cells(svg, "band")) == 2
-    assert len(cells(svg, "veil")) == len(cells(svg, "blocked")) == 3
-    assert len(cells(svg, "kept")) == 1
-    assert len(cells(svg, "changed")) == 3
-    assert len(cells(svg, "zero")) == 1
-    assert len(cells(svg, "none")) == 2 + 1 + 3  # factor, levels, frontier
-    assert svg.count(">T</text>") == 2 + 1
+    drawn = drawing.draw(s)
+    assert (len(cells(drawn, "used")), len(cells(drawn, "met"))) == (
+        1,
+        2,
+    )  # 2 -> 3; 0 -> 1 and 2 -> 1
+    assert len(cells(drawn, "dot")) == A.nvals - 3
+    assert len(cells(drawn, "band")) == 2
+    assert len(cells(drawn, "veil")) == len(cells(drawn, "blocked")) == 3
+    assert len(cells(drawn, "kept")) == 1
+    assert len(cells(drawn, "changed")) == 3
+    assert len(cells(drawn, "zero")) == 1
+    assert len(cells(drawn, "none")) == 2 + 1 + 3  # factor, levels, frontier
+    assert drawn.count(">T</text>") == 2 + 1
 
 
 def test_a_drawing_of_a_product_from_the_right(backend):
@@ -86,12 +78,16 @@ def test_a_drawing_of_a_product_from_the_right(backend):
 
     A = Matrix.from_coo([0, 1, 1], [0, 0, 2], 2.0, nrows=2, ncols=3, backend=backend)
     (s,) = lagpu.step(right, A)
-    svg = steppicture.draw(s)
-    assert (len(cells(svg, "used")), len(cells(svg, "met")), len(cells(svg, "dot"))) == (1, 1, 1)
-    ((x, y),) = cells(svg, "band")
-    assert len(cells(svg, "kept")) == 1
+    drawn = drawing.draw(s)
+    assert (len(cells(drawn, "used")), len(cells(drawn, "met")), len(cells(drawn, "dot"))) == (
+        1,
+        1,
+        1,
+    )
+    ((x, y),) = cells(drawn, "band")
+    assert len(cells(drawn, "kept")) == 1
     assert s.product == ("A", False, "u", False)
-    assert all(px >= x for px, _ in cells(svg, "used"))
+    assert all(px >= x for px, _ in cells(drawn, "used"))
     assert y > 0
 
 
@@ -103,7 +99,7 @@ def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
         q << semiring.any_pair(q @ A)
 
     first, last = lagpu.step(squares, A)
-    drawn = steppicture.draw(first)
+    drawn = drawing.draw(first)
     assert len(cells(drawn, "entry")) == first.matrices["M"].nvals + 1  # and of q
     assert len(cells(drawn, "dot")) == A.nvals
     texts = re.findall(r">([^<>]*)</text>", drawn)
@@ -113,18 +109,18 @@ def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
     assert sorted(texts[behind:][: len(values)]) == values
     assert "A: 4 x 4, 6 entries" in texts
     assert f"\u25b6 M: 4 x 4, {len(values)} entries" in texts
-    texts = re.findall(r">([^<>]*)</text>", steppicture.draw(last))
+    texts = re.findall(r">([^<>]*)</text>", drawing.draw(last))
     assert "q @ A" in texts
     assert f"M: 4 x 4, {len(values)} entries" in texts
     alone = next(lagpu.step(algorithms.bfs_levels, A, 0))
-    assert "entries" not in steppicture.draw(alone)  # the only matrix is drawn
+    assert "entries" not in drawing.draw(alone)  # the only matrix is drawn
 
 
 def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
     found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
-    layout = steppicture.Layout.of(found)
+    layout = drawing.Layout.of(found)
     assert (layout.matrix, layout.nrows, layout.ncols, layout.written) == ("A", 4, 4, 2)
-    heights = {re.search(r'height="([\d.]+)"', steppicture.draw(s, layout))[1] for s in found}
+    heights = {re.search(r'height="([\d.]+)"', drawing.draw(s, layout))[1] for s in found}
     assert len(heights) == 1
 
 
@@ -134,15 +130,15 @@ def test_numbers_are_short_in_cells(backend):
         v[0], v[1] = 1 / 3, -2.0
         v[2] = 1e-9
 
-    svg = steppicture.draw(list(lagpu.step(thirds))[-1])
-    assert re.findall(r">([^<>]*)</text>", svg)[-3:] == ["0.33", "-2", "1e-09"]
+    drawn = drawing.draw(list(lagpu.step(thirds))[-1])
+    assert re.findall(r">([^<>]*)</text>", drawn)[-3:] == ["0.33", "-2", "1e-09"]
 
 
 def test_notebooks_get_a_drawing_or_text(A, backend):
     found = list(lagpu.step(algorithms.bfs_levels, A, 1))
     assert found[2]._repr_html_().count("<svg") == 1
     check_page(found[2]._repr_html_())
-    large = generators.path(steppicture.LARGEST + 1, backend=backend)
+    large = generators.path(drawing.LARGEST + 1, backend=backend)
     first = next(lagpu.step(algorithms.bfs_levels, large, 0))
     assert first._repr_html_().startswith("<pre>step 1:")
 
@@ -153,7 +149,7 @@ def test_notebooks_get_a_drawing_or_text(A, backend):
 @pytest.fixture(scope="module")
 def page():
     A = generators.grid2d(3, 4, backend="cpu")
-    return steppage.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
+    return step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
 
 
 def sections(page):
@@ -232,23 +228,23 @@ def test_text_on_a_page_is_escaped(backend):
         holder["x"] << 1
 
     found = list(lagpu.step(evil, generators.path(2, backend=backend)))
-    made = steppage.page(found, "</title><script>")
+    made = step_page.page(found, "</title><script>")
     check_page(made)
     assert "<script>alert" not in made
     assert "<script>alert" not in found[0]._repr_html_()
 
 
 def test_a_page_of_no_steps():
-    check_page(steppage.page([], "nothing"))
+    check_page(step_page.page([], "nothing"))
 
 
 def test_large_graphs_are_refused_with_the_limit(monkeypatch):
-    A = generators.path(steppicture.LARGEST + 1, backend="cpu")
+    A = generators.path(drawing.LARGEST + 1, backend="cpu")
     with pytest.raises(LimitExceeded, match="65 > 64"):
-        steppage.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
-    monkeypatch.setattr(steppage, "MOST", 5)
+        step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
+    monkeypatch.setattr(step_page, "MOST", 5)
     with pytest.raises(LimitExceeded, match="7 steps > 5"):
-        steppage.page(
+        step_page.page(
             lagpu.step(algorithms.bfs_levels, generators.path(3, backend="cpu"), 0), "long"
         )
 

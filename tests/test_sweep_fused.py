@@ -11,7 +11,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 from strategies import for_all
 
 import lagpu
-import lagpu.backends.gpu.sweep as module
+import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
 
 FUSED = "fused: one kernel, a sweep"

@@ -7,7 +7,7 @@ import pytest
 
 import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, generators
-from lagpu.backends.gpu.cudabound import CudaBound
+from lagpu.backends.gpu.device.cuda_launch import CudaBound
 
 
 @pytest.fixture

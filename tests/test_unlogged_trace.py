@@ -13,7 +13,7 @@ from test_trace_cost import place, told  # noqa: F401
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Matrix, Vector, algorithms, binary, generators, loop, semiring
-from lagpu.backends.gpu import rowsapart
+from lagpu.backends.gpu.fused import rowsapart
 
 WHY = "one kernel for all levels, which keeps no log"
 SWEEP = [
@@ -204,7 +204,7 @@ def test_an_error_on_the_way_leaves_the_next_loop_its_log(place, monkeypatch):  
             algorithms.bfs_levels(A, 1)
         return t
 
-    monkeypatch.setattr("lagpu.backends.gpu.sweep.Sweep.run", fails)
+    monkeypatch.setattr("lagpu.backends.gpu.fused.sweep.Sweep.run", fails)
     t = run()
     assert of_all(t) == []
     assert [row.level for row in t.rows[-10:]] == [k // 2 for k in range(10)]

@@ -26,7 +26,7 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, binary, indexunary, monoid, unary
-from lagpu.operands import applied, selected
+from lagpu.core.arguments import applied, selected
 
 ALIASES = ("none", "w is u", "w is v", "m is w", "m is u", "u is v", "all")
 

@@ -12,8 +12,8 @@ from pictures import small, world
 
 from lagpu import BOOL, INT32, Matrix, Vector, generators, semiring, viz
 from lagpu.algorithms import bfs, bfs_levels
+from lagpu.core.expr import spell
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.expr import spell
 
 mpl = pytest.importorskip("matplotlib")  # of the group test
 mpl.use("Agg")

@@ -21,7 +21,8 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.backends.base import Counter
+from lagpu.backends.protocol import Counter
+from lagpu.core.arguments import scalar_value
 from lagpu.errors import (
     DimensionMismatch,
     DomainMismatch,
@@ -32,7 +33,6 @@ from lagpu.errors import (
     NotSupported,
     UnknownOperator,
 )
-from lagpu.operands import scalar_value
 
 pytestmark = pytest.mark.usefixtures("own_garbage")
 

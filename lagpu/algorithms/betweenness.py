@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary
+from lagpu.algebra.tables import binary
 from lagpu.algorithms.brandes import (
     blocks,
     count_paths,
@@ -21,9 +21,9 @@ from lagpu.algorithms.brandes import (
     scale,
     weights,
 )
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import FP64
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 
 __all__ = ["betweenness_centrality", "betweenness_estimate"]
 

@@ -7,12 +7,12 @@ A frontier q becomes the neighbours of its vertices that have no entry in v yet:
 
 from __future__ import annotations
 
-from lagpu.algebra import semiring
-from lagpu.algorithms.source import index_type, source_vertex
+from lagpu.algebra.tables import semiring
+from lagpu.algorithms.inputs import index_type, source_vertex
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT32
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["bfs", "bfs_levels", "bfs_parents"]
 

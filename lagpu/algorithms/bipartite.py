@@ -7,14 +7,14 @@ From one vertex of each component the sides alternate, level by level::
 
 from __future__ import annotations
 
-from lagpu.algebra import binary, indexunary, semiring
+from lagpu.algebra.tables import binary, indexunary, semiring
 from lagpu.algorithms.bfs import bfs_parents
 from lagpu.algorithms.components import connected_components
-from lagpu.algorithms.source import undirected
+from lagpu.algorithms.inputs import undirected
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import INT32
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["bipartite_sides", "is_bipartite"]
 

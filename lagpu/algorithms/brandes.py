@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
+from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels
-from lagpu.algorithms.source import random_seed, require_square
+from lagpu.algorithms.inputs import random_seed, require_square
+from lagpu.core.arguments import integer
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32
 from lagpu.errors import InvalidValue, LimitExceeded
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.operands import integer
-from lagpu.sweep import sweep
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
+from lagpu.loops.sweep import sweep
 
 __all__ = [
     "batch_size",

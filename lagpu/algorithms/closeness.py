@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from lagpu.algorithms.bfs import bfs_levels
-from lagpu.algorithms.source import require_square, source_vertices
+from lagpu.algorithms.inputs import require_square, source_vertices
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import FP64
 from lagpu.errors import NotSupported
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 
 __all__ = ["closeness_centrality", "harmonic_centrality"]
 

@@ -8,14 +8,14 @@ selection matrix, so that hooking and shortcutting are products too::
 
 from __future__ import annotations
 
-from lagpu.algebra import binary, semiring
-from lagpu.algorithms.joint import bfs_levels_joint
-from lagpu.algorithms.source import index_type, require_square, undirected
+from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms.inputs import index_type, require_square, undirected
+from lagpu.algorithms.multi_source import bfs_levels_joint
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["connected_components", "strongly_connected_components"]
 

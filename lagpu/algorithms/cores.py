@@ -7,15 +7,15 @@ d has the degrees of the vertices that are left, and k never falls::
 
 from __future__ import annotations
 
-from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import require_square
+from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms.inputs import require_square
+from lagpu.core.arguments import integer
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT32, INT64
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.operands import integer
-from lagpu.scalar import Scalar
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["core_number", "k_core"]
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
+from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.cycles import cycle_of
-from lagpu.algorithms.source import require_square
+from lagpu.algorithms.inputs import require_square
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import INT32, INT64
 from lagpu.errors import CycleFound
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["topological_levels", "topological_order"]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary
+from lagpu.algebra.tables import binary
 from lagpu.algorithms.bfs import bfs_levels
-from lagpu.algorithms.source import require_square, source_vertex, source_vertices
+from lagpu.algorithms.inputs import require_square, source_vertex, source_vertices
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT32
 from lagpu.errors import InvalidValue, NoPath
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 
 __all__ = ["center", "diameter", "eccentricity", "periphery", "pseudo_diameter", "radius"]
 

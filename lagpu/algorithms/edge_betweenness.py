@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
+from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.brandes import (
     count_paths,
     dependencies,
@@ -21,9 +21,9 @@ from lagpu.algorithms.brandes import (
     sample,
     scale,
 )
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import FP64
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 
 __all__ = ["edge_betweenness_centrality"]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import random_seed, source_vertices, undirected
+from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms.inputs import random_seed, source_vertices, undirected
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import InvalidValue
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["maximal_independent_set"]
 

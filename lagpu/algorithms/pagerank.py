@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import number, require_finite, require_square
+from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms.inputs import number, require_finite, require_square
+from lagpu.core.arguments import integer
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.vector import Vector
 from lagpu.dtypes import FP64
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotConverged
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.operands import integer
-from lagpu.scalar import Scalar
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["pagerank"]
 

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
+from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.cycles import cycle_of
-from lagpu.algorithms.source import number, require_finite, source_vertex
+from lagpu.algorithms.inputs import number, require_finite, source_vertex
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT64
 from lagpu.errors import CycleFound, InvalidValue
-from lagpu.loop import loop
-from lagpu.matrix import Matrix
-from lagpu.scalar import Scalar
-from lagpu.vector import Vector
+from lagpu.loops.loop import loop
 
 __all__ = ["bellman_ford", "delta_stepping", "sssp"]
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu.algebra import binary, semiring
-from lagpu.algorithms.source import require_square, source_vertices
+from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms.inputs import require_square, source_vertices
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import FP64, INT64
 from lagpu.errors import InvalidValue
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 
 __all__ = ["average_clustering", "clustering", "transitivity", "triangle_count", "triangles"]
 

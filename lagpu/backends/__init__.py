@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
-from lagpu.backends.base import Backend
+from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
 
 __all__ = ["available", "choose", "get", "names", "register", "use"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from lagpu.backends.base import Statement
+    from lagpu.backends.protocol import Statement
 
 __all__ = ["LevelOperations", "Levels"]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.dtypes import DType
-from lagpu.operators import BinaryOp, Semiring
 
 if TYPE_CHECKING:
-    from lagpu.backends.base import Descriptor
+    from lagpu.backends.protocol import Descriptor
 
 __all__ = ["MatrixOperations", "Turned"]
 

@@ -7,8 +7,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from lagpu.backends.base import Backend, Counter, Data, Descriptor, Statement
-from lagpu.backends.cell import Cell, held_in, read
+from lagpu.backends.protocol import Backend, Counter, Data, Descriptor, Statement
+from lagpu.operations.scalar import Cell, held_in, read
 
 __all__ = ["Recorder", "latest", "recording", "runner"]
 

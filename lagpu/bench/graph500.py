@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import algorithms, backends, check, csc
-from lagpu.backends.base import Backend
+from lagpu import algorithms, backends, check
+from lagpu.backends.protocol import Backend
 from lagpu.bench.report import envelope
 from lagpu.bench.tuples import validate
+from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators import device as on_device
 from lagpu.generators import path
 from lagpu.generators.random import kronecker_tuples
 from lagpu.generators.sizes import LARGEST_SCALE, count
-from lagpu.matrix import Matrix
+from lagpu.io import csc
 
 __all__ = ["lines", "run", "statistics_of"]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from lagpu import generators, io
-from lagpu.backends.base import Backend
-from lagpu.cli.graphs import Facts
-from lagpu.csc import column_blocks
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators import device
-from lagpu.matrix import Matrix
+from lagpu.generators.load import Facts
+from lagpu.io.csc import column_blocks
 
 __all__ = ["SUITE", "HostGraph", "load", "spec_of"]
 

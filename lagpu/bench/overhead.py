@@ -24,11 +24,11 @@ from suitesparse_graphblas import ffi, lib
 
 from lagpu.algorithms import bfs_levels
 from lagpu.bench import report
-from lagpu.cli.graphs import load
-from lagpu.distinct import distinct
+from lagpu.core.distinct import distinct
+from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, InvalidValue, LagpuError
-from lagpu.jsonfile import require, write
-from lagpu.matrix import Matrix
+from lagpu.generators.load import load
+from lagpu.host.json import require, write
 
 __all__ = ["app", "measure", "show"]
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from lagpu import about
-from lagpu.backends.base import Backend
+from lagpu.backends.protocol import Backend
+from lagpu.versions import commit
+from lagpu.versions import versions as installed
 
 __all__ = ["envelope", "harmonic_gteps", "statistics_of", "table"]
 
@@ -31,9 +32,9 @@ def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> di
             machine |= device.describe()
     return {
         "machine": machine,
-        "commit": about.commit(),
+        "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": about.versions() | versions,
+        "versions": installed() | versions,
     }
 
 

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu import algorithms, backends, check
-from lagpu.backends.base import Backend
-from lagpu.backends.gpu.plan import POLICIES
+from lagpu.backends.gpu.ops.planner import POLICIES
+from lagpu.backends.override import steered
+from lagpu.backends.protocol import Backend
 from lagpu.bench import peers, report
 from lagpu.bench.agreement import Agreement
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.bench.timing import Clock, Sample
-from lagpu.cli.steer import steered
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
-from lagpu.loop import eager
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.loops.loop import eager
 
 __all__ = ["Plan", "run"]
 

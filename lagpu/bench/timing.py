@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from lagpu.backends.base import Backend
+from lagpu.backends.protocol import Backend
 
 __all__ = ["REPEATS", "Clock", "Sample"]
 

@@ -9,17 +9,18 @@ a pair ``(col_ptr, row_idx)``; a result is a `Vector` or a pair ``(indices, valu
 means unreached.
 """
 
+from lagpu.check.batch import check_levels_multi, check_parents_multi
 from lagpu.check.betweenness import check_betweenness, check_edge_betweenness
+from lagpu.check.bipartite import check_odd_cycle, check_sides
 from lagpu.check.components import check_components
 from lagpu.check.distances import check_distances
+from lagpu.check.distances_all import check_diameter, check_remoteness, check_route
 from lagpu.check.graph import CheckReport
-from lagpu.check.joint import check_k_hop, check_levels_joint
 from lagpu.check.levels import check_levels
-from lagpu.check.multi import check_levels_multi, check_parents_multi
+from lagpu.check.multi_source import check_k_hop, check_levels_joint
 from lagpu.check.pagerank import check_pagerank
 from lagpu.check.parents import check_parents
 from lagpu.check.paths import check_paths
-from lagpu.check.remoteness import check_diameter, check_remoteness, check_route
 from lagpu.check.sets import (
     check_core_numbers,
     check_independent_set,
@@ -27,7 +28,6 @@ from lagpu.check.sets import (
     check_topological_levels,
     check_topological_order,
 )
-from lagpu.check.sides import check_odd_cycle, check_sides
 from lagpu.check.triangles import (
     check_clustering,
     check_transitivity,

@@ -10,7 +10,7 @@ from scipy.sparse import csgraph
 
 from lagpu.check.graph import Graph, refuse
 from lagpu.errors import CheckFailed, DimensionMismatch
-from lagpu.memory import require
+from lagpu.host.memory import require
 
 __all__ = ["BETWEENNESS_RULES", "check_betweenness", "check_edge_betweenness"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.csc import column_blocks
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
+from lagpu.io.csc import column_blocks
 
 __all__ = ["CheckReport", "Graph", "whole_below"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lagpu.check.graph import CheckReport, Graph, refuse
 from lagpu.check.levels import LEVEL_RULES, prove_levels
-from lagpu.distinct import distinct
+from lagpu.core.distinct import distinct
 from lagpu.errors import CheckFailed
 
 __all__ = ["PATH_RULES", "check_paths"]

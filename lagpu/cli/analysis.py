@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from lagpu import about, algorithms, backends, io
+from lagpu import algorithms, backends, io, versions
+from lagpu.backends.override import steered
 from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import Facts, load
 from lagpu.cli.pages import SAVED, require_file
-from lagpu.cli.steer import steered
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.generators.load import Facts, load
 
 __all__ = ["Job", "Place", "analyse", "list_algorithms", "ranking"]
 
@@ -93,7 +93,7 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         "warm": warm,
         "backend": A.backend.name,
         "checked": None if not check else refusal is None,
-        "versions": about.versions(),
+        "versions": versions.versions(),
     }
     entries = job.vector(result)
     if save is not None and refusal is None and entries is not None:

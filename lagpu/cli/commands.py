@@ -91,8 +91,8 @@ def bfs(
     as_json: AsJson = False,
 ) -> None:
     """Search a graph from one vertex or several, and show what each level cost."""
-    from lagpu.cli.begin import Begin
     from lagpu.cli.search import Request, search
+    from lagpu.cli.start import Begin
 
     begin = Begin(source, sources, each)
     request = Request(graph, begin, backend, output.value, kernel, policy, directed, seed)
@@ -158,8 +158,8 @@ def check(
     """Prove results, of default options, that --save or any other program wrote."""
     # each option that is a file is a result
     given = {name: path for name, path in locals().items() if isinstance(path, Path)}
-    from lagpu.cli.begin import Begin
-    from lagpu.cli.prove import prove
+    from lagpu.cli.check import prove
+    from lagpu.cli.start import Begin
 
     begin = Begin(source, sources, each)
     prove(graph, begin, given, directed=directed, seed=seed, as_json=as_json)
@@ -217,7 +217,7 @@ def selftest(
     json_file: Report = None,
 ) -> None:
     """Prove an installation: every kernel, operation and algorithm against python-graphblas."""
-    from lagpu.cli.prove import prove_installation
+    from lagpu.cli.check import prove_installation
 
     prove_installation(backend, json_file)
 

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from lagpu import algorithms, backends
 from lagpu import check as checkers
-from lagpu.backends.base import Backend
+from lagpu.backends.override import steered
+from lagpu.backends.protocol import Backend
+from lagpu.cli.check import WHOLE, prove_sides
 from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import load
 from lagpu.cli.options import SHORTEST
-from lagpu.cli.prove import WHOLE, prove_sides
-from lagpu.cli.steer import steered
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
+from lagpu.generators.load import load
 
 __all__ = ["BFS", "Call", "call", "compare"]
 

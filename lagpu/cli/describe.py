@@ -9,10 +9,10 @@ import numpy as np
 from rich.filesize import decimal
 
 from lagpu import backends, generators, io
-from lagpu.backends.gpu.storage import nwords
-from lagpu.backends.gpu.traversal import kept_bytes
+from lagpu.backends.gpu.fused.search_grid import kept_bytes
+from lagpu.backends.gpu.storage.vector import nwords
 from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import Facts, load
+from lagpu.generators.load import Facts, load
 from lagpu.io.files import require_writable
 
 __all__ = ["describe", "list_backends", "make"]

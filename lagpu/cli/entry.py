@@ -15,7 +15,7 @@ import typer
 from lagpu.cli import benches, rankings, structure
 from lagpu.cli.commands import app
 from lagpu.cli.interrupt import INTERRUPTED, interruptible
-from lagpu.cli.wording import as_options
+from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError
 
 __all__ = ["main"]

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lagpu import wholefile
+from lagpu.host import files
 
 __all__ = ["INTERRUPTED", "interruptible"]
 
@@ -39,7 +39,7 @@ def interruptible() -> Iterator[None]:
         while (seen := os.read(receive, 1)) and seen[0] != signal.SIGINT:
             pass
         if seen and not over.wait(_GRACE_SECONDS):
-            wholefile.discard()
+            files.discard()
             shown = _SHOW_CURSOR if sys.stderr.isatty() else ""
             print(f"{shown}lagpu: interrupted.", file=sys.stderr, flush=True)
             os._exit(INTERRUPTED)

@@ -12,10 +12,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from lagpu.bench import family, graph500, report, suite
+from lagpu.bench import algorithms, graph500, report, suite
 from lagpu.cli.console import console
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.jsonfile import require, write
+from lagpu.host.json import require, write
 
 __all__ = ["measure", "measure_family", "measure_graph500", "only"]
 
@@ -78,10 +78,10 @@ def measure_family(
             write(found, json_file, "bench")
 
     with _telling() as tell:
-        found, failures = family.run(family.Plan(*what, **times, seed=seed), tell, keep)
+        found, failures = algorithms.run(algorithms.Plan(*what, **times, seed=seed), tell, keep)
     out = console()
     out.width = max(out.width, _TABLE_WIDTH)
-    for table in family.tables(found["rows"]):
+    for table in algorithms.tables(found["rows"]):
         out.print(table)
     out.print(
         "ms until the device has ended, in brackets the device's time; ? where nothing was there "

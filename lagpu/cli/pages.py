@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import InvalidValue
-from lagpu.jsonfile import require
-from lagpu.matrix import Matrix
-from lagpu.step import step
-from lagpu.steppage import page, require_size
-from lagpu.trace import Trace
-from lagpu.vector import Vector
-from lagpu.wholefile import replacing
+from lagpu.host.files import replacing
+from lagpu.host.json import require
+from lagpu.observe.step import step
+from lagpu.observe.step.page import page, require_size
+from lagpu.observe.trace import Trace
 
 __all__ = [
     "SAVED",

@@ -11,8 +11,8 @@ from lagpu.cli.options import SHORTEST, SeedOfBoth, Source
 
 if TYPE_CHECKING:
     from lagpu.cli.analysis import Job
-    from lagpu.matrix import Matrix
-    from lagpu.vector import Vector
+    from lagpu.core.matrix import Matrix
+    from lagpu.core.vector import Vector
 
 __all__ = ["app"]
 
@@ -93,8 +93,8 @@ def bc(
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.algorithms.brandes import batch_size, is_directed, sample
+    from lagpu.backends.override import is_steered
     from lagpu.cli.analysis import Job, ranking
-    from lagpu.cli.steer import is_steered
 
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 

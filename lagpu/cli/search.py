@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from lagpu import about, algorithms, backends, io
+from lagpu import algorithms, backends, io, versions
 from lagpu import check as checkers
-from lagpu.algorithms.source import source_vertex, source_vertices
-from lagpu.cli.begin import Begin
+from lagpu.algorithms.inputs import source_vertex, source_vertices
+from lagpu.backends.override import steered
 from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import Facts, load
 from lagpu.cli.pages import (
     SAVED,
     require_apart,
@@ -25,11 +24,12 @@ from lagpu.cli.pages import (
     write_steps,
     write_trace,
 )
-from lagpu.cli.steer import steered
+from lagpu.cli.start import Begin
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.matrix import Matrix
-from lagpu.trace import Row, Trace, trace
-from lagpu.vector import Vector
+from lagpu.generators.load import Facts, load
+from lagpu.observe.trace import Row, Trace, trace
 
 __all__ = ["Request", "search"]
 
@@ -259,7 +259,7 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         "backend": run.result.backend.name,
         "checked": checked,
         "levels": [_level(row) for row in products],
-        "versions": about.versions(),
+        "versions": versions.versions(),
     }
 
 

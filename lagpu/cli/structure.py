@@ -13,8 +13,8 @@ from lagpu.errors import CheckFailed
 
 if TYPE_CHECKING:
     from lagpu.cli.analysis import Job
-    from lagpu.matrix import Matrix
-    from lagpu.vector import Vector
+    from lagpu.core.matrix import Matrix
+    from lagpu.core.vector import Vector
 
 __all__ = ["app"]
 
@@ -122,7 +122,7 @@ def bipartite() -> Job:
     """Find the two sides of a bipartite graph, or an odd cycle."""
     from lagpu import algorithms
     from lagpu.cli.analysis import Job
-    from lagpu.cli.prove import prove_sides
+    from lagpu.cli.check import prove_sides
 
     def tell(found: tuple[Any, Any]) -> dict[str, Any]:
         sides, cycle = found

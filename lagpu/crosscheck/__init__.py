@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from lagpu import backends as registry
-from lagpu.backends.base import Backend
-from lagpu.crosscheck.alone import Alone
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
+from lagpu.core.observer import watching
+from lagpu.core.scalar import Scalar
+from lagpu.core.selection import SelectionMatrix
+from lagpu.core.vector import Vector
+from lagpu.core.views import TransposedMatrix
+from lagpu.crosscheck.eager_run import Alone
 from lagpu.crosscheck.fused import Outcome, compare_outcomes, require_fusing
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.matrix import Matrix
-from lagpu.scalar import Scalar
-from lagpu.selection import SelectionMatrix
-from lagpu.transposed import TransposedMatrix
-from lagpu.vector import Vector
-from lagpu.watch import watching
 
 __all__ = ["crosscheck"]
 

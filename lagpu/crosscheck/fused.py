@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from lagpu.backends.base import Backend, Descriptor
+from lagpu.backends.protocol import Backend, Descriptor
 from lagpu.crosscheck.compare import Unequal, compare, compare_choices
 from lagpu.crosscheck.host import Entries
+from lagpu.crosscheck.replica import Twin
 from lagpu.crosscheck.report import Difference, Place, Report, Row
 from lagpu.crosscheck.results import can_compare, entries_of, leaves
 from lagpu.crosscheck.rules import TOLERANCE, Rule, Written, equal
-from lagpu.crosscheck.twin import Twin
 from lagpu.errors import InvalidValue
 
 __all__ = ["Outcome", "compare_outcomes", "require_fusing"]

@@ -12,16 +12,16 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from lagpu.backends.base import Backend, Descriptor
+from lagpu.backends.protocol import Backend, Descriptor
+from lagpu.core.observer import Watcher
 from lagpu.crosscheck.compare import Unequal, compare
 from lagpu.crosscheck.host import Entries, HostMatrix, nothing
+from lagpu.crosscheck.replica import MAKING, Twin, as_written, part, writes_part
 from lagpu.crosscheck.report import Plan, Report
 from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of
-from lagpu.crosscheck.tally import Tally, formula_of
-from lagpu.crosscheck.twin import MAKING, Twin, as_written, part, writes_part
+from lagpu.crosscheck.statements import Tally, formula_of
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
-from lagpu.watch import Watcher
 
 __all__ = ["Lockstep"]
 

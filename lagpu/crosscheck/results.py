@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.selection import SelectionMatrix, TransposedSelection
+from lagpu.core.vector import Vector
+from lagpu.core.views import TransposedMatrix
 from lagpu.crosscheck.host import Entries
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch
-from lagpu.matrix import Matrix
-from lagpu.scalar import Scalar
-from lagpu.selection import SelectionMatrix, TransposedSelection
-from lagpu.transposed import TransposedMatrix
-from lagpu.vector import Vector
 
 __all__ = ["can_compare", "entries_of", "leaves"]
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.base import Descriptor
+from lagpu.algebra.operators import BinaryOp, Monoid, Operator
+from lagpu.backends.protocol import Descriptor
+from lagpu.crosscheck.candidates import holds, terms, written
+from lagpu.crosscheck.candidates_matrix import matrix_terms
 from lagpu.crosscheck.host import Entries, Terms
-from lagpu.crosscheck.matrixterms import matrix_terms
-from lagpu.crosscheck.terms import holds, terms, written
 from lagpu.dtypes import DType
-from lagpu.operators import BinaryOp, Monoid, Operator
 
 __all__ = ["TOLERANCE", "Agreement", "Rule", "Written", "allowed", "equal", "one_of", "rule_of"]
 

@@ -8,15 +8,12 @@ import sys
 from types import CodeType, FrameType
 
 from lagpu.crosscheck.report import Place
-from lagpu.written import expression_at
+from lagpu.host.source import expression_at
 
 __all__ = ["author", "place_of_author"]
 
 # A statement stands where the notation, or this package, was called from.
-_NOTATION = (
-    *("collection", "expr", "indexing", "loop", "matrix", "scalar", "selection", "sweep"),
-    *("transposed", "vector"),
-)
+_NOTATION = ("algebra", "core", "crosscheck", "host", "loops", "observe")
 
 
 def author() -> FrameType | None:
@@ -37,7 +34,7 @@ def place_of_author() -> Place:
 
 def _is_notation(module: str) -> bool:
     package, _, rest = module.partition(".")
-    return package == "lagpu" and rest.split(".")[0] in (*_NOTATION, "crosscheck", "trace", "watch")
+    return package == "lagpu" and rest.split(".")[0] in _NOTATION
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from lagpu import backends
-from lagpu.backends.base import Backend
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.errors import NotSupported
 from lagpu.generators.random import CHANCES
 from lagpu.generators.sizes import LARGEST_SCALE, count
-from lagpu.matrix import Matrix
 
 __all__ = ["kronecker", "kronecker_tuples", "undirected", "uniform"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Backend
-from lagpu.csc import edge_keys, from_edge_keys, undirected
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, require
-from lagpu.matrix import Matrix
+from lagpu.io.csc import edge_keys, from_edge_keys, undirected
 
 __all__ = ["CHANCES", "delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Backend
-from lagpu.csc import CSC, from_entries, undirected
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.generators.sizes import count, require
-from lagpu.matrix import Matrix
+from lagpu.io.csc import CSC, from_entries, undirected
 
 __all__ = ["complete", "cycle", "grid2d", "grid_links", "mycielskian", "path", "star"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from lagpu import memory
 from lagpu.errors import InvalidValue, NotSupported
+from lagpu.host import memory
 
 __all__ = ["LARGEST_SCALE", "count", "require"]
 

@@ -18,11 +18,11 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lagpu.backends.base import Backend
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.random import delaunay, kronecker, road, uniform
 from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
-from lagpu.matrix import Matrix
 
 __all__ = ["from_spec", "is_spec"]
 

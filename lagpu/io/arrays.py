@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from lagpu import backends
-from lagpu.backends.base import Backend
-from lagpu.csc import compress, from_entries
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
-from lagpu.matrix import Matrix
+from lagpu.io.csc import compress, from_entries
 
 __all__ = ["from_arrays", "from_networkx", "from_scipy", "to_networkx", "to_scipy"]
 

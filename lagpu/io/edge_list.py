@@ -19,11 +19,11 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from lagpu import memory
-from lagpu.csc import CSC, bytes_for_entries, from_entries
+from lagpu.algebra.operators import BinaryOp
 from lagpu.errors import FileFormatError
+from lagpu.host import memory
+from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.text import data_lines, line_number, pieces, show, write_rows
-from lagpu.operators import BinaryOp
 
 __all__ = ["dump", "parse"]
 

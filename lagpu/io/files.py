@@ -13,16 +13,16 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from lagpu import memory
-from lagpu.backends.base import Backend
-from lagpu.csc import CSC, symmetrise
+from lagpu.algebra.operators import BinaryOp, Monoid
+from lagpu.backends.protocol import Backend
+from lagpu.core.arguments import binary_operator
+from lagpu.core.matrix import Matrix
 from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
+from lagpu.host import memory
+from lagpu.host.files import probe, replacing
 from lagpu.io import edge_list, matrix_market, npz
+from lagpu.io.csc import CSC, symmetrise
 from lagpu.io.text import is_binary, write_rows
-from lagpu.matrix import Matrix
-from lagpu.operands import binary_operator
-from lagpu.operators import BinaryOp, Monoid
-from lagpu.wholefile import probe, replacing
 
 __all__ = ["read", "require_writable", "write", "write_vector"]
 

@@ -13,11 +13,11 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from lagpu import memory
-from lagpu.csc import CSC, bytes_for_entries, from_entries
+from lagpu.algebra.operators import BinaryOp
 from lagpu.errors import FileFormatError, NotSupported
+from lagpu.host import memory
+from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.text import data_lines, line_number, show
-from lagpu.operators import BinaryOp
 
 __all__ = ["BANNER", "dump", "parse"]
 

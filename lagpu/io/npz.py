@@ -23,9 +23,10 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu import dtypes, memory
-from lagpu.csc import CSC, compress
+from lagpu import dtypes
 from lagpu.errors import DomainMismatch, FileFormatError, NotSupported
+from lagpu.host import memory
+from lagpu.io.csc import CSC, compress
 
 __all__ = ["dump", "parse"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Backend
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 
 __all__ = ["Case", "Difference", "Program", "agree"]
 

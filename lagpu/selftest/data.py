@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Backend
-from lagpu.distinct import distinct
+from lagpu.backends.protocol import Backend
+from lagpu.core.distinct import distinct
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, DType
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 
 __all__ = ["DEEP", "GRAPHS", "Graph", "vector"]
 

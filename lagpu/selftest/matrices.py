@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lagpu.algebra import binary, indexunary, monoid, semiring, unary
-from lagpu.backends.base import Backend
+from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, FP32, INT32, INT64, DType
-from lagpu.matrix import Matrix
 from lagpu.selftest.case import Case, Program, agree
 from lagpu.selftest.data import GRAPHS, Graph, vector
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary, semiring
-from lagpu.backends.base import Backend
+from lagpu.algebra.operators import Semiring
+from lagpu.algebra.tables import binary, semiring
+from lagpu.backends.protocol import Backend
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
-from lagpu.operators import Semiring
 from lagpu.selftest.case import Case, Difference, Program, agree
 from lagpu.selftest.data import GRAPHS, Graph, vector
-from lagpu.vector import Vector
 
 __all__ = ["cases"]
 

@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lagpu import about, backends
-from lagpu.backends.base import Backend
+from lagpu import backends, versions
 from lagpu.backends.gpu.kernels import sources_hash
-from lagpu.backends.gpu.plan import KERNELS
-from lagpu.selftest import blocks, matrices, products, searches, selections, vectors
+from lagpu.backends.gpu.ops.planner import KERNELS
+from lagpu.backends.protocol import Backend
+from lagpu.selftest import bitmap, matrices, products, searches, selections, vectors
 from lagpu.selftest.case import Case
 
 __all__ = ["run"]
@@ -48,9 +48,9 @@ def run(backend: str = "auto") -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "backend": place.name,
         "device": device.describe() if device is not None else {"device": "host"},
-        "versions": about.versions(),
+        "versions": versions.versions(),
         "sources_hash": sources_hash(),
-        "commit": about.commit(),
+        "commit": versions.commit(),
         "rows": rows,
         "totals": {
             "cases": len(rows),
@@ -66,7 +66,7 @@ def _cases(place: Backend) -> Iterator[Case]:
     yield from selections.cases()
     yield from vectors.cases()
     yield from matrices.cases()
-    yield from blocks.cases()
+    yield from bitmap.cases()
     yield from searches.cases()
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from lagpu import algorithms, check
-from lagpu.backends.base import Backend
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, INT64
-from lagpu.loop import eager
-from lagpu.matrix import Matrix
+from lagpu.loops.loop import eager
 from lagpu.selftest.case import Case, Difference
 from lagpu.selftest.data import DEEP, GRAPHS, Graph
 

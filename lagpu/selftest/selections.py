@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lagpu.algebra import semiring
-from lagpu.backends.base import Backend
+from lagpu.algebra.operators import Semiring
+from lagpu.algebra.tables import semiring
+from lagpu.backends.protocol import Backend
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
-from lagpu.loop import loop
-from lagpu.operators import Semiring
+from lagpu.loops.loop import loop
 from lagpu.selftest.case import Case, Program, agree
 from lagpu.selftest.data import vector
-from lagpu.vector import Vector
 
 __all__ = ["cases"]
 

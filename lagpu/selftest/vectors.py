@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lagpu.algebra import binary, indexunary, monoid, unary
-from lagpu.backends.base import Backend
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
+from lagpu.algebra.tables import binary, indexunary, monoid, unary
+from lagpu.backends.protocol import Backend
+from lagpu.core.expr import Call
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
-from lagpu.expr import Call
-from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.selftest.case import Case, Difference, Program, agree
 from lagpu.selftest.data import vector
-from lagpu.vector import Vector
 
 __all__ = ["cases"]
 

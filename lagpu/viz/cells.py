@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lagpu.display import short
+from lagpu.host.display import short
 from lagpu.viz.style import BLUE, GREEN, GREY, INK, MUTED, ORANGE, PALE
 
 if TYPE_CHECKING:

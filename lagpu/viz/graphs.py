@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import DimensionMismatch, InvalidValue
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 from lagpu.viz.matrices import entries
 from lagpu.viz.searches import level_array
 from lagpu.viz.style import (

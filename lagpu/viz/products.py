@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lagpu.core.expr import Call, Mask, spell, unfit
+from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.expr import Call, Mask, spell, unfit
-from lagpu.vector import Vector
 from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, Block, bare, legend
 from lagpu.viz.matrices import CELLS, entries
 from lagpu.viz.style import INK, MUTED, axes, pyplot, refuse_larger

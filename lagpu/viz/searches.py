@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 from lagpu.viz.matrices import SQUARES, entries, plane, squares
 from lagpu.viz.style import (
     GREY,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lagpu.core.expr import Mask, spell
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
-from lagpu.expr import Mask, spell
-from lagpu.matrix import Matrix
-from lagpu.vector import Vector
 from lagpu.viz.cells import KEPT, OUT, Block, bare, entry, legend
 from lagpu.viz.matrices import CELLS
 from lagpu.viz.style import axes, refuse_larger

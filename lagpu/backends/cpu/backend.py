@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu.backends.base import Product, Statement
+from lagpu.algebra.operators import Semiring
 from lagpu.backends.cpu.handles import Box
 from lagpu.backends.cpu.matrices import WholeMatrices
 from lagpu.backends.cpu.meter import CpuMeter
 from lagpu.backends.cpu.shared import require_no_choice
 from lagpu.backends.cpu.vectors import VectorOperations
 from lagpu.backends.matrices import Turned
-from lagpu.backends.measure import Meter
+from lagpu.backends.profile import Meter
+from lagpu.backends.protocol import Product, Statement
 from lagpu.dtypes import DType
-from lagpu.memory import available_bytes
-from lagpu.operators import Semiring
+from lagpu.host.memory import available_bytes
 
 __all__ = ["CpuBackend"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import unary
-from lagpu.backends.base import Applied, Descriptor
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
+from lagpu.algebra.tables import unary
 from lagpu.backends.cpu.handles import (
     NULL,
     Box,
@@ -29,8 +29,8 @@ from lagpu.backends.cpu.operators import (
 from lagpu.backends.cpu.shared import apply_into, how_written, reduced, select_into
 from lagpu.backends.cpu.workarounds import at_indices
 from lagpu.backends.matrices import Turned
+from lagpu.backends.protocol import Applied, Descriptor
 from lagpu.dtypes import DType, lookup
-from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
 
 __all__ = ["WholeMatrices"]
 

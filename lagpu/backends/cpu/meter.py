@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Product
 from lagpu.backends.cpu.handles import Box, gb, lib
-from lagpu.backends.measure import Measured, Whole
+from lagpu.backends.profile import Measured, Whole
+from lagpu.backends.protocol import Product
 
 __all__ = ["CpuMeter"]
 

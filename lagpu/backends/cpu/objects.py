@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.cpu.handles import (
     NULL,
     Box,
@@ -22,7 +23,6 @@ from lagpu.backends.cpu.shared import element
 from lagpu.backends.cpu.workarounds import at_indices
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.operators import BinaryOp
 
 __all__ = ["Objects"]
 

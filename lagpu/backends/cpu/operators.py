@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 from lagpu.backends.cpu.handles import Box, check, ffi, gb, lib
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import BackendUnavailable, NotSupported
-from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 
 __all__ = [
     "KEPT",

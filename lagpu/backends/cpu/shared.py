@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu.backends.base import Applied, Descriptor, Product
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, UnaryOp
 from lagpu.backends.cpu.handles import C_NAMES, NULL, Box, c_function, check, descriptor, ffi, lib
 from lagpu.backends.cpu.operators import c_monoid, typed_operator
 from lagpu.backends.cpu.workarounds import accumulator, mask_handle
+from lagpu.backends.protocol import Applied, Descriptor, Product
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import NotSupported
-from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, UnaryOp
 
 __all__ = [
     "apply_into",

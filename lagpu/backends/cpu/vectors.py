@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import unary
-from lagpu.backends.base import Applied, Descriptor, Product
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
+from lagpu.algebra.tables import unary
 from lagpu.backends.cpu.handles import (
     Box,
     c_function,
@@ -39,8 +39,8 @@ from lagpu.backends.cpu.workarounds import (
     empty_first,
     mask_handle,
 )
+from lagpu.backends.protocol import Applied, Descriptor, Product
 from lagpu.dtypes import lookup
-from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 
 __all__ = ["VectorOperations"]
 

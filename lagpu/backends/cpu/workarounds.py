@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Descriptor
+from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.cpu.handles import NULL, Box, check, gb, lib
 from lagpu.backends.cpu.operators import binary_operator
+from lagpu.backends.protocol import Descriptor
 from lagpu.dtypes import DType
-from lagpu.operators import BinaryOp
 
 __all__ = ["accumulator", "at_indices", "crashes_on_full", "empty_first", "mask_handle"]
 

@@ -13,7 +13,7 @@ def make_gpu() -> GpuBackend:
     BackendUnavailable
         If CuPy or a device is missing.
     """
-    from lagpu.backends.gpu.cuda import CudaDevice
+    from lagpu.backends.gpu.device.cuda import CudaDevice
 
     return GpuBackend("gpu", CudaDevice())
 
@@ -26,6 +26,6 @@ def make_sim() -> GpuBackend:
     BackendUnavailable
         If there is no C++ compiler.
     """
-    from lagpu.backends.gpu.sim import SimDevice
+    from lagpu.backends.gpu.device.sim import SimDevice
 
     return GpuBackend("sim", SimDevice())

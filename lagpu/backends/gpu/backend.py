@@ -10,41 +10,34 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra import binary
-from lagpu.backends.base import Applied, Descriptor, Product, Statement
-from lagpu.backends.gpu import (
-    blockops,
-    blocksearch,
-    build,
-    elementwise,
-    products,
-    rowsearch,
-    selections,
-    traversal,
-)
-from lagpu.backends.gpu.block import BlockStore
-from lagpu.backends.gpu.blockfuse import search_of
-from lagpu.backends.gpu.blocklevels import BlockLevels
-from lagpu.backends.gpu.blockprogram import blockprogram_of
-from lagpu.backends.gpu.blocksearch import BlockSearch
-from lagpu.backends.gpu.casts import cast_number
-from lagpu.backends.gpu.device import Device
-from lagpu.backends.gpu.fuse import traversal_of
-from lagpu.backends.gpu.levels import VectorLevels
-from lagpu.backends.gpu.looplog import LoopLog
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
+from lagpu.algebra.tables import binary
+from lagpu.backends.gpu.device.observer import Shadow
+from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.fused import search_bits, search_grid, search_per_source
+from lagpu.backends.gpu.fused.blockfuse import search_of
+from lagpu.backends.gpu.fused.log import LoopLog
+from lagpu.backends.gpu.fused.match import traversal_of
+from lagpu.backends.gpu.fused.program import program_of
+from lagpu.backends.gpu.fused.program_bitmap import blockprogram_of
+from lagpu.backends.gpu.fused.rowsweep import RowSweep, rowsweep_of
+from lagpu.backends.gpu.fused.search_bits import BlockSearch
+from lagpu.backends.gpu.fused.search_per_source import RowSearch
+from lagpu.backends.gpu.fused.sweep import Sweep, sweep_of
 from lagpu.backends.gpu.matrices import Matrices
-from lagpu.backends.gpu.meter import GpuMeter
 from lagpu.backends.gpu.objects import settled
-from lagpu.backends.gpu.plan import choose
-from lagpu.backends.gpu.program import program_of
-from lagpu.backends.gpu.repeated import RepeatedProduct, repeats
-from lagpu.backends.gpu.rowsearch import RowSearch
-from lagpu.backends.gpu.rowsweep import RowSweep, rowsweep_of
-from lagpu.backends.gpu.shadow import Shadow
-from lagpu.backends.gpu.storage import MatrixStore, VectorStore
-from lagpu.backends.gpu.sweep import Sweep, sweep_of
-from lagpu.distinct import distinct
-from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
+from lagpu.backends.gpu.ops import bitmap, elementwise, selection, spmv
+from lagpu.backends.gpu.ops.blocklevels import BlockLevels
+from lagpu.backends.gpu.ops.planner import choose
+from lagpu.backends.gpu.ops.repeated import RepeatedProduct, repeats
+from lagpu.backends.gpu.profile.meter import GpuMeter
+from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage.bitmap import BlockStore
+from lagpu.backends.gpu.storage.casts import cast_number
+from lagpu.backends.gpu.storage.levels import VectorLevels
+from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
+from lagpu.backends.protocol import Applied, Descriptor, Product, Statement
+from lagpu.core.distinct import distinct
 
 __all__ = ["GpuBackend"]
 
@@ -81,11 +74,11 @@ class GpuBackend(Matrices):
     def explain(self, A: MatrixStore, u: VectorStore, how: Product) -> list[str]:
         """See `Backend`."""
         plan = choose(A, u, how)
-        return [f"{plan.direction}, {plan.kernel}: {plan.reason}", products.memory_of(A)]
+        return [f"{plan.direction}, {plan.kernel}: {plan.reason}", spmv.memory_of(A)]
 
     def explain_selection(self, f: VectorStore, u: VectorStore, how: Product) -> list[str]:
         """See `Backend`."""
-        plan = selections.choose(how)
+        plan = selection.choose(how)
         return [f"{plan.direction}, {plan.kernel}: {plan.reason}"]
 
     def free_bytes(self) -> int:
@@ -108,7 +101,7 @@ class GpuBackend(Matrices):
         if until_empty is not None:
             found = traversal_of(statements, until_empty, times)
             if not isinstance(found, str):
-                traversal.run(found, times, log)
+                search_grid.run(found, times, log)
                 self.last_loop = "fused: one kernel, a traversal"
                 return True
         made = program_of(statements, until_empty, unchanged)
@@ -149,9 +142,9 @@ class GpuBackend(Matrices):
             log.leave_out(statements)
             log = None
         if isinstance(search, RowSearch):
-            rowsearch.run(search, self.counters, times)
+            search_per_source.run(search, self.counters, times)
         else:
-            blocksearch.run(search, self.counters, times, log)
+            search_bits.run(search, self.counters, times, log)
         self.last_loop = f"fused: one kernel, {search.said}"
         return True
 
@@ -190,7 +183,7 @@ class GpuBackend(Matrices):
         self.plan = plan = choose(A, u, how, desc)
         mask = elementwise.mask_words(desc)
         dtype = w.dtype if desc.is_fresh else how.result
-        t = products.multiply(w, A, u, how, plan, mask, dtype, self.edges)
+        t = spmv.multiply(w, A, u, how, plan, mask, dtype, self.edges)
         if desc.is_fresh and (t.dtype is w.dtype or t.values is None):
             if t.iso is not None:
                 t.iso = cast_number(t.iso, w.dtype)
@@ -203,8 +196,8 @@ class GpuBackend(Matrices):
         self, w: VectorStore, desc: Descriptor, f: VectorStore, u: VectorStore, how: Product
     ) -> None:
         """See `Backend`."""
-        self.plan = plan = selections.choose(how)
-        t = selections.multiply(w, f, u, how, plan, elementwise.mask_words(desc), self.edges)
+        self.plan = plan = selection.choose(how)
+        t = selection.multiply(w, f, u, how, plan, elementwise.mask_words(desc), self.edges)
         if desc.is_fresh and t.dtype is w.dtype:
             w.adopt(t)
         else:
@@ -286,7 +279,7 @@ class GpuBackend(Matrices):
     ) -> None:
         """See `Backend`."""
         t = VectorStore(self.device, self.counters, A.dtype, A.shape[1 if transpose else 0])
-        if transpose and not build.is_symmetric(A):
+        if transpose and not forms.is_symmetric(A):
             chosen = self.device.xp.flatnonzero(A.row_idx == j)
             indices = A.columns()[chosen]
             values = None if A.values is None else A.values[chosen]
@@ -302,7 +295,7 @@ class GpuBackend(Matrices):
     ) -> None:
         """See `Backend`: a product with a full vector that takes the matrix' value."""
         if transpose and isinstance(A, BlockStore):
-            elementwise.write(w, desc, blockops.reduce_columns(A, monoid))
+            elementwise.write(w, desc, bitmap.reduce_columns(A, monoid))
             return
         domain, result = monoid.types(A.dtype)
         ones = VectorStore(self.device, self.counters, domain, A.shape[0 if transpose else 1])

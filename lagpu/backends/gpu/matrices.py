@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.base import Descriptor
-from lagpu.backends.gpu import aligned, blockops, blockproducts, build, expand, products
-from lagpu.backends.gpu.block import BlockStore, as_block, bytes_of, fits, is_block
+from lagpu.algebra.operators import BinaryOp, Semiring
+from lagpu.backends.gpu.fused.rowsapart import rows_apart
 from lagpu.backends.gpu.objects import Objects
-from lagpu.backends.gpu.plan import Plan
-from lagpu.backends.gpu.rowsapart import rows_apart
-from lagpu.backends.gpu.storage import MatrixStore
+from lagpu.backends.gpu.ops import bitmap, bitmap_mxm, pattern, spgemm, spmv
+from lagpu.backends.gpu.ops.planner import Plan
+from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage.bitmap import BlockStore, as_block, bytes_of, fits, is_block
+from lagpu.backends.gpu.storage.vector import MatrixStore
 from lagpu.backends.matrices import Turned
+from lagpu.backends.protocol import Descriptor
 from lagpu.dtypes import DType
-from lagpu.operators import BinaryOp, Semiring
 
 __all__ = ["Matrices"]
 
@@ -51,17 +52,17 @@ class Matrices(Objects):
         shape = (A.shape[0], B.shape[0 if turned[1] else 1])
         if is_block(A, desc.mask) and not turned[0] and self._fit(A) and self._fits(A, shape):
             turn = turned[1] and B.turnable
-            B = expand.turn(B) if turned[1] and not turn else B
-            Q, how = as_block(self.counters, A), blockproducts.product_of(A, B, semiring, turn)
-            iso = products.iso_result(B, Q.entries, how)
-            self.plan = blockproducts.choose(Q, B, how, iso)
-            made: MatrixStore = blockproducts.multiply(
+            B = spgemm.turn(B) if turned[1] and not turn else B
+            Q, how = as_block(self.counters, A), bitmap_mxm.product_of(A, B, semiring, turn)
+            iso = spmv.iso_result(B, Q.entries, how)
+            self.plan = bitmap_mxm.choose(Q, B, how, iso)
+            made: MatrixStore = bitmap_mxm.multiply(
                 self.counters, Q, B, how, iso, self.plan, desc, self.edges
             )
         else:
             left, right = _turned(A, B, turned)
             its_rows = A if turned[0] else None
-            made, self.plan = expand.mxm(left, its_rows, right, semiring, desc, self.edges)
+            made, self.plan = spgemm.mxm(left, its_rows, right, semiring, desc, self.edges)
             made.under = desc
         self.product = None if self.edges is None else made
         return made
@@ -72,13 +73,13 @@ class Matrices(Objects):
         """See `MatrixOperations`."""
         shape = (A.shape[0], B.shape[0 if turned[1] else 1])
         if is_block(A) and not turned[0] and self._fit(A) and self._fits(A, shape):
-            how = blockproducts.product_of(A, B, semiring, turned[1] and B.turnable)
+            how = bitmap_mxm.product_of(A, B, semiring, turned[1] and B.turnable)
             Q = as_block(self.counters, A)
-            plan = blockproducts.choose(Q, B, how, products.iso_result(B, Q.entries, how))
+            plan = bitmap_mxm.choose(Q, B, how, spmv.iso_result(B, Q.entries, how))
         else:
-            plan = expand.plan(*_turned(A, B, turned))
+            plan = spgemm.plan(*_turned(A, B, turned))
         said = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
-        return [f"{said}: {plan.reason}", products.memory_of(B)]
+        return [f"{said}: {plan.reason}", spmv.memory_of(B)]
 
     def matrix_ewise_add(
         self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
@@ -113,29 +114,29 @@ class Matrices(Objects):
         defaults: tuple[Any, Any] | None = None,
     ) -> MatrixStore:
         if is_block(A, B) and not any(turned) and self._fit(A, B):
-            return blockops.combine(mode, self.counters, A, B, op, defaults)
-        return aligned.combine(mode, self.counters, *_turned(A, B, turned), op, defaults)
+            return bitmap.combine(mode, self.counters, A, B, op, defaults)
+        return pattern.combine(mode, self.counters, *_turned(A, B, turned), op, defaults)
 
     def matrix_kronecker(
         self, A: MatrixStore, B: MatrixStore, op: BinaryOp, turned: Turned
     ) -> MatrixStore:
         """See `MatrixOperations`."""
-        return expand.kronecker(*_turned(A, B, turned), op)
+        return spgemm.kronecker(*_turned(A, B, turned), op)
 
     def matrix_extract(self, A: MatrixStore, rows: Array | None, cols: Array | None) -> MatrixStore:
         """See `MatrixOperations`."""
-        return expand.extract(A, self._there(rows), self._there(cols))
+        return spgemm.extract(A, self._there(rows), self._there(cols))
 
     def matrix_write(self, C: MatrixStore, desc: Descriptor, T: MatrixStore) -> MatrixStore:
         """See `MatrixOperations`."""
         if is_block(C, T) and self._fit(C, T, desc.mask):
-            return blockops.write(self.counters, C, desc, T)
+            return bitmap.write(self.counters, C, desc, T)
         kept, T.under = T.under is desc, None
         if kept and (C.nvals == 0 or (desc.replace and desc.accum is None)):
             return T if T.dtype is C.dtype else self.matrix_dup(T, C.dtype)
         if kept and desc.accum is not None and not desc.replace:
             desc = desc._replace(mask=None)  # all that is kept is added
-        return aligned.write(self.counters, C, desc, T)
+        return pattern.write(self.counters, C, desc, T)
 
     def matrix_assign(
         self,
@@ -149,13 +150,13 @@ class Matrices(Objects):
         """See `MatrixOperations`."""
         if rows is None and cols is None and not turned:
             return self.matrix_write(C, desc, A)
-        A = expand.turn(A) if turned else A
+        A = spgemm.turn(A) if turned else A
         in_rows, in_cols = self._there(rows), self._there(cols)
         i = A.row_idx if in_rows is None else in_rows[A.row_idx]
         j = A.columns() if in_cols is None else in_cols[A.columns()]
         values = A.number if A.values is None else A.values
-        T = build.from_coo(self.device, i, j, values, A.dtype, C.shape, None)
-        return aligned.write(self.counters, C, desc, T, in_rows, in_cols)
+        T = forms.from_coo(self.device, i, j, values, A.dtype, C.shape, None)
+        return pattern.write(self.counters, C, desc, T, in_rows, in_cols)
 
     def matrix_assign_scalar(
         self,
@@ -167,19 +168,19 @@ class Matrices(Objects):
     ) -> MatrixStore:
         """See `MatrixOperations`: at the mask's entries, or where it has none, at all positions."""
         if rows is None and cols is None and is_block(C, desc.mask) and self._fit(C, desc.mask):
-            return blockops.fill(self.counters, C, desc, value)
+            return bitmap.fill(self.counters, C, desc, value)
         in_rows, in_cols = self._there(rows), self._there(cols)
         if desc.mask is not None and not desc.complement:
-            where = aligned.positions(desc.mask)
+            where = pattern.positions(desc.mask)
         else:
             where = self._block(C.shape, in_rows, in_cols)
-        T = aligned.at_positions(self.device, C.dtype, C.shape, where, None, value)
-        return aligned.write(self.counters, C, desc, T, in_rows, in_cols)
+        T = pattern.at_positions(self.device, C.dtype, C.shape, where, None, value)
+        return pattern.write(self.counters, C, desc, T, in_rows, in_cols)
 
     def _block(self, shape: tuple[int, int], rows: Any, cols: Any) -> Any:
         """Return all positions in these rows and columns, rising."""
         xp = self.device.xp
-        aligned.require_numbered(shape)
+        pattern.require_numbered(shape)
         m, n = (size if x is None else len(x) for size, x in zip(shape, (rows, cols), strict=True))
         self.device.require(m * n * 96, "assign", "Give a mask that is not complemented.")
         i = xp.arange(m, dtype=np.int64) if rows is None else rows
@@ -211,4 +212,4 @@ class Matrices(Objects):
 
 
 def _turned(A: MatrixStore, B: MatrixStore, turned: Turned) -> tuple[MatrixStore, MatrixStore]:
-    return expand.turn(A) if turned[0] else A, expand.turn(B) if turned[1] else B
+    return spgemm.turn(A) if turned[0] else A, spgemm.turn(B) if turned[1] else B

@@ -8,16 +8,17 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.base import Applied
-from lagpu.backends.gpu import blockops, build, corner, elementwise
-from lagpu.backends.gpu.block import BlockStore, fits, of_few, stride
-from lagpu.backends.gpu.casts import cast_array, index_type
-from lagpu.backends.gpu.counters import Counters
-from lagpu.backends.gpu.device import Device
-from lagpu.backends.gpu.storage import MatrixStore, VectorStore
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
+from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.ops import bitmap, elementwise
+from lagpu.backends.gpu.storage import forms, preview
+from lagpu.backends.gpu.storage.bitmap import BlockStore, fits, of_few, stride
+from lagpu.backends.gpu.storage.casts import cast_array, index_type
+from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
+from lagpu.backends.protocol import Applied
 from lagpu.backends.recording import Recorder
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 
 __all__ = ["Objects", "settled"]
 
@@ -83,7 +84,7 @@ class Objects:
 
     def _own(self, array: Any, kind: Any) -> Array:
         """Return an array on the device that nobody else has: vectors are written in place."""
-        made: Array = build.on_device(self.device, array).astype(kind, copy=False)
+        made: Array = forms.on_device(self.device, array).astype(kind, copy=False)
         return made.copy() if made is array else made
 
     @settled
@@ -105,12 +106,12 @@ class Objects:
     @settled
     def vector_head(self, v: VectorStore, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
-        return corner.head(v, count)
+        return preview.head(v, count)
 
     @settled
     def vector_form(self, v: VectorStore) -> str:
         """See `Backend`."""
-        return corner.vector_form(v)
+        return preview.vector_form(v)
 
     @settled
     def vector_dup(self, v: VectorStore, dtype: DType) -> VectorStore:
@@ -215,7 +216,7 @@ class Objects:
         few = of_few(self.device, self.counters, rows, cols, values, dtype, shape)
         if few is not None:
             return few
-        return build.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
+        return forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
 
     def matrix_from_csc(
         self, col_ptr: Any, row_idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
@@ -227,9 +228,9 @@ class Objects:
         width = np.dtype(index_type(shape[0])).itemsize + item
         self.device.require(count * width + len(col_ptr) * 8, "Matrix")
         to = self.device
-        ptr = build.on_device(to, _narrow(col_ptr, count))
-        idx = build.on_device(to, _narrow(row_idx, shape[0]))
-        packed = None if iso is not None else build.on_device(to, values)
+        ptr = forms.on_device(to, _narrow(col_ptr, count))
+        idx = forms.on_device(to, _narrow(row_idx, shape[0]))
+        packed = None if iso is not None else forms.on_device(to, values)
         return MatrixStore(to, dtype, shape, ptr, idx, packed, iso)
 
     def matrix_to_csc(self, A: MatrixStore) -> tuple[Array, Array, Array]:
@@ -241,16 +242,16 @@ class Objects:
 
     def matrix_corner(self, A: MatrixStore, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """See `Backend`."""
-        return corner.corner(A, nrows, ncols)
+        return preview.corner(A, nrows, ncols)
 
     def matrix_form(self, A: MatrixStore) -> str:
         """See `Backend`."""
-        return corner.matrix_form(A)
+        return preview.matrix_form(A)
 
     def matrix_dup(self, A: MatrixStore, dtype: DType) -> MatrixStore:
         """See `Backend`."""
         if isinstance(A, BlockStore):
-            return blockops.dup(A, dtype)
+            return bitmap.dup(A, dtype)
         cast = cast_array
         values = None if A.values is None else cast(self.device.xp, A.values, dtype)
         iso = None if A.iso is None else cast(np, np.array([A.iso]), dtype)[0]
@@ -277,25 +278,25 @@ class Objects:
 
     def matrix_isequal(self, A: MatrixStore, B: MatrixStore) -> bool:
         """See `Backend`."""
-        return build.is_equal(A, B)
+        return forms.is_equal(A, B)
 
     def matrix_transpose(self, A: MatrixStore) -> MatrixStore:
         """See `Backend`."""
-        return build.transpose(A)
+        return forms.transpose(A)
 
     def matrix_apply(self, A: MatrixStore, op: Operator, how: Applied) -> MatrixStore:
         """See `Backend`."""
         if isinstance(A, BlockStore) and not isinstance(op, IndexUnaryOp):
-            return blockops.apply(A, op, how)
+            return bitmap.apply(A, op, how)
         values = elementwise.apply_entries(self.device, A, op, how, how.result)
         return _with_values(A, how.result, values, None)
 
     def matrix_select(self, A: MatrixStore, op: IndexUnaryOp, thunk: Any) -> MatrixStore:
         """See `Backend`."""
         if isinstance(A, BlockStore) and op.name.startswith("value"):
-            return blockops.select(A, op, thunk)
+            return bitmap.select(A, op, thunk)
         how = Applied(lookup(thunk.dtype), BOOL, None, thunk)
-        return build.take(A, elementwise.apply_entries(self.device, A, op, how, BOOL))
+        return forms.take(A, elementwise.apply_entries(self.device, A, op, how, BOOL))
 
     @settled
     def matrix_selection(self, f: VectorStore, nrows: int, turned: bool) -> MatrixStore:
@@ -307,7 +308,7 @@ class Objects:
         rows, cols, shape = rows[inside], cols[inside], (nrows, f.size)
         if turned:
             rows, cols, shape = cols, rows, shape[::-1]
-        return build.from_coo(self.device, rows, cols, np.True_, BOOL, shape, None)
+        return forms.from_coo(self.device, rows, cols, np.True_, BOOL, shape, None)
 
     @settled
     def matrix_from_diag(self, v: VectorStore, k: int) -> MatrixStore:
@@ -316,7 +317,7 @@ class Objects:
         n = v.size + abs(k)
         rows, cols = indices + max(-k, 0), indices + max(k, 0)
         packed = v.number if values is None else values
-        return build.from_coo(self.device, rows, cols, packed, v.dtype, (n, n), None)
+        return forms.from_coo(self.device, rows, cols, packed, v.dtype, (n, n), None)
 
     def matrix_diag(self, A: MatrixStore, k: int) -> VectorStore:
         """See `Backend`."""
@@ -330,7 +331,7 @@ class Objects:
 
     def matrix_is_symmetric(self, A: MatrixStore) -> bool:
         """See `Backend`."""
-        return build.equals_transpose(A)
+        return forms.equals_transpose(A)
 
     def matrix_turnable(self, A: MatrixStore, allowed: bool | None) -> bool:
         """See `Backend`."""

@@ -1,0 +1,377 @@
+"""The five kinds of operator: what each means in NumPy, in a kernel and on which types.
+
+An operator works on a *domain*, the type its operands are cast to, and gives a *result* type.
+Both follow from the operands by a rule that every backend obeys, so results agree to the type:
+arithmetic on BOOL counts in INT64, division and roots of integers are FP64, logic is BOOL.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
+from lagpu.errors import DomainMismatch
+from lagpu.host import display
+
+__all__ = [
+    "BinaryOp",
+    "IndexUnaryOp",
+    "Monoid",
+    "Operator",
+    "Semiring",
+    "UnaryOp",
+    "arithmetic",
+    "index",
+    "logical",
+    "real",
+    "same",
+]
+
+Rule = Callable[[DType], DType]
+
+
+def same(dtype: DType) -> DType:
+    """Any type as it is."""
+    return dtype
+
+
+def arithmetic(dtype: DType) -> DType:
+    """Numbers as they are; BOOL counts in INT64."""
+    return INT64 if dtype.is_bool else dtype
+
+
+def real(dtype: DType) -> DType:
+    """Floats as they are; integers and BOOL become FP64."""
+    return dtype if dtype.is_float else FP64
+
+
+def logical(_dtype: DType) -> DType:
+    """Every type becomes BOOL: what is not zero is true."""
+    return BOOL
+
+
+def index(_dtype: DType) -> DType:
+    """Every type becomes INT64: a position."""
+    return INT64
+
+
+def _by_type(describe: Callable[[DType], str]) -> str:
+    """Return what is said of each type, once each; nothing of a type that is refused."""
+    said = []
+    for dtype in ALL:
+        try:
+            said.append(describe(dtype))
+        except DomainMismatch:
+            continue
+    return ", ".join(dict.fromkeys(said))
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """What all kinds of operator share.
+
+    Attributes
+    ----------
+    name : str
+        GraphBLAS name in snake_case.
+    numpy : callable
+        The meaning: takes and returns NumPy arrays of the domain (see each kind for the arguments).
+    cuda : str
+        Name of the functor in a kernel.
+    body : str
+        For a user's operator, the C++ expression of the functor; those of built-in ones are in
+        ``common/algebra.cuh``.
+    domain, result : callable
+        Rules from the unified operand type to the domain, and from the domain to the result.
+    dtype : DType, optional
+        A domain forced with ``op[dtype]``.
+    """
+
+    name: str
+    numpy: Callable[..., Any]
+    cuda: str
+    body: str = ""
+    domain: Rule = same
+    result: Rule = same
+    dtype: DType | None = None
+
+    def __repr__(self) -> str:
+        typed = f"[{self.dtype}]" if self.dtype else ""
+        return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
+
+    def _repr_html_(self) -> str:
+        facts = {"operands -> result": _by_type(lambda t: "{} -> {}".format(*self.types(t)))}
+        if self.body:
+            facts["C++"] = self.body
+        return display.facts_html(f"{self!r}: {type(self).__name__}", facts)
+
+    def __getitem__(self, dtype: Any) -> Self:
+        """Return this operator with its domain forced to `dtype`."""
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
+    def _forced(self, dtype: DType) -> Self:
+        return dataclasses.replace(self, dtype=dtype)
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (operators live as long as the program)
+    def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
+        """Return (domain, result) for operands of these types."""
+        unified = self.dtype or (left if right is None else unify(left, right))
+        domain = self.domain(unified)
+        return domain, self.result(domain)
+
+    def evaluate(self, domain: DType, *operands: Any) -> Any:
+        """Return the results for NumPy arrays or scalars, after casts to `domain`."""
+        function = self.numpy
+        if self.body:  # a user's function takes numbers, and may hold an `if`
+            function = np.frompyfunc(self.numpy, len(operands), 1)
+        with np.errstate(all="ignore"):
+            values = np.asarray(function(*(cast(x, domain) for x in operands)))
+            if values.dtype == object:
+                values = np.array(values.tolist())
+        return cast(values, self.result(domain))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnaryOp(Operator):
+    """``z = f(x)``; ``numpy(x)``, C++ body in `x`."""
+
+    def __call__(self, operand: Any) -> Any:
+        """Return the deferred call that applies this operator to a vector or a matrix."""
+        return operand.apply(self)._written_in(sys._getframe(1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinaryOp(Operator):
+    """``z = f(x, y)``; ``numpy(x, y)``, C++ body in `x` and `y`.
+
+    Attributes
+    ----------
+    flips_to : str
+        Name of the operator with its operands exchanged, if that is another one of the table.
+    positional : str
+        ``"i"``, ``"k"`` or ``"j"`` when the result is that index of the product
+        ``C[i, j] = x[i, k] * y[k, j]`` and no value is read; else empty.
+    """
+
+    flips_to: str = ""
+    positional: str = ""
+
+    def __call__(self, *operands: Any) -> Any:
+        """Refuse: whether it meets on the union or on the intersection is for the author to say.
+
+        Raises
+        ------
+        DomainMismatch
+            Always.
+        """
+        raise DomainMismatch(
+            f"{self!r}: is not called. Write u.ewise_add(v, binary.{self.name}), on the union, or "
+            f"ewise_mult, on the intersection; u.apply(binary.{self.name}, 3) with a number."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IndexUnaryOp(Operator):
+    """``z = f(x, i, j, thunk)``; ``numpy(x, i, j, thunk)``, C++ body in `x`, `i`, `j` and `y`.
+
+    For a vector `i` is the index and `j` is 0.
+
+    Attributes
+    ----------
+    uses_value : bool
+        Whether `x` meets the thunk (then both share the domain); else the thunk is INT64.
+    """
+
+    uses_value: bool = False
+
+    def __call__(self, operand: Any, thunk: Any = 0) -> Any:
+        """Return the deferred call that applies this operator to a vector or a matrix."""
+        return operand.apply(self, thunk)._written_in(sys._getframe(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Monoid:
+    """An associative, commutative `BinaryOp` with an identity.
+
+    Attributes
+    ----------
+    name : str
+        Name of the operator.
+    op : BinaryOp
+        The operator; its domain and result are one type.
+    identity : callable
+        The identity of a type, as a NumPy scalar.
+    terminal : callable or None
+        The value of a type that no further operand changes, if there is one.
+    has_any_terminal : bool
+        True for ``any``: every value is terminal.
+    exact : bool
+        False where the order of operands may show: ``any``, and sums and products of floats.
+    registered : bool
+        Whether a user made it.
+    """
+
+    name: str
+    op: BinaryOp
+    identity: Callable[[DType], Any]
+    terminal: Callable[[DType], Any] | None = None
+    has_any_terminal: bool = False
+    exact: bool = True
+    registered: bool = False
+
+    def __repr__(self) -> str:
+        typed = f"[{self.op.dtype}]" if self.op.dtype else ""
+        return f"monoid.{self.name}{typed}"
+
+    def __call__(self, *operands: Any) -> Any:
+        """Refuse: a vector is reduced, and two vectors meet in a binary operator.
+
+        Raises
+        ------
+        DomainMismatch
+            Always.
+        """
+        raise DomainMismatch(
+            f"{self!r}: is not called. Write u.reduce(monoid.{self.name}), or "
+            f"u.ewise_add(v, binary.{self.name}) for two vectors."
+        )
+
+    def _repr_html_(self) -> str:
+        def identity(t: DType) -> str:
+            return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
+
+        ends = "every value" if self.has_any_terminal else "none"
+        if self.terminal is not None:
+            ends = _by_type(lambda t: f"{self.types(t)[1]}: {self.terminal(self.types(t)[1])}")  # type: ignore[misc]
+        return display.facts_html(
+            f"{self!r}: Monoid",
+            {"operator": self.op, "identity": _by_type(identity), "terminal": ends},
+        )
+
+    def __getitem__(self, dtype: Any) -> Monoid:
+        """Return this monoid with its domain forced to `dtype`."""
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (as `Operator._forced`)
+    def _forced(self, dtype: DType) -> Monoid:
+        return dataclasses.replace(self, op=self.op[dtype])
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
+    def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
+        """Return (domain, result) for operands of these types: one type twice.
+
+        Raises
+        ------
+        DomainMismatch
+            If the operator gives another type, or the type does not hold the identity.
+        """
+        domain, result = self.op.types(left, right)
+        if domain is not result:
+            raise DomainMismatch(
+                f"{self!r}: {self.op!r} turns {domain} into {result}; a monoid keeps its type."
+            )
+        self.identity(domain)
+        return domain, result
+
+    def is_exact(self, dtype: DType) -> bool:
+        """Whether the result is the same in every order of the operands of `dtype`."""
+        return self.exact and not (dtype.is_float and self.name in ("plus", "times"))
+
+    def reduce(self, values: np.ndarray[Any, Any], dtype: DType) -> Any:
+        """Reduce `values` one after another, as the definition says (reference, not fast)."""
+        total = self.identity(dtype) if not len(values) else values[0]
+        for value in values[1:]:
+            total = self.op.evaluate(dtype, total, value)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Semiring:
+    """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = (+)_i u[i] (x) A[i, j]``.
+
+    Attributes
+    ----------
+    monoid : Monoid
+        The addition.
+    multiply : BinaryOp
+        The multiplication.
+    dtype : DType, optional
+        A domain forced with ``semiring[dtype]``.
+    """
+
+    monoid: Monoid
+    multiply: BinaryOp
+    dtype: DType | None = None
+
+    @property
+    def name(self) -> str:
+        """``monoid_multiply``, as GraphBLAS writes it."""
+        return f"{self.monoid.name}_{self.multiply.name}"
+
+    def __repr__(self) -> str:
+        typed = f"[{self.dtype}]" if self.dtype else ""
+        return f"semiring.{self.name}{typed}"
+
+    def _repr_html_(self) -> str:
+        return display.facts_html(
+            f"{self!r}: Semiring",
+            {
+                "u @ A": "w[j] = (+)_i u[i] (x) A[i, j]",
+                "(+)": self.monoid,
+                "(x)": self.multiply,
+                "operands -> result": _by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
+            },
+        )
+
+    def __getitem__(self, dtype: Any) -> Semiring:
+        """Return this semiring with its domain forced to `dtype`."""
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (as `Operator._forced`)
+    def _forced(self, dtype: DType) -> Semiring:
+        return dataclasses.replace(self, dtype=dtype)
+
+    def __call__(self, product: Any, *more: Any, **options: Any) -> Any:
+        """Return the deferred product ``u @ A`` or ``A @ u`` over this semiring.
+
+        Parameters
+        ----------
+        product : MatMul
+            ``u @ A``, ``A @ u``, with ``A.T`` where wanted.
+        **options
+            ``kernel=`` or ``policy=``, for a backend that offers a choice.
+        """
+        times = getattr(product, "times", None)
+        if more:
+            for one in (product, *more):
+                getattr(one, "_excuse", int)()  # one error is enough
+            raise DomainMismatch(
+                f"{self!r}: takes one product, not {1 + len(more)} operands. "
+                f"Write {self.name}(q @ A)."
+            )
+        if times is None:
+            raise DomainMismatch(
+                f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "
+                f"Write {self.name}(q @ A)."
+            )
+        return times(self, sys._getframe(1), **options)
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
+    def types(self, left: DType, right: DType) -> tuple[DType, DType]:
+        """Return (domain, result): operands are cast to the domain, sums are of the result type.
+
+        A product of another type is cast to the result type before it is added.
+        """
+        unified = self.dtype or self.multiply.dtype or unify(left, right)
+        domain = self.multiply.domain(unified)
+        if self.multiply.result is same:  # the sum's type rules: plus over BOOL counts in INT64
+            domain = self.multiply.domain(self.monoid.op.domain(domain))
+        return domain, self.monoid.types(self.multiply.result(domain))[1]

@@ -1,0 +1,146 @@
+"""What algorithms are given, checked: matrices, vertices, numbers, seeds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra.tables import binary
+from lagpu.core.arguments import index_array, integer, single_index
+from lagpu.core.matrix import Matrix
+from lagpu.dtypes import BOOL, INT32, INT64, DType
+from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
+
+__all__ = [
+    "index_type",
+    "number",
+    "random_seed",
+    "require_finite",
+    "require_square",
+    "source_vertex",
+    "source_vertices",
+    "undirected",
+]
+
+
+def require_square(A: Any) -> None:
+    """Raise unless `A` is a square matrix.
+
+    Raises
+    ------
+    DomainMismatch
+        If `A` is no matrix.
+    DimensionMismatch
+        If `A` is not square.
+    """
+    if not isinstance(A, Matrix):
+        raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. See lagpu.io.")
+    if A.nrows != A.ncols:
+        raise DimensionMismatch(
+            f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
+        )
+
+
+def require_finite(A: Matrix, what: str) -> None:
+    """Raise `InvalidValue` if a value of `A` is NaN or infinite."""
+    if not A.dtype.is_float:
+        return
+    total = A.reduce("plus").new().value
+    if total is None or math.isfinite(total):
+        return
+    finite = A.select("valuegt", -math.inf).new().select("valuelt", math.inf).new()
+    if finite.nvals != A.nvals:  # else the sum is merely too large
+        raise InvalidValue(
+            f"{what}: {A.nvals - finite.nvals} weights are NaN or infinite. Leave such edges out."
+        )
+
+
+def source_vertex(A: Any, source: Any, what: str = "source") -> int:
+    """Return `source` as an int that is a vertex of the square matrix `A`.
+
+    Raises
+    ------
+    DomainMismatch
+        If `A` is no matrix, or `source` no integer.
+    DimensionMismatch
+        If `A` is not square.
+    IndexOutOfBound
+        If `source` is not in ``0 .. n-1``, or there is no vertex at all.
+    """
+    _require_vertices(A, what)
+    return single_index(source, A.nrows, what)
+
+
+def _require_vertices(A: Any, what: str) -> None:
+    """Raise unless `A` is the square matrix of a graph that has vertices."""
+    require_square(A)
+    if not A.nrows:
+        raise IndexOutOfBound(f"{what}: the graph has no vertices. Give a graph that has some.")
+
+
+def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
+    """Return one vertex or several as distinct vertices of the square matrix `A`.
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch, IndexOutOfBound
+        As `source_vertex`.
+    InvalidValue
+        If there is none, or one is given twice.
+    """
+    _require_vertices(A, what)
+    if isinstance(sources, (set, frozenset)):
+        sources = list(sources)
+    elif np.ndim(sources) == 0:
+        sources = [single_index(sources, A.nrows, what)]
+    chosen = index_array(sources, A.nrows, what)
+    found = list(range(A.nrows)) if chosen is None else chosen.tolist()
+    if not found:
+        raise InvalidValue(f"{what}: there is none. Give one vertex or more.")
+    if len(set(found)) != len(found):
+        twice = next(v for k, v in enumerate(found) if v in found[:k])
+        raise InvalidValue(f"{what}: vertex {twice} is given twice. Give each once.")
+    return found
+
+
+def number(x: Any, what: str) -> float:
+    """Return `x` as a float, or raise `DomainMismatch`; NaN is one."""
+    if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, float, np.integer, np.floating)):
+        raise DomainMismatch(f"{what} {x!r} is not a number.")
+    try:
+        return float(x)
+    except OverflowError:
+        raise DomainMismatch(f"{what} does not fit FP64.") from None
+
+
+def random_seed(seed: Any, what: str) -> int | None:
+    """Return a seed, or None for another choice each time.
+
+    Raises
+    ------
+    DomainMismatch, InvalidValue
+        If it is not an integer, or negative.
+    """
+    if seed is None:
+        return None
+    found = integer(seed, f"{what}: seed")
+    if found < 0:
+        raise InvalidValue(f"{what}: seed {found} < 0. Give 0 or more.")
+    return found
+
+
+def index_type(A: Matrix) -> DType:
+    """Return the smallest signed type that holds every vertex of `A`."""
+    return INT32 if A.nrows <= 2**31 else INT64
+
+
+def undirected(A: Matrix) -> Matrix:
+    """Return `A` if it is symmetric, else the pattern of `A` and ``A'`` together."""
+    require_square(A)
+    if A.is_symmetric:
+        return A
+    pattern = A.apply("one").new(BOOL)
+    both: Matrix = pattern.ewise_add(pattern.T, binary.lor).new(name=A.name)
+    return both

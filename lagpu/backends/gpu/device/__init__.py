@@ -1,0 +1,3 @@
+"""A CUDA device or its simulation: memory, compilation and launches."""
+
+__all__: list[str] = []

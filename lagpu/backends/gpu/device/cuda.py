@@ -1,0 +1,343 @@
+"""The CUDA device: CuPy arrays, kernels compiled by NVRTC, launches on CuPy's current stream."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
+from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaBound
+from lagpu.backends.gpu.device.protocol import (
+    Bound,
+    Signal,
+    Timer,
+    bind,
+    check_block,
+    check_free,
+    check_shared,
+)
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.errors import BackendUnavailable, KernelCompileError, KernelLaunchError
+
+__all__ = ["CudaDevice"]
+
+_REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
+_WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
+_PLACES = 256  # signals on the way at once; one more than that is read by copying
+# What a slot takes from Python without a change; numbers of entries fit.
+_AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
+_GLANCES = 20_000  # at a signal, some milliseconds
+_STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
+
+
+class CudaDevice:
+    """One GPU; it becomes the calling thread's current device.
+
+    Parameters
+    ----------
+    index : int, default 0
+        Which GPU.
+
+    Raises
+    ------
+    BackendUnavailable
+        When CuPy, the driver or the device is missing.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        self.xp: Any = _import_cupy()
+        self.name = f"cuda:{index}"
+        self._device = _open_device(self.xp, index)
+        attributes = self._device.attributes
+        self._processors = int(attributes["MultiProcessorCount"])
+        self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
+        #: What a launch may ask for, beside a kernel's static arrays.
+        self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
+        # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
+        self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
+        self._functions: dict[tuple[Kernel, bool], Any] = {}
+        self.compile_ms = 0.0
+        self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
+        self._shared_allowed: dict[Kernel, int] = {}
+        self._pinned = self.xp.cuda.alloc_pinned_memory(8)
+        self._places = self._shared_places()
+        self._signals = 0
+        self._ahead: Signal | None = None
+        self._events = Events(self.xp.cuda)
+        self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
+        self.launching = threading.Lock()
+        self._reading = threading.Lock()  # there is one pinned word
+
+    def launch(
+        self,
+        kernel: Kernel,
+        threads: int,
+        *args: Any,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+    ) -> None:
+        """Run a kernel on the current stream; see `Device.launch`."""
+        ready = self.ready(kernel, cooperative, block, shared)
+        values = self._values(kernel, ready, args)
+        grid = min(max(1, -(-threads // block)), ready.most)
+        stream = self.xp.cuda.get_current_stream().ptr
+        driver = self.xp.cuda.driver
+        try:
+            with self.launching:  # one buffer a kernel; the driver has read it when it returns
+                ready.pack(ready.buffer, 0, *values)
+                if cooperative:
+                    driver.launchCooperativeKernel(
+                        ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params
+                    )
+                else:
+                    driver.launchKernel(
+                        ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params, 0
+                    )
+        except driver.CUDADriverError as error:
+            raise KernelLaunchError(f"{kernel!r}: {error}.") from error
+
+    def bound(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> Bound:
+        """Return a launch to be run often; see `Device.bound`."""
+        return CudaBound(self, kernel, threads, args, **how)
+
+    def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
+        """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
+
+        Launches are counted in microseconds, and a traversal has some fifty arguments: arguments of
+        types that were checked before are only looked at where types do not say enough.
+        """
+        kinds = tuple(map(type, args))
+        arrays = ready.known.get(kinds)
+        values = list(args)
+        if arrays is not None:
+            for at, dtype in arrays:
+                array = values[at]
+                if array is None:
+                    values[at] = 0
+                elif array.dtype is dtype and array._c_contiguous:
+                    values[at] = array.data.ptr
+                else:
+                    break
+            else:
+                return values
+        bound = bind(kernel, args, self.xp.ndarray)
+        if all(
+            slot[1] or kind is slot[2].type or (slot[2], kind) in _AS_THEY_ARE
+            for slot, kind in zip(kernel.slots, kinds, strict=True)
+        ):
+            ready.known[kinds] = [(k, slot[2]) for k, slot in enumerate(kernel.slots) if slot[1]]
+        return [
+            x if not slot[1] else 0 if x is None else x.data.ptr
+            for slot, x in zip(kernel.slots, bound, strict=True)
+        ]
+
+    def ready(self, kernel: Kernel, cooperative: bool, block: int = 256, shared: int = 0) -> Ready:
+        """Return all of a launch that does not change from one to the next, made once."""
+        found = self._ready.get((kernel, block, cooperative, shared))
+        if found is None:
+            found = self._prepare(kernel, block, cooperative, shared)
+            self._ready[kernel, block, cooperative, shared] = found
+        return found
+
+    def _prepare(self, kernel: Kernel, block: int, cooperative: bool, shared: int) -> Ready:
+        check_block(kernel, block)
+        check_shared(kernel, shared, self.dynamic_shared_bytes)
+        if cooperative:
+            most = self.max_cooperative_blocks(kernel, block, shared)
+        else:
+            most = _WAVES * self.resident_threads // block
+        layout = struct.Struct("<" + "".join(SLOT[slot[1] or slot[2]] for slot in kernel.slots))
+        buffer = np.zeros(max(1, len(kernel.slots)), np.uint64)
+        first = buffer.ctypes.data
+        places = np.arange(first, first + 8 * len(buffer), 8, dtype=np.uint64)
+        function = self._function(kernel, cooperative).ptr
+        return Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data, {})
+
+    def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
+        """Compile a kernel unless it is there already; see `Device.load`."""
+        fresh = (kernel, cooperative) not in self._functions
+        self._function(kernel, cooperative)
+        return fresh
+
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
+        """Return how many blocks of `kernel` fit on the GPU at once."""
+        known = self._cooperative_blocks.get((kernel, block, shared))
+        if known is None:
+            check_block(kernel, block)
+            driver = self.xp.cuda.driver
+            count = driver.occupancyMaxActiveBlocksPerMultiprocessor
+            function = self._function(kernel, cooperative=True)
+            if shared > self._shared_allowed.get(kernel, 0):  # what was allowed stays so
+                driver.funcSetAttribute(
+                    function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
+                )
+                self._shared_allowed[kernel] = shared
+            known = int(count(function.ptr, block, shared)) * self._processors
+            self._cooperative_blocks[kernel, block, shared] = known
+        return known
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a contiguous copy on the GPU."""
+        return self.xp.array(array, order="C")
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        """Return a copy on the host; waits for the current stream."""
+        copy: np.ndarray[Any, Any] = self.xp.asnumpy(array)
+        return copy
+
+    def read(self, array: Any) -> bool | int | float:
+        """Return the one element of `array`, by way of pinned memory: the quickest way there is."""
+        if array.size != 1:
+            raise KernelLaunchError(f"read: {array.size} elements != 1. Use to_host.")
+        stream = self.xp.cuda.get_current_stream()
+        with self._reading:
+            array.data.copy_to_host_async(self._pinned.ptr, array.nbytes, stream)
+            stream.synchronize()
+            value: bool | int | float = np.frombuffer(self._pinned, array.dtype, 1)[0].item()
+        return value
+
+    def signal(self) -> Signal:
+        """Return the next of some places in pinned memory, which the GPU reaches by its address."""
+        ahead, self._ahead = self._ahead, None
+        return ahead or self._next_signal()
+
+    def _next_signal(self) -> Signal:
+        place, host = self._places[self._signals % _PLACES]
+        self._signals += 1
+        return Signal(place, host, self._signals)
+
+    def heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
+        """Return the numbers told, watching for them; see `Device.heed`."""
+        if self._ahead is None:  # there is time
+            self._ahead = self._next_signal()
+        _, host, serial = signal
+        for _ in range(_GLANCES):
+            if host[2] == serial:
+                return host[0], host[1]
+        first, second = self.to_host(counts[:2]).tolist()
+        return first, second
+
+    def synchronize(self) -> None:
+        """Wait for the current stream."""
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def free_bytes(self) -> int:
+        """Return what the driver has free and what CuPy's pool holds unused."""
+        free, _ = self._device.mem_info
+        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+
+    def pooled_bytes(self) -> int:
+        """Return what CuPy's pool holds unused."""
+        return int(self.xp.get_default_memory_pool().free_bytes())
+
+    def total_bytes(self) -> int:
+        """Return the GPU's memory."""
+        return int(self._device.mem_info[1])
+
+    def used_bytes(self) -> int:
+        """Return what arrays hold of CuPy's pool."""
+        return int(self.xp.get_default_memory_pool().used_bytes())
+
+    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
+        """Raise OutOfMemory unless `nbytes` are free."""
+        check_free(self, nbytes, what, remedy)
+
+    def timer(self) -> Timer:
+        """Return a context manager that measures by events on the current stream."""
+        return EventTimer(self._events)
+
+    def describe(self) -> dict[str, str]:
+        """Return the names and versions a report needs."""
+        cuda = self.xp.cuda
+        properties = cuda.runtime.getDeviceProperties(self._device.id)
+        return {
+            "device": properties["name"].decode(),
+            "compute capability": f"{properties['major']}.{properties['minor']}",
+            "processors": str(self._processors),
+            "driver": _version(cuda.runtime.driverGetVersion()),
+            "runtime": _version(cuda.runtime.runtimeGetVersion()),
+            "nvrtc": ".".join(map(str, cuda.nvrtc.getVersion())),
+            "cupy": self.xp.__version__,
+            "numpy": np.__version__,
+        }
+
+    def _shared_places(self) -> list[tuple[Any, memoryview]]:
+        """Return pinned memory as (array for kernels, view for the host), four u64 each."""
+        cuda = self.xp.cuda
+        pinned = cuda.alloc_pinned_memory(32 * _PLACES)
+        host = np.frombuffer(pinned, np.uint64, 4 * _PLACES)
+        host[:] = 0
+        seen = memoryview(host.data)
+        memory = cuda.UnownedMemory(pinned.ptr, 32 * _PLACES, pinned, self._device.id)
+        return [
+            (
+                self.xp.ndarray(4, np.uint64, cuda.MemoryPointer(memory, 32 * k)),
+                seen[4 * k : 4 * k + 4],
+            )
+            for k in range(_PLACES)
+        ]
+
+    def _function(self, kernel: Kernel, cooperative: bool) -> Any:
+        known = self._functions.get((kernel, cooperative))
+        if known is None:
+            start = time.perf_counter()
+            known = self._functions[kernel, cooperative] = self._compile(kernel, cooperative)
+            self.compile_ms += (time.perf_counter() - start) * 1e3
+        return known
+
+    def _compile(self, kernel: Kernel, cooperative: bool) -> Any:
+        # RawModule fixes at compile time whether its kernels are launched cooperatively.
+        module = self.xp.RawModule(
+            code=kernel.alone,
+            options=(*kernel.flags, *self._flags),
+            enable_cooperative_groups=cooperative,
+        )
+        try:
+            # The function under the RawKernel: launching it is a microsecond quicker.
+            return module.get_function(kernel.name).kernel
+        except self.xp.cuda.compiler.CompileException as error:
+            raise KernelCompileError(
+                f"{kernel!r}: does not compile. The log says:\n{error.get_message()}"
+            ) from error
+
+
+class Ready(NamedTuple):
+    """What the launches of one kernel have in common; arguments go into `buffer` by `pack`."""
+
+    function: int
+    most: int
+    pack: Any
+    buffer: Any
+    places: Any  # where each argument lies; kept, as `params` is its address
+    params: int
+    known: dict[Any, list[tuple[int, Any]]]  # by the arguments' types, the arrays among them
+
+
+def _import_cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise BackendUnavailable(f"gpu: CuPy is missing ({error}). {_REMEDY}") from error
+    return cupy
+
+
+def _open_device(cupy: Any, index: int) -> Any:
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise BackendUnavailable(f"gpu: no device ({error}). {_REMEDY}") from error
+    if not 0 <= index < count:
+        raise BackendUnavailable(f"gpu: device {index} is not among {count}. {_REMEDY}")
+    device = cupy.cuda.Device(index)
+    device.use()
+    return device
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"

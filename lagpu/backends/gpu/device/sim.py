@@ -1,0 +1,274 @@
+r"""The sim device: the same kernels compiled by a C++ compiler, a fiber for each CUDA thread.
+
+For tests and teaching without a GPU. It is exact about warps, barriers, atomics and shared memory,
+shuffles the order of threads by a seed, and tells divergent barriers. It knows nothing of speed,
+nor of the GPU's memory model: what one thread writes, the next one sees.
+
+Accesses out of bounds are found by the address sanitizer, which must be loaded before Python is::
+
+    LAGPU_SIM_FLAGS=-fsanitize=address ASAN_OPTIONS=detect_leaks=0 \
+    LD_PRELOAD=$(g++ -print-file-name=libasan.so) python program.py
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.device import compiler
+from lagpu.backends.gpu.device.protocol import (
+    Bound,
+    Signal,
+    Timer,
+    bind,
+    check_block,
+    check_free,
+    check_shared,
+)
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.errors import KernelLaunchError
+
+__all__ = ["SimDevice"]
+
+# What kernels never use would cost compile time.
+# Each library has its own places in shared memory: unique symbols would be one for all libraries.
+_KERNEL_FLAGS = (
+    "-DLAGPU_SIM", "-fno-exceptions", "-fno-rtti", "-nostdlib",
+    "-fno-gnu-unique", "-fvisibility-inlines-hidden",
+)  # fmt: skip
+_MESSAGE_BYTES = 512
+_ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
+
+
+class SimDevice:
+    """A simulated device on NumPy arrays.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Decides the order of blocks, warps and lanes. Default: ``LAGPU_SIM_SEED``, or 0.
+    blocks : int, default 3
+        Most blocks of a launch; a cooperative one keeps all of them resident.
+    preempt : int, default 64
+        A thread gives way after about so many atomics, fences and volatile loads; 0 for never.
+    flags : tuple of str, optional
+        Further compiler options, such as ``("-fsanitize=undefined",)``. Default: the words of
+        ``LAGPU_SIM_FLAGS``.
+
+    Raises
+    ------
+    BackendUnavailable
+        When there is no C++ compiler.
+    """
+
+    name = "sim"
+    xp: Any = np
+    resident_threads = 2**31  # of any launch, `blocks` blocks
+    dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
+
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        blocks: int = 3,
+        preempt: int = 64,
+        flags: tuple[str, ...] | None = None,
+    ) -> None:
+        self.seed = int(os.environ.get("LAGPU_SIM_SEED", "0")) if seed is None else seed
+        self.blocks = blocks
+        self.preempt = preempt
+        self.flags = (
+            tuple(os.environ.get("LAGPU_SIM_FLAGS", "").split()) if flags is None else flags
+        )
+        self._launches = itertools.count()
+        self._runtime = _load_runtime(self.flags)
+        self.compile_ms = 0.0
+
+    def launch(
+        self,
+        kernel: Kernel,
+        threads: int,
+        *args: Any,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+    ) -> None:
+        """Run a kernel; see `Device.launch`. It has ended on return."""
+        check_block(kernel, block)
+        check_shared(kernel, shared, self.dynamic_shared_bytes)
+        slots = _pack(kernel, bind(kernel, args, np.ndarray))
+        entry = self._entry(kernel)[0]
+        grid = min(max(1, -(-threads // block)), self.blocks)
+        message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        with _ONE_AT_A_TIME:
+            failed = self._runtime.sim_launch(
+                entry,
+                slots.ctypes.data_as(ctypes.c_void_p),
+                grid,
+                block,
+                cooperative,
+                ctypes.c_uint64((self.seed << 32) + next(self._launches)),
+                self.preempt,
+                message,
+                _MESSAGE_BYTES,
+            )
+        if failed:
+            raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
+
+    def bound(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> Bound:
+        """Return a launch to be run often; see `Device.bound`."""
+        return Bound(self, kernel, threads, args, **how)
+
+    def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
+        """Compile a kernel unless it is there already; see `Device.load`."""
+        return self._entry(kernel)[1]
+
+    def _entry(self, kernel: Kernel) -> tuple[Any, bool]:
+        """Return (what runs it, whether it had to be compiled)."""
+        known, start = _load_kernel.cache_info().misses, time.perf_counter()
+        entry = _load_kernel(kernel, self.flags)
+        fresh = _load_kernel.cache_info().misses > known
+        if fresh:
+            self.compile_ms += (time.perf_counter() - start) * 1e3
+        return entry, fresh
+
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
+        """Return the most blocks of a cooperative launch; here of any."""
+        check_block(kernel, block)
+        return self.blocks
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return a contiguous copy."""
+        return np.array(array, order="C")
+
+    def to_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return a copy."""
+        return array.copy()
+
+    def read(self, array: np.ndarray[Any, Any]) -> bool | int | float:
+        """Return the one element of `array` as a Python scalar."""
+        value: bool | int | float = array.item()
+        return value
+
+    def signal(self) -> Signal:
+        """Return a new place."""
+        place = np.zeros(4, np.uint64)
+        return Signal(place, memoryview(place.data), 1)
+
+    def heed(self, signal: Signal, counts: np.ndarray[Any, Any]) -> tuple[int, int]:
+        """Return the numbers told: a launch has ended when it returns."""
+        told: Any = signal.host if signal.host[2] == signal.serial else counts
+        return int(told[0]), int(told[1])
+
+    def synchronize(self) -> None:
+        """Do nothing: a launch has ended when it returns."""
+
+    def free_bytes(self) -> int:
+        """Return the host memory that can still be had."""
+        return _memory("MemAvailable")
+
+    def pooled_bytes(self) -> int:
+        """Return 0: there is no pool."""
+        return 0
+
+    def total_bytes(self) -> int:
+        """Return the host memory."""
+        return _memory("MemTotal")
+
+    def used_bytes(self) -> int:
+        """Return the resident memory of the process, of which the arrays are a part."""
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
+
+    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
+        """Raise OutOfMemory unless `nbytes` are free."""
+        check_free(self, nbytes, what, remedy)
+
+    def timer(self) -> Timer:
+        """Return a context manager that measures wall time."""
+        return _WallTimer()
+
+    def describe(self) -> dict[str, str]:
+        """Return the versions a report needs."""
+        return {
+            "device": f"sim, seed {self.seed}, {self.blocks} blocks",
+            "compiler": compiler.compiler()[1],
+            "numpy": np.__version__,
+        }
+
+
+class _WallTimer:
+    def __enter__(self) -> _WallTimer:
+        self._begin = self._end = time.perf_counter()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._end = time.perf_counter()
+
+    @property
+    def elapsed_ms(self) -> float:
+        return (self._end - self._begin) * 1e3
+
+
+@functools.cache
+def _load_runtime(flags: tuple[str, ...]) -> ctypes.CDLL:
+    text = (compiler.SIM_FOLDER / "runtime.cpp").read_text("utf-8")
+    source = '#line 1 "runtime.cpp"\n' + text
+    runtime = ctypes.CDLL(str(compiler.shared_object(source, "runtime.cpp", flags)))
+    runtime.sim_state.restype = ctypes.c_void_p
+    return runtime
+
+
+@functools.cache
+def _load_kernel(kernel: Kernel, flags: tuple[str, ...]) -> Any:
+    """Compile and load; the kernel gets the runtime by pointer, so it links to nothing."""
+    options = (*kernel.flags, *_KERNEL_FLAGS, *flags)
+    library = ctypes.CDLL(
+        str(compiler.shared_object(kernel.source + _entry_text(kernel), repr(kernel), options))
+    )
+    library.lg_attach(ctypes.c_void_p(_load_runtime(flags).sim_state()))
+    return library.lg_entry
+
+
+def _entry_text(kernel: Kernel) -> str:
+    """C++ that calls the kernel with arguments read from 8-byte slots."""
+    values = ", ".join(
+        f"*reinterpret_cast<{param.ctype}{' *' * param.pointer} const*>(slots + {8 * index})"
+        for index, param in enumerate(kernel.params)
+    )
+    return f"""
+#line 1 "entry"
+extern "C" void lg_attach(sim::Sim* state) {{ lg_sim = state; }}
+extern "C" void lg_entry(const char* slots) {{ {kernel.name}({values}); }}
+"""
+
+
+def _pack(kernel: Kernel, values: list[Any]) -> np.ndarray[Any, Any]:
+    slots = np.zeros(max(1, len(values)), np.uint64)
+    for index, (param, value) in enumerate(zip(kernel.params, values, strict=True)):
+        if not param.pointer:
+            slots[index : index + 1].view(value.dtype)[0] = value
+        elif value is not None:
+            if not param.const and not value.flags.writeable:
+                raise KernelLaunchError(
+                    f"{kernel.name}: parameter {param.name!r} ({param}): the array is read-only."
+                )
+            slots[index] = value.__array_interface__["data"][0]
+    return slots
+
+
+def _memory(field: str) -> int:
+    for line in Path("/proc/meminfo").read_text("ascii").splitlines():
+        name, _, amount = line.partition(":")
+        if name == field:
+            return int(amount.split()[0]) * 1024
+    raise KernelLaunchError(f"sim: /proc/meminfo has no {field}.")

@@ -1,0 +1,3 @@
+"""Loops that run as one kernel."""
+
+__all__: list[str] = []

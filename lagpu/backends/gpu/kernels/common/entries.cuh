@@ -1,0 +1,240 @@
+// Entries of a vector in memory, and the GraphBLAS rule for writing them.
+//
+// A vector of n entries at most: `words` has a presence bit for each index (bit i % 32 of word
+// i / 32; null means that all are present; bits past n are 0), `values` a value for each index
+// (null means that all have the value `iso`).
+#ifndef LAGPU_ENTRIES_CUH
+#define LAGPU_ENTRIES_CUH
+#include "common/algebra.cuh"
+#include "common/collectives.cuh"
+
+LG_DEVICE bool has_entry(const u32* words, i64 i) {
+  return !words || (words[i / 32] >> (i % 32) & 1);
+}
+
+// The 32 presence bits of word w of n entries.
+LG_DEVICE u32 entry_bits(const u32* words, i64 w, i64 n) {
+  if (words) return words[w];
+  const i64 rest = n - w * 32;
+  return rest >= 32 ? 0xffffffffu : (1u << rest) - 1;
+}
+
+// The positions of word w that a mask keeps: `words` null without `complement` is no mask at all,
+// and with it keeps nothing.
+LG_DEVICE u32 mask_bits(const u32* words, bool complement, i64 w, i64 n) {
+  const u32 all = entry_bits(nullptr, w, n);
+  return (complement ? ~entry_bits(words, w, n) : entry_bits(words, w, n)) & all;
+}
+
+template <class T, class X>
+LG_DEVICE T entry_value(const X* values, X iso, i64 i) {
+  return cast<T>(values ? values[i] : iso);
+}
+
+// the accumulator's functor, domain and result; NoAccum assigns
+#ifndef LG_ACCUM
+#define LG_ACCUM NoAccum
+#endif
+#ifndef LG_ACCUM_T
+#define LG_ACCUM_T bool
+#endif
+#ifndef LG_ACCUM_Z
+#define LG_ACCUM_Z bool
+#endif
+
+struct NoAccum : Functor {
+  LG_CALL { return Z(y); }
+};
+
+// An accumulator with its domain and result; of NoAccum these do not matter.
+template <class Op, class T, class Z>
+struct Accum {
+  static constexpr bool assigns = IsSame<Op, NoAccum>::value;
+  template <class W, class Y>
+  LG_DEVICE static W call(W before, Y y, i64 i) {
+    return cast<W>(Op::template call<Z, T>(cast<T>(before), cast<T>(y), i, 0, 0));
+  }
+};
+typedef Accum<LG_ACCUM, LG_ACCUM_T, LG_ACCUM_Z> ChosenAccum;
+
+// Write the result z to one index, where w may be `present`.
+template <class Acc, class W, class Z>
+LG_DEVICE void write_entry(W* w_values, i64 i, bool present, Z z) {
+  if constexpr (Acc::assigns) {
+    w_values[i] = cast<W>(z);
+  } else {
+    w_values[i] = present ? Acc::call(w_values[i], z, i) : cast<W>(z);
+  }
+}
+
+// The output of an element-wise operation, with how it is written: mask (words, complement),
+// replace, and region, which, if not null, has a bit for each index that is assigned to.
+template <class W>
+struct Output {
+  u32* words;
+  W* values;
+  const u32* mask;
+  bool complement, replace;
+  const u32* region;
+};
+
+// How many presence words a warp takes at once, a lane each: as many as leave none idle. Whatever
+// goes through n entries in tiles of so many words has the same warp for the same word.
+LG_DEVICE u32 words_at_once(i64 nwords) {
+  u32 count = 1;
+  while (count < LG_WARP && 2 * count * global_warps() <= nwords) count *= 2;
+  return count;
+}
+
+// The words of this warp, a tile at a time: call each(k, mine) on all lanes, where k is the lane's
+// word, or past the last one if it has none; `mine` says whether it has.
+template <class Each>
+LG_DEVICE void each_tile(i64 n, Each each) {
+  const i64 nwords = (n + 31) / 32;
+  const i64 tile = words_at_once(nwords);
+  for (i64 base = global_warp() * tile; base < nwords; base += global_warps() * tile) {
+    const i64 k = base + lane_id();
+    each(k, lane_id() < tile && k < nwords);
+  }
+}
+
+// Call each(from, i) on all lanes for every lane `from` of a tile whose `bits` are not 0: i is the
+// calling lane's index in that lane's word k.
+template <class Each>
+LG_DEVICE void each_word(u32 bits, i64 k, Each each) {
+  const i64 base = k - lane_id();
+  for (u32 work = warp_ballot(bits != 0); work; work &= work - 1) {
+    const u32 from = bit_ffs(work) - 1;
+    each(from, (base + from) * 32 + lane_id());
+  }
+}
+
+// w<m> = what `result` gives for each of n indices: result.where(k, n) has a bit for each index of
+// word k where there may be a value, and there result(i, &z) says whether there is one. Each thread
+// reads and writes its own index alone, and a warp writes its words last, so w may be an input, and
+// the mask w. Returns the entries of w that this lane counts.
+template <class Acc, class Z, class W, class Result>
+LG_DEVICE u64 write_all(i64 n, const Output<W>& w, Result result) {
+  u64 total = 0;
+  each_tile(n, [&](i64 k, bool mine) {
+    u32 kept = 0, inside = 0, before = 0, some = 0;
+    if (mine) {
+      kept = mask_bits(w.mask, w.complement, k, n);
+      inside = w.region ? w.region[k] : 0xffffffffu;
+      before = w.words[k];
+      some = result.where(k, n) & kept & inside;
+    }
+    u32 after = before & (Acc::assigns ? ~(kept & inside) : 0xffffffffu);
+    if (w.replace) after &= kept;
+    each_word(some, k, [&](u32 from, i64 i) {
+      const u32 lane = 1u << lane_id();
+      const u32 bits = warp_shfl(some, from), old = warp_shfl(before, from);
+      Z z = Z(0);
+      const bool found = (bits & lane) && result(i, &z);
+      if (found) write_entry<Acc>(w.values, i, old & lane, z);
+      const u32 new_bits = warp_ballot(found);
+      if (lane_id() == from) after |= new_bits;
+    });
+    if (after != before) w.words[k] = after;
+    total += bit_popc(after);
+  });
+  return total;
+}
+
+// f(u[i], s) or f(s, u[i]) of a vector's entries.
+template <class Op, class T, class Z, class U>
+struct Mapped {
+  const u32* words;
+  const U* values;
+  U iso;
+  T scalar;
+  bool scalar_left;
+
+  LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
+  LG_DEVICE bool operator()(i64 i, Z* z) const {
+    const T x = entry_value<T>(values, iso, i);
+    *z = scalar_left ? Op::template call<Z, T>(scalar, x, i, 0, 0)
+                     : Op::template call<Z, T>(x, scalar, i, 0, 0);
+    return true;
+  }
+};
+
+// The entries of a vector that an operator keeps.
+template <class Op, class T, class U>
+struct Selected {
+  const u32* words;
+  const U* values;
+  U iso;
+  T thunk;
+
+  LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
+  LG_DEVICE bool operator()(i64 i, U* z) const {
+    *z = values ? values[i] : iso;
+    return Op::template call<bool, T>(cast<T>(*z), thunk, i, 0, 0);
+  }
+};
+
+// One value everywhere.
+template <class W>
+struct Filled {
+  W value;
+
+  LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(nullptr, k, n); }
+  LG_DEVICE bool operator()(i64, W* z) const {
+    *z = value;
+    return true;
+  }
+};
+
+// u (+) v or u (x) v, as elementwise/combine.cu has the modes.
+template <class Op, class T, class Z, class U, class V>
+struct Combined {
+  i32 mode;
+  const u32* u_words;
+  const U* u_values;
+  U u_iso;
+  const u32* v_words;
+  const V* v_values;
+  V v_iso;
+  T u_default, v_default;
+
+  LG_DEVICE u32 where(i64 k, i64 n) const {
+    const u32 u = entry_bits(u_words, k, n), v = entry_bits(v_words, k, n);
+    return mode == 1 ? u & v : u | v;
+  }
+  LG_DEVICE bool operator()(i64 i, Z* z) const {
+    const bool in_u = mode == 1 || has_entry(u_words, i);
+    const bool in_v = mode == 1 || has_entry(v_words, i);
+    if (mode == 2 || (in_u && in_v)) {
+      *z = Op::template call<Z, T>(in_u ? entry_value<T>(u_values, u_iso, i) : u_default,
+                                   in_v ? entry_value<T>(v_values, v_iso, i) : v_default, i, 0, 0);
+    } else {
+      *z = in_u ? entry_value<Z>(u_values, u_iso, i) : entry_value<Z>(v_values, v_iso, i);
+    }
+    return true;
+  }
+};
+
+// *nvals += the block's entries.
+LG_DEVICE void add_total(u64 total, u64* nvals) {
+  total = block_reduce(total, u64(0), LgPlus());
+  if (block_thread() == 0 && total) atomic_add(nvals, total);
+}
+
+// out has the bits of n entries (null words: all) whose value is not zero: a mask by value as one
+// by structure.
+template <class U>
+LG_DEVICE void write_true_bits(i64 n, const u32* words, const U* values, u32* out) {
+  each_tile(n, [&](i64 k, bool mine) {
+    const u32 some = mine ? entry_bits(words, k, n) : 0;
+    u32 bits = 0;
+    each_word(some, k, [&](u32 from, i64 i) {
+      const bool there = warp_shfl(some, from) >> lane_id() & 1;
+      const u32 found = warp_ballot(there && cast<bool>(values[i]));
+      if (lane_id() == from) bits = found;
+    });
+    if (mine) out[k] = bits;
+  });
+}
+
+#endif  // LAGPU_ENTRIES_CUH

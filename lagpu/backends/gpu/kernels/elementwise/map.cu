@@ -1,0 +1,60 @@
+// Entry by entry: apply, select, assign; with mask, accumulator and replace.
+//
+//   map:     w<m>[i] = f(u[i], s)  or  f(s, u[i])      choose:  w<m>[i] = u[i] where f(u[i], s, i,
+//   0) fill:    w<m>[i] = s           apply_values, keep_values: the same for a matrix' entries
+//
+// Vectors of n entries and the way of writing as in common/entries.cuh.
+#include "common/entries.cuh"
+// what is not given; the file compiles by itself
+#ifndef LG_OP
+#define LG_OP Identity
+#endif
+#ifndef LG_U
+#define LG_U bool
+#endif
+#ifndef LG_T
+#define LG_T bool
+#endif
+#ifndef LG_Z
+#define LG_Z bool
+#endif
+#ifndef LG_W
+#define LG_W bool
+#endif
+
+extern "C" __global__ void map(i64 n, const u32* u_words, const LG_U* u_values, LG_U u_iso,
+                               LG_T scalar, bool scalar_left, const u32* m_words, bool complement,
+                               bool replace, const u32* region, u32* w_words, LG_W* w_values,
+                               u64* nvals) {
+  const Output<LG_W> w{w_words, w_values, m_words, complement, replace, region};
+  const Mapped<LG_OP, LG_T, LG_Z, LG_U> f{u_words, u_values, u_iso, scalar, scalar_left};
+  add_total(write_all<ChosenAccum, LG_Z>(n, w, f), nvals);
+}
+
+extern "C" __global__ void choose(i64 n, const u32* u_words, const LG_U* u_values, LG_U u_iso,
+                                  LG_T thunk, const u32* m_words, bool complement, bool replace,
+                                  u32* w_words, LG_W* w_values, u64* nvals) {
+  const Output<LG_W> w{w_words, w_values, m_words, complement, replace, nullptr};
+  const Selected<LG_OP, LG_T, LG_U> f{u_words, u_values, u_iso, thunk};
+  add_total(write_all<ChosenAccum, LG_U>(n, w, f), nvals);
+}
+
+extern "C" __global__ void fill(i64 n, LG_W scalar, const u32* m_words, bool complement,
+                                bool replace, const u32* region, u32* w_words, LG_W* w_values,
+                                u64* nvals) {
+  const Output<LG_W> w{w_words, w_values, m_words, complement, replace, region};
+  add_total(write_all<ChosenAccum, LG_W>(n, w, Filled<LG_W>{scalar}), nvals);
+}
+
+// out[p] = f(values[p], s) for nvals entries at (rows[p], cols[p]); one thread an entry.
+extern "C" __global__ void apply_values(i64 count, const i64* __restrict__ rows,
+                                        const i64* __restrict__ cols,
+                                        const LG_U* __restrict__ values, LG_U iso, LG_T scalar,
+                                        bool scalar_left, LG_W* __restrict__ out) {
+  for (i64 p = global_thread(); p < count; p += global_threads()) {
+    const LG_T x = entry_value<LG_T>(values, iso, p);
+    const i64 i = rows[p], j = cols[p];
+    out[p] = cast<LG_W>(scalar_left ? LG_OP::call<LG_Z, LG_T>(scalar, x, i, 0, j)
+                                    : LG_OP::call<LG_Z, LG_T>(x, scalar, i, 0, j));
+  }
+}

@@ -1,0 +1,54 @@
+// The sum of a vector's entries over a monoid:  partial[b] = (+) of the entries that block b takes.
+//
+// A vector of n entries as in common/entries.cuh. found[b] says whether there was one: a monoid
+// such as `any` has no identity. A second launch of one block on the partial sums ends the
+// reduction.
+#include "common/entries.cuh"
+// what is not given; the file compiles by itself
+#ifndef LG_ADD
+#define LG_ADD Plus
+#endif
+#ifndef LG_U
+#define LG_U i32
+#endif
+#ifndef LG_Z
+#define LG_Z i32
+#endif
+
+extern "C" __global__ void reduce_entries(i64 n, const u32* __restrict__ words,
+                                          const LG_U* __restrict__ values, LG_U iso,
+                                          LG_Z* __restrict__ partial, bool* __restrict__ found) {
+  LG_SHARED(LG_Z, sums, 32);
+  LG_SHARED(u32, any_found, 1);
+  if (block_thread() == 0) any_found[0] = 0;
+  block_sync();
+  LG_Z sum = LG_ADD::identity<LG_Z>();
+  bool some = false;
+  for (i64 i = global_thread(); i < n; i += global_threads()) {
+    if (!has_entry(words, i)) continue;
+    const LG_Z z = entry_value<LG_Z>(values, iso, i);
+    sum = some ? add<LG_ADD>(sum, z) : z;
+    some = true;
+  }
+  for (u32 step = 16; step; step /= 2) {
+    const LG_Z other = warp_shfl_xor(sum, step);
+    const bool other_some = warp_shfl_xor(some, step);
+    if (other_some) sum = some ? add<LG_ADD>(sum, other) : other;
+    some = some || other_some;
+  }
+  if (lane_id() == 0) {
+    sums[block_warp()] = sum;
+    if (some) atomic_or(&any_found[0], 1u << block_warp());
+  }
+  block_sync();
+  if (block_thread() == 0) {
+    bool started = false;
+    for (u32 warp = 0; warp < block_warps(); ++warp) {
+      if (!(any_found[0] >> warp & 1)) continue;
+      sum = started ? add<LG_ADD>(sum, sums[warp]) : sums[warp];
+      started = true;
+    }
+    partial[block_index()] = sum;
+    found[block_index()] = started;
+  }
+}

@@ -1,0 +1,122 @@
+// Pieces of a loop that runs as one cooperative kernel; program.py writes the kernel around them.
+//
+// Between element-wise pieces no barrier is needed: a warp always takes the same words and a lane
+// the same indices, as each_tile gives them. A product reads what other warps wrote, so it has
+// barriers before and behind.
+#ifndef LAGPU_PROGRAM_CUH
+#define LAGPU_PROGRAM_CUH
+#include "common/log.cuh"
+#include "spmv/pull.cuh"
+#include "spmv/push.cuh"
+
+const u32 kFar = 16;  // u64 a cache line: counters do not share one
+
+// When to pull, as edges of the frontier against all: a sum that ends with its first product finds
+// that soon; one that needs all products saves but the atomics of a push.
+const f32 kPullFirst = 14, kPullSums = 3;
+
+// *total += entries among n.
+LG_DEVICE void count_entries(i64 n, const u32* words, u64* total) {
+  u64 count = 0;
+  each_tile(n, [&](i64 k, bool mine) { count += mine ? bit_popc(words[k]) : 0; });
+  count = block_reduce(count, u64(0), LgPlus());
+  if (block_thread() == 0 && count) atomic_add(total, count);
+}
+
+// Copy n entries; *changes += those that were not the same before, unless it is null.
+template <class X>
+LG_DEVICE void remember(i64 n, const u32* words, const X* values, u32* old_words, X* old_values,
+                        u64* changes) {
+  u64 count = 0;
+  each_tile(n, [&](i64 k, bool mine) {
+    const u32 now = mine ? words[k] : 0, before = mine && changes ? old_words[k] : 0;
+    count += bit_popc(before & ~now);
+    each_word(now, k, [&](u32 from, i64 i) {
+      const u32 lane = 1u << lane_id();
+      const bool there = warp_shfl(now, from) & lane, was = warp_shfl(before, from) & lane;
+      if (!there || (was && values[i] == old_values[i])) return;
+      old_values[i] = values[i];
+      ++count;
+    });
+    if (mine) old_words[k] = now;
+  });
+  if (!changes) return;
+  count = block_reduce(count, u64(0), LgPlus());
+  if (block_thread() == 0 && count) atomic_add(changes, count);
+}
+
+// The matrix entries in the columns of n_u entries of u, as this lane counts them.
+template <class S>
+LG_DEVICE u64 edges_leaving(const typename S::PTR* ptr, const u32* words, i64 n) {
+  u64 leaving = 0;
+  each_tile(n, [&](i64 k, bool mine) {
+    const u32 some = mine ? entry_bits(words, k, n) : 0;
+    each_word(some, k, [&](u32 from, i64 i) {
+      if (warp_shfl(some, from) >> lane_id() & 1)
+        leaving += u64(load_ro(&ptr[i + 1]) - load_ro(&ptr[i]));
+    });
+  });
+  return leaving;
+}
+
+// t, all of whose n values are identities but those of entries, without entries and so once more.
+template <class S, class Z>
+LG_DEVICE void empty_sums(const Sums<Z>& t, i64 n) {
+  each_tile(n, [&](i64 k, bool mine) {
+    const u32 some = mine ? t.words[k] : 0;
+    if constexpr (!takes_first<S>)
+      each_word(some, k, [&](u32 from, i64 i) {
+        if (warp_shfl(some, from) >> lane_id() & 1) t.values[i] = empty_sum<typename S::ADD, Z>();
+      });
+    if (some) t.words[k] = 0;
+  });
+}
+
+// A product into t, by the form that serves better; null pointers for a form that is not there.
+template <class S>
+struct Multiplication {
+  Columns<S> in, out;  // by the columns of the outputs, and of the inputs
+  u64 nvals;
+  Operand<S> u;
+  i64 n_u;
+  Mask mask;
+  Sums<typename S::Z> t;
+  List<typename S::PTR> small;
+  u64* chunks;
+};
+
+// Begins and ends with a barrier, up to which each warp goes on with its own words. t is as
+// empty_sums leaves it, or has what the last product into it left. counters: three numbers, each on
+// its line, that are 0; with a log a fourth, for the edges looked at. Returns whether it pulled.
+template <class S>
+LG_DEVICE bool multiply_all(const Multiplication<S>& x, u64* counters, GridBarrier* barrier,
+                            PutOff* later) {
+  const typename S::PTR* const no_lengths = nullptr;
+  empty_sums<S>(x.t, x.mask.n);
+  if (x.in.ptr && x.out.ptr) {
+    u64 leaving = edges_leaving<S>(x.out.ptr, x.u.words, x.n_u);
+    leaving = block_reduce(leaving, u64(0), LgPlus());
+    if (block_thread() == 0 && leaving) atomic_add(counters, leaving);
+  }
+  grid_sync(barrier);
+  const f32 leaving = f32(load_volatile(counters));
+  const bool pulls =
+      x.in.ptr &&
+      (!x.out.ptr || leaving * (takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
+  Tallied tally{};
+  if (pulls) {
+    pull_bitmap<S>(x.in, x.u, x.mask, x.t, nullptr, nullptr, no_lengths, later, &tally);
+  } else {
+    list_columns<S>(x.out, x.u.words, x.n_u, x.small, x.chunks, counters + kFar,
+                    counters + 2 * kFar);
+    grid_sync(barrier);
+    follow_lists(x.out.ptr, x.small, x.chunks, load_volatile(counters + kFar),
+                 load_volatile(counters + 2 * kFar),
+                 Adder<S, typename S::Z>{x.out, x.u, x.mask, x.t, no_lengths, &tally});
+  }
+  LG_LOGGED(add_total(tally.looked_at, counters + 3 * kFar);)
+  grid_sync(barrier);
+  return pulls;
+}
+
+#endif  // LAGPU_PROGRAM_CUH

@@ -1,0 +1,188 @@
+// What both directions of a search of a block share: its state, how entries are loaded, and how
+// bits are found.
+//
+// See search/bits.cu for the loop it runs and the words used here.
+#ifndef LAGPU_BLOCKSEARCH_CUH
+#define LAGPU_BLOCKSEARCH_CUH
+#include "common/entries.cuh"
+#include "common/log.cuh"
+#ifndef LG_WORD
+#define LG_WORD u64
+#endif
+#ifndef LG_GROUPS  // words a vertex
+#define LG_GROUPS 1
+#endif
+#ifndef LG_PTR
+#define LG_PTR i32
+#endif
+#ifndef LG_IDX
+#define LG_IDX i32
+#endif
+#ifndef LG_BLOCK  // threads a block, and the blocks a multiprocessor is to hold at least
+#define LG_BLOCK 1024
+#endif
+#ifndef LG_BLOCKS
+#define LG_BLOCKS 1
+#endif
+#ifndef LG_ROWS  // statements of the loop, as a log counts them
+#define LG_ROWS 2
+#endif
+
+#define LONG 1024  // as kLongColumn in bitmap/sums.cuh
+
+typedef LG_WORD Word;
+
+const u32 kGroups = LG_GROUPS;
+// A pull is early, and a push blind, while less than such a part of all bits has been found; a pull
+// goes through the open words alone where they are less than such a part of all words.
+const u64 kEarly = 3, kBlind = 8;
+const u32 kFew = 4;
+const u32 kLine = 16;  // u64 a cache line: counters do not share one
+const u32 kMost = 16;  // groups: 1024 rows
+// Numbers told: what the end writes; from kEnds on, when the first levels began and ended, in ns.
+const u32 kEnds = 8, kResults = 64;
+const bool kLogs = LG_LOG != 0;  // then times are in the log, which begins where they would stand
+
+// Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
+enum Counter : u32 { kFound, kEdges, kOpen, LG_LOGGED(kLooked, ) kAlive, kCounters };
+
+// Four indices that stand side by side, at a multiple of four.
+struct alignas(16) Quad {
+  LG_IDX i[4];
+};
+
+// A matrix by columns, and the chunks of the long ones.
+struct Form {
+  const LG_PTR* ptr;
+  const LG_IDX* idx;
+  u32 chunks;
+  const i64 *chunk_column, *chunk_start;
+};
+
+// Vertices in the order of how many entries lead from them, so that the words that are looked at
+// most share lines of a cache; all null if that is of no use.
+struct Ranked {
+  const i32* rank;    // of each vertex
+  const LG_IDX* idx;  // in.idx by ranks
+  Word* words;        // room for a frontier's words by ranks
+};
+
+struct Search {
+  u32 items;  // words: n * kGroups
+  LG_PTR nvals;
+  Form in, out;
+  Ranked ranked;
+  const u32* empty;  // the vertices without predecessors
+  const u32* order;  // of batches of 32 words in a pull: see blockorder.py
+  const i32* hint;
+  Word *visited, *planes;
+  Word *words_a, *words_b, *words_c;
+  u32 *some_a, *some_b, *some_c, *open;
+  u64* counters;
+  // of this level
+  u32 depth;  // of what it finds
+  // of the block, in shared memory
+  Word *alive, *alive_next;  // the rows with a frontier, and with a next one
+  u64* tally;                // of each warp, found, behind these edges, and words still open
+  u32* looked_at;            // chunks
+  u32* taken;                // tasks that the block's warps have taken in this pull
+
+  LG_DEVICE u32 nsome() const { return (items + 31) / 32; }
+
+  LG_DEVICE Word* words(u32 turn) const {
+    return turn % 3 == 0 ? words_a : turn % 3 == 1 ? words_b : words_c;
+  }
+  LG_DEVICE u32* some(u32 turn) const {
+    return turn % 3 == 0 ? some_a : turn % 3 == 1 ? some_b : some_c;
+  }
+};
+
+struct Buffers {
+  const Word* frontier;
+  const u32* some;
+  Word* next;
+  u32* some_next;
+};
+
+struct Tally {
+  u32 found;
+  u64 edges;
+  u32 open;               // words that a pull has left open
+  LG_LOGGED(u64 looked;)  // entries that a pull looks at
+};
+
+LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
+  return counters + (turn % 3 * kCounters + which) * kLine;
+}
+
+LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
+  const LG_PTR first = quad * 4;
+  if ((reinterpret_cast<u64>(idx) & 15) == 0 && s.nvals - first >= 4)
+    return load_once(reinterpret_cast<const Quad*>(idx) + quad);
+  Quad q;
+  for (u32 t = 0; t < 4; ++t) q.i[t] = idx[LG_PTR(t) < s.nvals - first ? first + LG_PTR(t) : first];
+  return q;
+}
+
+// The quad behind the last one that has entries before `end`, which is not 0.
+LG_DEVICE LG_PTR quads_end(LG_PTR end) { return (end - 1) / 4 + 1; }
+
+// A quad that a lane is to look at, for another lane.
+struct Task {
+  u32 from;  // whose it is
+  LG_PTR quad;
+  bool there;
+};
+
+// The place of the k-th set bit of a word that has more.
+LG_DEVICE u32 nth_bit(u32 word, u32 k) {
+  u32 at = 0;
+  for (u32 half = 16; half; half /= 2) {
+    const u32 below = u32(bit_popc(word >> at & ((1u << half) - 1)));
+    if (below <= k) {
+      k -= below;
+      at += half;
+    }
+  }
+  return at;
+}
+
+LG_DEVICE void note_alive(const Search& s, u32 g, Word fresh) {
+  if (fresh & ~load_volatile(&s.alive_next[g])) atomic_or(&s.alive_next[g], fresh);
+}
+
+LG_DEVICE u64 degree(const Search& s, u32 v) {
+  return u64(load_ro(&s.out.ptr[v + 1]) - load_ro(&s.out.ptr[v]));
+}
+
+// Bits that word `at` lacked when the level began: those that nobody else has found in this level
+// are new.
+LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Tally* tally) {
+  const Word before = atomic_or(&b.next[at], bits), fresh = bits & ~before;
+  if (!fresh) return;
+  atomic_or(&s.visited[at], fresh);
+  for (u32 rest = s.depth; rest; rest &= rest - 1)
+    atomic_or(&s.planes[u64(bit_ffs(rest) - 1) * s.items + at], fresh);
+  tally->found += bit_popc(fresh);
+  if (!before) {
+    tally->edges += degree(s, at / kGroups);
+    atomic_or(&b.some_next[at / 32], 1u << (at % 32));
+  }
+  note_alive(s, at % kGroups, fresh);
+}
+
+// Note bits of the next frontier that are new, in a word that no other thread writes now and that
+// had `visited`.
+LG_DEVICE void note_alone(const Search& s, u32 at, Word fresh, Word visited, Tally* tally) {
+  s.visited[at] = visited | fresh;
+  // Of a word that had no bits, and in a plane that this level is the first to use, all are zero.
+  const bool zero = !visited || !(s.depth & (s.depth - 1));
+  for (u32 rest = s.depth; rest; rest &= rest - 1) {
+    Word* const plane = &s.planes[u64(bit_ffs(rest) - 1) * s.items + at];
+    *plane = fresh | (zero ? Word(0) : *plane);
+  }
+  tally->found += bit_popc(fresh);
+  note_alive(s, at % kGroups, fresh);
+}
+
+#endif  // LAGPU_BLOCKSEARCH_CUH

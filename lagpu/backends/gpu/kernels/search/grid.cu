@@ -1,0 +1,224 @@
+// A whole traversal as one cooperative kernel: no host round trip a level.
+//
+// The loop it runs, for any semiring and any number of assignments (LG_X0 .. LG_X2):
+//
+//     while f has entries and depth < times:
+//         x(f.S) << depth, or << f, or << a constant          for each assigned x
+//         f(~v.S, replace=True) << f (+.x) A                  v is one of the x
+//         depth += 1
+//
+// Each vertex enters f at most once, so its assignments are made when it is found. The frontier is
+// a list while it is pushed and presence words while it is pulled; a small one is searched by one
+// block alone, level after level, in shared memory.
+//
+// out_* is A by rows (a vertex' successors), in_* A by columns (its predecessors); the same arrays
+// if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex, -1 if
+// there is none: most vertices that a pull reaches are reached through it (Hiragushi and Takahashi
+// 2013 order all neighbours by degree; one alone does most of it and takes no second index array).
+// `empty` has a bit for each vertex without predecessors, which a pull need not look at.
+//
+// Work: every edge of the component at most once in push; in pull until the first hit of a vertex.
+// Sources: direction by Beamer, Asanovic and Patterson, SC 2012; degree classes by Merrill, Garland
+// and Grimshaw, PPoPP 2012; bitmap pull as in Hiragushi and Takahashi, ICA3PP 2013.
+#include "search/grid_pull.cuh"
+#include "search/grid_push.cuh"
+
+const u32 kCalm = 2;  // turns with a small frontier before one block goes on alone
+
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
+    traverse(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
+             const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
+             const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
+             const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
+             const u32* __restrict__ empty, const u32* __restrict__ v_words,
+             const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
+             i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
+             u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
+             u32 times, u32 solo, f32 alpha, f32 beta, u32* visited, i32* found_in, u32* words_a,
+             u32* words_b, i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b,
+             u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b, u64* counters,
+             GridBarrier* barrier, u64* result) {
+  Search s{n,
+           out_ptr,
+           in_ptr,
+           out_idx,
+           in_idx,
+           out_values,
+           in_values,
+           a_iso,
+           f_iso,
+           hint,
+           f_values,
+           x0,
+           x1,
+           x2,
+           shift,
+           visited,
+           found_in,
+           words_a,
+           words_b,
+           Vertices{vertex_a, start_a, degree_a},
+           Vertices{vertex_b, start_b, degree_b},
+           chunks_a,
+           chunks_b,
+           counters,
+           solo,
+           false,
+           false};
+  LG_SHARED(u32, found_by, LG_WARP);  // vertices that each warp has found
+  LG_SHARED(u64, edges_by, LG_WARP);  // and their edges
+  LG_SHARED(Shared, block, 1);
+  if (block_thread() == 0) block->words = block->count = block->there = 0;
+  LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
+            if (logs()) s.log->open(result, blank & 8);)
+  LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
+  LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
+  LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
+  const i64 nwords = (n + 31) / 32;
+  // Start: a vertex without predecessors needs no look, one that v has is not wanted, and bits
+  // behind the last vertex are none. A single source is visited at once, without a barrier.
+  const bool at_once = !LG_SUM && !LG_HAD && !sources;
+  for (i64 w = global_thread(); w < nwords; w += global_threads()) {
+    const u32 first = at_once && shift && w == source / 32 ? 1u << (source % 32) : 0;
+    visited[w] = first | empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, n);
+    s.frontier()[w] = 0;  // while lists hold the frontier, its words are empty
+    if (LG_X0 && (blank & 1)) x0_words[w] = first;
+    if (LG_X1 && (blank & 2)) x1_words[w] = first;
+    if (LG_X2 && (blank & 4)) x2_words[w] = first;
+  }
+  if (LG_SUM)
+    for (i64 v = global_thread(); v < n; v += global_threads()) {
+      f_values[v] = empty_sum<LG_ADD, LG_F>();
+      found_in[v] = v_words && has_entry(v_words, v) ? 0 : kOpen;
+    }
+  if (block_index() == 0)
+    for (u32 k = block_thread(); k < 3 * kCounters * kLine; k += block_threads())
+      counters[k] = k == kFound * kLine ? num_sources : 0;
+  if (at_once)
+    block_sync();  // the first block goes on with what is its own
+  else
+    grid_sync(barrier);
+  u64 edges = 0;
+  for (u64 q0 = u64(global_warp()) * 32; q0 < num_sources; q0 += u64(global_warps()) * 32) {
+    const u64 q = q0 + lane_id();
+    const bool there = q < num_sources;
+    i32 v = 0;
+    LG_PTR start = 0, stop = 0;
+    if (there) {
+      v = i32(sources ? sources[q] : source);
+      start = out_ptr[v];
+      stop = out_ptr[v + 1];
+      const LG_F z = source_values ? source_values[q] : f_iso;
+      if (LG_KEEP) f_values[v] = z;
+      if (LG_SUM) found_in[v] = 0;
+      if (shift && LG_SUM && LG_X0 == 2) x0[v] = cast<LG_X0_T>(z);
+      if (shift && LG_SUM && LG_X1 == 2) x1[v] = cast<LG_X1_T>(z);
+      if (shift && LG_SUM && LG_X2 == 2) x2[v] = cast<LG_X2_T>(z);
+      if (shift) {
+        atomic_or(&visited[v / 32], 1u << (v % 32));
+        discover(s, v, 0, z);
+        if (LG_X0) atomic_or(&x0_words[v / 32], 1u << (v % 32));
+        if (LG_X1) atomic_or(&x1_words[v / 32], 1u << (v % 32));
+        if (LG_X2) atomic_or(&x2_words[v / 32], 1u << (v % 32));
+      }
+    }
+    edges += u64(stop - start);
+    enqueue(s, 0, s.small(), s.chunks(), there, v, start, stop);
+  }
+  edges = block_reduce(edges, u64(0), LgPlus());
+  if (block_thread() == 0 && edges) atomic_add(counter(s, 0, kEdges), edges);
+  grid_sync(barrier);
+
+  u32 turn = 0, depth = 0, calm = 0;
+  bool listed = true;
+  f32 unexplored = f32(nvals_a);
+  Frontier now = frontier_of(s, turn);
+  while (now.found && depth != times) {
+    if (!listed && f32(now.found) * beta < f32(n)) {
+      words_to_lists(s, turn, barrier);
+      now = frontier_of(s, turn);
+      listed = true;
+    }
+    const f32 active = f32(now.edges);
+    if (listed) unexplored -= active;
+    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
+                                      unexplored);)
+    if (listed && active * alpha > unexplored) {
+      lists_to_words(s, now, barrier);
+      listed = false;
+    }
+    if (block_index() == 0 && block_thread() < kCounters)
+      *counter(s, turn + 2, Counter(block_thread())) = 0;
+    Tally tally{0, 0};
+    // One block alone saves barriers but starts slowly: only once frontiers stay small.
+    calm = listed && now.num_chunks == 0 && now.num_small <= solo ? calm + 1 : 0;
+    const bool alone = calm > kCalm;
+    if (alone) {
+      if (is_last_block()) search_alone(s, turn, depth, times, now.num_small);
+    } else if (listed) {
+      LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
+      push(s, turn, depth, now, &tally);
+    } else {
+      pull(s, depth, block, &tally);
+      pull_deferred(s, depth, block, &tally);
+      LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
+                if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
+      s.words_turned = !s.words_turned;
+    }
+    if (listed) s.lists_turned = !s.lists_turned;
+    if (warp_any(tally.found != 0)) {
+      tally.found = warp_reduce(tally.found, LgPlus());
+      tally.edges = warp_reduce(tally.edges, LgPlus());
+    }
+    if (lane_id() == 0) {
+      found_by[block_warp()] = tally.found;
+      edges_by[block_warp()] = tally.edges;
+    }
+    block_sync();
+    if (block_warp() == 0) {
+      const bool is_warp = lane_id() < block_warps();
+      const u32 found = warp_reduce(is_warp ? found_by[lane_id()] : 0, LgPlus());
+      const u64 edges = warp_reduce(is_warp ? edges_by[lane_id()] : 0, LgPlus());
+      if (lane_id() == 0 && found) {
+        atomic_add(counter(s, turn + 1, kFound), u64(found));
+        atomic_add(counter(s, turn + 1, kEdges), edges);
+      }
+    }
+    grid_sync(barrier);
+    ++turn;
+    depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
+    now = frontier_of(s, turn);
+    LG_LOGGED(if (!alone && logs())
+                  end_level(s, now.found,
+                            s.log->now.how == kPulls ? atomic_exch(looked_at(s, turn - 1), u64(0))
+                                                     : s.log->now.leaving);)
+  }
+  LG_LOGGED(if (logs()) s.log->close();)
+  // A frontier that is left, because `times` is reached, has not got its assignments yet if they
+  // come before the product in the loop.
+  const bool left = now.found != 0;
+  if (left && listed) lists_to_words(s, now, barrier);
+
+  // End: what is visited now and was not excluded has got its assignments.
+  for (i64 w = global_thread(); w < nwords; w += global_threads()) {
+    const u32 rest = left ? load_cg(&s.frontier()[w]) : 0;
+    if (f_words) f_words[w] = rest;
+    u32 reached = visited[w] & ~empty[w] & ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, n);
+    reached = shift ? reached & ~rest : reached | rest;
+    if (LG_X0) x0_words[w] |= reached;
+    if (LG_X1) x1_words[w] |= reached;
+    if (LG_X2) x2_words[w] |= reached;
+    if constexpr (LG_SUM) {
+      for (u32 bits = reached; bits; bits &= bits - 1) {
+        const i32 v = i32(w * 32) + i32(bit_ffs(bits)) - 1;
+        if (LG_X0 == 2) x0[v] = cast<LG_X0_T>(f_values[v]);
+        if (LG_X1 == 2) x1[v] = cast<LG_X1_T>(f_values[v]);
+        if (LG_X2 == 2) x2[v] = cast<LG_X2_T>(f_values[v]);
+      }
+    }
+  }
+  if (global_thread() == 0) {
+    result[0] = depth;
+    result[1] = now.found;
+  }
+}

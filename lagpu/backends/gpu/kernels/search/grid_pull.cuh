@@ -1,0 +1,303 @@
+// Pull of a fused traversal: open vertices look for predecessors in the frontier; see
+// search/grid.cu.
+#ifndef LAGPU_SEARCH_PULL_CUH
+#define LAGPU_SEARCH_PULL_CUH
+#include "search/grid_state.cuh"
+
+const u32 kLook = 16;      // predecessors that a lane looks at alone
+const u32 kLookLong = 64;  // with sums, if so many lanes have more: else the warp looks at each's
+const u32 kLanes = 16;
+const u32 kMany = 2048;    // predecessors from which the whole block looks
+const u32 kDeferred = 32;  // such vertices a block keeps for later
+const u32 kBatch = 4;      // of them at once
+
+// Add the products of those predecessors i[q] of vertex j that are `there`, at least one, whose
+// entries stand at p, p + step, ...; with LG_SUM 0 one is enough. Values are loaded before
+// the first is added, so that their loads overlap.
+LG_DEVICE void add_products(const Search& s, LG_PTR p, u32 step, const i32 (&i)[kBatch], u32 there,
+                            i32 j, bool* hit, LG_Z* sum) {
+  if constexpr (LG_SUM) {
+    LG_Z z[kBatch];
+    for (u32 q = 0; q < kBatch; ++q)
+      if (there >> q & 1) z[q] = product(s, s.in_values, p + LG_PTR(q * step), i[q], j);
+    for (u32 q = 0; q < kBatch; ++q) {
+      if (!(there >> q & 1)) continue;
+      *sum = *hit ? add<LG_ADD>(*sum, z[q]) : z[q];
+      *hit = true;
+    }
+  } else if constexpr (Chosen::iso) {
+    *sum = product(s, s.in_values, p, i[0], j);
+    *hit = true;
+  } else {
+    for (u32 q = 0; q < kBatch && !*hit; ++q) {
+      if (!(there >> q & 1)) continue;
+      *sum = product(s, s.in_values, p + LG_PTR(q * step), i[q], j);
+      *hit = true;
+    }
+  }
+}
+
+// Look at predecessors p .. p + count of vertex j, kBatch at a time so that their loads overlap;
+// with LG_SUM 0 until the first in the frontier. Returns how many it has looked at. Where fewer are
+// left the last is loaded again: loads behind a branch would wait for one another.
+LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z* sum) {
+  u32 done = 0;
+  for (; done < count && (LG_SUM || !*hit); done += kBatch) {
+    i32 i[kBatch];
+    u32 word[kBatch];
+    for (u32 q = 0; q < kBatch; ++q)
+      i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(done + q < count ? done + q : count - 1)]));
+    for (u32 q = 0; q < kBatch; ++q) word[q] = s.frontier()[i[q] / 32];
+    u32 there = 0;
+    for (u32 q = 0; q < kBatch; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
+    if (count - done < kBatch) there &= (1u << (count - done)) - 1;
+    if (there) add_products(s, p + LG_PTR(done), 1, i, there, j, hit, sum);
+  }
+  return done < count ? done : count;
+}
+
+// The sums of each `width` lanes as one, on each of them; without LG_SUM the first that is there.
+// Where none is `found`, what is returned is none.
+LG_DEVICE LG_Z fold(bool* found, LG_Z mine, u32 width) {
+  if constexpr (LG_SUM) {
+    for (u32 step = width / 2; step; step /= 2) {
+      const LG_Z other = warp_shfl_xor(mine, step);
+      const bool other_found = warp_shfl_xor(*found, step);
+      if (other_found) mine = *found ? add<LG_ADD>(mine, other) : other;
+      *found = *found || other_found;
+    }
+    return mine;
+  } else {
+    const u32 who = warp_ballot(*found) & team_of(width);
+    *found = who != 0;
+    return warp_shfl(mine, who ? bit_ffs(who) - 1 : 0);
+  }
+}
+
+// The same by teams of `width` lanes, each for one vertex, kBatch predecessors a lane at a time.
+// All lanes of a team have the same arguments; `count` is 0 where it has no vertex.
+LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, u32 width, bool* hit,
+                             LG_Z* sum, Tally* tally) {
+  const u32 lane = lane_id() & (width - 1), team = team_of(width);
+  bool found = false, looks = count != 0;
+  LG_Z mine = LG_ADD::identity<LG_Z>();
+  u32 done = 0;
+  while (warp_any(looks)) {
+    i32 i[kBatch];
+    u32 word[kBatch];
+    for (u32 q = 0; q < kBatch; ++q) {
+      const u32 at = done + q * width + lane;
+      i[q] = i32(load_ro(&s.in_idx[p + LG_PTR(at < count ? at : count ? count - 1 : 0)]));
+    }
+    for (u32 q = 0; q < kBatch; ++q) word[q] = s.frontier()[i[q] / 32];
+    u32 there = 0;
+    for (u32 q = 0; q < kBatch; ++q)
+      there |= (word[q] >> (i[q] % 32) & u32(done + q * width + lane < count)) << q;
+    if (looks && there) add_products(s, p + LG_PTR(done + lane), width, i, there, j, &found, &mine);
+    const bool has = !LG_SUM && (warp_ballot(found) & team);
+    if (looks) done += kBatch * width;
+    looks = looks && done < count && !has;
+  }
+  LG_LOGGED(if (lane == 0) tally->looked += done < count ? done : count;)
+  mine = fold(&found, mine, width);
+  if (!found) return;
+  *sum = LG_SUM && *hit ? add<LG_ADD>(*sum, mine) : mine;
+  *hit = true;
+}
+
+// What a pull loads of 32 vertices before it looks at them.
+struct Ahead {
+  u32 seen;  // visited, or no vertex
+  i32 hint;
+  LG_PTR begin, end;
+};
+
+// The visited bits of word w, not looked at: that would wait for the load.
+LG_DEVICE u32 visited_word(const Search& s, u32 w, u32 nwords) {
+  return s.visited[w < nwords ? w : nwords - 1];
+}
+
+LG_DEVICE Ahead ahead(const Search& s, u32 w, u32 nwords, u32 seen) {
+  Ahead a{w < nwords ? seen : 0xffffffffu, -1, 0, 0};
+  if (!(a.seen >> lane_id() & 1)) {
+    const u32 j = w * 32 + lane_id();
+    if (!LG_SUM && s.hint) a.hint = load_ro(&s.hint[j]);
+    a.begin = load_ro(&s.in_ptr[j]);
+    a.end = load_ro(&s.in_ptr[j + 1]);
+  }
+  return a;
+}
+
+// A vertex that is found in level `depth` + 1 by a pull; its bit is set by the caller.
+LG_DEVICE void settle(const Search& s, i32 j, u32 depth, LG_Z sum) {
+  if (LG_SUM) s.f_values[j] = cast<LG_F>(sum);
+  if (LG_SUM) s.found_in[j] = i32(depth) + 1;
+  discover(s, j, depth + s.shift, cast<LG_F>(sum));
+}
+
+// What the warps of a block share in a pull.
+struct Shared {
+  u32 words;  // taken by warps, beside the first two of each
+  // Vertices whose many predecessors one warp would take long to look at: the whole block does.
+  i64 begin[kDeferred], end[kDeferred];
+  i32 vertex[kDeferred];
+  u32 count;
+  LG_Z sums[LG_WARP];  // of the warps; without LG_SUM the first is the first product found
+  u32 there;           // which of them
+};
+
+// Look at predecessors p .. end of vertex j by all warps, with LG_SUM 0 until the first in the
+// frontier; ends with a barrier.
+LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* block, Tally* tally) {
+  if constexpr (LG_SUM) {
+    // Shares in order, so that a sum does not depend on the order of threads.
+    const i64 share = (end - p + block_warps() - 1) / block_warps();
+    const i64 begin = p + share * block_warp();
+    bool hit = false;
+    LG_Z sum = LG_ADD::identity<LG_Z>();
+    if (begin < end)
+      look_together(s, LG_PTR(begin), u32(end - begin < share ? end - begin : share), j, 32, &hit,
+                    &sum, tally);
+    if (hit && lane_id() == 0) {
+      block->sums[block_warp()] = sum;
+      atomic_or(&block->there, 1u << block_warp());
+    }
+  } else {
+    for (; p < end; p += block_threads()) {
+      const i64 at = p + block_thread();
+      const i32 i = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
+      const bool found = i >= 0 && has_entry(s.frontier(), i);
+      LG_LOGGED(tally->looked += i >= 0;)
+      if (found && !atomic_exch(&block->there, 1u))
+        block->sums[0] = product(s, s.in_values, at, i, j);
+      if (block_any(found)) break;
+    }
+  }
+  block_sync();
+}
+
+// Look at the vertices that were put off; begins and ends with a barrier.
+LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
+  block_sync();
+  const u32 count = block->count < kDeferred ? block->count : kDeferred;
+  for (u32 k = 0; k < count; ++k) {
+    const i32 j = block->vertex[k];
+    look_as_block(s, block->begin[k], block->end[k], j, block, tally);
+    if (block_warp() == 0) {
+      const u32 there = block->there;
+      bool found = there >> lane_id() & 1;
+      LG_Z sum = found ? block->sums[lane_id()] : LG_ADD::identity<LG_Z>();
+      if (there) sum = fold(&found, sum, 32);
+      warp_sync();  // all lanes have read what the first one resets
+      if (there && lane_id() == 0) {
+        settle(s, j, depth, sum);
+        s.next()[j / 32] |= 1u << (j % 32);  // the block's own word, written before the barrier
+        s.visited[j / 32] |= 1u << (j % 32);
+        ++tally->found;
+        block->there = 0;
+      }
+    }
+    block_sync();
+  }
+  if (block_thread() == 0) block->words = 0;
+  if (block_thread() == 0 && count) block->count = 0;  // all have read it: there were barriers
+}
+
+// The words of 32 vertices that a warp pulls into. With sums warps take very different times, so
+// each takes the next of its block's, after two, that none has taken; else to share them so costs
+// more than it gives, and each has its own.
+
+// Word number q of a block's: 32 of each block by turns.
+LG_DEVICE u32 word_of_block(u32 q) {
+  return (q / 32 * u32(grid_blocks()) + u32(block_index())) * 32 + q % 32;
+}
+
+// Number k, 0 or 1, of the words that a warp begins with.
+LG_DEVICE u32 first_word(u32 k) {
+  if (LG_SUM) return word_of_block(k * block_warps() + block_warp());
+  return u32(global_warp()) + k * u32(global_warps());
+}
+
+// The word behind w.
+LG_DEVICE u32 word_behind(u32 w, Shared* block) {
+  if (!LG_SUM) return w + u32(global_warps());
+  u32 q = 0;
+  if (lane_id() == 0) q = atomic_add(&block->words, 1u);
+  return word_of_block(warp_shfl(q, 0) + 2 * block_warps());
+}
+
+// Pull into every vertex that is not visited: 32 vertices a warp, first the hint, then some
+// predecessors by each lane, the rest by teams of lanes or the whole warp.
+LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
+  const u32 nwords = u32((s.n + 31) / 32);
+  // Two words ahead the visited bits are loaded, one word ahead what those ask for.
+  u32 w = first_word(0), w_next = first_word(1), w_after;
+  Ahead next = ahead(s, w, nwords, visited_word(s, w, nwords));
+  u32 seen_after = visited_word(s, w_next, nwords);
+  for (; w < nwords; w = w_next, w_next = w_after) {
+    const Ahead now = next;
+    next = ahead(s, w_next, nwords, seen_after);
+    w_after = word_behind(w_next, block);
+    seen_after = visited_word(s, w_after, nwords);
+    if (now.seen == 0xffffffffu) {
+      if (lane_id() == 0) s.next()[w] = 0;
+      continue;
+    }
+    const i32 j = i32(w * 32) + i32(lane_id());
+    const bool wanted = !(now.seen >> lane_id() & 1);
+    bool hit = false;
+    LG_Z sum = LG_ADD::identity<LG_Z>();
+    const u32 count = u32(now.end - now.begin);
+    u32 done = 0, alone = kLook;
+    if (LG_SUM && bit_popc(warp_ballot(wanted && count > kLook)) >= kLanes) alone = kLookLong;
+    if (wanted && now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
+      sum = product(s, s.in_values, 0, now.hint, j);
+      hit = true;
+      done = 1;
+    } else if (wanted) {
+      if (LG_SUM && count > kMany) alone = 0;
+      done = look(s, now.begin, count < alone ? count : alone, j, &hit, &sum);
+    }
+    LG_LOGGED(tally->looked += done;)
+    bool looks = wanted && (LG_SUM || !hit) && done < count;
+    if (looks && count - done > kMany) {
+      const u32 at = atomic_add(&block->count, 1u);
+      if (at < kDeferred) {
+        block->begin[at] = i64(now.begin) + done;
+        block->end[at] = now.end;
+        block->vertex[at] = j;
+        looks = false;
+      }
+    }
+    // The fewer vertices are left, the more lanes look for each. Sums take all of them: they look
+    // at every predecessor, and teams with less to look at would wait for the others.
+    for (u32 rest = warp_ballot(looks); rest;) {
+      const u32 left = bit_popc(rest), width = LG_SUM || left == 1 ? 32 : left == 2 ? 16 : 8;
+      u32 mine = rest;  // from the vertex of this lane's team on
+      for (u32 k = lane_id() / width; k; --k) mine &= mine - 1;
+      const u32 from = mine ? bit_ffs(mine) - 1 : 0;
+      const LG_PTR p = warp_shfl(now.begin + LG_PTR(done), from);
+      const u32 many = warp_shfl(count - done, from);
+      bool its_hit = false;
+      LG_Z its_sum = LG_ADD::identity<LG_Z>();
+      look_together(s, p, mine ? many : 0, warp_shfl(j, from), width, &its_hit, &its_sum, tally);
+      const u32 team = bit_popc(rest & lanes_below());  // that looks for this lane's vertex
+      its_hit = warp_shfl(its_hit, team * width % 32);
+      its_sum = warp_shfl(its_sum, team * width % 32);
+      if (rest >> lane_id() & 1 && team < 32 / width && its_hit) {
+        sum = LG_SUM && hit ? add<LG_ADD>(sum, its_sum) : its_sum;
+        hit = true;
+      }
+      for (u32 k = 32 / width; k && rest; --k) rest &= rest - 1;
+    }
+    const u32 bits = warp_ballot(hit);
+    if (hit) settle(s, j, depth, sum);
+    if (lane_id() == 0) {
+      s.next()[w] = bits;
+      s.visited[w] = now.seen | bits;
+      tally->found += bit_popc(bits);
+    }
+  }
+}
+
+#endif  // LAGPU_SEARCH_PULL_CUH

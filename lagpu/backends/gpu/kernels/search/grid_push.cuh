@@ -1,0 +1,194 @@
+// Push of a fused traversal: the frontier's vertices claim their successors; see search/grid.cu.
+#ifndef LAGPU_SEARCH_PUSH_CUH
+#define LAGPU_SEARCH_PUSH_CUH
+#include "search/grid_state.cuh"
+
+// Follows a lane's edges, each step for all of them before the next: a level's time is the length
+// of this chain of loads. New vertices go into the next lists. With `early` the place of a vertex'
+// edges is loaded before it is known to be new: sooner, but more traffic.
+struct Pusher {
+  const Search& s;
+  u32 turn, depth;
+  bool early;
+  Tally* tally;
+
+  template <u32 N>
+  LG_DEVICE void operator()(const Batch<LG_PTR, N>& edges) const {
+    Found<LG_PTR, N> found;
+    i32(&j)[N] = found.vertex;
+    u32 seen[N];
+    i32 before[N];
+    for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
+    for (u32 q = 0; q < N; ++q) {
+      if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
+      if (!LG_SUM) seen[q] = load_cg(&s.visited[j[q] / 32]);
+      if (early) {
+        found.start[q] = load_ro(&s.out_ptr[j[q]]);
+        found.stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
+      }
+    }
+    u32 won = 0;
+    for (u32 q = 0; q < N; ++q) {
+      const u32 bit = 1u << (j[q] % 32);
+      if (!(edges.there >> q & 1)) continue;
+      if constexpr (LG_SUM) {
+        before[q] = accumulate(s, edges.entry[q], edges.column[q], j[q], i32(depth) + 1, before[q]);
+        won |= u32(before[q] == kOpen) << q;
+      } else if (!(seen[q] & bit)) {
+        won |= u32(!(atomic_or(&s.visited[j[q] / 32], bit) & bit)) << q;
+      }
+    }
+    if (!warp_any(won != 0)) return;
+    found.there = won;
+    if (!early)
+      for (u32 q = 0; q < N; ++q) {
+        const i32 at = won >> q & 1 ? j[q] : 0;  // no load behind a branch
+        found.start[q] = load_ro(&s.out_ptr[at]);
+        found.stop[q] = load_ro(&s.out_ptr[at + 1]);
+      }
+    for (u32 q = 0; q < N; ++q) {
+      if (!(won >> q & 1)) continue;
+      if (LG_SUM) atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
+      if (early && found.start[q] != found.stop[q]) prefetch(&s.out_idx[found.start[q]]);
+      discover(s, j[q], depth + s.shift,
+               LG_SUM
+                   ? LG_F(0)
+                   : cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
+      ++tally->found;
+      tally->edges += u64(found.stop[q] - found.start[q]);
+    }
+    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), found);
+  }
+};
+
+// Push the frontier's lists.
+LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, Tally* tally) {
+  const u64 warps = u64(global_warps());
+  const bool early = now.num_small + u64(now.num_chunks) * 8 <= warps * 8;
+  follow_lists(s.out_ptr, s.small(), s.chunks(), now.num_small, now.num_chunks,
+               Pusher{s, turn, depth, early, tally});
+}
+
+// One block searches alone, level after level, until the frontier is empty, large, or has a vertex
+// of high degree; then it hands the frontier over to the next turn. Shared memory holds
+// the frontier with the place of each vertex' edges, loaded while the vertex was being claimed.
+LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32 num_small) {
+  LG_DYNAMIC_SHARED(LG_PTR, starts);
+  i32* const vertices = reinterpret_cast<i32*>(starts + 2 * s.solo);
+  u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
+  // Of three levels in turn, read, filled and cleared: so one barrier a level is enough.
+  LG_SHARED(u32, counts, 3);
+  LG_SHARED(u32, is_large, 3);
+  LG_LOGGED(LG_SHARED(u32, followed, 2);)  // edges, of two levels by turns
+  u32 side = 0, now = 0;
+  u32 count = num_small;
+  bool large = false;
+  for (u32 k = block_thread(); k < count; k += block_threads()) {
+    vertices[k] = load_cg(&s.small().vertex[k]);
+    starts[k] = load_cg(&s.small().start[k]);
+    degrees[k] = load_cg(&s.small().degree[k]);
+  }
+  if (block_thread() < 3) counts[block_thread()] = is_large[block_thread()] = 0;
+  block_sync();
+  while (count && count <= s.solo && !large && depth != times) {
+    const u32 other = side ^ 1, next = now == 2 ? 0 : now + 1, last = 3 - now - next;
+    const i32 at = i32(depth) + 1;
+    if (block_thread() == 0) counts[last] = is_large[last] = 0;
+    LG_LOGGED(if (logs()) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
+    LG_LOGGED(note_sum(degrees + side * s.solo, count, &followed[side]);)
+    for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
+      const u32 k = k0 + lane_id();
+      i32 i = 0;
+      LG_PTR p = 0;
+      u32 left = 0;  // edges that have not been followed
+      if (k < count) {
+        i = vertices[side * s.solo + k];
+        p = starts[side * s.solo + k];
+        left = degrees[side * s.solo + k];
+      }
+      // Four edges at a time, each step for all four before the next: a level's time is the length
+      // of this chain of loads. A lane with fewer edges repeats loads: those that depend on a
+      // condition the compiler makes wait for one another.
+      while (warp_any(left != 0)) {
+        i32 j[4], before[4];
+        u32 seen[4], old[4];
+        LG_PTR entry[4], start[4], stop[4];
+        for (u32 q = 0; q < 4; ++q) {
+          entry[q] = left ? p + LG_PTR(q < left ? q : left - 1) : 0;
+          j[q] = i32(load_ro(&s.out_idx[entry[q]]));
+        }
+        for (u32 q = 0; q < 4; ++q) {
+          if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
+          if (!LG_SUM) seen[q] = load_cg(&s.visited[j[q] / 32]);
+          start[q] = load_ro(&s.out_ptr[j[q]]);
+          stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
+        }
+        for (u32 q = 0; q < 4; ++q) {
+          const u32 bit = 1u << (j[q] % 32);
+          old[q] = ~0u;
+          if (LG_SUM)
+            before[q] = q < left ? accumulate(s, entry[q], i, j[q], at, before[q]) : 0;
+          else if (q < left && !(seen[q] & bit))
+            old[q] = atomic_or(&s.visited[j[q] / 32], bit);
+        }
+        p += LG_PTR(left < 4 ? left : 4);
+        left -= left < 4 ? left : 4;
+        u32 winners[4], total = 0;
+        for (u32 q = 0; q < 4; ++q) {
+          winners[q] = warp_ballot(LG_SUM ? before[q] == kOpen : !(old[q] >> (j[q] % 32) & 1));
+          total += bit_popc(winners[q]);
+        }
+        if (!total) continue;
+        u32 place = 0;
+        if (lane_id() == 0) place = atomic_add(&counts[next], total);
+        place = warp_shfl(place, 0);
+        for (u32 q = 0; q < 4; ++q) {
+          const u32 mine = place + bit_popc(winners[q] & lanes_below());
+          place += bit_popc(winners[q]);
+          if (!(winners[q] >> lane_id() & 1)) continue;
+          const u32 degree = u32(stop[q] - start[q]);
+          if (degree) prefetch(&s.out_idx[start[q]]);  // it is expanded next
+          if (degree > kSmall) is_large[next] = 1;
+          if (LG_SUM) atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
+          discover(s, j[q], depth + s.shift,
+                   LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, entry[q], i, j[q])));
+          if (mine < s.solo) {
+            vertices[other * s.solo + mine] = j[q];
+            starts[other * s.solo + mine] = start[q];
+            degrees[other * s.solo + mine] = degree;
+          } else {
+            s.small().vertex[mine - s.solo] = j[q];  // read above, so free; handed over below
+          }
+        }
+      }
+    }
+    block_sync();
+    side = other;
+    now = next;
+    ++depth;
+    count = counts[now];
+    large = is_large[now];
+    LG_LOGGED(if (logs()) end_level(s, count, followed[side ^ 1]);)  // while others search on
+  }
+  u64 edges = 0;
+  for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
+    const u32 k = k0 + lane_id();
+    i32 v = 0;
+    LG_PTR start = 0, stop = 0;
+    if (k < count) {
+      v = k < s.solo ? vertices[side * s.solo + k] : load_cg(&s.small().vertex[k - s.solo]);
+      start = s.out_ptr[v];
+      stop = s.out_ptr[v + 1];
+    }
+    edges += u64(stop - start);
+    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), k < count, v, start, stop);
+  }
+  edges = block_reduce(edges, u64(0), LgPlus());
+  if (block_thread() == 0) {
+    *counter(s, turn + 1, kFound) = count;
+    *counter(s, turn + 1, kEdges) = edges;
+    *counter(s, turn + 1, kLevel) = depth;
+  }
+}
+
+#endif  // LAGPU_SEARCH_PUSH_CUH

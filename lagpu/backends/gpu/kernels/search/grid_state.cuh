@@ -1,0 +1,229 @@
+// What every direction of a fused traversal shares: its state, and how a vertex is found.
+//
+// See search/grid.cu for the loop it runs and the words used here.
+#ifndef LAGPU_SEARCH_CUH
+#define LAGPU_SEARCH_CUH
+#include "search/assignments.cuh"
+#include "common/log.cuh"
+#include "spmv/push.cuh"
+#ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
+#define LG_SUM 0
+#endif
+#ifndef LG_BLOCK  // most threads a block
+#define LG_BLOCK 1024
+#endif
+#ifndef LG_F  // type of the frontier's values
+#define LG_F bool
+#endif
+#ifndef LG_HAD  // 1: a log counts new entries, since an assigned vector had some before
+#define LG_HAD 0
+#endif
+#ifndef LG_KEEP  // 1: the frontier's values are stored, because they are read or wanted
+#define LG_KEEP 0
+#endif
+
+const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where products are summed
+const u32 kLine = 16;          // u64 a cache line: counters do not share one
+
+// Counters of a turn; three turns rotate: read, filled, cleared.
+// kLevel is the depth that a block searching alone has reached.
+enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
+
+typedef List<LG_PTR> Vertices;
+
+// One of two lists, pointer by pointer: choosing between their addresses would put them in memory.
+LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {
+  return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree};
+}
+
+// Everything a traversal knows; pointers as in the kernel's parameters.
+struct Search {
+  i64 n;
+  const LG_PTR *out_ptr, *in_ptr;
+  const LG_IDX *out_idx, *in_idx;
+  const LG_A *out_values, *in_values;
+  LG_A a_iso;
+  LG_F f_iso;
+  const i32* hint;
+  LG_F* f_values;
+  LG_X0_T* x0;
+  LG_X1_T* x1;
+  LG_X2_T* x2;
+  u32 shift;  // 1: found in level d, assigned d + 1
+  u32* visited;
+  i32* found_in;  // with sums, the level a vertex was found in: it takes products of that level on
+  u32 *words_a, *words_b;     // presence words
+  Vertices small_a, small_b;  // vertices of degree <= kSmall
+  u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex
+  u64* counters;
+  u32 solo;  // largest frontier that one block searches alone
+  // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
+  // pointers: those would take registers, while these stay in the constants of the launch.
+  bool words_turned, lists_turned;
+  LG_LOGGED(LoopLog* log; u64 * memory; const u32* had[3];)  // words of vectors that had entries
+
+  LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
+  LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
+  LG_DEVICE Vertices small() const { return pick(lists_turned, small_a, small_b); }
+  LG_DEVICE Vertices next_small() const { return pick(lists_turned, small_b, small_a); }
+  LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
+  LG_DEVICE u64* next_chunks() const { return lists_turned ? chunks_a : chunks_b; }
+};
+
+LG_DEVICE u64* counter(const Search& s, u32 turn, Counter which) {
+  return s.counters + (turn % 3 * kCounters + which) * kLine;
+}
+
+template <u32 what, class X>
+LG_DEVICE void assign(X* x, i32 v, u32 depth, LG_F z) {
+  if constexpr (what == 1) x[v] = cast<X>(i32(depth));
+  if constexpr (what == 2 && !LG_SUM) x[v] = cast<X>(z);  // a sum is known at the end
+}
+
+// The block that searches small frontiers alone and logs: where all push a frontier, it has the
+// least to do.
+LG_DEVICE bool is_last_block() { return block_index() == grid_blocks() - 1; }
+
+#if LG_LOG
+// The thread that logs, of the warp that has the least to do where a block searches alone.
+LG_DEVICE bool logs() { return is_last_block() && block_thread() == block_threads() - 1; }
+
+// Put the sum of x[0 .. count) into shared memory; done by the warp before that thread's.
+LG_DEVICE void note_sum(const u32* x, u32 count, u32* sum) {
+  if (block_warp() != block_warps() - 2) return;
+  u32 mine = 0;
+  for (u32 k = lane_id(); k < count; k += 32) mine += x[k];
+  mine = warp_reduce(mine, LgPlus());
+  if (lane_id() == 0) *sum = mine;
+}
+
+// Count v, assigned in level `depth`, for the vectors that had entries, but not this one. Three
+// levels take turns: others may be a level ahead of the thread that logs, and the next clears.
+LG_DEVICE void count_new(const Search& s, i32 v, u32 depth) {
+  if (!LG_HAD) return;  // known to the compiler: even a branch not taken costs 4 % of a short level
+  for (u32 k = 0; k < 3; ++k)
+    if (s.had[k] && !has_entry(s.had[k], v)) atomic_add(&s.memory[kLogNew + depth % 3 * 3 + k], 1);
+}
+
+// Add the counts of level `depth`, whose assignments have been made.
+LG_DEVICE void note_new(const Search& s, u32 depth) {
+  if (!LG_HAD) return;
+  for (u32 k = 0; k < 3; ++k)
+    if (s.had[k])
+      s.log->now.added[k] += atomic_exch(&s.memory[kLogNew + depth % 3 * 3 + k], u64(0));
+}
+
+// Edges looked at by the pull of a turn; the log has them, as one more counter above would change
+// where the others lie: that alone costs 3 % of urand22e16.
+LG_DEVICE u64* looked_at(const Search& s, u32 turn) { return &s.memory[kLogLooked + turn % 3]; }
+
+LG_DEVICE void begin_level(const Search& s, How how, u32 depth, u64 found, u64 leaving,
+                           f32 unexplored) {
+  s.log->begin(how, depth, found, leaving, unexplored > 0 ? u64(unexplored) : 0);
+  if (s.shift) note_new(s, depth);
+}
+
+LG_DEVICE void end_level(const Search& s, u64 found, u64 edges) {
+  if (!s.shift) note_new(s, u32(s.log->now.iteration));
+  s.log->end(found, edges, 1 + (LG_X0 != 0) + (LG_X1 != 0) + (LG_X2 != 0));
+}
+#endif
+
+// Vertex v enters the frontier of level `depth` with value z.
+LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
+  LG_LOGGED(count_new(s, v, depth);)
+  if (LG_KEEP && !LG_SUM) s.f_values[v] = z;
+  assign<LG_X0>(s.x0, v, depth, z);
+  assign<LG_X1>(s.x1, v, depth, z);
+  assign<LG_X2>(s.x2, v, depth, z);
+}
+
+LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner, i32 outer) {
+  if (LG_KEEP && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
+  return multiply<Chosen>(LG_KEEP ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry, inner,
+                          outer);
+}
+
+// With sums: add the product to vertex j if it is open or was found in this level too, which finds
+// vertices of level `at`. `before` is the level it has been found in; kOpen if it is found now.
+LG_DEVICE i32 accumulate(const Search& s, i64 entry, i32 i, i32 j, i32 at, i32 before) {
+  if (before < at) return before;
+  atomic_accumulate<LG_ADD, LG_F>(&s.f_values[j],
+                                  cast<LG_F>(product(s, s.out_values, entry, i, j)));
+  return before == at ? at : atomic_cas(&s.found_in[j], kOpen, at);
+}
+
+// Put the lanes' vertices into lists and counters of `turn`.
+template <u32 N>
+LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* chunks,
+                       const Found<LG_PTR, N>& found) {
+  enqueue(small, chunks, counter(s, turn, kNumSmall), counter(s, turn, kNumChunks), found);
+}
+
+LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* chunks, bool won,
+                       i32 v, LG_PTR start, LG_PTR stop) {
+  enqueue(s, turn, small, chunks, Found<LG_PTR, 1>{{v}, {start}, {stop}, won});
+}
+
+struct Tally {
+  u64 edges;
+  u32 found;
+  LG_LOGGED(u32 looked;)  // at edges, in a pull
+};
+// What a turn knows of its frontier.
+struct Frontier {
+  u32 found, num_small, num_chunks;
+  u64 edges;  // that leave it
+};
+
+// All numbers at once, so that their loads overlap.
+LG_DEVICE Frontier frontier_of(const Search& s, u32 turn) {
+  const u64 found = load_volatile(counter(s, turn, kFound));
+  const u64 num_small = load_volatile(counter(s, turn, kNumSmall));
+  const u64 num_chunks = load_volatile(counter(s, turn, kNumChunks));
+  return {u32(found), u32(num_small), u32(num_chunks), load_volatile(counter(s, turn, kEdges))};
+}
+
+// Presence words of the frontier's lists; they are empty before. Ends with a barrier.
+LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier* barrier) {
+  for (u64 q = global_thread(); q < now.num_small; q += global_threads()) {
+    const i32 v = load_cg(&s.small().vertex[q]);
+    atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+  }
+  for (u64 q = global_thread(); q < now.num_chunks; q += global_threads()) {
+    const u64 chunk = load_cg(&s.chunks()[q]);
+    const i32 v = i32(u32(chunk));
+    if (chunk >> 32 == 0) atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+  }
+  grid_sync(barrier);
+}
+
+// Lists of the frontier's presence words, in the counters of this turn; the words are empty then.
+// Ends with a barrier.
+LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
+  const i64 nwords = (s.n + 31) / 32;
+  u64 edges = 0;
+  for (i64 w0 = global_warp() * 32; w0 < nwords; w0 += global_warps() * 32) {
+    const i64 w = w0 + lane_id();
+    u32 bits = w < nwords ? load_cg(&s.frontier()[w]) : 0;
+    if (bits) s.frontier()[w] = 0;
+    while (warp_any(bits != 0)) {
+      const bool there = bits != 0;
+      i32 v = 0;
+      LG_PTR start = 0, stop = 0;
+      if (there) {
+        v = i32(w * 32) + i32(bit_ffs(bits)) - 1;
+        bits &= bits - 1;
+        start = s.out_ptr[v];
+        stop = s.out_ptr[v + 1];
+      }
+      edges += u64(stop - start);
+      enqueue(s, turn, s.small(), s.chunks(), there, v, start, stop);
+    }
+  }
+  edges = block_reduce(edges, u64(0), LgPlus());
+  if (block_thread() == 0 && edges) atomic_add(counter(s, turn, kEdges), edges);
+  grid_sync(barrier);
+}
+
+#endif  // LAGPU_SEARCH_CUH

@@ -1,0 +1,137 @@
+// One vertex of a sweep: where its entries stand, and the element-wise statements on them; see
+// sweep/levels.cuh.
+#ifndef LAGPU_SWEEP_VERTEX_CUH
+#define LAGPU_SWEEP_VERTEX_CUH
+#include "common/product.cuh"
+
+// ---- where the entries of a vertex stand, and the indices that operators see
+//
+// Each of these says, of vertices and their numbers in the order of levels (their ranks):
+//
+//   see(v), is_from(seen, from(d))   whether v may have an entry of x that was made in level d
+//   place(v, seen)                   where x has it; in order, only if has_x(place)
+//   home(v, rank)                    where kept vectors and those only read have it
+//   block(v)                         where blank vectors have it in the end
+
+struct NoRank {};  // nobody asks for it
+
+// In vectors. MARK holds every level.
+template <class MARK>
+struct AtVertex {
+  typedef MARK Mark, Seen;
+  typedef i64 Offset;
+  typedef NoRank Rank;
+  static constexpr bool in_order = false;
+  MARK* marks;
+
+  LG_DEVICE MARK from(u32 d) const { return MARK(d); }
+  LG_DEVICE MARK see(i32 v) const { return marks[v]; }
+  LG_DEVICE bool is_from(MARK seen, MARK from) const { return seen == from; }
+  LG_DEVICE i64 place(i64 v, MARK) const { return v; }
+  LG_DEVICE static Rank rank(i64) { return {}; }
+  LG_DEVICE i64 home(i64 v, Rank) const { return v; }
+  LG_DEVICE i64 block(i64 v) const { return v; }
+  LG_DEVICE i64 i(i64 v) const { return v; }
+  LG_DEVICE i64 j(i64) const { return 0; }
+  LG_DEVICE i64 row() const { return 0; }
+};
+
+// In row k of blocks whose entries, but those of blank ones, have been put in the order of levels;
+// see sweep/permute.cu. So a level's entries lie side by side. `offsets` are the row's.
+struct InOrder {
+  typedef i32 Offset, Rank, Seen;
+  static constexpr bool in_order = true;
+  struct From {
+    i32 first;
+    u32 count;
+  };
+  const i32 *ranks, *offsets;
+  const bool* x_has;
+  i64 base, stride;  // base: where the row begins
+  i32 k;
+
+  LG_DEVICE From from(u32 d) const { return {offsets[d], u32(offsets[d + 1] - offsets[d])}; }
+  LG_DEVICE i32 see(i32 v) const { return load_ro(&ranks[base + v]); }
+  LG_DEVICE bool is_from(i32 seen, From from) const { return u32(seen - from.first) < from.count; }
+  LG_DEVICE i64 place(i64, i32 seen) const { return base + seen; }
+  LG_DEVICE bool has_x(i64 place) const { return x_has[place]; }
+  LG_DEVICE static i32 rank(i64 k) { return i32(k); }
+  LG_DEVICE i64 home(i64, i32 rank) const { return base + rank; }
+  LG_DEVICE i64 block(i64 v) const { return v * stride + k; }
+  LG_DEVICE i64 i(i64) const { return k; }
+  LG_DEVICE i64 j(i64 v) const { return v; }
+  LG_DEVICE i64 row() const { return k; }
+};
+
+// ---- element-wise statements, at one vertex
+
+// What a vector has at one vertex.
+template <class U>
+struct Entry {
+  bool there;
+  U value;
+};
+
+template <class U>
+LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 place) {
+  return {has_entry(words, place), values ? values[place] : iso};
+}
+
+// The same where presence is a byte each.
+template <class U>
+LG_DEVICE Entry<U> entry_at(const bool* has, const U* values, U iso, i64 place) {
+  return {has[place], values ? values[place] : iso};
+}
+
+template <class Op, class T, class Z, class U>
+LG_DEVICE Entry<Z> mapped(Entry<U> u, T scalar, bool scalar_left, i64 i, i64 j) {
+  if (!u.there) return {false, Z(0)};
+  const T x = cast<T>(u.value);
+  return {true, scalar_left ? Op::template call<Z, T>(scalar, x, i, 0, j)
+                            : Op::template call<Z, T>(x, scalar, i, 0, j)};
+}
+
+template <class Op, class T, class U>
+LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 i, i64 j) {
+  return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, i, 0, j), u.value};
+}
+
+// u (+) v or u (x) v, as elementwise/combine.cu has the modes.
+template <class Op, class T, class Z, class U, class V>
+LG_DEVICE Entry<Z> combined(i32 mode, Entry<U> x, Entry<V> y, T x_default, T y_default, i64 i,
+                            i64 j) {
+  if (mode == 1 ? !(x.there && y.there) : !(x.there || y.there)) return {false, Z(0)};
+  if (mode != 2 && !(x.there && y.there))
+    return {true, x.there ? cast<Z>(x.value) : cast<Z>(y.value)};
+  return {true, Op::template call<Z, T>(x.there ? cast<T>(x.value) : x_default,
+                                        y.there ? cast<T>(y.value) : y_default, i, 0, j)};
+}
+
+// What w has after t has been written where the mask keeps.
+template <class Acc, class W, class Z>
+LG_DEVICE Entry<W> written(Entry<W> w, Entry<Z> t, i64 i) {
+  if constexpr (Acc::assigns) return {t.there, cast<W>(t.value)};
+  if constexpr (!Acc::assigns) {
+    if (!t.there) return w;
+    return {true, w.there ? Acc::call(w.value, t.value, i) : cast<W>(t.value)};
+  }
+}
+
+LG_DEVICE void set_bit(u32* words, i64 place) { atomic_or(&words[place / 32], 1u << (place % 32)); }
+
+// Put an entry back; its bit is written only if it has changed, as others may write the word.
+template <class W>
+LG_DEVICE void put_back(u32* words, W* values, i64 place, Entry<W> w, bool was_there) {
+  if (w.there) values[place] = w.value;
+  if (w.there && !was_there) set_bit(words, place);
+  if (!w.there && was_there) atomic_and(&words[place / 32], ~(1u << (place % 32)));
+}
+
+// The same where presence is a byte each.
+template <class W>
+LG_DEVICE void put_back(bool* has, W* values, i64 place, Entry<W> w, bool was_there) {
+  if (w.there) values[place] = w.value;
+  if (w.there != was_there) has[place] = w.there;
+}
+
+#endif  // LAGPU_SWEEP_VERTEX_CUH

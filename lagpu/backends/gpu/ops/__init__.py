@@ -1,0 +1,3 @@
+"""Single operations on a device: planner, products, element-wise operations."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Vectors and matrices on a device: their storage forms and workspaces."""
+
+__all__: list[str] = []

@@ -1,0 +1,399 @@
+"""Vectors and matrices on a device: their storage forms, and the ways from one form to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.device.protocol import Device, Signal
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.storage.casts import cast_array, cast_number, index_type
+from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.later import Later
+from lagpu.backends.gpu.storage.stats import Listable, Trail
+from lagpu.backends.protocol import Descriptor
+from lagpu.dtypes import DType
+
+__all__ = ["MatrixStore", "VectorStore", "nwords"]
+
+Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+
+
+def nwords(n: int) -> int:
+    """Return the number of 32-bit presence words of `n` entries."""
+    return (n + 31) // 32
+
+
+class VectorStore:
+    """A vector in one of three forms.
+
+    ``sparse``
+        `indices` (INT64, rising) and `values` packed beside them.
+    ``bitmap``
+        `words`, a presence bit for each index, and `values` for each index.
+    ``full``
+        `values` for each index; every entry is there.
+
+    In each form `values` is None if all entries have the one value `iso`: a Boolean frontier
+    carries no values.
+
+    Attributes
+    ----------
+    single : int
+        The index of the only entry of a sparse vector whose index list is not on the device yet;
+        else -1.
+    trail : Trail or None
+        What the product that made it left for the planner.
+    leaving : int or None
+        Matrix entries in the columns of its entries, known if a product counted them.
+    listing : Listable or None
+        These entries, if a product was to keep them or they are a level.
+    """
+
+    __slots__ = (
+        "_count",
+        "_nvals",
+        "_signal",
+        "counters",
+        "device",
+        "dtype",
+        "form",
+        "indices",
+        "iso",
+        "leaving",
+        "listing",
+        "single",
+        "size",
+        "spare",
+        "trail",
+        "values",
+        "words",
+    )
+
+    form: str
+    words: Array
+    indices: Array
+    values: Array
+    iso: Any
+    trail: Trail | None
+    leaving: int | None
+    listing: Listable | None
+    _nvals: int | None
+    _count: Array
+    _signal: Signal | None
+
+    def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
+        self.device = device
+        self.counters = counters
+        self.dtype = dtype
+        self.size = size
+        self.spare: dict[str, Array] = {}
+        self.set_empty()
+
+    def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
+        """Become this list of entries; `iso` is the value of all if `values` is None."""
+        self.form, self.indices, self.words = "sparse", indices, None
+        self.values, self.iso = values, iso
+        self._nvals, self._count = 0 if indices is None else len(indices), None
+        self._signal = None
+        self.forget()
+        self.single = -1
+
+    def set_single(self, i: int, value: Any) -> None:
+        """Become the one entry `i`; its index stays on the host until it is needed."""
+        self.set_sparse(None, None, value)
+        self._nvals, self.single = 1, i
+
+    def set_empty(self) -> None:
+        """Become a vector without entries; buffers stay for the next result."""
+        self.set_sparse(None, None, self.dtype.zero)
+
+    def set_bitmap(
+        self, words: Array, values: Array | None, iso: Any, count: Array | int | None
+    ) -> None:
+        """Become these presence bits; `count` is a device counter, a number, or None to count."""
+        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
+        self.values, self.iso = values, iso
+        self.counted(count)
+        self.forget()
+
+    def set_full(self, values: Array | None, iso: Any = None) -> None:
+        """Become a vector with every entry."""
+        self.form, self.indices, self.words, self.single = "full", None, None, -1
+        self.values, self.iso = values, iso
+        self._nvals, self._count = self.size, None
+        self._signal = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what a product left here: it has other entries now."""
+        self.trail = self.leaving = self.listing = None
+
+    def counted(self, count: Array | int | None, signal: Signal | None = None) -> None:
+        """Note the number of entries: known, on the device, or (None) to be counted.
+
+        With a signal, `count` has two numbers: the second is `leaving`.
+        """
+        self._signal = signal
+        self._nvals, self._count = (count, None) if isinstance(count, int) else (None, count)
+
+    def adopt(self, other: VectorStore) -> None:
+        """Become `other`; the buffers it replaces stay for the next result."""
+        self._keep_buffers()
+        self.form, self.indices, self.words = other.form, other.indices, other.words
+        self.values, self.iso = other.values, other.iso
+        self._nvals, self._count, self._signal = other._nvals, other._count, other._signal
+        self.trail, self.leaving, self.listing = other.trail, other.leaving, other.listing
+        self.single = other.single
+
+    def hold_product(
+        self,
+        words: Array,
+        values: Array | None,
+        iso: Any,
+        counts: Array,
+        signal: Signal,
+        trail: Trail,
+    ) -> None:
+        """Become the bitmap that a product is writing, as `adopt` does; part of each level."""
+        self._keep_buffers()
+        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
+        self.values, self.iso = values, iso
+        self._nvals, self._count, self._signal = None, counts, signal
+        self.trail, self.leaving, self.listing = trail, None, None
+
+    def _keep_buffers(self) -> None:
+        if self.form == "bitmap":
+            self.spare = {"words": self.words}
+            if self.values is not None:
+                self.spare["values"] = self.values
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries; asked for the first time, the device may have to be waited for."""
+        if self._nvals is None:
+            if self._count is None:
+                self._start_count()
+            if self._signal is None:
+                self._nvals = int(self.device.read(self._count))
+            else:
+                self._nvals, self.leaving = self.device.heed(self._signal, self._count)
+            self._count = self._signal = None
+        return self._nvals
+
+    @property
+    def known(self) -> int | None:
+        """`nvals`, if it needs no asking."""
+        return self._nvals
+
+    def count_later(self, read: Callable[[Array], Any] | None = None) -> Later:
+        """Return what will ask, or `read`, how many entries there are now; nothing waits before."""
+        if self._nvals is None and self._count is None:
+            self._start_count()
+        signal = self._signal if read is None else None
+        return Later(self.device, self._nvals, self._count, signal, read)
+
+    def _start_count(self) -> None:
+        self._count = self.counters.take()
+        self._run("count_bits", nwords(self.size), self.words, len(self.words), self._count)
+
+    @property
+    def pulled(self) -> bool:
+        """Whether it was made by a pull."""
+        return self.trail is not None and self.trail.pulled
+
+    @property
+    def number(self) -> Any:
+        """`iso` as the kernels take it: any number of the type where values are stored."""
+        return self.dtype.zero if self.iso is None else self.iso
+
+    def _run(self, name: str, threads: int, *args: Any, typed: bool = False) -> None:
+        macros = {"U": self.dtype.ctype} if typed else {}
+        self.device.launch(kernel("elementwise/bitmap.cu", name, **macros), threads, *args)
+
+    def spare_words(self) -> Array:
+        """Return uninitialised presence words, from the spare ones if there are any."""
+        found = self.spare.pop("words", None)
+        if found is None or len(found) != nwords(self.size):
+            found = self.device.xp.empty(nwords(self.size), np.uint32)
+        return found
+
+    def spare_values(self, dtype: DType) -> Array:
+        """Return uninitialised values for each index, from the spare ones if they fit."""
+        found = self.spare.pop("values", None)
+        if found is None or found.dtype != dtype.numpy or len(found) != self.size:
+            found = self.device.xp.empty(self.size, dtype.numpy)
+        return found
+
+    def to_bitmap(self) -> None:
+        """Take the form ``bitmap``; a full vector becomes one with all bits set."""
+        if self.form == "bitmap":
+            return
+        if self.form == "full":
+            words = self.device.xp.empty(nwords(self.size), np.uint32)
+            self._run("set_all_bits", nwords(self.size), self.size, words)
+            self.set_bitmap(words, self.values, self.iso, self.size)
+            return
+        if self.single >= 0:
+            words = self.spare_words()
+            self._run("single_entry", nwords(self.size), self.size, self.single, words)
+            self.set_bitmap(words, None, self.iso, 1)
+            return
+        self._upload()
+        count, packed, listing = self.nvals, self.values, self.listing
+        words = self.spare_words()
+        words.fill(0)
+        values = None if packed is None else self.spare_values(self.dtype)
+        if count:
+            self._run(
+                "scatter_entries", count, count, self.indices, packed, words, values, typed=True
+            )
+        self.set_bitmap(words, values, self.iso, count)
+        self.listing = listing  # of the same entries
+
+    def _upload(self) -> None:
+        """Put the index list of a sparse vector on the device, if it is not there."""
+        if self.form == "sparse" and self.indices is None:
+            where = [self.single] if self._nvals else []
+            self.indices = self.device.from_host(np.array(where, np.int64))
+
+    def to_blank(self) -> bool:
+        """Take the form ``bitmap`` with values stored; words and values are not set.
+
+        Returns False, and does nothing, if there are entries.
+        """
+        if self._nvals != 0:
+            return False
+        self.set_bitmap(self.spare_words(), self.spare_values(self.dtype), None, None)
+        return True
+
+    def to_writable(self) -> None:
+        """Take the form ``bitmap`` with values stored, as an element-wise kernel writes it."""
+        if self.form == "bitmap" and self.values is not None:
+            return
+        self.to_bitmap()
+        if self.values is None:
+            values = self.spare_values(self.dtype)
+            if self.iso is not None and self._nvals != 0:
+                values.fill(self.iso)
+            self.values, self.iso = values, None
+
+    def readable(self) -> tuple[Array | None, Array | None, Any]:
+        """Return (words or None for full, values or None for iso, iso) for a kernel that reads."""
+        if self.form == "sparse":
+            self.to_bitmap()
+        return self.words, self.values, self.number
+
+    def listed(self) -> tuple[Array, Array | None]:
+        """Return (indices, rising; packed values or None for iso) whatever the form."""
+        if self.form == "sparse":
+            self._upload()
+            return self.indices, self.values
+        if self.form == "full":
+            return self.device.xp.arange(self.size, dtype=np.int64), self.values
+        indices = self.list_indices()
+        return indices, None if self.values is None else self.values[indices]
+
+    def list_indices(self) -> Array:
+        """Return the set bits of `words` as indices, rising: count, scan, write."""
+        xp, count = self.device.xp, len(self.words)
+        groups = -(-count // 256)
+        counts = xp.zeros(groups + 1, np.int64)
+        if count:
+            self._run("count_groups", groups * 256, count, self.words, counts[1:])
+        starts = xp.cumsum(counts)
+        indices = xp.empty(int(starts[-1]), np.int64)
+        if len(indices):
+            self._run("list_bits", groups * 32, count, self.words, starts, indices)
+        return indices
+
+    def copy(self, dtype: DType) -> VectorStore:
+        """Return a copy, cast to `dtype`, in the same form."""
+        made = VectorStore(self.device, self.counters, dtype, self.size)
+        values = None if self.values is None else cast_array(self.device.xp, self.values, dtype)
+        iso = None if self.iso is None else cast_number(self.iso, dtype)
+        if self.form == "sparse":
+            self._upload()
+            made.set_sparse(self.indices.copy(), values, iso)
+        elif self.form == "full":
+            made.set_full(values, iso)
+        else:
+            made.set_bitmap(self.words.copy(), values, iso, self.nvals)
+        made.trail, made.leaving, made.listing = self.trail, self.leaving, self.listing
+        return made
+
+
+class MatrixStore:
+    """A matrix by columns; of equal values only one is kept.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (nrows, ncols).
+    col_ptr, row_idx : array
+        INT32 while they hold every offset and every row, else INT64; rows rise in a column.
+    values : array or None
+        None if all entries have the value `iso`.
+    symmetric : bool or None
+        Whether the matrix equals its transpose, once known.
+    rows : MatrixStore or None
+        The transpose, made when a product asks for it.
+    turnable : bool
+        Whether `rows` may be made.
+    under : Descriptor or None
+        That of the product which made it, and kept to its mask, until it is written.
+    kernels : dict
+        Kernels that ran on this form, by what they were specialised for.
+    spaces : dict
+        What kernels keep between runs, by their kind.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        dtype: DType,
+        shape: tuple[int, int],
+        col_ptr: Array,
+        row_idx: Array,
+        values: Array | None,
+        iso: Any = None,
+    ) -> None:
+        self.device = device
+        self.dtype = dtype
+        self.shape = shape
+        self.nvals = len(row_idx)
+        self.col_ptr = col_ptr.astype(index_type(self.nvals), copy=False)
+        self.row_idx = row_idx.astype(index_type(shape[0]), copy=False)
+        self.values = values
+        self.iso = iso
+        self.symmetric: bool | None = None
+        self.rows: MatrixStore | None = None
+        self.turnable = True
+        self.under: Descriptor | None = None
+        self.kernels: dict[Any, Any] = {}
+        self.spaces: dict[str, Any] = {}
+
+    @property
+    def number(self) -> Any:
+        """`iso` as the kernels take it: any number of the type where values are stored."""
+        return self.dtype.zero if self.iso is None else self.iso
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the column form."""
+        values = 0 if self.values is None else self.values.nbytes
+        return int(self.col_ptr.nbytes + self.row_idx.nbytes + values)
+
+    def all_values(self) -> Array:
+        """Return a value for each entry, also where only one is kept."""
+        if self.values is not None:
+            return self.values
+        return self.device.xp.full(self.nvals, self.number, self.dtype.numpy)
+
+    def columns(self) -> Array:
+        """Return the column of each entry, INT64."""
+        xp = self.device.xp
+        entries = xp.arange(self.nvals, dtype=self.col_ptr.dtype)
+        return (xp.searchsorted(self.col_ptr, entries, side="right") - 1).astype(np.int64)

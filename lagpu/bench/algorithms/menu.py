@@ -1,0 +1,378 @@
+"""What is asked: each algorithm with its options, how answers compare, and what rules it out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from lagpu import algorithms, check
+from lagpu.bench.algorithms.problem import Facts, Problem
+from lagpu.core.matrix import Matrix
+from lagpu.errors import CheckFailed, InvalidValue
+
+__all__ = ["LEFT_OUT", "Answer", "Question", "chosen", "depths", "differs", "least_labels", "menu"]
+
+Array = np.ndarray[Any, Any]
+
+FEW = 2  # sources, where each takes a search
+SAMPLED = 4  # sources of betweenness
+RADIUS = 2  # of a neighbourhood
+SEED = 1  # of what is drawn at random
+RANK_ERROR = 1e-4  # of all ranks together, as in the GAP benchmark (Beamer et al. 2015)
+_APART = 5000  # vertices outside of the largest search, when each component takes one
+
+#: Public algorithms that are asked for under another name, and that name.
+LEFT_OUT = {
+    "sssp": "bellman_ford, delta_stepping",
+    "k_core": "core_number",
+    "k_hop": "neighborhood",
+    "has_path": "shortest_path",
+    "topological_order": "topological_levels",
+    "betweenness_estimate": "betweenness_centrality",
+    "triangles": "triangle_count",
+    "transitivity": "clustering",
+    "average_clustering": "clustering",
+    "is_bipartite": "bipartite_sides",
+    "radius": "eccentricity",
+    "center": "eccentricity",
+    "periphery": "eccentricity",
+}
+
+
+class Answer(NamedTuple):
+    """What an algorithm found: what any right answer shares, and what else is to be proved.
+
+    It goes from process to process, so it holds arrays, and nothing of a backend.
+    """
+
+    same: Array
+    proof: Any = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """An algorithm, with options.
+
+    Attributes
+    ----------
+    algorithm, options : str
+        As a row names them.
+    run : callable
+        Takes the matrix and the problem; timed.
+    read : callable
+        Makes an `Answer` of what `run` returned; not timed.
+    graph : str
+        Which matrix: ``pattern``, ``weighted`` or ``acyclic``.
+    rule : str
+        How answers compare: ``equal``, ``close`` (each number) or ``sum`` (all together).
+    prove : callable, optional
+        Raises `CheckFailed` for a wrong answer where right ones may differ.
+    bar : callable
+        Says why a graph is left out, or nothing.
+    rounds : callable, optional
+        Levels or searches, from the facts and the answer.
+    """
+
+    algorithm: str
+    options: str
+    run: Callable[[Matrix, Facts], Any]
+    read: Callable[[Any], Answer]
+    graph: str = "pattern"
+    rule: str = "equal"
+    prove: Callable[[Problem, Answer], object] | None = None
+    bar: Callable[[Facts], str] = lambda _facts: ""
+    rounds: Callable[[Facts, Answer], int] | None = None
+
+    @property
+    def key(self) -> str:
+        """The algorithm and its options."""
+        return f"{self.algorithm} {self.options}".strip()
+
+
+def chosen(names: Sequence[str]) -> list[Question]:
+    """Return the questions about some algorithms; ``all`` or nothing means every one.
+
+    Raises
+    ------
+    InvalidValue
+        For an unknown name; the message lists the valid ones.
+    """
+    questions = menu()
+    known = list(dict.fromkeys(q.algorithm for q in questions))
+    words = [word for text in names for word in text.split(",")] or ["all"]
+    for word in words:
+        if word in LEFT_OUT:
+            raise InvalidValue(f"--algorithm: {word} is measured as {LEFT_OUT[word]}. Name that.")
+        if word != "all" and word not in known:
+            raise InvalidValue(
+                f"--algorithm: there is no {word!r}. Use all or some of {', '.join(known)}."
+            )
+    return [q for q in questions if "all" in words or q.algorithm in words]
+
+
+def menu() -> list[Question]:
+    """Return the questions, those that take long at the end, as far as lagpu has the algorithm."""
+    return [q for q in _questions() if hasattr(algorithms, q.algorithm)]
+
+
+def differs(rule: str, first: Answer, other: Answer) -> bool:
+    """Whether two answers contradict one another."""
+    x, y = first.same, other.same
+    if x.shape != y.shape:
+        return True
+    if rule == "equal":
+        return not np.array_equal(x, y)
+    if rule == "close":
+        return not np.allclose(x, y, rtol=1e-6, atol=0, equal_nan=True)
+    # Two iterations that stop at a change below e, each shrinking it by 0.85, are this near.
+    return not np.abs(x - y).sum() <= 2 * RANK_ERROR / (1 - 0.85)
+
+
+def depths(parents: Array) -> Array:
+    """Return each vertex's depth in a tree, -1 outside, (n,); -1 stands for no parent."""
+    vertex = np.arange(len(parents))
+    jump = np.where(parents >= 0, parents, vertex)
+    depth = (jump != vertex).astype(np.int32)
+    for _ in range(len(parents).bit_length()):
+        further = jump[jump]
+        if np.array_equal(further, jump):
+            break
+        depth += depth[jump]
+        jump = further
+    return np.where(parents >= 0, depth, -1)
+
+
+def least_labels(labels: Array) -> Array:
+    """Return for each vertex the least one with its label."""
+    _, first, which = np.unique(labels, return_index=True, return_inverse=True)
+    return first[which]
+
+
+# --------------------------------------------------------------------- how results are read
+
+
+def _dense(fill: Any) -> Callable[[Any], Answer]:
+    return lambda v: Answer(v.to_dense(fill))
+
+
+def _tree(parents: Any) -> Answer:
+    return Answer(depths(parents.to_dense(-1)), parents.to_coo())
+
+
+def _entries(v: Any) -> Answer:
+    return Answer(v.to_coo()[1])
+
+
+def _number(x: Any) -> Answer:
+    return Answer(np.array([x]))
+
+
+def _levels_of_each(levels: Matrix) -> Answer:
+    rows, cols, values = levels.to_coo()
+    dense = np.full(levels.shape, -1, np.int32)
+    dense[rows, cols] = values
+    return Answer(dense)
+
+
+def _trees(parents: Matrix) -> Answer:
+    rows, cols, values = parents.to_coo()
+    dense = np.full(parents.shape, -1)
+    dense[rows, cols] = values
+    proof = sp.coo_array((values, (rows, cols)), shape=parents.shape)
+    return Answer(np.array([depths(row) for row in dense]), proof)
+
+
+def _by_columns(A: Matrix) -> Answer:
+    return Answer(A.to_csc()[2])
+
+
+def _two_sides(found: tuple[Any, list[int] | None]) -> Answer:
+    sides, cycle = found
+    return Answer(np.array([cycle is None]), cycle or sides.to_coo())
+
+
+# -------------------------------------------------------------------------- how they are proved
+
+
+def _prove_tree(problem: Problem, answer: Answer) -> None:
+    check.check_parents(problem.columns, problem.facts.source, answer.proof)
+
+
+def _prove_trees(problem: Problem, answer: Answer) -> None:
+    check.check_parents_multi(problem.columns, problem.facts.sources, answer.proof)
+
+
+def _prove_route(problem: Problem, answer: Answer) -> None:
+    route, facts = answer.proof, problem.facts
+    if (route[0], route[-1]) != (facts.source, facts.target):
+        raise CheckFailed(f"shortest_path: {route[0]} to {route[-1]} was not asked for.")
+    _prove_edges(problem, list(itertools.pairwise(route)))
+
+
+def _prove_sides(problem: Problem, answer: Answer) -> None:
+    if answer.same[0]:
+        check.check_sides(problem.columns, answer.proof)
+        return
+    cycle = answer.proof
+    if len(cycle) % 2 == 0:
+        raise CheckFailed(f"bipartite_sides: a cycle of {len(cycle)} vertices is not odd.")
+    _prove_edges(problem, list(zip(cycle, cycle[1:] + cycle[:1], strict=True)), undirected=True)
+
+
+def _prove_edges(
+    problem: Problem, edges: list[tuple[int, int]], *, undirected: bool = False
+) -> None:
+    for i, j in edges:
+        if not (problem.has_edge(i, j) or (undirected and problem.has_edge(j, i))):
+            raise CheckFailed(f"there is no edge {i} -> {j}.")
+
+
+# ------------------------------------------------------------------------- what rules them out
+
+
+def _unconnected(facts: Facts) -> str:
+    return "" if facts.connected else "not connected"
+
+
+def _directed(facts: Facts) -> str:
+    return "" if facts.symmetric else "directed"
+
+
+def _apart(facts: Facts) -> str:
+    return f"{facts.outside:,} vertices apart" if facts.outside > _APART else ""
+
+
+# ---------------------------------------------------------------------------------- the menu
+
+
+def _deepest(_facts: Facts, answer: Answer) -> int:
+    return int(answer.same.max()) + 1
+
+
+def _sampled(facts: Facts) -> int:
+    return min(SAMPLED, facts.vertices)
+
+
+def _ranks(A: Matrix, facts: Facts) -> Any:
+    return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
+
+
+def _few_searches(_facts: Facts, answer: Answer) -> int:
+    return len(answer.same)
+
+
+def _questions() -> list[Question]:
+    ask: Any = algorithms  # some may be missing
+    few = f"{FEW} vertices"
+    return [
+        Question(
+            "bfs_levels", "", lambda A, f: ask.bfs_levels(A, f.source), _dense(-1), rounds=_deepest
+        ),
+        Question(
+            "bfs_parents", "", lambda A, f: ask.bfs_parents(A, f.source), _tree,
+            prove=_prove_tree, rounds=_deepest,
+        ),
+        Question(
+            "bfs", "", lambda A, f: ask.bfs(A, f.source),
+            lambda found: Answer(found[0].to_dense(-1), found[1].to_coo()),
+            prove=_prove_tree, rounds=_deepest,
+        ),
+        Question(
+            "count_shortest_paths", "", lambda A, f: ask.count_shortest_paths(A, f.source),
+            _dense(0), rule="close",
+        ),
+        Question(
+            "bfs_levels_joint", "from 8 at once",
+            lambda A, f: ask.bfs_levels_joint(A, f.sources), _dense(-1), rounds=_deepest,
+        ),
+        Question(
+            "bfs_levels_multi", "from each of 8",
+            lambda A, f: ask.bfs_levels_multi(A, f.sources), _levels_of_each, rounds=_deepest,
+        ),
+        Question(
+            "bfs_parents_multi", "from each of 8",
+            lambda A, f: ask.bfs_parents_multi(A, f.sources), _trees,
+            prove=_prove_trees, rounds=_deepest,
+        ),
+        Question(
+            "neighborhood", f"within {RADIUS} edges",
+            lambda A, f: ask.neighborhood(A, f.source, RADIUS), _dense(-1), rounds=_deepest,
+        ),
+        Question(
+            "shortest_path", "", lambda A, f: ask.shortest_path(A, f.source, f.target),
+            lambda route: Answer(np.array([len(route)]), route), prove=_prove_route,
+        ),
+        Question(
+            "pseudo_diameter", "", lambda A, f: ask.pseudo_diameter(A, f.source),
+            lambda found: Answer(np.array(found)),
+        ),
+        Question("pagerank", "", _ranks, _dense(0), rule="sum"),
+        Question(
+            "connected_components", "fastsv",
+            lambda A, _: ask.connected_components(A), _dense(-1),
+        ),
+        Question(
+            "connected_components", "bfs",
+            lambda A, _: ask.connected_components(A, method="bfs"), _dense(-1), bar=_apart,
+        ),
+        Question(
+            "strongly_connected_components", "",
+            lambda A, _: ask.strongly_connected_components(A), _dense(-1),
+        ),
+        Question(
+            "maximal_independent_set", f"seed {SEED}",
+            lambda A, _: ask.maximal_independent_set(A, seed=SEED), _dense(False),
+        ),
+        Question(
+            "bipartite_sides", "", lambda A, _: ask.bipartite_sides(A), _two_sides,
+            prove=_prove_sides,
+        ),
+        Question("core_number", "", lambda A, _: ask.core_number(A), _dense(-1)),
+        Question(
+            "closeness_centrality", few,
+            lambda A, f: ask.closeness_centrality(A, sorted(f.sources[:FEW])), _entries,
+            rule="close", rounds=_few_searches,
+        ),
+        Question(
+            "harmonic_centrality", few,
+            lambda A, f: ask.harmonic_centrality(A, sorted(f.sources[:FEW])), _entries,
+            rule="close", rounds=_few_searches,
+        ),
+        Question(
+            "eccentricity", few, lambda A, f: ask.eccentricity(A, sorted(f.sources[:FEW])),
+            _entries, bar=_unconnected, rounds=_few_searches,
+        ),
+        Question(
+            "betweenness_centrality", f"{SAMPLED} sources",
+            lambda A, f: ask.betweenness_centrality(A, _sampled(f), seed=SEED), _dense(0),
+            rule="close", rounds=lambda f, _: _sampled(f),
+        ),
+        Question(
+            "edge_betweenness_centrality", f"{SAMPLED} sources",
+            lambda A, f: ask.edge_betweenness_centrality(A, _sampled(f), seed=SEED), _by_columns,
+            rule="close", rounds=lambda f, _: _sampled(f),
+        ),
+        Question(
+            "topological_levels", "", lambda A, _: ask.topological_levels(A), _dense(-1),
+            graph="acyclic", rounds=_deepest,
+        ),
+        Question(
+            "bellman_ford", "", lambda A, f: ask.bellman_ford(A, f.source), _dense(-1),
+            graph="weighted",
+        ),
+        Question(
+            "delta_stepping", "", lambda A, f: ask.delta_stepping(A, f.source), _dense(-1),
+            graph="weighted",
+        ),
+        Question("triangle_count", "", lambda A, _: ask.triangle_count(A), _number, bar=_directed),
+        Question(
+            "clustering", "", lambda A, _: ask.clustering(A), _dense(0), rule="close",
+            bar=_directed,
+        ),
+        Question("diameter", "", lambda A, _: ask.diameter(A), _number, bar=_unconnected),
+    ]  # fmt: skip

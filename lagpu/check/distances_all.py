@@ -1,0 +1,196 @@
+"""Proof of what is made of distances between pairs: eccentricities, closeness, a path."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from lagpu.check.graph import Graph, refuse
+from lagpu.errors import CheckFailed, IndexOutOfBound
+from lagpu.host.memory import require
+
+__all__ = [
+    "DIAMETER_RULES",
+    "REMOTENESS_RULES",
+    "ROUTE_RULES",
+    "check_diameter",
+    "check_remoteness",
+    "check_route",
+]
+
+Array = np.ndarray[Any, Any]
+
+_BLOCK = 2**22  # distances at a time
+
+REMOTENESS_RULES = (
+    "every vertex asked for has a value",
+    "a value is what its definition makes of the distances",
+)
+DIAMETER_RULES = ("it is the largest of all distances",)
+ROUTE_RULES = (
+    "the path begins at the source and ends at the target",
+    "consecutive vertices are joined by an edge",
+    "it has as many edges as the distance says",
+)
+
+
+def check_remoteness(
+    A: Any,
+    values: Any,
+    of: Literal["eccentricity", "closeness", "harmonic"],
+    *,
+    vertices: Any = None,
+    wf_improved: bool = True,
+    rel_tol: float = 1e-9,
+) -> tuple[str, ...]:
+    """Prove eccentricities, closeness or harmonic centralities, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    values : result, (n,)
+        Value of each vertex.
+    of : str
+        "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": what
+        `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality`` make of the distances to
+        it.
+    vertices : list of int, optional
+        The vertices that were asked for; by default all. Others may have a value.
+    wf_improved : bool
+        As given to ``closeness_centrality``.
+    rel_tol : float
+        How far a value may be from the definition, relatively.
+
+    Returns
+    -------
+    tuple of str
+        The rules that hold: `REMOTENESS_RULES`.
+
+    Raises
+    ------
+    CheckFailed, IndexOutOfBound
+        At the first vertex without a value, or with another; if `vertices` holds what is none.
+
+    Notes
+    -----
+    Distances are SciPy's, by Dijkstra's algorithm.
+    """
+    graph = Graph(A)
+    value, present = graph.dense(values, of)
+    n, given = graph.n, np.flatnonzero(present)
+    asked = np.arange(n) if vertices is None else np.asarray(vertices, int)
+    if any(not 0 <= v < n for v in asked):
+        raise IndexOutOfBound(f"check_remoteness: vertices {vertices} are not within 0 .. {n - 1}.")
+    rule = f"check_remoteness: {REMOTENESS_RULES[0]}"
+    refuse(np.isin(np.arange(n), asked) & ~present, rule, lambda v: "no value")
+    distance = _distances(graph, given, forward=of == "eccentricity")
+    wanted = np.zeros(n)
+    for v, row in zip(given, distance, strict=True):
+        reaching = row[np.isfinite(row) & (row > 0)]
+        if of == "eccentricity":
+            wanted[v] = row.max()
+        elif of == "harmonic":
+            wanted[v] = np.sum(1 / reaching)
+        elif reaching.size:
+            wanted[v] = reaching.size / reaching.sum()
+            wanted[v] *= reaching.size / (n - 1) if wf_improved else 1
+    refuse(
+        present & ~np.isclose(value.astype(float), wanted, rtol=rel_tol, atol=0),
+        f"check_remoteness: {REMOTENESS_RULES[1]}",
+        lambda v: f"{of} {value[v]}, but it is {wanted[v]}",
+    )
+    return REMOTENESS_RULES
+
+
+def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
+    """Prove that a number is the diameter of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    diameter : int
+        The number.
+
+    Returns
+    -------
+    tuple of str
+        The rule that holds: `DIAMETER_RULES`.
+
+    Raises
+    ------
+    CheckFailed
+        If it is not, with two vertices that show it.
+
+    Notes
+    -----
+    All distances, SciPy's, some rows at a time.
+    """
+    graph = Graph(A)
+    largest, pair = -1.0, (0, 0)
+    step = max(1, _BLOCK // max(graph.n, 1))
+    for start in range(0, graph.n, step):
+        vertices = np.arange(start, min(start + step, graph.n))
+        distance = _distances(graph, vertices, forward=True)
+        if distance.max() > largest:
+            s, t = np.unravel_index(int(distance.argmax()), distance.shape)
+            largest, pair = distance[s, t], (int(vertices[s]), int(t))
+    if largest != diameter:
+        raise CheckFailed(
+            f"check_diameter: {DIAMETER_RULES[0]}: {diameter}, but from {pair[0]} to {pair[1]} it "
+            f"is {largest:g}."
+        )
+    return DIAMETER_RULES
+
+
+def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str, ...]:
+    """Prove that vertices are a shortest path, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    source, target : int
+        Its ends.
+    route : list of int
+        Its vertices.
+
+    Returns
+    -------
+    tuple of str
+        The rules that hold: `ROUTE_RULES`.
+
+    Raises
+    ------
+    CheckFailed, IndexOutOfBound
+        At the first rule broken; if it holds what is no vertex.
+    """
+    graph = Graph(A, source)
+    if any(not 0 <= v < graph.n for v in route):
+        raise IndexOutOfBound(f"check_route: {route} is not within 0 .. {graph.n - 1}.")
+    if not route or (route[0], route[-1]) != (source, target):
+        raise CheckFailed(f"check_route: {ROUTE_RULES[0]}: {route}, not {source} to {target}.")
+    rows = graph.by_rows
+    for u, v in itertools.pairwise(route):
+        if not rows[u, v]:
+            raise CheckFailed(f"check_route: {ROUTE_RULES[1]}: not {u} -> {v}.")
+    distance = _distances(graph, np.array([source]), forward=True)[0, target]
+    if len(route) - 1 != distance:
+        raise CheckFailed(
+            f"check_route: {ROUTE_RULES[2]}: {len(route) - 1} edges, but distance {distance:g}."
+        )
+    return ROUTE_RULES
+
+
+def _distances(graph: Graph, vertices: Array, *, forward: bool) -> Array:
+    """Return distances from, or to, some vertices, (len(vertices), n)."""
+    require(20 * len(vertices) * graph.n, "check: distances")
+    pattern = sp.csr_array(graph.columns if forward else graph.columns.T, dtype=float)
+    search: Any = csgraph.dijkstra
+    found: Array = search(pattern, indices=vertices, unweighted=True)
+    return found

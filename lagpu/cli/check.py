@@ -1,0 +1,178 @@
+"""``lagpu check`` and ``lagpu selftest``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lagpu import check as checkers
+from lagpu import io
+from lagpu.algorithms.brandes import is_directed
+from lagpu.algorithms.inputs import source_vertex, source_vertices
+from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.options import SHORTEST
+from lagpu.cli.start import Begin
+from lagpu.core.matrix import Matrix
+from lagpu.errors import InvalidValue
+from lagpu.generators.load import load
+from lagpu.io.vectors import read_vector
+
+__all__ = ["WHOLE", "prove", "prove_installation", "prove_sides"]
+
+
+# Of one source, by the option that names the file.
+_FROM_ONE: dict[str, Callable[..., Any]] = {
+    "levels": checkers.check_levels,
+    "parents": checkers.check_parents,
+    "paths": checkers.check_paths,
+    "distances": checkers.check_distances,
+}
+_JOINTLY: dict[str, Callable[..., Any]] = {"levels": checkers.check_levels_joint}
+_OF_EACH: dict[str, Callable[..., Any]] = {
+    "levels": checkers.check_levels_multi,
+    "parents": checkers.check_parents_multi,
+}
+_BESIDE_LEVELS = ("parents", "paths")
+
+
+def _betweenness(A: Matrix, found: Any) -> Any:
+    return checkers.check_betweenness(A, found, directed=is_directed(A))
+
+
+def _strong(A: Matrix, found: Any) -> Any:
+    return checkers.check_components(A, found, strong=True)
+
+
+def _closeness(A: Matrix, found: Any) -> Any:
+    return checkers.check_remoteness(A, found, "closeness")
+
+
+def _harmonic(A: Matrix, found: Any) -> Any:
+    return checkers.check_remoteness(A, found, "harmonic")
+
+
+def prove_sides(A: Matrix, found: tuple[Any, Any]) -> Any:
+    """Prove what `lagpu.algorithms.bipartite_sides` returns: sides, or an odd cycle."""
+    sides, cycle = found
+    if sides is None:
+        return checkers.check_odd_cycle(A, cycle)
+    return checkers.check_sides(A, sides)
+
+
+#: Of the graph alone, by the option that names the file.
+WHOLE: dict[str, Callable[[Matrix, Any], Any]] = {
+    "components": checkers.check_components,
+    "strong": _strong,
+    "sides": checkers.check_sides,
+    "cores": checkers.check_core_numbers,
+    "order": checkers.check_topological_levels,
+    "independent": checkers.check_independent_set,
+    "triangles": checkers.check_triangles,
+    "clustering": checkers.check_clustering,
+    "pagerank": checkers.check_pagerank,
+    "betweenness": _betweenness,
+    "closeness": _closeness,
+    "harmonic": _harmonic,
+}
+
+
+def prove(
+    graph: str,
+    begin: Begin,
+    files: dict[str, Path],
+    *,
+    directed: bool | None,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Check the results in some files, and print what was proved.
+
+    Raises
+    ------
+    CheckFailed
+        At the first rule broken.
+    """
+    if not files:
+        *most, last = (f"--{name}" for name in (*_FROM_ONE, *WHOLE))
+        raise InvalidValue(
+            f"check: there is nothing to check. Give {', '.join(most)} or {last}, and its file."
+        )
+    searched = [name for name in files if name in _FROM_ONE]
+    start = begin.start("check") if searched or begin.is_given else None
+    checks = {"": _FROM_ONE, "jointly": _JOINTLY, "of each": _OF_EACH}[begin.kind]
+    for name in searched:
+        if name not in checks:
+            raise InvalidValue(f"--{name}: is not there {begin.kind}. Give --source 0.")
+    A = load(graph, "cpu", directed=directed, seed=seed)
+    lengths = A
+    if "distances" in files:
+        lengths = load(graph, "cpu", directed=directed, seed=seed, dup_op=SHORTEST)
+    if start is not None:
+        (source_vertices if isinstance(start, list) else source_vertex)(A, start)
+    results = {name: _read(path, begin.each and name in checks) for name, path in files.items()}
+    reports: dict[str, Any] = {}
+    with busy("checking"):
+        for name in searched:
+            beside = name in _BESIDE_LEVELS and not begin.kind and "levels" in results
+            more = (results["levels"],) if beside else ()
+            weighted = lengths if name == "distances" else A
+            reports[name] = checks[name](weighted, start, results[name], *more)
+        for name in files.keys() - checks.keys():
+            reports[name] = WHOLE[name](A, results[name])
+    _show(graph, begin, start, {name: reports[name] for name in files}, as_json)
+
+
+def _read(path: Path, is_matrix: bool) -> Any:
+    return io.read(path, backend="cpu", directed=True) if is_matrix else read_vector(path)
+
+
+def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json: bool) -> None:
+    """Print the rules that hold, and how far the searches went."""
+    found: dict[str, Any] = {"graph": graph, "checked": True}
+    if start is not None:
+        found |= {"sources": start, "each": begin.each} if begin.kind else {"source": start}
+    rows = [_rows(report) for report in reports.values()]
+    far = next((row for row in rows if row), None)
+    if far is not None:
+        found |= {
+            "reached": sum(one.reached for one in far),
+            "depth": max(one.depth for one in far),
+            "edges_traversed": sum(one.edges for one in far),
+        }
+    rules = {
+        name: list(row[0].rules if row else report)
+        for (name, report), row in zip(reports.items(), rows, strict=True)
+    }
+    if as_json:
+        print_json(found | {"rules": rules})
+        return
+    out = console()
+    for name, lines in rules.items():
+        out.print(f"{name}: passed", markup=False)
+        for rule in lines:
+            out.print(f"  {rule}", markup=False, soft_wrap=True)
+    if far is not None:
+        out.print(f"{found['reached']:,} vertices reached, depth {found['depth']:,}")
+
+
+def _rows(report: Any) -> list[checkers.CheckReport]:
+    """Return what was proved of each search, nothing if it is no search."""
+    rows = report if isinstance(report, tuple) else (report,)
+    return [row for row in rows if isinstance(row, checkers.CheckReport)]
+
+
+def prove_installation(backend: str, json_file: Path | None) -> None:
+    """Run the self-test, print its table, and end with 1 if anything fails."""
+    from lagpu import selftest
+    from lagpu.host.json import require, write
+
+    require(json_file, "selftest")
+    report = selftest.run(backend)
+    if json_file is not None:
+        write(report, json_file, "selftest")
+    selftest.show(report, console())
+    if report["totals"]["failed"]:
+        raise typer.Exit(1)

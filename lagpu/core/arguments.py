@@ -1,0 +1,335 @@
+"""What users pass, checked and typed: scalars, sizes, indices, values, operators."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
+from lagpu.algebra.tables import binary, indexunary, semiring, unary
+from lagpu.backends.protocol import Applied, Counter
+from lagpu.backends.recording import recording
+from lagpu.core.distinct import all_distinct
+from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup
+from lagpu.errors import (
+    DimensionMismatch,
+    DomainMismatch,
+    EmptyObject,
+    IndexOutOfBound,
+    InvalidValue,
+)
+from lagpu.operations.scalar import Cell, Held
+
+__all__ = [
+    "applied",
+    "as_semiring",
+    "as_size",
+    "as_values",
+    "binary_operator",
+    "combine",
+    "index_array",
+    "integer",
+    "integer_array",
+    "outside",
+    "require_distinct",
+    "scalar_dtype",
+    "scalar_value",
+    "selected",
+    "single_index",
+    "sorted_distinct",
+]
+
+Array = np.ndarray[Any, Any]
+
+MAX_SIZE = 2**60  # GraphBLAS' own limit
+
+
+def scalar_value(value: Any, dtype: DType, what: str) -> Any:
+    """Return `value` as a NumPy scalar of `dtype`; a float is cast as GraphBLAS casts.
+
+    While a loop's body is recorded, a `Scalar` is `Held`: it is read when the statement runs.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is no number, or an integer that `dtype` does not hold.
+    EmptyObject
+        If it is a `Scalar` without a value.
+    """
+    if type(value) in _WHOLE:  # what a loop assigns, and a search begins with
+        number = _whole(value, dtype)
+        if number is not None:
+            return number
+    return _scalar(value, dtype, what)
+
+
+_WHOLE = frozenset((int, bool, Counter))
+
+
+@functools.lru_cache(maxsize=4096)
+def _whole(value: int, dtype: DType) -> Any:
+    """Return a number that fits, or None."""
+    try:
+        return _scalar(value, dtype, "")
+    except DomainMismatch:
+        return None
+
+
+def _scalar(value: Any, dtype: DType, what: str) -> Any:
+    scalar_dtype(value, dtype, what)  # refuses what is no number
+    cell = getattr(value, "cell", None)
+    if type(cell) is Cell and recording() is not None:
+        return Held(cell, dtype, value.name, functools.partial(_scalar, value, dtype, what))
+    number = getattr(value, "value", value)
+    if number is None:
+        raise EmptyObject(f"{what}: the scalar {value.name} has no value. Ask is_empty first.")
+    if isinstance(number, (float, np.floating)) or dtype.is_bool:
+        return cast(number, dtype)
+    number = int(number)
+    if dtype.is_float:
+        try:
+            return cast(float(number), dtype)
+        except OverflowError:
+            raise DomainMismatch(f"{what}: {number} does not fit {dtype}.") from None
+    if not int(dtype.smallest) <= number <= int(dtype.largest):
+        raise DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a wider type.")
+    return dtype.numpy.type(number)
+
+
+def scalar_dtype(value: Any, like: DType, what: str) -> DType:
+    """Return the type of a scalar beside operands of type `like`.
+
+    Python numbers are weak, as in NumPy 2: an ``int`` beside INT32 is INT32 if it fits.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, int):
+        if like.is_float:
+            return like
+        like = INT64 if like.is_bool else like
+        if int(like.smallest) <= value <= int(like.largest):
+            return like
+        return INT64 if value <= int(INT64.largest) else UINT64
+    if isinstance(value, float) and not isinstance(value, np.floating):
+        return like if like.is_float else FP64
+    if isinstance(value, np.generic):
+        return lookup(value.dtype)
+    dtype = getattr(value, "dtype", None)
+    if isinstance(dtype, DType) and getattr(value, "ndim", None) == 0:
+        return dtype
+    raise DomainMismatch(f"{what}: {type(value).__name__} is not a number.")
+
+
+def as_size(size: Any, what: str) -> int:
+    """Return a size as an int that is not negative."""
+    if type(size) is int and 0 <= size <= MAX_SIZE:
+        return size
+    n = integer(size, f"{what}: size")
+    if n < 0:
+        raise DimensionMismatch(f"{what}: size {n} < 0. A size counts indices.")
+    if n > MAX_SIZE:
+        raise DimensionMismatch(f"{what}: size {n} > 2**60, which no backend holds.")
+    return n
+
+
+def integer(number: Any, what: str) -> int:
+    """Return `number` as an int.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is a float, a bool, or no number at all.
+    """
+    if type(number) is int:
+        return number
+    if not isinstance(number, (bool, np.bool_)):
+        try:
+            found: int = operator.index(number)
+            return found
+        except TypeError:
+            pass
+    raise DomainMismatch(f"{what} {number!r} is not an integer.")
+
+
+def single_index(i: Any, size: int, what: str) -> int:
+    """Return `i` as an int in ``0 .. size-1``.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is not an integer.
+    IndexOutOfBound
+        If it lies outside; negative ones do, as in GraphBLAS.
+    """
+    found = integer(i, f"{what}: index")
+    if not 0 <= found < size:
+        raise outside(f"{what}: index", found, size)
+    return found
+
+
+def outside(what: str, i: int, size: int) -> IndexOutOfBound:
+    """Return the error of an index that there is not."""
+    where = f"outside 0 .. {size - 1}" if size else "outside: a size of 0 has no index"
+    return IndexOutOfBound(f"{what} {i} is {where}.")
+
+
+def integer_array(array: Any, what: str) -> Any:
+    """Return a list of indices as an integer array, on the device if it is there.
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch
+        If it does not hold integers, or is not one list.
+    """
+    if not hasattr(array, "__cuda_array_interface__"):
+        try:
+            array = np.asarray(array)
+        except ValueError:  # lists of several lengths
+            raise DimensionMismatch(f"{what}: indices are not 1-D.") from None
+    if array.ndim != 1:
+        raise DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
+    if array.dtype.kind not in "iu":
+        if len(array):
+            raise DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
+        array = array.astype(np.int64)
+    return array
+
+
+def index_array(indices: Any, size: int, what: str) -> Array | None:
+    """Return a list of indices as INT64, or None for all of them in order.
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch, IndexOutOfBound
+        As `integer_array` and `single_index`.
+    """
+    if isinstance(indices, slice):
+        try:
+            chosen = range(*indices.indices(size))
+        except (TypeError, ValueError) as error:
+            raise DomainMismatch(f"{what}: {indices} is not a slice of integers.") from error
+        return None if chosen == range(size) else np.arange(chosen.start, chosen.stop, chosen.step)
+    array: Array = integer_array(indices, what)
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or high >= size:
+        raise outside(f"{what}: index", low if low < 0 else high, size)
+    return array.astype(np.int64, copy=False)
+
+
+def require_distinct(indices: Array | None, what: str) -> None:
+    """Raise `InvalidValue` if an index is given twice."""
+    if indices is not None and not all_distinct(indices):
+        raise InvalidValue(f"{what}: an index is given twice, so its value is not defined.")
+
+
+def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DType]:
+    """Return values as an array or a NumPy scalar of one type, and the type."""
+    if np.ndim(values) == 0:
+        kind = lookup(dtype) if dtype is not None else scalar_dtype(values, INT64, what)
+        return scalar_value(values, kind, what), kind
+    on_device = hasattr(values, "__cuda_array_interface__")
+    array = values if on_device else np.asarray(values)
+    if array.shape != (count,):
+        raise DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
+    given = lookup(array.dtype)
+    kind = given if dtype is None else lookup(dtype)
+    if given.numpy.kind in "iu" and kind.numpy.kind in "iu" and count:
+        low, high = int(array.min()), int(array.max())
+        if low < int(kind.smallest) or high > int(kind.largest):
+            worst = low if low < int(kind.smallest) else high
+            raise DomainMismatch(f"{what}: {worst} does not fit {kind}. Use a wider type.")
+    if on_device or kind is given:
+        return array.astype(kind.numpy, copy=False), kind
+    return cast(array, kind), kind
+
+
+def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tuple[Array, Any]:
+    """Sort pairs by index and combine those of one index."""
+    if len(indices) < 2 or (np.diff(indices) > 0).all():
+        return indices, values
+    order = np.argsort(indices, kind="stable")
+    indices = indices[order]
+    if np.ndim(values):
+        values = values[order]
+    first = np.concatenate(([True], np.diff(indices) > 0))
+    if first.all():
+        return indices, values
+    if dup_op is None:
+        twice = int(indices[~first][0])
+        raise InvalidValue(
+            f"from_coo: index {twice} is given twice. Give dup_op=, e.g. binary.plus."
+        )
+    dense = np.broadcast_to(values, indices.shape)
+    return indices[first], combine(dense, np.flatnonzero(first), binary_operator(dup_op), kind)
+
+
+def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
+    """Combine runs of values that begin at `starts`, each from left to right."""
+    domain, _ = op.types(kind)
+    total: Array = values[starts].copy()
+    ends = np.append(starts[1:], len(values))
+    for step in range(1, int((ends - starts).max(initial=0))):
+        more = starts + step < ends
+        next_values = values[starts[more] + step]
+        total[more] = cast(op.evaluate(domain, total[more], next_values), kind)
+    return total
+
+
+def binary_operator(op: Any) -> BinaryOp:
+    """Return the operator that `op`, a monoid or a name means, if it reads values.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is positional, or no binary operator.
+    """
+    found = op.op if isinstance(op, Monoid) else binary.lookup(op)
+    if found.positional:
+        raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")
+    return found
+
+
+def as_semiring(op: Semiring | str) -> Semiring:
+    """Return the semiring itself, or the one of this name."""
+    return semiring.lookup(op)
+
+
+def applied(dtype: DType, op: Any, left: Any, right: Any) -> tuple[Any, Applied]:
+    """Return the operator and how `apply` uses it on entries of type `dtype`."""
+    if isinstance(op, str):
+        table = next((t for t in (unary, binary, indexunary) if op in t), unary)
+        op = table[op]
+    if isinstance(op, UnaryOp):
+        if left is not None or right is not None:
+            raise InvalidValue(f"apply: {op!r} takes no further operand.")
+        return op, Applied(*op.types(dtype))
+    if isinstance(op, IndexUnaryOp):
+        if left is not None:
+            raise InvalidValue(f"apply: {op!r} takes its thunk as right=, and no left=.")
+        _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
+        return op, Applied(domain, op.result(domain), None, thunk)
+    op = binary_operator(op)
+    if (left is None) == (right is None):
+        raise InvalidValue(f"apply: {op!r} needs one of left= and right=.")
+    bound = right if left is None else left
+    domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
+    number = scalar_value(bound, domain, "apply")
+    return op, Applied(domain, result, *((None, number) if left is None else (number, None)))
+
+
+def selected(
+    dtype: DType, op: Any, thunk: Any, *, applies: bool = False
+) -> tuple[IndexUnaryOp, Any, DType]:
+    """Return the operator, its thunk as a NumPy scalar, and its domain."""
+    found = indexunary.lookup(op)
+    if not applies and found.result(found.domain(dtype)) is not BOOL:
+        raise DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
+    if not found.uses_value:
+        return found, scalar_value(thunk, INT64, found.name), INT64
+    domain, _ = found.types(dtype, scalar_dtype(thunk, dtype, found.name))
+    return found, scalar_value(thunk, domain, found.name), domain

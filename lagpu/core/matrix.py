@@ -1,0 +1,406 @@
+"""`Matrix`: entries at some (row, column) pairs; entry (i, j) is the edge i -> j."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+from lagpu import backends
+from lagpu.algebra.tables import monoid
+from lagpu.backends.protocol import Backend, Data, Descriptor
+from lagpu.core import observer
+from lagpu.core.arguments import (
+    as_size,
+    as_values,
+    binary_operator,
+    integer,
+    integer_array,
+    single_index,
+)
+from lagpu.core.collection import Collection
+from lagpu.core.compressed import (
+    array_of,
+    check_compressed,
+    extent,
+    from_rows,
+    transpose_compressed,
+)
+from lagpu.core.expr import Call, Updater, assign, mixed_backends
+from lagpu.core.hints import for_matrix
+from lagpu.core.indexing import MatrixIndex
+from lagpu.core.pairs import MatrixOperand
+from lagpu.core.submatrix import assignment
+from lagpu.core.vector import Vector
+from lagpu.core.views import TransposedMatrix, mxv
+from lagpu.dtypes import DType, lookup
+from lagpu.errors import (
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    InvalidValue,
+)
+from lagpu.host import display
+
+__all__ = ["Matrix"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Matrix(Collection, MatrixOperand):
+    """A sparse matrix on one backend.
+
+    Parameters
+    ----------
+    dtype : DType or anything `lagpu.dtypes.lookup` takes
+        Type of the values.
+    nrows, ncols : int
+        Shape.
+    like : Vector or Matrix, optional
+        Live on the backend of this object.
+    backend : str or Backend, optional
+        Live on this backend; without `like` and `backend`, on the default one.
+    name : str, optional
+        Name in formulas and messages.
+    """
+
+    __slots__ = ("ncols", "nrows")
+    ndim = 2
+    _prefix = "matrix_"
+    _hint = "Use A.nvals, A.to_coo(), A.reduce(op) or A.isequal(B)."
+    _truth = "Use {0}.nvals to ask for entries, {0}.isequal(B) to compare."
+    _items = "Use {0}.nrows, {0}.nvals, {0}[i, :].new() for a row, or {0}.to_coo() for all entries."
+    _dense = "Use {0}.to_coo(), or lagpu.io.to_scipy({0}).toarray() if it fits."
+    _instead = for_matrix
+
+    def __init__(
+        self,
+        dtype: Any,
+        nrows: int = 0,
+        ncols: int = 0,
+        *,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.dtype = lookup(dtype)
+        self.nrows, self.ncols = as_size(nrows, "Matrix"), as_size(ncols, "Matrix")
+        self.backend = backends.choose(like, backend)
+        self.name = name or "A"
+        self.data = self.backend.matrix(self.dtype, self.shape)
+
+    @classmethod
+    def _of(
+        cls,
+        data: Data,
+        dtype: DType,
+        shape: tuple[int, int],
+        backend: Backend,
+        name: str | None,
+    ) -> Matrix:
+        A = cls.__new__(cls)
+        A.dtype, A.backend, A.name, A.data = dtype, backend, name or "A", data
+        A.nrows, A.ncols = shape
+        return A
+
+    # ------------------------------------------------------------------------ in and out
+    @classmethod
+    def from_coo(
+        cls,
+        rows: Any,
+        cols: Any,
+        values: Any = True,
+        dtype: Any = None,
+        *,
+        nrows: int | None = None,
+        ncols: int | None = None,
+        dup_op: Any = None,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> Matrix:
+        """Return a matrix of (row, column, value) triplets.
+
+        Parameters
+        ----------
+        rows, cols : array_like of int, (nvals,)
+            Where the entries are, in any order; NumPy arrays, CuPy arrays for the gpu backend, or
+            full vectors of the same backend, which stay where they are.
+        values : array_like, (nvals,), or scalar
+            Their values; one scalar makes a matrix that stores no value array.
+        dtype : DType, optional
+            Type of the values; by default that of `values`.
+        nrows, ncols : int, optional
+            Shape; by default the largest index plus one.
+        dup_op : BinaryOp, optional
+            Combines the values of an entry given twice.
+        like, backend, name
+            As in `Matrix`.
+
+        Raises
+        ------
+        IndexOutOfBound, DimensionMismatch
+            If an index is outside, or the arrays differ in length.
+        InvalidValue
+            If an entry is given twice and there is no `dup_op`.
+        """
+        place = backends.choose(like, backend)
+        rows, cols, values = (array_of(x, place, "from_coo") for x in (rows, cols, values))
+        rows, cols = integer_array(rows, "from_coo"), integer_array(cols, "from_coo")
+        if rows.shape != cols.shape:
+            raise DimensionMismatch(f"from_coo: {len(rows)} rows != {len(cols)} columns.")
+        shape = (extent(rows, nrows, "from_coo: row"), extent(cols, ncols, "from_coo: column"))
+        what, kind = as_values(values, dtype, len(rows), "from_coo")
+        op = None if dup_op is None else binary_operator(dup_op)
+        data = place.matrix_from_coo(rows, cols, what, kind, shape, op)
+        return cls._of(data, kind, shape, place, name)
+
+    @classmethod
+    def from_csc(
+        cls,
+        col_ptr: Any,
+        row_idx: Any,
+        values: Any = True,
+        *,
+        nrows: int,
+        ncols: int | None = None,
+        dtype: Any = None,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> Matrix:
+        """Return a matrix of compressed sparse columns.
+
+        Parameters
+        ----------
+        col_ptr : array_like of int, (ncols + 1,)
+            Column j holds entries ``col_ptr[j] .. col_ptr[j+1] - 1``; arrays as in `from_coo`.
+        row_idx : array_like of int, (nvals,)
+            Their rows, rising in each column.
+        values : array_like, (nvals,), or scalar
+            Their values; one scalar makes a matrix that stores no value array.
+        nrows, ncols : int
+            Shape.
+        dtype, like, backend, name
+            As in `from_coo`.
+
+        Raises
+        ------
+        InvalidValue, IndexOutOfBound, DimensionMismatch
+            If the arrays are not a CSC form.
+        """
+        place = backends.choose(like, backend)
+        ptr, idx, values = (array_of(x, place, "from_csc") for x in (col_ptr, row_idx, values))
+        (n, m), ptr, idx = check_compressed(ptr, idx, ncols, nrows, "from_csc")
+        what, kind = as_values(values, dtype, len(idx), "from_csc")
+        data = place.matrix_from_csc(ptr, idx, what, kind, (m, n))
+        return cls._of(data, kind, (m, n), place, name)
+
+    @classmethod
+    def from_csr(
+        cls,
+        row_ptr: Any,
+        col_idx: Any,
+        values: Any = True,
+        *,
+        ncols: int,
+        nrows: int | None = None,
+        dtype: Any = None,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> Matrix:
+        """Return a matrix of compressed sparse rows; see `from_csc`."""
+        place = backends.choose(like, backend)
+        ptr, idx, values = (array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values))
+        shape, ptr, idx = check_compressed(ptr, idx, nrows, ncols, "from_csr")
+        what, kind = as_values(values, dtype, len(idx), "from_csr")
+        data = from_rows(place, ptr, idx, what, kind, shape)
+        return cls._of(data, kind, shape, place, name)
+
+    def to_csc(self) -> tuple[Array, Array, Array]:
+        """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
+        return self.backend.matrix_to_csc(self.data)
+
+    def to_csr(self) -> tuple[Array, Array, Array]:
+        """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
+        ptr, idx, values = self.to_csc()
+        return transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
+
+    def to_coo(self) -> tuple[Array, Array, Array]:
+        """Return (rows, cols, values) as NumPy arrays, by rows and then by columns."""
+        ptr, idx, values = self.to_csr()
+        return np.repeat(np.arange(self.nrows), np.diff(ptr)), idx, values
+
+    def to(self, backend: str | Backend) -> Matrix:
+        """Return a copy on another backend: the only way data moves."""
+        place = backends.get(backend)
+        data = place.matrix_from_csc(*self.to_csc(), self.dtype, self.shape)
+        return Matrix._of(data, self.dtype, self.shape, place, self.name)
+
+    # ------------------------------------------------------------------------ properties
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(nrows, ncols)``."""
+        return (self.nrows, self.ncols)
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return self.backend.matrix_nvals(self.data)
+
+    @property
+    def T(self) -> TransposedMatrix:
+        """The transpose, as an operand; ``A.T.new()`` makes a matrix of it."""
+        return TransposedMatrix(self)
+
+    @property
+    def stored(self) -> Matrix:
+        """The matrix itself."""
+        return self
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether ``A' == A``: an undirected graph."""
+        return self.nrows == self.ncols and self.backend.matrix_is_symmetric(self.data)
+
+    @property
+    def orientation(self) -> str:
+        """Which forms are kept: ``"auto"``, or ``"csc"`` for the columns alone.
+
+        The gpu backend makes the rows of a directed matrix when a loop profits from them and they
+        fit; ``A.orientation = "csc"`` forbids it, and drops rows that are there. A symmetric
+        matrix needs no second form.
+
+        Raises
+        ------
+        InvalidValue
+            If it is set to something else.
+        NotSupported
+            If it is set on cpu, where SuiteSparse decides.
+        """
+        return "auto" if self.backend.matrix_turnable(self.data, None) else "csc"
+
+    @orientation.setter
+    def orientation(self, wanted: str) -> None:
+        if wanted not in ("auto", "csc"):
+            raise InvalidValue(f"orientation: there is no {wanted!r}. Use auto or csc.")
+        self.backend.matrix_turnable(self.data, wanted == "auto")
+
+    def __repr__(self) -> str:
+        return display.matrix_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.matrix_html(self)
+
+    # -------------------------------------------------------------------------- contents
+    def dup(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
+        """Return a copy, cast to `dtype` if it is given."""
+        kind = self.dtype if dtype is None else lookup(dtype)
+        data = self.backend.matrix_dup(self.data, kind)
+        return Matrix._of(data, kind, self.shape, self.backend, name or self.name)
+
+    def get(self, row: Any, col: Any, default: Any = None) -> Any:
+        """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
+        i = single_index(row, self.nrows, f"{self.name} row")
+        j = single_index(col, self.ncols, f"{self.name} column")
+        found = self.backend.matrix_get(self.data, i, j)
+        return default if found is None else found
+
+    def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
+        """Whether both have the same shape, the same entries and equal values."""
+        if not isinstance(other, Matrix):
+            raise DomainMismatch(f"isequal: {type(other).__name__} is not a Matrix.")
+        if other.backend is not self.backend:
+            raise mixed_backends("isequal", (self, other))
+        if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
+            return False
+        return self.backend.matrix_isequal(self.data, other.data)
+
+    # ------------------------------------------------------------------ parts of a matrix
+    def __getitem__(self, where: Any) -> MatrixIndex:
+        return MatrixIndex(self, where)
+
+    def __setitem__(self, where: Any, value: Any) -> None:
+        assign(Updater(self, indices=where), value)
+
+    def _call_for(self, value: Any, to: Updater) -> Call:
+        return assignment(self, value, to.indices)
+
+    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
+        """Run a checked call; a watcher hears of it, and the record of a vector loop ends."""
+        recorder = self.backend.recorder
+        if recorder is not None and recorder.takes(2, call):
+            recorder.add(call, self.data, desc, self, self._later(call, desc, to))
+            if observer.active is not None:
+                observer.active.recorded(to, call)
+        elif observer.active is not None:
+            observer.active.statement(to, call, lambda: self._set(call, desc))
+        else:
+            self._set(call, desc)
+
+    def _later(self, call: Call, desc: Descriptor, to: Updater) -> Callable[[], None]:
+        """Return what runs a recorded call; matrices it names may have other data by then."""
+        named = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)))
+        held = [(x, x.data) for x in named]
+
+        def again() -> None:
+            now = {id(data): x.data for x, data in held}
+            call.args = tuple(now.get(id(x), x) for x in call.args)
+            self._set(call, desc._replace(mask=now.get(id(desc.mask), desc.mask)))
+
+        return again
+
+    def _set(self, call: Call, desc: Descriptor) -> None:
+        run = getattr(self.backend, call.method)
+        if call.method.startswith("matrix_assign"):
+            self.data = run(self.data, desc, *call.args)
+            return
+        data = run(*call.args, desc) if call.method == "matrix_mxm" else run(*call.args)
+        if desc.mask is not None or desc.accum is not None:
+            self.data = self.backend.matrix_write(self.data, desc, data)
+        else:
+            same = call.dtype is self.dtype
+            self.data = data if same else self.backend.matrix_dup(data, self.dtype)
+
+    # ------------------------------------------------------------------------ operations
+    mxv = mxv
+
+    reduce_scalar = Collection.reduce  # the dialect's name
+
+    def copying(self) -> Call:
+        """Return the deferred copy."""
+        return Call("matrix_dup", (self,), (self.data, self.dtype), self.dtype, self.shape, (self,))
+
+    def reduce_rowwise(self, op: Any = "plus") -> Call:
+        """``w[i] = (+)_j A[i, j]``: no entry for an empty row."""
+        return self._reduce_vector(op, self.nrows, False)
+
+    def reduce_columnwise(self, op: Any = "plus") -> Call:
+        """``w[j] = (+)_i A[i, j]``: no entry for an empty column."""
+        return self._reduce_vector(op, self.ncols, True)
+
+    def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
+        found = monoid.lookup(op)
+        return Call(
+            "reduce_vector",
+            (self,),
+            (self.data, found, transpose),
+            found.types(self.dtype)[1],
+            (size,),
+            (found.name, "(", self, "')" if transpose else ")"),
+            _getframe(2),
+        )
+
+    def diag(self, k: int = 0, *, name: str | None = None) -> Vector:
+        """Return diagonal `k` as a vector; `k` > 0 lies above the main one."""
+        k = integer(k, "diag: diagonal")
+        size = min(self.nrows, self.ncols - k) if k >= 0 else min(self.nrows + k, self.ncols)
+        if size <= 0:
+            raise IndexOutOfBound(
+                f"diag: diagonal {k} lies outside a {self.nrows} x {self.ncols} matrix."
+            )
+        data = self.backend.matrix_diag(self.data, k)
+        return Vector._of(data, self.dtype, size, self.backend, name)

@@ -1,0 +1,155 @@
+"""`Scalar`: one value or none, the result of a reduction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lagpu.backends.protocol import Counter, Descriptor
+from lagpu.backends.recording import recording
+from lagpu.core import observer
+from lagpu.core.arguments import scalar_dtype, scalar_value
+from lagpu.core.expr import Call, Updater, constant
+from lagpu.core.hints import NoArithmetic, spoken
+from lagpu.core.indexing import IndexExpr
+from lagpu.dtypes import DType, lookup
+from lagpu.errors import EmptyObject, NotSupported
+from lagpu.host import display
+from lagpu.operations.scalar import Cell, read
+
+__all__ = ["Scalar"]
+
+
+class Scalar(NoArithmetic):
+    """One value of a type, or no value: the sum of no entries is empty, not zero.
+
+    Written by a `loop` that runs as one kernel it stays on the device; asking for it waits.
+
+    Parameters
+    ----------
+    dtype : DType or anything `lookup` takes
+        Type of the value.
+    value : number, optional
+        The value; without it the scalar is empty.
+    """
+
+    __slots__ = ("cell", "dtype", "name")
+    ndim = 0
+    shape = ()
+    backend = None  # of whatever backend a statement is
+
+    def __init__(self, dtype: Any, value: Any = None, *, name: str | None = None) -> None:
+        self.dtype: DType = lookup(dtype)
+        self.name = name or "s"
+        number = None if value is None else scalar_value(value, self.dtype, "Scalar")
+        self.cell = Cell(self.dtype, number)
+
+    @classmethod
+    def from_value(cls, value: Any) -> Scalar:
+        """Return a scalar of the value's own type."""
+        return cls(scalar_dtype(value, lookup(int), "Scalar"), value)
+
+    @property
+    def _value(self) -> Any:
+        """The value as a NumPy scalar, or None."""
+        recorder = recording()
+        if recorder is not None:  # it may depend on what has not run yet
+            recorder.replay()
+        return self.cell.get()
+
+    @property
+    def value(self) -> Any:
+        """The value as a Python number, or None."""
+        found = self._value
+        return None if found is None else found.item()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no value."""
+        return self._value is None
+
+    @property
+    def nvals(self) -> int:
+        """1 if there is a value, else 0."""
+        return int(self._value is not None)
+
+    def clear(self) -> None:
+        """Make it empty."""
+        self.cell.set(None)
+
+    def __call__(self, *, accum: Any = None) -> Updater:
+        """``s(accum=op) << call``."""
+        return Updater(self, None, accum)
+
+    def __lshift__(self, value: Any) -> None:
+        Updater(self) << value
+
+    def update(self, value: Any) -> None:
+        """Do what ``<<`` does."""
+        Updater(self) << value
+
+    def _call_for(self, value: Any, to: Updater) -> Call:
+        if to.indices is not None:
+            raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
+        if isinstance(value, Call):
+            return value
+        if isinstance(value, IndexExpr):
+            return value.call()
+        number = scalar_value(value, self.dtype, self.name)
+        call = constant(number, self.dtype)
+        if type(value) is Counter:
+            call.formula = (value,)  # a recorder looks for it
+        return call
+
+    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
+        recorder = recording(call.backend, call)
+        if recorder is not None:
+            recorder.add(call, self.cell, desc)
+            if observer.active is not None:
+                observer.active.recorded(to, call)
+        elif observer.active is not None and call.backend is not None:
+            observer.active.statement(to, call, lambda: self._set(call, desc))
+        else:
+            self._set(call, desc)
+
+    def _set(self, call: Call, desc: Descriptor) -> None:
+        if call.method == "constant":
+            new = read(call.args[0])
+        else:
+            new = getattr(call.backend, call.method)(*call.args)
+        self.cell.write(desc.accum, call.dtype, new)
+
+    def _instead(self, sign: str, other: Any, reflected: bool) -> str:
+        me, it = f"{spoken(self)}.value", spoken(other)
+        if len(sign) == 2 and sign[1] == "=" and sign not in ("<=", ">="):
+            return f"Write {spoken(self)} << {me} {sign[0]} {it}."
+        return f"Write {it} {sign} {me}." if reflected else f"Write {me} {sign} {it}."
+
+    def _known(self) -> Any:
+        found = self._value
+        if found is None:
+            raise EmptyObject(f"{self.name}: the scalar has no value. Ask is_empty first.")
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self._known())
+
+    def __int__(self) -> int:
+        return int(self._known())
+
+    def __float__(self) -> float:
+        return float(self._known())
+
+    def __index__(self) -> int:
+        return int(self._known().__index__())
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == (other.value if isinstance(other, Scalar) else other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Scalar({self.dtype}, {self.value})"
+
+    def _repr_html_(self) -> str:
+        value = "empty" if self.is_empty else str(self.value)
+        return display.facts_html(f"{self.name}: Scalar({self.dtype})", {"value": value})

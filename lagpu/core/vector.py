@@ -1,0 +1,394 @@
+"""`Vector`: entries at some of the indices ``0 .. size-1``; what has no entry is not zero."""
+
+from __future__ import annotations
+
+import importlib
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+from lagpu import backends
+from lagpu.algebra.operators import Semiring
+from lagpu.backends.protocol import Backend, Data, Descriptor
+from lagpu.core import observer
+from lagpu.core.arguments import (
+    as_semiring,
+    as_size,
+    as_values,
+    binary_operator,
+    integer,
+    integer_array,
+    scalar_value,
+    single_index,
+    sorted_distinct,
+)
+from lagpu.core.collection import Collection
+from lagpu.core.compressed import extent
+from lagpu.core.expr import Call, Updater, assign, constant, is_operand, mixed_backends, unfit
+from lagpu.core.hints import for_vector, no_operator, spoken
+from lagpu.core.indexing import IndexExpr, VectorIndex, assignment
+from lagpu.core.matmul import product
+from lagpu.core.selection import SelectionMatrix
+from lagpu.dtypes import DType, cast, lookup
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.host import display
+
+__all__ = ["Vector"]
+
+
+class Vector(Collection):
+    """A sparse vector on one backend.
+
+    Parameters
+    ----------
+    dtype : DType or anything `lagpu.dtypes.lookup` takes
+        Type of the values.
+    size : int
+        Length; indices are ``0 .. size-1``.
+    like : Vector or Matrix, optional
+        Live on the backend of this object.
+    backend : str or Backend, optional
+        Live on this backend; without `like` and `backend`, on the default one.
+    name : str, optional
+        Name in formulas and messages.
+    """
+
+    __slots__ = ("size",)
+    ndim = 1
+    _hint = "Use v.nvals, v.to_coo(), v.reduce(op) or v.isequal(u)."
+    _truth = "Use {0}.nvals to ask for entries, {0}.isequal(u) to compare, {0}.get(i) for one."
+    _items = "Use {0}.size, {0}.nvals, or {0}.to_coo() for indices and values; loop() repeats."
+    _dense = "Use {0}.to_dense(fill_value), or {0}.to_coo() for indices and values."
+    _instead = for_vector
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: int = 0,
+        *,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.dtype = lookup(dtype)
+        self.size = as_size(size, "Vector")
+        self.backend = backends.choose(like, backend)
+        self.name = name or "v"
+        self.data = self.backend.vector(self.dtype, self.size)
+
+    @classmethod
+    def _of(cls, data: Data, dtype: DType, size: int, backend: Backend, name: str | None) -> Vector:
+        v = cls.__new__(cls)
+        v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or "v", data
+        return v
+
+    # ------------------------------------------------------------------------ in and out
+    @classmethod
+    def from_coo(
+        cls,
+        indices: Any,
+        values: Any = True,
+        dtype: Any = None,
+        *,
+        size: int | None = None,
+        dup_op: Any = None,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> Vector:
+        """Return a vector of (index, value) pairs.
+
+        Parameters
+        ----------
+        indices : array_like of int, (nvals,)
+            Where the entries are, in any order.
+        values : array_like, (nvals,), or scalar
+            Their values, or the one value of all.
+        dtype : DType, optional
+            Type of the values; by default that of `values`.
+        size : int, optional
+            Length; by default the largest index plus one.
+        dup_op : BinaryOp, optional
+            Combines the values of an index given twice.
+        like, backend, name
+            As in `Vector`.
+
+        Raises
+        ------
+        IndexOutOfBound, DimensionMismatch
+            If an index is outside, or `indices` and `values` differ in length.
+        InvalidValue
+            If an index is given twice and there is no `dup_op`.
+        """
+        where = integer_array(indices, "from_coo")
+        length = extent(where, size, "from_coo: index")
+        what, kind = as_values(values, dtype, len(where), "from_coo")
+        where, what = sorted_distinct(where.astype(np.int64, copy=False), what, kind, dup_op)
+        place = backends.choose(like, backend)
+        data = place.vector_from_coo(where, what, kind, length)
+        return cls._of(data, kind, length, place, name)
+
+    @classmethod
+    def from_dense(
+        cls,
+        values: Any,
+        missing_value: Any = None,
+        *,
+        dtype: Any = None,
+        like: Any = None,
+        backend: str | Backend | None = None,
+        name: str | None = None,
+    ) -> Vector:
+        """Return a vector of a dense array, without entries where it equals `missing_value`."""
+        xp: Any = np
+        if hasattr(values, "__cuda_array_interface__"):  # stays where it is
+            xp = importlib.import_module("cupy")
+        array = xp.asarray(values)
+        if array.ndim != 1:
+            raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
+        size = int(array.size)
+        if missing_value is not None:
+            keep = xp.flatnonzero(array != missing_value)
+            return cls.from_coo(
+                keep, array[keep], dtype, size=size, like=like, backend=backend, name=name
+            )
+        what, kind = as_values(array, dtype, size, "from_dense")
+        place = backends.choose(like, backend)
+        data = place.vector_from_coo(None, what, kind, size)
+        return cls._of(data, kind, size, place, name)
+
+    def to_coo(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""
+        return self.backend.vector_to_coo(self.data)
+
+    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """Return a NumPy array of length `size` with `fill_value` where there is no entry.
+
+        Raises
+        ------
+        InvalidValue
+            If entries are missing and there is no `fill_value`.
+        """
+        indices, values = self.to_coo()
+        if fill_value is None:
+            if len(indices) < self.size:
+                raise InvalidValue(
+                    f"to_dense: {self.name} has {len(indices)} of {self.size} entries. "
+                    "Give fill_value= for the missing ones."
+                )
+            fill_value = 0
+        kind = self.dtype if dtype is None else lookup(dtype)
+        dense = np.full(self.size, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
+        dense[indices] = cast(values, kind)
+        return dense
+
+    def to(self, backend: str | Backend) -> Vector:
+        """Return a copy on another backend: the only way data moves."""
+        indices, values = self.to_coo()
+        place = backends.get(backend)
+        data = place.vector_from_coo(indices, values, self.dtype, self.size)
+        return Vector._of(data, self.dtype, self.size, place, self.name)
+
+    # ------------------------------------------------------------------------ properties
+    @property
+    def shape(self) -> tuple[int]:
+        """``(size,)``."""
+        return (self.size,)
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return self.backend.vector_nvals(self.data)
+
+    def __repr__(self) -> str:
+        return display.vector_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.vector_html(self)
+
+    # -------------------------------------------------------------------------- contents
+    def dup(self, dtype: Any = None, *, name: str | None = None) -> Vector:
+        """Return a copy, cast to `dtype` if it is given."""
+        kind = self.dtype if dtype is None else lookup(dtype)
+        data = self.backend.vector_dup(self.data, kind)
+        return Vector._of(data, kind, self.size, self.backend, name or self.name)
+
+    def wait(self) -> None:
+        """Return when all operations that make this vector have ended: what a clock needs.
+
+        A backend may run behind the program; reading a vector waits for it in any case.
+        """
+        self.backend.vector_wait(self.data)
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        self.backend.vector_clear(self.data)
+
+    def resize(self, size: int) -> None:
+        """Change the size; entries at or beyond it are deleted."""
+        n = as_size(size, "resize")
+        self.backend.vector_resize(self.data, n)
+        self.size = n
+
+    def build(
+        self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
+    ) -> None:
+        """Fill an empty vector with (index, value) pairs; see `from_coo`."""
+        if self.nvals and not clear:
+            raise InvalidValue(f"build: {self.name} has entries. Clear it first, or clear=True.")
+        new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
+        assign(Updater(self), new)
+
+    def get(self, index: Any, default: Any = None) -> Any:
+        """Return the value at `index` as a Python number, or `default` if there is no entry."""
+        i = single_index(index, self.size, self.name)
+        found = self.backend.vector_get(self.data, i)
+        return default if found is None else found
+
+    def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
+        """Whether both have the same size, the same entries and equal values."""
+        self._same_place(other, "isequal")
+        if self.size != other.size or (check_dtype and self.dtype is not other.dtype):
+            return False
+        return self.backend.vector_isequal(self.data, other.data)
+
+    def isclose(self, other: Vector, *, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> bool:
+        """Whether both have the same entries with values that differ by less than a tolerance."""
+        self._same_place(other, "isclose")
+        if self.size != other.size:
+            return False
+        (i, x), (j, y) = self.to_coo(), other.to_coo()
+        return np.array_equal(i, j) and bool(
+            np.allclose(x, y, rtol=rel_tol, atol=abs_tol, equal_nan=True)
+        )
+
+    def _same_place(self, other: Any, what: str) -> None:
+        if not isinstance(other, Vector):
+            raise DomainMismatch(f"{what}: {unfit(other)} is not a Vector.")
+        if other.backend is not self.backend:
+            raise mixed_backends(what, (self, other))
+
+    # ------------------------------------------------------------------ parts of a vector
+    def __getitem__(self, indices: Any) -> VectorIndex:
+        return VectorIndex(self, indices)
+
+    def __setitem__(self, indices: Any, value: Any) -> None:
+        if isinstance(indices, (int, np.integer)) and not isinstance(
+            value, (Call, IndexExpr, Vector)
+        ):
+            i = single_index(indices, self.size, self.name)
+            number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
+            if observer.active is not None:
+                backend, data, dtype = self.backend, self.data, self.dtype
+                observer.active.entry(
+                    self,
+                    lambda: (Updater(self, indices=i), constant(number, dtype, "set", backend)),
+                    lambda: backend.vector_set(data, i, number),
+                )
+            else:
+                self.backend.vector_set(self.data, i, number)
+        else:
+            assign(Updater(self, indices=indices), value)
+
+    def __delitem__(self, index: Any) -> None:
+        self.backend.vector_remove(self.data, single_index(index, self.size, self.name))
+
+    def __contains__(self, index: Any) -> bool:
+        return self.get(index) is not None
+
+    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
+        """Run a checked call; a watcher hears of it."""
+        recorder = self.backend.recorder
+        if recorder is not None and recorder.takes(1, call):
+            recorder.add(call, self.data, desc)
+            if observer.active is not None:
+                observer.active.recorded(to, call)
+        elif observer.active is not None:
+            run = getattr(self.backend, call.method)
+            observer.active.statement(to, call, lambda: run(self.data, desc, *call.args))
+        else:
+            getattr(self.backend, call.method)(self.data, desc, *call.args)
+
+    def _call_for(self, value: Any, to: Updater) -> Call:
+        return assignment(self, value, to.indices)
+
+    # ------------------------------------------------------------------------ operations
+    def vxm(
+        self,
+        A: Any,
+        op: Semiring | str,
+        *,
+        kernel: str | None = None,
+        policy: str | None = None,
+    ) -> Call:
+        """``w[j] = (+)_i u[i] (x) A[i, j]``, the same as ``op(u @ A)``.
+
+        Parameters
+        ----------
+        A : Matrix or its transpose, (size, m)
+            The matrix.
+        op : Semiring
+            The algebra.
+        kernel, policy : str, optional
+            Strategy or choice of strategies, on a backend that has them.
+        """
+        return product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
+
+    def ewise_add(self, other: Vector, op: Any = None) -> Call:
+        """``w = u (+) v`` on the union; an entry of one side alone stays as it is."""
+        return self._ewise("ewise_add", other, op, " (+) ")
+
+    def ewise_mult(self, other: Vector, op: Any = None) -> Call:
+        """``w = u (x) v`` on the intersection."""
+        return self._ewise("ewise_mult", other, op, " (x) ")
+
+    def ewise_union(self, other: Vector, op: Any, left_default: Any, right_default: Any) -> Call:
+        """``w = u (+) v`` on the union; a default stands where one side has no entry."""
+        found = binary_operator(op)
+        if not is_operand(other, 1):
+            raise DomainMismatch(f"ewise_union: {unfit(other)} is not a Vector.")
+        domain, _ = found.types(self.dtype, other.dtype)
+        defaults = (
+            scalar_value(left_default, domain, "ewise_union"),
+            scalar_value(right_default, domain, "ewise_union"),
+        )
+        return self._ewise("ewise_union", other, found, " (+) ", defaults)
+
+    def _ewise(self, method: str, other: Any, op: Any, sign: str, *more: Any) -> Call:
+        if not isinstance(other, Vector):
+            hint = getattr(other, "_hint", f"With a number, write {spoken(self)}.apply(op, x).")
+            raise DomainMismatch(f"{method}: {unfit(other)} is not a Vector. {hint}")
+        found = no_operator(method, self, other) if op is None else binary_operator(op)
+        if other.size != self.size:
+            raise DimensionMismatch(
+                f"{method}: {spoken(self)}.size {self.size} != {other.size} of {spoken(other)}."
+            )
+        return Call(
+            method,
+            (self, other),
+            (self.data, other.data, found, *more),
+            found.types(self.dtype, other.dtype)[1],
+            self.shape,
+            (found.name, "(", self, sign, other, ")"),
+            _getframe(2),
+        )
+
+    def selection(self, nrows: int | None = None) -> SelectionMatrix:
+        """Return a view: the matrix with an entry (v[j], j) for each entry j; `SelectionMatrix`.
+
+        Parameters
+        ----------
+        nrows : int, optional
+            By default `size`; a value outside ``0 .. nrows-1`` selects nothing.
+        """
+        return SelectionMatrix(self, nrows)
+
+    def diag(self, k: int = 0) -> Any:
+        """Return the square matrix with this vector on diagonal `k`."""
+        from lagpu.core.matrix import Matrix
+
+        k = integer(k, "diag: diagonal")
+        n = as_size(self.size + abs(k), "diag")
+        data = self.backend.matrix_from_diag(self.data, k)
+        return Matrix._of(data, self.dtype, (n, n), self.backend, None)

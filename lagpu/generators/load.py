@@ -1,0 +1,103 @@
+"""The graph that a command is given, and what can be said of it before any search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lagpu import generators, io
+from lagpu.algorithms.inputs import source_vertex
+from lagpu.backends.protocol import Backend
+from lagpu.cli.console import busy
+from lagpu.core.matrix import Matrix
+
+__all__ = ["Facts", "load"]
+
+Array = np.ndarray[Any, Any]
+
+
+def load(
+    graph: str,
+    backend: str | Backend,
+    *,
+    directed: bool | None = None,
+    seed: int | None = None,
+    dup_op: str | None = None,
+) -> Matrix:
+    """Return the graph in a file, or the one that a text such as ``kron:16`` asks for.
+
+    `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`.
+    """
+    if generators.is_spec(graph):
+        with busy(f"making {graph}"):
+            A = generators.from_spec(graph, seed=seed, backend=backend)
+    else:
+        with busy(f"reading {graph}"):
+            A = io.read(graph, directed=directed, dup_op=dup_op, backend=backend)
+    return A
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Sizes and degrees of a graph.
+
+    Attributes
+    ----------
+    vertices, entries : int
+        Size of the matrix, and its stored entries.
+    symmetric : bool
+        Whether each edge is stored in both directions, with equal values.
+    out_degree : ndarray of int, (n,)
+        Entries of each row.
+    has_loop : ndarray of bool, (n,)
+        Whether a vertex has an edge to itself.
+    in_degree : ndarray of int, (n,)
+        Entries of each column.
+    """
+
+    vertices: int
+    entries: int
+    symmetric: bool
+    out_degree: Array
+    in_degree: Array
+    has_loop: Array
+
+    @classmethod
+    def of(cls, A: Matrix) -> Facts:
+        """Return the facts of a square matrix.
+
+        Raises
+        ------
+        DimensionMismatch
+            If it is not square.
+        """
+        if A.nrows != A.ncols or A.nrows == 0:
+            source_vertex(A, 0)  # raises, and says why
+        with busy("looking at the graph"):
+            col_ptr, row_idx, _ = A.to_csc()
+            n, in_degree = A.nrows, np.diff(col_ptr)
+            out_degree = np.bincount(row_idx, minlength=n)
+            loops = row_idx == np.repeat(np.arange(n), in_degree)
+            has_loop = np.zeros(n, bool)
+            has_loop[row_idx[loops]] = True
+            return cls(n, len(row_idx), A.is_symmetric, out_degree, in_degree, has_loop)
+
+    @property
+    def edges(self) -> int:
+        """Undirected edges, each once, if the matrix is symmetric; else stored entries."""
+        return self.edges_from(np.ones(self.vertices, bool))
+
+    @property
+    def kind(self) -> str:
+        """What `edges` counts."""
+        return "undirected" if self.symmetric else "directed"
+
+    def edges_from(self, reached: Array) -> int:
+        """Return the edges of the part that a search has reached, (n,), counted as Graph500 does.
+
+        An undirected edge counts once, and so does a self-loop.
+        """
+        entries, loops = int(self.out_degree[reached].sum()), int(self.has_loop[reached].sum())
+        return (entries - loops) // 2 + loops if self.symmetric else entries

@@ -1,0 +1,301 @@
+"""Tell from its source whether a loop's body is nothing but lagpu statements.
+
+Only such a body may run as one program: a counter, a list it appends to, a branch or a call of
+anything else would be frozen by recording it once. So the body must consist of ``w(...) << call``
+statements whose names are lagpu objects and numbers; everything else runs eagerly, with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.algebra.operators import Monoid, Operator, Semiring
+from lagpu.algebra.tables import Table
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.selection import SelectionMatrix
+from lagpu.core.vector import Vector
+from lagpu.core.views import TransposedMatrix
+from lagpu.dtypes import DType
+
+__all__ = ["Site", "backend_of", "site_of"]
+
+# What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
+_PURE = frozenset((
+    "S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select",
+    "reduce", "selection",
+))  # fmt: skip
+_NUMBERS = (bool, int, float, np.generic)
+_VIEWS = (TransposedMatrix, SelectionMatrix)
+_KNOWN = (Vector, Matrix, *_VIEWS, Scalar, Operator, Monoid, Semiring, DType, *_NUMBERS)
+
+
+class Site(NamedTuple):
+    """What is known of a loop from its source.
+
+    Attributes
+    ----------
+    statements : int
+        Number of statements in the body; 0 if it cannot be recorded.
+    names : tuple of str
+        Dotted names that must mean lagpu objects or numbers.
+    reason : str
+        Why the body cannot be recorded, or empty.
+    scalar : str
+        One of the names that means a `Scalar`, or empty.
+    """
+
+    statements: int
+    names: tuple[str, ...] = ()
+    reason: str = ""
+    scalar: str = ""
+
+
+class _Impure(Exception):
+    """Something in the body that recording would freeze."""
+
+
+def site_of(frame: FrameType, callee: str = "loop") -> Site:
+    """Return what is known of the ``for`` statement whose iterable `frame` is calling now.
+
+    The iterable is a call of `callee`: ``loop``, which yields a counter, or ``sweep``, which yields
+    two vectors.
+    """
+    site = _read(frame.f_code, frame.f_lineno, callee)
+    if not site.statements:
+        return site
+    local, outer = frame.f_locals, frame.f_globals  # each look at a frame makes its names anew
+    scalar = ""
+    for name in site.names:
+        found = _lookup(name, local, outer)
+        if not _is_known(found):
+            base, _, last = name.rpartition(".")
+            if last == "value" and isinstance(_lookup(base, local, outer), Scalar):
+                return Site(0, (), f"{name} is read by the host; {base} itself may stand there")
+            return Site(0, (), f"{name} is neither a lagpu object nor a number")
+        if type(found) is Scalar:
+            scalar = name
+    return site._replace(scalar=scalar) if scalar else site
+
+
+def _is_known(x: Any) -> bool:
+    """Whether it is a number or a lagpu object; one of an author's own class may do anything."""
+    return isinstance(x, _NUMBERS) or (
+        isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu.")
+    )
+
+
+def backend_of(site: Site, frame: FrameType) -> Any:
+    """Return the one backend of what a body names, or else of what is in sight; or None.
+
+    A loop that runs for a number of times names no vector itself.
+    """
+    local, outer = frame.f_locals, frame.f_globals
+    named = [_lookup(name, local, outer) for name in site.names] or list(local.values())
+    backends = {id(x.backend): x.backend for x in named if isinstance(x, (Vector, Matrix))}
+    return next(iter(backends.values())) if len(backends) == 1 else None
+
+
+def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
+    """Return what a dotted name means, None if it is unknown or found by running code."""
+    if dotted in local:
+        return local[dotted]
+    first, *rest = dotted.split(".")
+    value: Any = (local if first in local else outer).get(first)
+    for name in rest:
+        if isinstance(value, Table):
+            return getattr(value, name) if name in value else None
+        held = getattr(value, "__dict__", {})
+        if name not in held or hasattr(type(value), name):  # a property could do anything
+            return None
+        value = held[name]
+    return value
+
+
+@functools.lru_cache(maxsize=512)
+def _read(code: CodeType, line: int, callee: str) -> Site:
+    """Read the loop at `line` of `code` from the source, if that is the source that runs."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+        whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
+        alone = [  # as notebooks compile them: without the imports that stand beside
+            compile(ast.Module([one], []), code.co_filename, "exec", dont_inherit=True)
+            for one in tree.body
+        ]
+    except (SyntaxError, ValueError):
+        return Site(0, (), "its source cannot be read")
+    if not any(_says(c) == _says(code) for part in (whole, *alone) for c in _codes(part, code)):
+        return Site(0, (), "its source is not what runs, or cannot be read")
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.For)
+        and isinstance(node.iter, ast.Call)
+        and node.iter.lineno <= line <= (node.iter.end_lineno or line)
+    ]
+    if len(found) != 1:
+        return Site(0, (), f"{callee}(...) is not the iterable of one for statement")
+    try:
+        targets = _targets(found[0], callee)
+        _require_unread(found[0], tree, targets, "counter " if callee == "loop" else "")
+        return _check(found[0], targets, callee)
+    except _Impure as impure:
+        return Site(0, (), str(impure))
+
+
+def _says(code: CodeType) -> tuple[Any, ...]:
+    """Return all that decides what a code object does, but the functions inside it."""
+    constants = tuple(c for c in code.co_consts if not isinstance(c, CodeType))
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return code.co_code, repr(constants), *names
+
+
+def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
+    """Return the code objects inside `code` that stand where `like` stands."""
+    found = [code] if code.co_name == like.co_name else []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found += _codes(constant, like)
+    return [c for c in found if c.co_firstlineno == like.co_firstlineno or c is not code]
+
+
+def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
+    """Return the names that a ``for`` statement sets: one of a loop, two of a sweep."""
+    named = _dotted(loop.iter.func)  # type: ignore[attr-defined]
+    if named is None or named.split(".")[-1] != callee:
+        raise _Impure(f"{callee}(...) is wrapped in another call")
+    target = loop.target
+    if callee == "loop":
+        parts = [target]
+    else:
+        parts = list(target.elts) if isinstance(target, ast.Tuple) else []
+    names = tuple(part.id for part in parts if isinstance(part, ast.Name))
+    if loop.orelse or len(set(names)) != (1 if callee == "loop" else 2):
+        how = "unpacks its counter" if callee == "loop" else "does not name here and above"
+        raise _Impure(f"the for statement has an else, or {how}")
+    return names
+
+
+def _require_unread(
+    loop: ast.For, tree: ast.Module, targets: tuple[str, ...], kind: str = "counter "
+) -> None:
+    """Raise `_Impure` if a target may be read outside the loop: recording leaves it at the first.
+
+    `kind` is what messages call it.
+    """
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any(inner is loop for inner in ast.walk(node))
+    ]
+    if not around:
+        what = kind.strip() or "masks"
+        raise _Impure(f"it stands outside a function, where anything may read its {what}")
+    inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around[0], loop, targets)
+    for node in ast.walk(around[0]):  # the outermost: a closure may read it too
+        named = node.id if isinstance(node, ast.Name) else ""
+        if named in ("locals", "eval", "exec", "vars"):
+            raise _Impure(f"line {node.lineno} may read the {kind}{targets[0]}")  # type: ignore[attr-defined]
+        stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if named in targets and id(node) not in inside and not stored:
+            raise _Impure(f"line {node.lineno} reads the {kind}{named}")  # type: ignore[attr-defined]
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            for name in targets:
+                if name in node.names:
+                    raise _Impure(f"the {kind}{name} is not local")
+
+
+def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) -> set[int]:
+    """Return what runs in the bodies of other loops that set all targets themselves.
+
+    There a target means what that loop has set, whatever this one left in it; but not in a function
+    that is made there, which may be called later.
+    """
+    others = [
+        node
+        for node in ast.walk(around)
+        if isinstance(node, ast.For)
+        and node is not loop
+        and set(targets) <= {x.id for x in ast.walk(node.target) if isinstance(x, ast.Name)}
+        and not any(inner is loop for inner in ast.walk(node))
+    ]
+    left: list[ast.AST] = [part for node in others for part in node.body]
+    found: set[int] = set()
+    while left:
+        node = left.pop()
+        if not isinstance(node, _LATER):
+            found.add(id(node))
+            left += ast.iter_child_nodes(node)
+    return found
+
+
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
+
+
+def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> Site:
+    """Return the site of a ``for`` statement.
+
+    Raises
+    ------
+    _Impure
+        With the line and what stands there.
+    """
+    counter = targets[0] if callee == "loop" else ""
+    names: dict[str, None] = {}
+    for statement in loop.body:
+        shift = statement.value if isinstance(statement, ast.Expr) else None
+        if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
+            raise _Impure(f"line {statement.lineno} is no w << call statement")
+        _visit(shift.left, counter, names)
+        if not (counter and isinstance(shift.right, ast.Name) and shift.right.id == counter):
+            _visit(shift.right, counter, names)
+    return Site(len(loop.body), tuple(n for n in names if counter or n not in targets))
+
+
+def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
+    """Collect the names of an expression that does nothing by itself."""
+    if isinstance(node, ast.Constant):
+        return
+    dotted = _dotted(node)
+    if dotted is not None:
+        if counter in dotted.split(".")[:1]:
+            raise _Impure(f"line {node.lineno} computes with the counter {counter}")
+        base, _, last = dotted.rpartition(".")
+        if base and last in _PURE:
+            assert isinstance(node, ast.Attribute)
+            _visit(node.value, counter, names)
+        else:
+            names[dotted] = None
+    elif isinstance(node, ast.Attribute) and node.attr in _PURE:
+        _visit(node.value, counter, names)
+    elif isinstance(node, ast.Call):
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(
+            k.arg is None for k in node.keywords
+        ):
+            raise _Impure(f"line {node.lineno} unpacks arguments")
+        for part in (node.func, *node.args, *(k.value for k in node.keywords)):
+            _visit(part, counter, names)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.USub):
+        _visit(node.operand, counter, names)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        _visit(node.left, counter, names)
+        _visit(node.right, counter, names)
+    else:
+        raise _Impure(f"line {node.lineno} has a {type(node).__name__} that may do anything")
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """Return ``a.b.c`` for such an expression, else None."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = _dotted(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    return None

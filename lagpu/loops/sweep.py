@@ -1,0 +1,222 @@
+"""`sweep`: the levels of a search once more, the farthest first, that a backend may run as one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.levels import Levels
+from lagpu.backends.protocol import Backend, Data, Statement
+from lagpu.backends.recording import Recorder
+from lagpu.core import observer
+from lagpu.core.expr import unfit
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
+from lagpu.dtypes import BOOL
+from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.loops.loop import why_eager
+from lagpu.loops.purity import Site, site_of
+
+__all__ = ["sweep"]
+
+Pair = tuple[Any, Any]
+Array = np.ndarray[Any, Any]
+
+
+def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
+    """Yield each level of a search with the one before it, the farthest first.
+
+    Parameters
+    ----------
+    levels : Vector, (n,), or Matrix, (k, n), of an integer type
+        Levels as `bfs_levels` and `bfs_levels_multi` return them. They are read once, before the
+        first turn; an entry that is missing belongs to no level.
+
+    Yields
+    ------
+    here, above : Vector, (n,), or Matrix, (k, n), BOOL
+        True where the level is d, and where it is d - 1; no other entries. d falls from the deepest
+        level to 1. A level without entries has its turn.
+
+    Raises
+    ------
+    DomainMismatch
+        If `levels` is neither a `Vector` nor a `Matrix`, or of no integer type.
+    InvalidValue
+        If a level is negative, or not less than n.
+
+    Notes
+    -----
+    Levels of a vector are cut out of one ordering, so a turn costs its own entries. On `gpu` and
+    `sim` a body of lagpu statements may run as one kernel, over a matrix with a block of threads
+    for each row: docs/design/sweep.md.
+
+    Examples
+    --------
+    >>> from lagpu.algorithms import bfs_levels
+    >>> from lagpu.generators import path
+    >>> for here, above in sweep(bfs_levels(path(4, backend="cpu"), 1)):
+    ...     print(here.to_coo()[0].tolist(), above.to_coo()[0].tolist())
+    [3] [0, 2]
+    [0, 2] [1]
+    """
+    if not isinstance(levels, (Vector, Matrix)):
+        raise DomainMismatch(f"sweep: {unfit(levels)} is neither a Vector nor a Matrix. Give one.")
+    if levels.dtype.numpy.kind not in "iu":
+        raise DomainMismatch(
+            f"sweep: {levels.name} is of type {levels.dtype}, and levels are integers. "
+            "Give what bfs_levels returns."
+        )
+    found = _Levels(levels)
+    backend = levels.backend
+    if not hasattr(backend, "last_loop"):
+        return _iterate(found)
+    why = why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
+    if isinstance(levels, Matrix):
+        why = why or _why_no_block(found)
+    site = Site(0, (), why) if why else site_of(sys._getframe(1), "sweep")
+    if site.scalar:
+        site = Site(0, (), f"{site.scalar} is a scalar, and a sweep takes none")
+    return _iterate_as_one(backend, found, site)
+
+
+class _Levels:
+    """The levels of a vector or a matrix, checked; each is made an object of its own.
+
+    Attributes
+    ----------
+    deepest : int
+        The last level; -1 if there are no entries.
+    data : Levels
+        What the backend knows of them.
+    """
+
+    def __init__(self, levels: Vector | Matrix) -> None:
+        self._like = levels
+        self.data = _found(levels)
+        self.deepest, size = self.data.deepest, max(levels.shape)
+        if self.data.lowest < 0:
+            raise InvalidValue(
+                f"sweep: level {self.data.lowest} < 0 in {levels.name}. "
+                "Levels begin at 0; delete the entries of what was not reached."
+            )
+        if self.deepest >= size:
+            raise InvalidValue(
+                f"sweep: level {self.deepest} >= {size} in {levels.name}. "
+                f"Of {size} vertices none is further away than {size - 1}."
+            )
+
+    def cut(self, d: int, name: str) -> Any:
+        """Return level d."""
+        like, data = self._like, self.data.cut(d)
+        if isinstance(like, Vector):
+            return Vector._of(data, BOOL, like.size, like.backend, name)
+        return Matrix._of(data, BOOL, like.shape, like.backend, name)
+
+
+def _found(levels: Vector | Matrix) -> Levels:
+    backend = levels.backend
+    if isinstance(levels, Vector):
+        if hasattr(backend, "vector_levels"):
+            return backend.vector_levels(levels.data)
+        where, values = levels.to_coo()
+        return _OnHost(backend, (where,), values, levels.shape)
+    found = backend.block_levels(levels.data) if hasattr(backend, "block_levels") else None
+    if found is not None:
+        return found
+    rows, cols, values = levels.to_coo()
+    return _OnHost(backend, (rows, cols), values, levels.shape)
+
+
+def _why_no_block(levels: _Levels) -> str:
+    """Return why a sweep over a matrix is not recorded, or nothing."""
+    return "its levels are a matrix that is no block" if type(levels.data) is _OnHost else ""
+
+
+class _OnHost:
+    """Levels in one ordering on the host."""
+
+    def __init__(
+        self, backend: Backend, where: tuple[Array, ...], values: Array, shape: tuple[int, ...]
+    ) -> None:
+        self._backend, self._shape = backend, shape
+        order = np.argsort(values, kind="stable")
+        self._values = values[order]
+        self._where = [x[order] for x in where]
+        self.lowest, self.deepest = _ends(self._values[[0, -1]] if len(values) else None)
+
+    def cut(self, d: int) -> Data:
+        first, last = np.searchsorted(self._values, [d, d + 1])
+        where, true = [x[first:last] for x in self._where], np.True_
+        if len(where) == 1:
+            return self._backend.vector_from_coo(where[0], true, BOOL, self._shape[0])
+        (rows, cols), (nrows, ncols) = where, self._shape
+        return self._backend.matrix_from_coo(rows, cols, true, BOOL, (nrows, ncols), None)
+
+
+def _ends(ends: Any) -> tuple[int, int]:
+    return (0, -1) if ends is None else (int(ends[0]), int(ends[1]))
+
+
+def _iterate(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair]:
+    """Yield the pairs behind the first `done`; `above` is what was above in the last of these."""
+    watcher = observer.active
+    outer = -1 if watcher is None else watcher.level
+    try:
+        for d in range(levels.deepest - done, 0, -1):
+            here = levels.cut(d, "here") if above is None else above
+            here.name, above = "here", levels.cut(d - 1, "above")
+            if watcher is not None:
+                watcher.level = done
+            done += 1
+            yield here, above
+    finally:
+        if watcher is not None:
+            watcher.level = outer
+
+
+def _iterate_as_one(backend: Backend, levels: _Levels, site: Site) -> Iterator[Pair]:
+    """Record the body once and let the backend run the whole sweep; else iterate as usual."""
+    if levels.deepest < 1:
+        backend.last_loop = "no iteration"
+        return
+    if not site.statements:
+        backend.last_loop = f"eager: {site.reason}"
+        yield from _iterate(levels)
+        return
+    here, above = (levels.cut(levels.deepest - k, ("here", "above")[k]) for k in (0, 1))
+    watcher = observer.active
+    outer = -1 if watcher is None else watcher.level
+    replay_one = None if watcher is None else watcher.replay
+    backend.recorder = recorder = Recorder(backend, replay_one, here.ndim)
+    if watcher is not None:
+        watcher.level = 0  # of what is replayed
+    try:
+        yield here, above
+        backend.recorder = None
+        statements = recorder.statements
+        if len(statements) < site.statements:  # one of another kind ended the record
+            backend.last_loop = "eager: the body writes vectors and matrices"
+        elif _run(backend, statements, here, above, levels):
+            recorder.statements = []
+            return
+    finally:  # also when the body raised: what stood before has been done then
+        recorder.replay()
+        if watcher is not None:
+            watcher.level = outer
+            watcher.forget()
+    yield from _iterate(levels, above, 1)
+
+
+def _run(
+    backend: Backend, statements: list[Statement], here: Any, above: Any, levels: _Levels
+) -> bool:
+    """Let the backend run the recorded sweep; a watcher sees it as a whole."""
+
+    def work() -> bool:
+        return backend.run_sweep(statements, here.data, above.data, levels.data)
+
+    return work() if observer.active is None else observer.active.run_loop(backend, work)

@@ -1,0 +1,149 @@
+"""The steps of an algorithm as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterable, Mapping
+from types import CodeType
+
+from lagpu.errors import LimitExceeded
+from lagpu.host.pages import fill, text
+from lagpu.observe.step.drawing import LARGEST, Layout, draw
+from lagpu.observe.step.state import Step
+from lagpu.observe.step.svg import legend
+
+__all__ = ["MOST", "page", "require_size"]
+
+#: Most steps on a page.
+MOST = 400
+
+
+def _require_small(steps: Iterable[Step], what: str) -> list[Step]:
+    """Return the steps as a list that a page has room for.
+
+    Raises
+    ------
+    LimitExceeded
+        If there are more than `MOST`, or a vector or matrix is larger than `LARGEST`.
+    """
+    small: list[Step] = []
+    for step in steps:
+        for name, state in step.vectors.items():
+            require_size(state.size, name, what)
+        for name, A in step.matrices.items():
+            require_size(max(A.shape), name, what)
+        small.append(step)
+    if len(small) > MOST:
+        raise LimitExceeded(
+            f"{what}: {len(small):,} steps > {MOST}, the most a page shows. "
+            "Use a graph of fewer levels."
+        )
+    return small
+
+
+def require_size(size: int, name: str, what: str) -> None:
+    """Raise `LimitExceeded` if an object is larger than a page draws."""
+    if size > LARGEST:
+        raise LimitExceeded(
+            f"{what}: {name} is of size {size:,} > {LARGEST}, the most a page draws. "
+            "Use a smaller graph, such as kron:4 or grid:4x5."
+        )
+
+
+def page(
+    steps: Iterable[Step],
+    title: str,
+    facts: Mapping[str, object] | None = None,
+    *,
+    what: str = "page",
+) -> str:
+    """Return a page that shows one step at a time, and prints all of them.
+
+    Parameters
+    ----------
+    steps : iterable of Step
+        As `lagpu.step` yields them.
+    title : str
+        Heading.
+    facts : mapping, optional
+        What else to show beside it, such as the graph's name.
+    what : str, optional
+        Who asks, as an error begins.
+
+    Raises
+    ------
+    LimitExceeded
+        If there are more than `MOST` steps, or a vector or matrix is larger than `LARGEST`.
+    """
+    small = _require_small(steps, what)
+    layout = Layout.of(small)
+    codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
+    shared: dict[str, str] = {}
+
+    def share(element: str) -> str:
+        if len(element) < 200:
+            return element
+        name = shared.setdefault(element, f"p{len(shared)}")
+        return f'<use href="#{name}"/>'
+
+    sections = [_section(step, codes, draw(step, layout, share)) for step in small]
+    return fill(
+        "step.html",
+        title=text(title),
+        facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
+        count=str(max(len(small), 1)),
+        shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
+        codes="".join(_listing(k, code) for k, code in enumerate(codes)),
+        steps="".join(sections),
+        legend=legend(),
+    )
+
+
+def _section(step: Step, codes: list[CodeType], drawing: str) -> str:
+    code = codes.index(step.code) if step.code is not None else -1
+    level = str(step.level) if step.level >= 0 else ""
+    where = f"level {step.level}, {step.place}" if level else step.place
+    return (
+        f'<section class="step" data-code="{code}" data-line="{step.line}" '
+        f'data-last="{step.last_line}" data-level="{level}">'
+        f"<h2>step {step.number}, {text(where)}</h2>"
+        f"<p>{text(step.formula)}</p><div>{drawing}</div></section>"
+    )
+
+
+def _listing(number: int, code: CodeType) -> str:
+    """Return a function's text; of its docstring only the first line."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except OSError:
+        lines, first = ["# its source cannot be read"], code.co_firstlineno
+    shown = {
+        first + k: line.rstrip()
+        for k, line in enumerate(textwrap.dedent("".join(lines)).splitlines())
+    }
+    for k in _docstring(list(shown.values())):
+        del shown[first + k]
+    spans = "".join(
+        f'<span id="c{number}-{n}" data-n="{n}">{_code(line)}</span>' for n, line in shown.items()
+    )
+    file = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return f'<div class="code"><h2>{text(file)}</h2><pre>{spans}</pre></div>'
+
+
+def _code(line: str) -> str:
+    """Return a line of which a wrapped part stands further in."""
+    return f'<code style="--in:{len(line) - len(line.lstrip())}">{text(line.lstrip())}</code>'
+
+
+def _docstring(lines: list[str]) -> range:
+    """Return the lines of a function's docstring behind its first."""
+    try:
+        function = ast.parse("\n".join(lines)).body[0]
+    except SyntaxError:
+        return range(0)
+    body = getattr(function, "body", None)
+    if not isinstance(body, list) or ast.get_docstring(function) is None:  # type: ignore[arg-type]
+        return range(0)
+    return range(body[0].lineno, body[0].end_lineno)

@@ -1,0 +1,68 @@
+"""A step as text: entries at their places, a dot where there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lagpu.observe.step.state import State
+
+if TYPE_CHECKING:
+    from lagpu.core.matrix import Matrix
+    from lagpu.core.vector import Vector
+    from lagpu.observe.step.state import Step
+
+__all__ = ["shown", "told"]
+
+_CELLS = 24  # of a vector on a line
+_ROWS = 8  # of a matrix
+
+
+def told(step: Step) -> str:
+    """Return the statement, and every vector on a line; an arrow points at what was written.
+
+    Of matrices the one that was written is shown, its first rows.
+    """
+    where = f"level {step.level}, " if step.level >= 0 else ""
+    lines = [f"step {step.number}: {where}{step.place}", f"  {step.formula}"]
+    width = max(map(len, [*step.vectors, *step.scalars]), default=0)
+    for name, state in step.vectors.items():
+        lines.append(f"{_arrow(step, name)} {name:<{width}}  {_cells(state)}")
+    for name, value in step.scalars.items():
+        lines.append(f"{_arrow(step, name)} {name:<{width}}  {'.' if value is None else value}")
+    if step.output in step.matrices:
+        lines += _rows(step.output, step.matrices[step.output])
+    return "\n".join(lines)
+
+
+def _rows(name: str, A: Matrix) -> list[str]:
+    """Return the first rows of a matrix that was written, a line each."""
+    states = [_state(A[k, :].new()) for k in range(min(A.nrows, _ROWS))]
+    lines = [f"> {name}[{k}]  {_cells(state)}" for k, state in enumerate(states)]
+    rest = A.nrows - len(lines)
+    return [*lines, f"> ... {rest} more rows, {A.nvals} entries"] if rest else lines
+
+
+def _state(v: Vector) -> State:
+    return State(v.size, v.dtype, *v.to_coo())
+
+
+def _arrow(step: Step, name: str) -> str:
+    return ">" if name == step.output else " "
+
+
+def _cells(state: State) -> str:
+    entries = state.to_dict()
+    cells = [shown(entries[k]) if k in entries else "." for k in range(min(state.size, _CELLS))]
+    width = max(map(len, cells), default=0)
+    rest = state.size - len(cells)
+    more = f"  ... {rest} more, {state.nvals} entries" if rest else ""
+    return " ".join(f"{cell:>{width}}" for cell in cells) + more
+
+
+def shown(value: Any) -> str:
+    """Return a value in few characters: T and F, whole numbers, or four digits."""
+    if isinstance(value, bool):
+        return "T" if value else "F"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,159 @@
+"""A trace as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lagpu.host.pages import data, fill, text
+from lagpu.observe.trace.table import KINDS, kind, not_by_level, of_levels, sentences, sums
+
+if TYPE_CHECKING:
+    from lagpu.observe.trace import Row, Trace
+
+__all__ = ["page", "summary"]
+
+
+class _Column(NamedTuple):
+    name: str
+    field: str
+    text: bool = False
+    digits: int = 0
+    may_lack: bool = False  # left out where no row has anything in it
+
+
+_COLUMNS = (
+    _Column("level", "level"),
+    _Column("statement", "formula", text=True),
+    _Column("where", "where", text=True),
+    _Column("shapes", "shapes", text=True),
+    _Column("in", "nvals_in"),
+    _Column("out", "nvals_out"),
+    _Column("direction", "direction", text=True, may_lack=True),
+    _Column("kernel", "kernel", text=True, may_lack=True),
+    _Column("mode", "mode", text=True),
+    _Column("edges", "edges", may_lack=True),
+    _Column("bytes", "bytes", may_lack=True),
+    _Column("kernel", "kernel_ms", digits=4),
+    _Column("host", "host_ms", digits=4, may_lack=True),
+    _Column("compile", "compile_ms", digits=1, may_lack=True),
+    _Column("copy", "copy_ms", digits=4, may_lack=True),
+    _Column("copied", "copy_bytes", may_lack=True),
+    _Column("why", "reason", text=True, may_lack=True),
+)
+_BARS = 240  # a longer search has several levels a bar
+
+
+def page(traced: Trace, title: str, facts: Mapping[str, object]) -> str:
+    """Return the page; `facts` are shown at its head."""
+    ran, apart = sentences(traced.totals())
+    return fill(
+        "trace.html",
+        title=text(title),
+        facts="".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in facts.items()),
+        ran=text(ran),
+        apart=text(apart),
+        chart=_chart(traced.rows),
+        summary=_summary(traced.rows),
+        data=data(_packed(traced.rows)),
+    )
+
+
+def summary(traced: Trace) -> str:
+    """Return totals, chart and sums by kernel as HTML for a notebook."""
+    lines = "".join(f"<p>{text(line)}</p>" for line in sentences(traced.totals()))
+    return f"<div>{lines}{_chart(traced.rows)}{_summary(traced.rows)}</div>"
+
+
+def _packed(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the rows by columns: each text once, and the one value of a column that has one."""
+    numbers: dict[str, int] = {}
+    columns = []
+    for column in _COLUMNS:
+        values = [_cell(row, column) for row in rows]
+        if column.may_lack and not any(values):
+            continue
+        if column.text:
+            values = [numbers.setdefault(value, len(numbers)) for value in values]
+        packed: dict[str, Any] = {"name": column.name, "digits": column.digits, "text": column.text}
+        if len(set(values)) == 1:
+            packed["all"] = values[0]
+        else:
+            packed["values"] = values
+        columns.append(packed)
+    return {"strings": list(numbers), "columns": columns, "count": len(rows)}
+
+
+def _cell(row: Row, column: _Column) -> Any:
+    value = getattr(row, column.field)
+    if column.field == "shapes":
+        return _shapes(value)
+    if column.field == "level":
+        return "all" if value is None else None if value < 0 else value
+    return round(value, column.digits) if column.digits and value is not None else value
+
+
+def _shapes(shapes: tuple[tuple[int, ...], ...]) -> str:
+    out, *inputs = ("x".join(map(str, shape)) or "1" for shape in shapes)
+    return f"{out} << {', '.join(inputs)}" if inputs else out
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    """Return a table with one line for each operation and kernel."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.method, row.direction, row.kernel), []).append(row)
+    head = ("operation", "direction", "kernel")
+    counts = ("statements", "edges", "kernel ms", "host ms", "bytes")
+    lines = [
+        "<tr>",
+        *(f"<th>{name}</th>" for name in head),
+        *(f'<th class="n">{name}</th>' for name in counts),
+        "</tr>",
+    ]
+    for (method, direction, kernel), group in groups.items():
+        numbers = (f"{len(group):,}", *sums(group))
+        lines += ["<tr>", f"<td>{text(method)}</td>"]
+        lines += [
+            f'<td class="{text(direction)}">{text(direction)}</td>',
+            f"<td>{text(kernel)}</td>",
+        ]
+        lines += [*(f'<td class="n">{number}</td>' for number in numbers), "</tr>"]
+    return "<table>" + "".join(lines) + "</table>"
+
+
+def _chart(rows: Sequence[Row]) -> str:
+    """Return bars of kernel time by level, products coloured by their direction."""
+    left_out = not_by_level(rows)
+    by_level = of_levels(rows)
+    if not by_level:
+        return f"<p>{text(left_out)}</p>" if left_out else ""
+    last = max(level for level, _ in by_level)
+    a_bar = -(-(last + 1) // _BARS)
+    bars = [dict.fromkeys(KINDS, 0.0) for _ in range(last // a_bar + 1)]
+    for level, row in by_level:
+        bars[level // a_bar][kind(row)] += row.kernel_ms
+    highest = max(sum(bar.values()) for bar in bars) or 1.0
+    width, height = 1200, 120
+    each = min(60.0, width / len(bars))
+    shapes = []
+    for k, bar in enumerate(bars):
+        top = float(height)
+        for name, colour in KINDS.items():
+            tall = bar[name] / highest * height
+            top -= tall
+            if tall:
+                shapes.append(
+                    f'<rect x="{k * each:.1f}" y="{top:.1f}" width="{max(each - 1, 0.5):.1f}" '
+                    f'height="{tall:.1f}" fill="{colour}"/>'
+                )
+    present = [name for name in KINDS if any(bar[name] for bar in bars)]
+    legend = ", ".join(f'<b style="color:{KINDS[name]}">{name}</b>' for name in present)
+    steps = f"levels 0 to {last}" + (f", {a_bar} a bar" if a_bar > 1 else "")
+    return (
+        f'<figure><svg viewBox="0 0 {len(bars) * each:.0f} {height}" '
+        f'width="{len(bars) * each:.0f}" height="{height}" role="img" '
+        f'aria-label="kernel time by level">{"".join(shapes)}</svg>'
+        f"<figcaption>Kernel time by level, {steps}; the highest bar is {highest:.4f} ms: "
+        f"{legend}.{left_out and ' '}{text(left_out)}</figcaption></figure>"
+    )

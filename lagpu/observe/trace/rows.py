@@ -1,0 +1,219 @@
+"""The rows of a trace, their sums, and what they say of a statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NamedTuple
+
+from lagpu.backends.profile import LoopRow
+from lagpu.backends.protocol import Counter
+from lagpu.core.expr import spell
+
+__all__ = ["Row", "Said", "Seen", "Totals", "names_in", "row_of"]
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One statement in one iteration, or in all iterations of a loop whose kernel keeps no log.
+
+    Attributes
+    ----------
+    level : int or None
+        Iteration of the enclosing `loop`, from 0; -1 outside of one; None for all.
+    method : str
+        Name of the operation.
+    formula : str
+        What stood in the program, with the author's names.
+    where : str
+        ``file.py:line``.
+    shapes : tuple of tuple of int
+        Of the output, then of the inputs.
+    nvals_in, nvals_out : int or None
+        Entries of the last input vector before, or of the first matrix where a matrix is made; and
+        of the output after. None in a row for all iterations.
+    direction, kernel, reason : str
+        The choice made for a product, and why; empty for other operations. In a loop that ran as
+        one kernel, that is ``"fused"``.
+    edges : int or None
+        Matrix entries the product looked at.
+    bytes : int or None
+        Memory moved, estimated (docs/design/trace.md); None in a row for all iterations, and of
+        what is no product on cpu.
+    kernel_ms : float
+        Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
+        loop by the device's own clock. Of rows for all iterations the product's has that of the
+        whole loop, by events.
+    host_ms : float or None
+        Time the host was busy with the statement, compiling apart; None in a fused loop.
+    compile_ms : float
+        Time spent compiling kernels for it.
+    copy_ms, copy_bytes : float, int
+        Copies between host and device for it.
+    mode : str
+        ``"fused"`` if it ran as a part of a kernel that is the whole loop, else ``"eager"``.
+    """
+
+    level: int | None
+    method: str
+    formula: str
+    where: str
+    shapes: tuple[Shape, ...]
+    nvals_in: int | None
+    nvals_out: int | None
+    direction: str
+    kernel: str
+    reason: str
+    edges: int | None
+    bytes: int | None
+    kernel_ms: float
+    host_ms: float | None
+    compile_ms: float
+    copy_ms: float
+    copy_bytes: int
+    mode: str = "eager"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over a trace; copies and compiling include those outside of statements.
+
+    Attributes
+    ----------
+    statements, edges, bytes : int
+        Rows, matrix entries looked at, and bytes moved as far as they are estimated.
+    kernel_ms, host_ms : float
+        Of the statements, and of launching fused loops.
+    compile_ms, copy_ms, copy_bytes : float, float, int
+        Of the whole traced stretch.
+    fused, unlogged, unrecorded : int
+        Rows of statements in fused loops; how many of them stand for all iterations, of which no
+        edges and bytes are known; and how many more there was no room for.
+    """
+
+    statements: int
+    edges: int
+    bytes: int
+    kernel_ms: float
+    host_ms: float
+    compile_ms: float
+    copy_ms: float
+    copy_bytes: int
+    fused: int = 0
+    unlogged: int = 0
+    unrecorded: int = 0
+
+
+class Said(NamedTuple):
+    """What a row says of a statement whatever it did; a formula may lack the loop's counter.
+
+    Attributes
+    ----------
+    method, formula, where, shapes
+        As in `Row`.
+    counter : str
+        The author's name of the counter that the formula lacks; empty if it lacks none.
+    """
+
+    method: str
+    formula: str
+    where: str
+    shapes: tuple[Shape, ...]
+    counter: str
+
+
+class Seen:
+    """A statement and where it stands; what a row says of it is spelled when it is asked for.
+
+    To be made costs next to nothing: a device may be waiting for the loop behind it.
+
+    Parameters
+    ----------
+    of : tuple of Updater and Call, or callable
+        The statement, or what returns it.
+    frame : FrameType or None
+        The author's.
+    line : int
+        Where it stands in the author's file.
+    """
+
+    _named: dict[str, Any] | None = None
+    _said: Said | None = None
+
+    def __init__(self, of: Any, frame: FrameType | None, line: int) -> None:
+        self._of = of
+        self._frame = frame
+        self._file = "" if frame is None else frame.f_code.co_filename
+        self._line = line
+
+    def let_go(self, out: Any) -> None:
+        """Keep nothing of the author's frame but the name of the output."""
+        frame, self._frame = self._frame, None
+        self._named = {}
+        for name, x in () if frame is None else frame.f_locals.items():
+            if x is out:
+                self._named[name] = x
+                return
+
+    def said(self) -> Said:
+        """Return what a row says, once the author's names are at hand; no vector is kept then."""
+        if self._said is None:
+            named = self._named if self._frame is None else self._frame.f_locals
+            to, call = self._of() if callable(self._of) else self._of
+            self._said = _spelled(to, call, named, _place(self._file, self._line))
+            self._of = self._frame = self._named = None
+        return self._said
+
+
+def _spelled(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Said:
+    left, right = to.formula, call.formula
+    counter = _name_of_counter(right[0], named) if type(right[0]) is Counter else ""
+    parts = (*left, " << ") if counter else (*left, " << ", *right)
+    shapes = (to.out.shape, *(x.shape for x in call.inputs))
+    return Said(call.method, spell(parts, _names_of(parts, named)), where, shapes, counter)
+
+
+def _name_of_counter(counter: Counter, named: dict[str, Any] | None) -> str:
+    return next((name for name, x in (named or {}).items() if x is counter), "iteration")
+
+
+def row_of(said: Said, row: LoopRow, mode: str) -> Row:
+    """Return the row of a statement in one iteration, or in all."""
+    lacks = said.counter and (said.counter if row.level is None else str(row.level))
+    return Row(
+        level=row.level,
+        method=said.method,
+        formula=said.formula + lacks,
+        where=said.where,
+        shapes=said.shapes,
+        nvals_in=row.nvals_in,
+        nvals_out=row.nvals_out,
+        mode=mode,
+        **row.measured._asdict(),
+    )
+
+
+def _place(file: str, line: int) -> str:
+    name = file.replace("\\", "/").rsplit("/", 1)[-1]
+    return f"{name}:{line}" if name else ""
+
+
+def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
+    """Return what `names_in` does for the objects of a formula alone: quicker."""
+    if named is None:
+        return {}
+    wanted = {id(getattr(x, "stored", x)) for x in parts if type(x) is not str}
+    return {id(x): name for name, x in reversed(named.items()) if id(x) in wanted}
+
+
+def names_in(frame: FrameType | None) -> dict[int, str]:
+    """Return the ``id`` of each vector, matrix and scalar of a frame with its name there."""
+    if frame is None:
+        return {}
+    return {
+        id(value): name
+        for name, value in reversed(frame.f_locals.items())
+        if hasattr(type(value), "_call_for") or hasattr(type(value), "operand")
+    }

@@ -1,0 +1,168 @@
+"""A trace as a table, for a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.filesize import decimal
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from lagpu.observe.trace import Row, Totals, Trace
+
+__all__ = [
+    "KINDS",
+    "kind",
+    "not_by_level",
+    "of_levels",
+    "plain",
+    "rich_table",
+    "sentences",
+    "sums",
+]
+
+_FIRST, _LAST = 40, 10  # rows of a long table
+_RIGHT = {"level", "in", "out", "edges", "bytes", "kernel ms", "host ms"}
+_COLUMNS = (
+    "level", "statement", "in", "out", "kernel", "edges", "kernel ms", "host ms",
+    "bytes", "direction", "where", "why",
+)  # fmt: skip
+#: What statements are told apart by in a chart, with a colour each.
+KINDS = {
+    "push": "#c05a00",
+    "pull": "#14659e",
+    "other products": "#4b7f52",
+    "other statements": "#8a94a0",
+}
+_NARROW = 7  # of them fit a terminal
+
+
+def rich_table(traced: Trace, *, whole: bool = False) -> Table:
+    """Return a table of the rows, the middle of a long one folded, totals in the caption.
+
+    Unless it is to be `whole`, the columns that make it too wide for a terminal are left out.
+    """
+    rows = traced.rows
+    columns = _COLUMNS if whole else _COLUMNS[:_NARROW]
+    table = Table(box=box.SIMPLE, caption="\n".join(sentences(traced.totals())))
+    table.caption_justify = "left"
+    for name in columns:
+        right = name in _RIGHT
+        table.add_column(name, justify="right" if right else "left", no_wrap=right)
+    short = len(rows) <= _FIRST + _LAST + 1
+    for row in rows if short else rows[:_FIRST]:
+        table.add_row(*map(Text, _cells(row)[: len(columns)]))
+    if not short:
+        table.add_row(*map(Text, _folded(rows[_FIRST:-_LAST])[: len(columns)]))
+        for row in rows[-_LAST:]:
+            table.add_row(*map(Text, _cells(row)[: len(columns)]))
+    return table
+
+
+def plain(traced: Trace) -> str:
+    """Return that table as text, as wide as it needs."""
+    table = rich_table(traced, whole=True)
+    out = Console(file=io.StringIO(), width=10_000, color_system=None)
+    wide = Measurement.get(out, out.options, table).maximum
+    longest = max(len(line) for line in sentences(traced.totals()))
+    out.width = max(wide, longest + 2)
+    with out.capture() as captured:
+        out.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n")
+
+
+def sentences(totals: Totals) -> tuple[str, str]:
+    """Return the totals in words: what ran, in which mode, and what is apart from it."""
+    launching = ", with what launching fused loops took" if totals.fused else ""
+    ran = (
+        f"{totals.statements:,} statements, {totals.edges:,} edges looked at, "
+        f"{decimal(totals.bytes)} moved (estimate): kernels {totals.kernel_ms:.3f} ms, "
+        f"host {totals.host_ms:.3f} ms{launching}. Mode: "
+    )
+    ran += f"fused, {totals.fused:,} of the statements." if totals.fused else "eager."
+    if totals.unlogged:
+        ran += (
+            f" {totals.unlogged:,} of them stand for all levels of loops whose kernels keep no "
+            "log: their entries, edges and bytes are not known."
+        )
+    if totals.unrecorded:
+        ran += f" The log was full: {totals.unrecorded:,} more rows were not recorded."
+    apart = (
+        f"Apart from that: compiling {totals.compile_ms:.1f} ms, "
+        f"copies between host and device {totals.copy_ms:.3f} ms for {decimal(totals.copy_bytes)}."
+    )
+    return ran, apart
+
+
+def kind(row: Row) -> str:
+    """Return which of `KINDS` a statement is."""
+    if row.direction in KINDS:
+        return row.direction
+    is_product = row.method in ("mxv", "mxv_selection", "matrix_mxm")
+    return "other products" if is_product else "other statements"
+
+
+def of_levels(rows: Iterable[Row]) -> list[tuple[int, Row]]:
+    """Return the rows of one level each, with it: what a chart by level shows."""
+    return [(row.level, row) for row in rows if row.level is not None and row.level >= 0]
+
+
+def not_by_level(rows: Iterable[Row]) -> str:
+    """Return what such a chart leaves out of the loops, in words; empty if nothing."""
+    times = [row.kernel_ms for row in rows if row.level is None]
+    if not times:
+        return ""
+    return f"Not by level: {sum(times):.4f} ms of loops whose kernels keep no log."
+
+
+def _cells(row: Row) -> Sequence[str]:
+    level = "all" if row.level is None else "-" if row.level < 0 else str(row.level)
+    return (
+        level,
+        row.formula,
+        _count(row.nvals_in),
+        _count(row.nvals_out),
+        row.kernel or "-",
+        *sums([row]),
+        row.direction or "-",
+        row.where,
+        row.reason,
+    )
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def sums(rows: Sequence[Row]) -> Sequence[str]:
+    """Return edges, kernel ms, host ms and bytes of rows, in sum; what no row knows is ``-``."""
+    edges = [row.edges for row in rows if row.edges is not None]
+    host_ms = [row.host_ms for row in rows if row.host_ms is not None]
+    moved = [row.bytes for row in rows if row.bytes is not None]
+    return (
+        f"{sum(edges):,}" if edges else "-",
+        f"{sum(row.kernel_ms for row in rows):.3f}",
+        f"{sum(host_ms):.3f}" if host_ms else "-",
+        decimal(sum(moved)) if moved else "-",
+    )
+
+
+def _folded(rows: Sequence[Row]) -> Sequence[str]:
+    """Return one row for many, with their sums."""
+    return (
+        "...",
+        f"{len(rows):,} more statements",
+        "",
+        "",
+        "",
+        *sums(rows),
+        "",
+        "",
+        "",
+    )
