@@ -1,6 +1,9 @@
 """Graph search as masked sparse linear algebra: one short loop, run unchanged on CPU and GPU."""
 
-from lagpu import algorithms, errors
+import importlib as _importlib
+from typing import Any as _Any
+
+from lagpu import errors
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
 from lagpu.core.matrix import Matrix
@@ -13,8 +16,7 @@ from lagpu.loops.sweep import sweep
 from lagpu.observe.explain import explain
 from lagpu.observe.step import step
 from lagpu.observe.trace import trace
-
-__version__ = "0.1.0"
+from lagpu.versions import __version__ as __version__
 
 __all__ = [
     "BOOL",
@@ -43,3 +45,16 @@ __all__ = [
     "unary",
     "use",
 ]
+
+_LAZY = ("algorithms", "check", "generators", "io", "viz")
+
+
+def __getattr__(name: str) -> _Any:
+    """Import a package of `lagpu` when it is first asked for: ``lagpu.algorithms``."""
+    if name in _LAZY:
+        return _importlib.import_module(f"lagpu.{name}")
+    raise AttributeError(f"module 'lagpu' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

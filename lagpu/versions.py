@@ -8,9 +8,9 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-import lagpu
+__all__ = ["__version__", "commit", "versions"]
 
-__all__ = ["commit", "versions"]
+__version__ = "0.1.0"
 
 # Distributions in the order of a report; those of the GPU are there only where it is installed.
 _PACKAGES = {
@@ -25,7 +25,7 @@ _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 def versions() -> dict[str, str | None]:
     """Return the versions of lagpu, Python and the packages below; None for one that is missing."""
     found: dict[str, str | None] = {
-        "lagpu": lagpu.__version__,
+        "lagpu": __version__,
         "python": platform.python_version(),
     }
     found |= {name: _version(package) for name, package in _PACKAGES.items()}

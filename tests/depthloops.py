@@ -1,19 +1,20 @@
 """Loops over blocks whose frontier has one known value, as their tests run them."""
 
 import numpy as np
+from loopnames import BITS, PER_SOURCE
 
 from lagpu import BOOL, FP64, Matrix, loop, semiring
 
-APART = "fused: one kernel, rows apart"
-OF_BITS = "fused: one kernel, a search of a block"
+APART = PER_SOURCE
+OF_BITS = BITS
 
 
 def tuned(monkeypatch, backend, **constants):
     if backend.name != "cpu":
-        from lagpu.backends.gpu.fused import policy, rowsapart, search_per_source
+        from lagpu.backends.gpu.fused import policy, search_per_source
 
         for name, value in constants.items():
-            place = next(m for m in (policy, rowsapart, search_per_source) if hasattr(m, name))
+            place = next(m for m in (policy, search_per_source) if hasattr(m, name))
             monkeypatch.setattr(place, name, value)
 
 
@@ -22,7 +23,7 @@ def with_bits(monkeypatch, backend, fit):
     if not fit and backend.name != "cpu":
         from lagpu.backends.gpu.fused import search_per_source
 
-        monkeypatch.setattr(search_per_source, "_has_bits", lambda s: False)
+        monkeypatch.setattr(search_per_source.PerSourceSearch, "_has_bits", lambda s: False)
 
 
 def assert_apart(backend):
@@ -33,7 +34,7 @@ def assert_apart(backend):
 def assert_of_bits(backend, why=None):
     if backend.name != "cpu":
         assert backend.last_loop.startswith(OF_BITS)
-        assert why is None or backend.last_loop == OF_BITS + why
+        assert why is None or backend.last_loop == f"{OF_BITS}: {why}"
 
 
 def frontier_of(A, entries, k, dtype=BOOL, value=1):

@@ -12,8 +12,10 @@ from lagpu import (
 )
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.override import steered
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.override import overridden
 from lagpu.errors import CrosscheckFailed
+from lagpu.operations import Assign, Rejection, method_of
 
 
 class FaultyDevice(SimDevice):
@@ -24,20 +26,32 @@ class FaultyDevice(SimDevice):
         self.right, self.wrong, self.at = right, wrong, at
         self.changed = {}
 
-    def launch(self, kernel, *args, **more):
+    def run(self, kernel, *how):
         if self.right in kernel.source and (self.at is None or self.at in kernel.source):
             if kernel not in self.changed:
                 before, after = kernel.source.split(self.at, 1) if self.at else ("", kernel.source)
                 text = before + (self.at or "") + after.replace(self.right, self.wrong, 1)
                 self.changed[kernel] = dataclasses.replace(kernel, source=text)
             kernel = self.changed[kernel]
-        super().launch(kernel, *args, **more)
+        super().run(kernel, *how)
+
+
+class SpoiledLoop:
+    """A loop that runs as one program, and what is done behind it."""
+
+    def __init__(self, loop, spoil):
+        self.loop, self.spoil = loop, spoil
+        self.name, self.why, self.nbytes = loop.name, loop.why, loop.nbytes
+
+    def run(self):
+        self.loop.run()
+        self.spoil()
 
 
 def with_kernels(right, wrong, at=None, kernel=None):
     """Return a copy of sim whose kernels have `wrong` for `right`, the first one behind `at`."""
     place = GpuBackend("faulty", FaultyDevice(right, wrong, at))
-    return steered(place, kernel, None), place.device
+    return overridden(place, kernel, None), place.device
 
 
 def with_methods(**methods):
@@ -48,14 +62,50 @@ def with_methods(**methods):
     return place
 
 
+def with_operations(**wrong):
+    """Return a copy of sim that runs some operations wrong, by the names that messages give them.
+
+    Statements call ``wrong(backend, right, statement)``, numbers ``wrong(backend, right,
+    operation)``; ``right(...)`` runs either.
+    """
+    place = GpuBackend("faulty", SimDevice())
+    execute, evaluate = place.execute, place.evaluate
+
+    def run(right, x, operation, handle):
+        name = method_of(operation, 1 if isinstance(handle, VectorStore) else 2)
+        return wrong[name](place, right, x) if name in wrong else right(x)
+
+    place.execute = lambda s: run(execute, s, s.operation, s.out)
+    place.evaluate = lambda x: run(evaluate, x, x, x.operand)
+    return place
+
+
+def with_loops(spoil):
+    """Return a copy of sim whose loops that run as one program end with ``spoil(backend, out)``.
+
+    `out` is what the first statement of the body writes.
+    """
+    place = GpuBackend("faulty", SimDevice())
+    right = place.plan_loop
+
+    def plan_loop(body, turns):
+        loop = right(body, turns)
+        if isinstance(loop, Rejection):
+            return loop
+        return SpoiledLoop(loop, lambda: spoil(place, body[0].out))
+
+    place.plan_loop = plan_loop
+    return place
+
+
 def holding(indices, values):
-    """Return a method that writes these entries, whatever it should write."""
+    """Return an operation that writes these entries, whatever it should write."""
 
-    def method(place, right, w, desc, *args):
-        wrong = place.vector_from_coo(np.array(indices), np.array(values), w.dtype, w.size)
-        place.assign(w, desc._replace(mask=None), wrong, None)
+    def operation(place, right, s):
+        wrong = place.vector_from_coo(np.array(indices), np.array(values), s.out.dtype, s.out.size)
+        right(s._replace(desc=s.desc._replace(mask=None), operation=Assign(wrong)))
 
-    return method
+    return operation
 
 
 def difference(algorithm, *args, faulty):

@@ -197,7 +197,7 @@ def ewise_union(u, v, op, left, right):
 
 
 def apply(entries, op, how):
-    """``f`` of every entry of a vector or a matrix; `how` is the front end's `Applied`."""
+    """``f`` of every entry of a vector or a matrix; `how` is the front end's `BoundOperator`."""
     out = {}
     for where, x in entries.items():
         i, j = where if isinstance(where, tuple) else (where, 0)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from loopnames import GENERATED, loop_name
 
 import lagpu
 from lagpu import FP32, FP64, INT32, INT64, Scalar, Vector, binary, loop, semiring
 
-PROGRAM = "fused: one kernel, a program"
+PROGRAM = GENERATED
 
 
 def both(place, function, *make):
@@ -16,7 +17,7 @@ def both(place, function, *make):
         args = [one() for one in make]
         if how is None:
             function(*args)
-            assert place.last_loop == PROGRAM
+            assert loop_name(place) == PROGRAM
         else:
             with how():
                 function(*args)

@@ -25,7 +25,7 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.core.arguments import applied, selected
+from lagpu.core.arguments import bound_operator, selected
 from lagpu.errors import DomainMismatch, UnknownOperator
 
 # ------------------------------------------------------------------------------------- laws
@@ -229,7 +229,7 @@ def test_binary_means_its_numpy_function(op, left):
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
 def test_unary_means_its_numpy_function(op, dtype):
     u, _ = pairs(dtype, BOOL)
-    _, how = applied(dtype, op, None, None)
+    how = bound_operator(dtype, op, None, None)
     assert_matches(vector(u, "cpu").apply(op).new(), reference.apply(u.entries, op, how))
     assert_matches(op(vector(u, "cpu")).new(), reference.apply(u.entries, op, how))
 
@@ -240,7 +240,7 @@ def test_indexunary_means_its_numpy_function(op, dtype):
     u, _ = pairs(dtype, BOOL)
     A = Grid(4, 4, dtype, dict(zip(SQUARE, u.entries.values(), strict=False)))
     for thunk in (0, 1, -2):
-        _, how = applied(dtype, op, None, thunk)
+        how = bound_operator(dtype, op, None, thunk)
         got = op(vector(u, "cpu"), thunk).new()
         assert_matches(got, reference.apply(u.entries, op, how))
         got = op(matrix(A, "cpu"), thunk).new()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from lagpu import versions
 from lagpu.bench import overhead
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.host.json import write
+from lagpu.host.files import write_json
 
 pytestmark = pytest.mark.usefixtures("own_garbage")  # it is collected before each timing
 
@@ -114,5 +114,5 @@ def test_wrong_input(run, tmp_path):
 def test_a_record_that_cannot_be_written(tmp_path):
     (tmp_path / "taken").mkdir()
     with pytest.raises(InvalidValue, match=r"bench: .*taken"):
-        write({}, tmp_path / "taken", "bench")
+        write_json({}, tmp_path / "taken", "bench")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

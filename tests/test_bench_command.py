@@ -158,7 +158,7 @@ def test_what_was_measured_is_shown_though_it_cannot_be_written(
     def full(*_args):
         raise InvalidValue("no space left on device.")
 
-    monkeypatch.setattr(measure, "write", full)
+    monkeypatch.setattr(measure, "write_json", full)
     code, out, err = run(*command, "-b", "cpu", "--json", tmp_path / "x.json")
     assert (code, err) == (2, "lagpu: no space left on device.\n")
     assert "path:3" in out or "harmonic_mean" in out
@@ -204,7 +204,7 @@ def test_graphs_made_on_a_device():
         A = make(6, 4, seed=3, backend="sim")
         assert A.isequal(make(6, 4, seed=3, backend="sim"))
         assert not A.isequal(make(6, 4, seed=4, backend="sim"))
-        assert A.data.symmetric is True  # known, so that no search has to find out
+        assert A.data.store.symmetric is True  # known, so that no search has to find out
         assert A.isequal(A.T.new())
         assert A.nrows == 64
         assert A.diag().nvals == 0

@@ -100,34 +100,41 @@ def test_a_larger_sample(backend, batch):
     assert entries(found) == pytest.approx(theirs, rel=1e-9)
 
 
+def with_free_bytes(monkeypatch, backend, free):
+    asked = backend if backend.name == "cpu" else backend.device
+    monkeypatch.setattr(type(asked), "free_bytes", lambda self: free)
+
+
 def test_the_batch_fits_the_memory(backend, monkeypatch):
     A = matrix(100, both_ways([(v, v + 1) for v in range(99)]), backend)
     size = 96 * (A.nvals + A.nrows)
 
     def of(free, count=40):
-        monkeypatch.setattr(type(backend), "free_bytes", lambda self: free)
+        with_free_bytes(monkeypatch, backend, free)
         return brandes.batch_size(A, list(range(60, 60 + count)))
 
     assert backend.free_bytes() > 1e6
     sources = list(range(60, 80))
-    if backend.block_bytes(FP64, 32, 100) is None:
+    if backend.name == "cpu":
+        from lagpu.backends.cpu import backend as cpu
+
         assert [of(2 * free) for free in (0, 2 * size - 1, 2 * size)] == [1, 1, 2]
         assert [of(2 * free) for free in (5 * size, 39 * size, 40 * size)] == [4, 32, 40]
-        monkeypatch.setattr(brandes, "_TOUCHED", 9 * (A.nvals + A.nrows + 61 * 100))
+        monkeypatch.setattr(cpu, "_TOUCHED", 9 * (A.nvals + A.nrows + 61 * 100))
         assert of(10**12) == 8
         assert [len(block) for block in brandes.blocks(A, sources, None)] == [8, 8, 4]
         return
-    whole = 100 * 32 * (14 * 8 + 3 * 4 + 3 * 1) + 20 * 100 * 32 // 8  # blocks of 32 rows
+    whole = 100 * 32 * (14 * 8 + 4 * 4 + 4 * 1) + 22 * 100 * 32 // 8  # matrices of 32 rows
     assert [of(whole - 1), of(whole), of(10**12)] == [1, 32, 32]
     assert [of(10**12, 31)] == [1], "a block is no faster if it is not full"
     assert [of(10**12, 90), of(10**12, 31)] == [32, 1], "64 rows are no block of 100 columns"
-    monkeypatch.setattr(brandes, "_DEEP", 60)  # there are 61 levels
+    from lagpu.backends.gpu.fused import policy
+
+    monkeypatch.setattr(policy, "_MOST_SHALLOW_LEVELS", 60)  # there are 61 levels
     apart = whole + 39 * 32 * 100
     assert [of(apart - 1), of(apart), of(10**12, 31)] == [16, 32, 16]
     assert [len(block) for block in brandes.blocks(A, sources, None)] == [16, 4]
-    from lagpu.backends.gpu.fused import rowsapart
-
-    monkeypatch.setattr(rowsapart, "MOST_DEGREE", 1)
+    monkeypatch.setattr(policy, "MOST_DEGREE", 1)
     assert of(10**12) == 1
     assert [len(block) for block in brandes.blocks(A, sources[:3], None)] == [1, 1, 1]
 
@@ -135,15 +142,15 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
 def test_as_many_rows_apart_as_fit(backend, monkeypatch):
     """Where levels are many: 128, or half as many until there are so many sources and they fit."""
     A = matrix(300, both_ways([(v, v + 1) for v in range(299)]), backend)
-    if backend.block_bytes(FP64, 32, 300) is None:
-        pytest.skip("the backend has no blocks")
+    if backend.name == "cpu":
+        pytest.skip("cpu searches no rows apart")
     blocks = [len(b) for b in brandes.blocks(A, list(range(150)), None)]
     assert blocks == [128, 22]
     assert [len(b) for b in brandes.blocks(A, list(range(127)), None)] == [64, 63]
-    row = 300 * (14 * 8 + 3 * 4 + 3 * 1 + 39)  # of 20 blocks the words are not counted here
+    row = 300 * (14 * 8 + 4 * 4 + 4 * 1 + 39)  # of 22 matrices the words are not counted here
     for rows in (128, 64):
         with monkeypatch.context() as patched:
-            patched.setattr(type(backend), "free_bytes", lambda self, k=rows: (k - 1) * row)
+            with_free_bytes(patched, backend, (rows - 1) * row)
             assert brandes.batch_size(A, list(range(150))) == rows // 2
     theirs = nx.betweenness_centrality(networkx_of(A, directed=False), normalized=False)
     found = betweenness_centrality(A, normalized=False)
@@ -154,7 +161,7 @@ def test_a_wide_block_where_many_sources_fit(backend):
     """64 rows only where the matrix is at least twice as wide."""
     A = matrix(200, both_ways([(0, v) for v in range(1, 200)]), backend)
     blocks = [len(b) for b in brandes.blocks(A, list(range(140)), None)]
-    assert blocks == ([140] if backend.block_bytes(FP64, 32, 200) is None else [64, 64, 12])
+    assert blocks == ([140] if backend.name == "cpu" else [64, 64, 12])
 
 
 def test_a_block_is_a_matrix_and_one_source_a_vector(backend):

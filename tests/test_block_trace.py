@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from loopnames import loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from test_blocksearch import FUSED, direction, frontier_of, of_bits, random_graph  # noqa: F401
 from test_fused_trace import LOGS, preprocessed, same
@@ -12,7 +13,8 @@ from test_fused_trace import LOGS, preprocessed, same
 import lagpu
 from lagpu import BOOL, INT32, INT64, Matrix, algorithms, generators, loop, semiring
 from lagpu.backends.gpu import kernels
-from lagpu.backends.gpu.fused import log, search_bits
+from lagpu.backends.gpu.fused import search_bits
+from lagpu.backends.gpu.profile import log
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def both(run, place, why=FUSED):
     """Trace a program as it runs and statement by statement."""
     with lagpu.trace() as fused:
         found = run()
-    assert place.last_loop == why
+    assert loop_name(place) == why
     with lagpu.trace(fuse=False) as eager:
         expected = run()
     assert all(x.isequal(y, check_dtype=True) for x, y in zip(found, expected, strict=True))
@@ -107,7 +109,7 @@ def test_more_levels_than_the_kernel_keeps_times_of(place):
 
 def test_a_pull_counts_what_it_looks_at(place, monkeypatch):
     """Of a star: a leaf looks at its hint, then at its only edge; the middle until it is done."""
-    monkeypatch.setattr(search_bits, "PUSH_COST", 1 << 31)
+    monkeypatch.setattr(search_bits, "SEARCH_PUSH_COST", 1 << 31)
     A = generators.star(3000, backend=place)
     with lagpu.trace() as t:
         algorithms.bfs_levels_multi(A, [0])

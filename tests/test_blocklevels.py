@@ -19,7 +19,7 @@ def test_the_ordering_of_rows(backend, dtype):
     where = np.nonzero(rng.random((k, n)) < np.array([0.5, 0.9, 0.9, 1, 0])[:, None])
     values = (rng.random(len(where[0])) * (depth[where[0]] + 1)).astype(dtype.numpy)
     levels = Matrix.from_coo(*where, values, dtype, nrows=k, ncols=n, backend=backend)
-    found = backend.block_levels(levels.data)
+    found = backend.levels(levels.data)
     assert (found.lowest, found.deepest) == (values.min(), values.max())
     order, offsets, last, ranks = map(backend.device.to_host, found.ordered())
     starts = offsets.reshape(k, found.deepest + 2)
@@ -45,7 +45,7 @@ def test_levels_are_those_of_the_beginning(backend):
     )
     levels = Matrix(INT32, 2, 6, backend=backend)
     levels(given.S) << given
-    found = backend.block_levels(levels.data)
+    found = backend.levels(levels.data)
     levels << 9
     cut = Matrix._of(found.cut(1), BOOL, (2, 6), backend, "cut")
     assert [x.tolist() for x in cut.to_coo()] == [[0, 1], [4, 5], [True, True]]
@@ -56,13 +56,13 @@ def test_levels_without_entries(backend):
     if not hasattr(backend, "block_levels"):
         pytest.skip("cpu has no blocks")
     levels = Matrix(INT32, 2, 6, backend=backend)
-    found = backend.block_levels(levels.data)
+    found = backend.levels(levels.data)
     assert (found.lowest, found.deepest) == (0, -1)
     levels << 3
     levels(levels.S, replace=True) << levels.select("valuegt", 5)
-    found = backend.block_levels(levels.data)  # stored position by position, and none is left
+    found = backend.levels(levels.data)  # stored position by position, and none is left
     assert (found.lowest, found.deepest) == (0, -1)
-    assert backend.block_levels(Matrix(INT32, 6, 6, backend=backend).data) is None
+    assert backend.levels(Matrix(INT32, 6, 6, backend=backend).data) is None
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

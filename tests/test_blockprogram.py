@@ -3,17 +3,19 @@
 import re
 
 import blockloops
+import loopnames
 import numpy as np
 import pytest
 from blockloops import LEFT
+from loopnames import GENERATED, NO_ROOM, loop_name
 from test_block_trace import both, same
 
 import lagpu
 from lagpu import INT64, Matrix, algorithms, binary, check, generators
 from lagpu.algorithms.brandes import count_paths
 
-ONE_WAY = "sums of blocks are pulled, and what has no other form"
-PROGRAM = "fused: one kernel, a program over blocks"
+ONE_WAY = "sums of bitmap matrices are pulled, and what has no other form"
+PROGRAM = GENERATED
 ROWS = [1, 2, 31, 32, 33, 64, 65, 100]
 
 
@@ -21,7 +23,7 @@ ROWS = [1, 2, 31, 32, 33, 64, 65, 100]
 def together(backend, monkeypatch):
     """However sparse a graph is, its rows are not searched apart."""
     if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.fused.rowsapart.MOST_DEGREE", 0)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.policy.MOST_DEGREE", 0)
 
 
 def random_graph(n, degree, directed=True, seed=1, hub=0):
@@ -92,7 +94,7 @@ def test_hubs(backend, name):
 def test_products_of_one_known_value(backend, monkeypatch, k, cost):
     """They are made of bits; hubs too; pushed or pulled, or one of the two."""
     if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.fused.program_bitmap.PUSH_COST", cost)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.program_bitmap.BITS_PUSH_COST", cost)
     one = random_graph(2 * k + 9, 2, hub=1).apply("one").new()
     hubs = random_graph(1500, 1, hub=1499).apply("one").new()
     for graph in (one, hubs, hubs.T.new()):
@@ -102,7 +104,7 @@ def test_products_of_one_known_value(backend, monkeypatch, k, cost):
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_no_edges(backend, name):
-    compared(backend, LOOPS[name](2), Matrix(INT64, 7, 7, backend="cpu"), how="fused: one kernel")
+    compared(backend, LOOPS[name](2), Matrix(INT64, 7, 7, backend="cpu"), how=loopnames.ALL)
 
 
 @pytest.mark.parametrize("k", ROWS)
@@ -110,7 +112,7 @@ def test_parents_of_several_sources(backend, k):
     graph = generators.kronecker(8, seed=3, backend="cpu")
     A, vertices = graph.to(backend), list(range(k))
     parents = algorithms.bfs_parents_multi(A, vertices)
-    assert backend.name == "cpu" or backend.last_loop == PROGRAM
+    assert backend.name == "cpu" or loop_name(backend) == PROGRAM
     for row, source in enumerate(vertices):
         check.check_parents(A, source, parents[row, :].new())
 
@@ -168,7 +170,7 @@ def test_the_columns_alone(backend):
     A = graph.to(backend)
     A.orientation = "csc"
     found = blockloops.counts(A, 3)
-    assert backend.last_loop == PROGRAM
+    assert loop_name(backend) == PROGRAM
     assert found[1].to("cpu").isequal(blockloops.counts(graph, 3)[1])
     found = blockloops.against(A, 3)
     assert "orientation is csc" in backend.last_loop
@@ -180,13 +182,12 @@ def test_the_columns_alone(backend):
     [
         (blockloops.with_a_vector, "writes vectors and matrices"),
         (blockloops.products_of_both, "writes vectors and matrices"),
-        (blockloops.with_a_scalar, "s is a scalar"),
         (blockloops.summed_beside, "s is a scalar"),
         (blockloops.by_rows, "apply looks at rows and columns"),
         (blockloops.by_places, "select looks at rows and columns"),
         (blockloops.turned, "writes the matrix of a product"),
         (blockloops.writes_its_matrix, "writes the matrix of a product"),
-        (blockloops.all_large, "no block"),
+        (blockloops.all_large, "no bitmap matrix"),
     ],
 )
 def test_what_is_no_program(backend, loop, why):
@@ -195,6 +196,10 @@ def test_what_is_no_program(backend, loop, why):
     if backend.name != "cpu":
         loop(graph.to(backend), 3)
         assert why in backend.last_loop
+
+
+def test_a_scalar_is_read_in_each_iteration(backend):
+    compared(backend, lambda A: blockloops.with_a_scalar(A, 3), random_graph(20, 2))
 
 
 def test_a_body_that_raises_has_done_what_stood_before(backend):
@@ -214,7 +219,7 @@ def test_no_room(backend, monkeypatch):
     for asked in ("free_bytes", "pooled_bytes"):
         monkeypatch.setattr(backend.device, asked, lambda: 40000)  # enough for its statements
     found = blockloops.counts(A, 3)
-    assert backend.last_loop == "eager: the workspace of a program over blocks does not fit"
+    assert backend.last_loop == NO_ROOM
     monkeypatch.undo()
     assert found[1].to("cpu").isequal(blockloops.counts(graph, 3)[1])
 
@@ -228,7 +233,7 @@ def test_programs_are_shared_by_structure(backend):
 
     before = from_source.cache_info().misses
     blockloops.filled(random_graph(90, 3, directed=False).to(backend), 40)
-    assert backend.last_loop == PROGRAM
+    assert loop_name(backend) == PROGRAM
     assert from_source.cache_info().misses == before
 
 
@@ -266,8 +271,10 @@ def test_a_trace_says_what_that_of_single_statements_says(place, name, k):
 def test_indices_of_64_bits(place):
     graph = random_graph(70, 2, hub=69)
     A = graph.to(place)
-    A.data.col_ptr, A.data.row_idx = (x.astype(np.int64) for x in (A.data.col_ptr, A.data.row_idx))
+    A.data.store.col_ptr, A.data.store.row_idx = (
+        x.astype(np.int64) for x in (A.data.store.col_ptr, A.data.store.row_idx)
+    )
     for name in ("distances", "by value"):
         for found, expected in zip(LOOPS[name](33)(A), LOOPS[name](33)(graph), strict=True):
             assert found.to("cpu").isequal(expected)
-        assert place.last_loop == PROGRAM
+        assert loop_name(place) == PROGRAM

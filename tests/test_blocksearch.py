@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from loopnames import BITS, GENERATED, NO_ROOM, loop_name
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, binary, loop, semiring
 from lagpu.algorithms.batch import bfs_levels_multi
 from lagpu.generators import path, star
 
-FUSED = "fused: one kernel, a search of a block"
-PROGRAM = "fused: one kernel, a program over blocks"
+FUSED = BITS
+PROGRAM = GENERATED
 
 
 @pytest.fixture(autouse=True)
@@ -27,14 +28,16 @@ def direction(request, backend, monkeypatch):
             pytest.skip("cpu has one way")
         from lagpu.backends.gpu.fused import search_bits
 
-        monkeypatch.setattr(search_bits, "PUSH_COST", 0 if request.param == "push" else 1 << 31)
+        monkeypatch.setattr(
+            search_bits, "SEARCH_PUSH_COST", 0 if request.param == "push" else 1 << 31
+        )
     return request.param
 
 
 def numbers(A):
     """What the kernel told of its last search: levels pushed, pulled, and chunks looked at."""
-    spaces = [x for name, x in A.data.spaces.items() if name.startswith("block search")]
-    return A.backend.device.to_host(spaces[-1].result)[2:5].tolist()
+    cache = [x for name, x in A.data.store.cache.items() if name.startswith("bit-parallel search")]
+    return A.backend.device.to_host(cache[-1].result)[2:5].tolist()
 
 
 def random_graph(n, degree, directed, seed=1):
@@ -57,7 +60,7 @@ def frontier_of(A, sources, k=None, dtype=BOOL):
 
 def assert_fused(backend):
     if backend.name != "cpu":
-        assert backend.last_loop == FUSED
+        assert loop_name(backend) == FUSED
 
 
 def assert_as_on_cpu(found, expected):
@@ -250,7 +253,7 @@ def test_columns_alone_and_transposed(backend):
         return
     A.orientation = "csc"
     assert_as_on_cpu(bfs_levels_multi(A, [3, 0, 69]), expected)
-    assert backend.last_loop == PROGRAM  # it pulls, and needs no rows
+    assert loop_name(backend) == PROGRAM  # it pulls, and needs no rows
 
 
 def test_what_does_not_fit_runs_as_it_is_written(backend, monkeypatch):
@@ -262,7 +265,7 @@ def test_what_does_not_fit_runs_as_it_is_written(backend, monkeypatch):
     for asked in ("free_bytes", "pooled_bytes"):
         monkeypatch.setattr(backend.device, asked, lambda: 6000)  # enough for its statements
     searched(A, None, levels, 2, frontier=sources)
-    assert backend.last_loop == "eager: the workspace of a program over blocks does not fit"
+    assert backend.last_loop == NO_ROOM
 
 
 def test_traced_and_eager_loops(backend):
@@ -301,33 +304,33 @@ def test_ranks(backend, monkeypatch, direction, ranks, directed, k):
     """The order of the words that a pull looks at changes nothing."""
     if backend.name == "cpu":
         pytest.skip("cpu has no ranks")
-    from lagpu.backends.gpu.storage import blockorder
+    from lagpu.backends.gpu.storage import workspaces
 
-    monkeypatch.setattr(blockorder, *RANKS[ranks])
+    monkeypatch.setattr(workspaces, *RANKS[ranks])
     graph = random_graph(1025, 5, directed)
     A = graph.to(backend)
     sources = list(range(0, 10 * k, 10))
     levels = bfs_levels_multi(A, sources)
     assert_fused(backend)
     assert_as_on_cpu(levels, bfs_levels_multi(graph, sources))
-    made = [x for name, x in A.data.spaces.items() if name.startswith("ranks")]
+    made = [x for name, x in A.data.store.cache.items() if name.startswith("ranks")]
     assert [x.idx is not None for x in made] == [ranks == "of use"]
     if ranks == "of use":
-        leaving = np.bincount(graph.to_coo()[0])
-        assert leaving[A.backend.device.to_host(made[0].rank) == 0] == leaving.max()
+        frontier_edges = np.bincount(graph.to_coo()[0])
+        assert frontier_edges[A.backend.device.to_host(made[0].rank) == 0] == frontier_edges.max()
 
 
 def test_ranks_ask_for_more_than_they_take(backend, monkeypatch):
     """Also where there are few entries and many rows, so that words are most of it."""
     if backend.name == "cpu":
         pytest.skip("cpu has no ranks")
-    from lagpu.backends.gpu.storage import blockorder
+    from lagpu.backends.gpu.storage import workspaces
 
     asked = []
-    monkeypatch.setattr(blockorder, "has_free", lambda device, nbytes: asked.append(nbytes) or True)
+    monkeypatch.setattr(workspaces, "has_free", lambda device, nbytes: asked.append(nbytes) or True)
     A = path(600, backend=backend)
     bfs_levels_multi(A, list(range(300)))
-    (made,) = (x for name, x in A.data.spaces.items() if name.startswith("ranks"))
+    (made,) = (x for name, x in A.data.store.cache.items() if name.startswith("ranks"))
     assert asked[0] > 2 * made.nbytes
 
 
@@ -340,7 +343,7 @@ def test_chunks_that_find_the_same_bit_count_it_once(backend, monkeypatch):
         from lagpu.backends.gpu.device.sim import SimDevice
 
         backend = GpuBackend("sim", SimDevice(preempt=1, seed=0))  # warps give way at every step
-    monkeypatch.setattr("lagpu.backends.gpu.fused.search_bits.PUSH_COST", 1 << 31)
+    monkeypatch.setattr("lagpu.backends.gpu.fused.search_bits.SEARCH_PUSH_COST", 1 << 31)
     n = 5000
     leaves = np.arange(2, n)
     rows, cols = np.r_[np.zeros(n - 2, int), leaves], np.r_[leaves, np.ones(n - 2, int)]
@@ -355,7 +358,7 @@ def test_batches_with_most_entries_come_first(backend):
     """The last of some words is a batch of its own, and long columns do not count."""
     if backend.name == "cpu":
         pytest.skip("cpu has no batches")
-    from lagpu.backends.gpu.storage.blockorder import batches
+    from lagpu.backends.gpu.storage.workspaces import batches
 
     lengths = np.r_[np.full(32, 4), np.full(32, 16), np.full(33, 8)]
     lengths[3] = 1200
@@ -367,5 +370,5 @@ def test_batches_with_most_entries_come_first(backend):
         backend=backend,
     )
     to_host = backend.device.to_host
-    assert to_host(batches(A.data, 1)).tolist() == [1, 2, 0, 3]
-    assert to_host(batches(A.data, 2)).tolist() == [2, 3, 4, 5, 0, 1, 6]
+    assert to_host(batches(A.data.csc(), 1)).tolist() == [1, 2, 0, 3]
+    assert to_host(batches(A.data.csc(), 2)).tolist() == [2, 3, 4, 5, 0, 1, 6]

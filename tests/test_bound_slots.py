@@ -1,31 +1,32 @@
-"""What bound launches are given fits the slots that CUDA's launch packs it into."""
+"""What prepared launches are given fits the slots that CUDA's launch packs it into."""
 
 import struct
 
 import lagpu
 from lagpu import algorithms
 from lagpu.backends.gpu.device.cuda_launch import SLOT
-from lagpu.backends.gpu.device.protocol import VARIES, Bound
+from lagpu.backends.gpu.device.launch import CheckedLaunch
+from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.generators import kronecker
 
 
-def test_arguments_of_bound_launches_can_be_packed(monkeypatch):
-    packed, run = set(), Bound.__call__
+def test_arguments_of_prepared_launches_can_be_packed(monkeypatch):
+    packed, run = set(), CheckedLaunch.__call__
 
-    def packing(bound, *new):
+    def packing(prepared, *new):
         given = iter(new)
-        args = [next(given) if x is VARIES else x for x in bound._args]
+        args = [next(given) if x is PER_CALL else x for x in prepared._args]
         assert not list(given)
-        slots = bound.kernel.slots
+        slots = prepared.kernel.slots
         numbers = [0 if pointer else x for x, (_, pointer, _) in zip(args, slots, strict=True)]
         codes = [SLOT[pointer or dtype] for _, pointer, dtype in slots]
         struct.pack("<" + "".join(codes), *numbers)
         for x, (param, pointer, _) in zip(args, slots, strict=True):
             assert not pointer or x is None or hasattr(x, "dtype") or type(x) is int, param
-        packed.add(bound.kernel.name)
-        run(bound, *new)
+        packed.add(prepared.kernel.name)
+        run(prepared, *new)
 
-    monkeypatch.setattr(Bound, "__call__", packing)
+    monkeypatch.setattr(CheckedLaunch, "__call__", packing)
     A = kronecker(6, 8, backend="sim")
     for watched in (lagpu.eager(), lagpu.trace(), lagpu.trace(fuse=False)):
         with watched:
@@ -34,4 +35,4 @@ def test_arguments_of_bound_launches_can_be_packed(monkeypatch):
         algorithms.count_shortest_paths(A, 0)
         algorithms.bfs_levels_multi(A, [0, 1, 2])
     fused = {"traverse", "block_search", "block_expand"}
-    assert fused | {"spmv_push_queue", "spmv_csc_bitmap", "spmv_either", "fill"} <= packed
+    assert fused | {"spmv_push_queue", "spmv_csc_bitmap", "fill"} <= packed

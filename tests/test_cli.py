@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import spawn
+from loopnames import GRID, loop_name
 
 import lagpu
 from lagpu import algorithms, check, io
 from lagpu.algorithms import bfs_levels
-from lagpu.backends.gpu.ops.planner import KERNELS, POLICIES
+from lagpu.backends.gpu.ops.planner import POLICIES
+from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.cli import search as search_module
 
 SHIPPED = Path(__file__).parents[1] / "examples" / "data" / "stdlib-imports.txt.gz"
@@ -158,7 +160,7 @@ def test_a_wrong_result_is_refused_and_not_saved(run, tmp_path, monkeypatch):
     assert "FAILED" in run(*args)[1]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", STRATEGIES)
 def test_kernels_can_be_chosen(run, kernel):
     args = ["bfs", "grid:5x7", "-s", 3, "-b", "sim", "--kernel", kernel, "--check", "--json"]
     found = json.loads(run(*args)[1])
@@ -230,11 +232,12 @@ def test_info_says_what_a_search_will_hold(run, tmp_path, directed):
     told = json.loads(run("info", file, how, "--json")[1])
     A = io.read(file, directed=directed, backend="sim")
     levels = algorithms.bfs_levels(A, 0).data
-    assert A.backend.last_loop == "fused: one kernel, a traversal"
-    forms = [A.data] if A.data.rows is None else [A.data, A.data.rows]
+    assert loop_name(A.backend) == GRID
+    store = A.data.store
+    forms = [store] if store.csr is None else [store, store.csr]
     assert len(forms) == 1 + directed
-    spaces = sum(space.nbytes for form in forms for space in form.spaces.values())
-    held = sum(form.nbytes for form in forms) + spaces + levels.values.nbytes + levels.words.nbytes
+    cache = sum(space.nbytes for form in forms for space in form.cache.values())
+    held = sum(form.nbytes for form in forms) + cache + levels.values.nbytes + levels.words.nbytes
     assert told["bfs_bytes"] == held
 
 

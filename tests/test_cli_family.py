@@ -10,6 +10,7 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.cli.check import WHOLE
 from lagpu.generators import from_spec
 from lagpu.io.vectors import read_vector
+from lagpu.operations import Multiply
 
 WEIGHTED = "# weighted\n0 1 1.5\n1 2 0.25\n0 2 9\n3 0 1\n"
 ACYCLIC = "0 1\n1 2\n0 2\n3 0\n"
@@ -265,13 +266,14 @@ def test_a_wrong_pseudo_diameter_is_refused(run, monkeypatch):
 
 def test_a_policy_reaches_each_product_of_betweenness(run, monkeypatch):
     """Whose sources are then taken one by one: a product of blocks has no kernel to choose."""
-    chosen, real = [], GpuBackend.mxv
+    chosen, real = [], GpuBackend.execute
 
-    def mxv(place, w, desc, A, u, how):
-        chosen.append(how.policy)
-        real(place, w, desc, A, u, how)
+    def execute(place, statement):
+        if isinstance(statement.operation, Multiply):
+            chosen.append(statement.operation.product.policy)
+        real(place, statement)
 
-    monkeypatch.setattr(GpuBackend, "mxv", mxv)
+    monkeypatch.setattr(GpuBackend, "execute", execute)
     args = ["bc", "grid:3x4", "-b", "sim", "--policy", "mgbc", "--check", "--json"]
     assert json.loads(run(*args)[1])["checked"] is True
     assert chosen.count("mgbc") > 12

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from crosschecked import BOTH, SEARCHES
-from faulty import difference, holding, with_methods
+from faulty import difference, holding, with_operations
 
 from lagpu import (
     FP32,
@@ -25,8 +25,11 @@ from lagpu import (
     trace,
 )
 from lagpu.backends.protocol import Backend
-from lagpu.crosscheck import lockstep, replica
+from lagpu.core.observer import Observer
+from lagpu.crosscheck.lockstep import Lockstep
+from lagpu.crosscheck.report import Report
 from lagpu.errors import NotSupported
+from lagpu.operations import Rejection, Until
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda f: f.__name__)
@@ -139,13 +142,25 @@ def test_what_a_sweep_does_stands_in_its_first_line(graph):
 
 
 def test_the_backend_has_every_method():
-    """A new method of `Backend` needs a place among the forms that lockstep knows."""
-    by_form = lockstep.WRITING | lockstep.EDITING | lockstep.SUMMING | lockstep.READING
-    known = by_form | replica.MAKING.keys() | vars(lockstep.Lockstep).keys()
-    methods = {name for name in dir(Backend) if not name.startswith("_")}
-    whole = {"run_loop", "repeated", "run_sweep", "vector_levels", "block_levels"}
-    assert methods - known == whole, "loops run statement by statement"
-    assert by_form | replica.MAKING.keys() <= methods
+    """A new method of `Backend`, or a new parameter of one, needs its place in lockstep."""
+    wanted, own = methods_of(Backend), methods_of(Lockstep)
+    assert wanted == {name: own.get(name) for name in wanted}
+    assert own.keys() - wanted.keys() <= methods_of(Observer).keys(), "nobody calls these"
+    lockstep = Lockstep([backends.get("cpu")], Report("", ("cpu",)))
+    attributes = {*Backend.__annotations__, *vars(Backend)} - wanted.keys()
+    for name in (name for name in attributes if not name.startswith("_")):
+        assert hasattr(lockstep, name), name
+    assert isinstance(lockstep.plan_loop([], Until()), Rejection), "loops run by statements"
+    assert lockstep.levels(lockstep.vector(INT64, 3)) is None, "so do sweeps"
+
+
+def methods_of(cls):
+    """The public methods of a class itself, and the names of their parameters."""
+    return {
+        name: list(inspect.signature(x).parameters)
+        for name, x in vars(cls).items()
+        if inspect.isfunction(x) and not name.startswith("_")
+    }
 
 
 def test_what_a_program_shows_does_not_differ(graph):
@@ -207,6 +222,6 @@ def test_terms_that_cancel():
 
     A = Matrix.from_coo([0, 0, 0], [0, 1, 2], [1e8, 1.0, -1e8], FP32, nrows=1, backend="cpu")
     u = Vector.from_dense([1, 1, 1], dtype=FP32, backend="cpu")
-    assert crosscheck(sums, A, u, backends=("cpu", with_methods(mxv=holding([0], [5e3])))).ok
-    found = difference(sums, A, u, faulty=with_methods(mxv=holding([0], [5e4])))
+    assert crosscheck(sums, A, u, backends=("cpu", with_operations(mxv=holding([0], [5e3])))).ok
+    found = difference(sums, A, u, faulty=with_operations(mxv=holding([0], [5e4])))
     assert found.rows[0][2] == 5e4

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from crosschecked import BOTH, CPU
-from faulty import difference, with_methods
+from faulty import difference, with_operations
 
 from lagpu import (
     FP32,
@@ -21,20 +21,18 @@ from lagpu import (
 
 
 def setting(index, value):
-    """Return a method that is right but for one entry, or for the number it returns."""
+    """Return an operation that is right but for one entry, or for the number it returns."""
 
-    def method(place, right, *args):
-        found = right(*args)
-        if index is None:
-            return value
-        w = args[0]
-        place.vector_set(w, index, w.dtype.numpy.type(value))
-        return found
+    def operation(place, right, x):
+        right(x)
+        if index is not None:
+            place.vector_set(x.out, index, x.out.dtype.numpy.type(value))
+        return value
 
-    return method
+    return operation
 
 
-# A program of w, u, v and A on one backend; the method, an index, a value it may have, one not.
+# A program of w, u, v and A on one backend; the operation, an index, a value it may have, one not.
 CHOICES = {
     "product from the left": (
         lambda o: o.w << semiring.any_first(o.u @ o.A),
@@ -124,7 +122,7 @@ def objects():
 
 @pytest.mark.parametrize("case", CHOICES)
 def test_what_any_may_choose(objects, case):
-    statement, (method, index, may, may_not) = CHOICES[case]
+    statement, (name, index, may, may_not) = CHOICES[case]
 
     def program(*things):
         o = Objects(*things)
@@ -133,7 +131,7 @@ def test_what_any_may_choose(objects, case):
 
     results = []
     for value in may:
-        other = with_methods(**{method: setting(index, value)})
+        other = with_operations(**{name: setting(index, value)})
         report = crosscheck(program, *objects, backends=("cpu", other))
         w, s = report.result
         results.append(s.value if index is None else w.get(index))
@@ -141,9 +139,44 @@ def test_what_any_may_choose(objects, case):
     assert len(set(results)) == 1, "the oracle's value stands"
     assert results[0] in may
     assert report.rows[-1].rule == "any of what met"
-    found = difference(program, *objects, faulty=with_methods(**{method: setting(index, may_not)}))
+    wrong = with_operations(**{name: setting(index, may_not)})
+    found = difference(program, *objects, faulty=wrong)
     assert found.rows[0][:3] == (index, results[0], may_not)
     assert found.count == 1
+
+
+# A program that accumulates into a full w, the operation, and a value that w[3] may not get: there
+# is nothing at index 3 of v.
+NOTHING = {
+    "bound operand": (lambda w, u, v: w(accum="second") << v.apply("any", 5), "apply", 5),
+    "element-wise intersection": (
+        lambda w, u, v: w(accum="second") << u.ewise_mult(v, "any"),
+        "ewise_mult",
+        13,
+    ),
+    "with defaults": (
+        lambda w, u, v: w(accum="second") << v.ewise_union(v, "any", 7, 8),
+        "ewise_union",
+        7,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING)
+def test_where_nothing_meets_nothing_is_chosen(objects, case):
+    statement, name, may_not = NOTHING[case]
+
+    def program(w, u, v):
+        statement(w, u, v)
+        return w
+
+    w = Vector.from_dense([100, 101, 102, 103], like=objects.u, name="w")
+    report = crosscheck(program, w, objects.u, objects.v, backends=BOTH)
+    assert report.rows[0].rule == "any of what met"
+    assert report.result.get(3) == 103
+    faulty = with_operations(**{name: setting(3, may_not)})
+    found = difference(program, w, objects.u, objects.v, faulty=faulty)
+    assert found.rows == ((3, 103, may_not, "nothing met here"),)
 
 
 @pytest.mark.parametrize("name", [s.name for s in semiring if s.monoid.name == "any"])
@@ -190,18 +223,14 @@ def test_inexact_functions_and_sums_of_reductions(objects):
         return w, w.reduce("times").new()
 
     u = objects.u.dup(FP32)
-    for method, wrong, fails in (
-        ("apply", lambda x: x * (1 + 1e-6), False),
-        ("apply", lambda x: x * 1.01, True),
-    ):
+    for factor, fails in ((1 + 1e-6, False), (1.01, True)):
 
-        def changed(place, right, w, desc, *args, wrong=wrong):
-            right(w, desc, *args)
-            indices, values = place.vector_to_coo(w)
-            other = place.vector_from_coo(indices, wrong(values), w.dtype, w.size)
-            place.assign(w, type(desc)(), other, None)
+        def changed(place, right, s, factor=factor):
+            right(s)
+            _, values = place.vector_to_coo(s.out)
+            place.set_values(s.out, values * values.dtype.type(factor))
 
-        other = with_methods(**{method: changed})
+        other = with_operations(apply=changed)
         if fails:
             assert difference(program, u, faulty=other).place.text == 'w << u.apply("exp")'
         else:
@@ -220,12 +249,12 @@ def test_the_least_of_nothing_but_nan_is_free(objects):
     u = Vector.from_dense([np.nan] * 4, like=objects.u)
     things = objects._replace(u=u)
     for number in (np.nan, np.inf):
-        other = with_methods(mxv=setting(2, number))
+        other = with_operations(mxv=setting(2, number))
         report = crosscheck(program, things, backends=("cpu", other))
         assert isinstance(report.result, Objects)
         assert report.rows[0].rule == "exactly"
     for number in (-np.inf, 0.0):
-        found = difference(program, things, faulty=with_methods(mxv=setting(2, number)))
+        found = difference(program, things, faulty=with_operations(mxv=setting(2, number)))
         assert found.rows[0][2] == number
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from faulty import difference, line_of, with_kernels, with_methods
+from faulty import difference, line_of, with_kernels, with_methods, with_operations
 
 from lagpu import INT64, Matrix, Vector, algorithms, backends, binary, crosscheck, loop, semiring
 from lagpu.errors import BackendMismatch, DomainMismatch, InvalidValue, NotSupported
@@ -74,24 +74,24 @@ def test_an_off_by_one_in_a_kernel(graph):
 def test_an_unmasked_parent(graph):
     """A parent for the source again, in one of the products."""
 
-    def unmasked(place, right, w, desc, A, u, how):
-        right(w, desc, A, u, how)
-        if place.vector_nvals(w) > 10:
-            place.vector_set(w, 1, np.int32(1))
+    def unmasked(place, right, s):
+        right(s)
+        if place.nvals(s.out) > 10:
+            place.vector_set(s.out, 1, np.int32(1))
 
-    found = difference(algorithms.bfs_parents, graph, 1, faulty=with_methods(mxv=unmasked))
+    found = difference(algorithms.bfs_parents, graph, 1, faulty=with_operations(mxv=unmasked))
     assert found.place.line == line_of(algorithms.bfs_parents, "any_secondi(")
     assert found.rows == ((1, None, 1, ""),)
     assert found.what == "mxv"
 
 
 def test_a_parent_that_is_no_neighbour(graph):
-    def wrong_one(place, right, w, desc, A, u, how):
-        right(w, desc, A, u, how)
-        indices, _ = place.vector_to_coo(w)
-        place.vector_set(w, int(indices[-1]), np.int32(indices[-1]))
+    def wrong_one(place, right, s):
+        right(s)
+        indices, _ = place.vector_to_coo(s.out)
+        place.vector_set(s.out, int(indices[-1]), np.int32(indices[-1]))
 
-    found = difference(algorithms.bfs, graph, 1, faulty=with_methods(mxv=wrong_one))
+    found = difference(algorithms.bfs, graph, 1, faulty=with_operations(mxv=wrong_one))
     ((index, here, there, remark),) = found.rows
     assert there == index
     assert (found.number, found.level) == (4, 0)  # the set entry, levels, parents, the product
@@ -100,10 +100,10 @@ def test_a_parent_that_is_no_neighbour(graph):
 
 
 def test_an_assignment_that_ignores_its_mask(graph):
-    def unmasked(place, right, w, desc, *args):
-        right(w, desc._replace(mask=None), *args)
+    def unmasked(place, right, s):
+        right(s._replace(desc=s.desc._replace(mask=None)))
 
-    found = difference(algorithms.bfs, graph, 1, faulty=with_methods(assign=unmasked))
+    found = difference(algorithms.bfs, graph, 1, faulty=with_operations(assign=unmasked))
     assert found.place.text == "parents(frontier.S) << frontier"
     assert found.level == 1, "in iteration 0 there is nothing to lose"
     assert found.rows[0][1:3] == (1, None)
@@ -116,19 +116,20 @@ def test_a_wrong_sum_a_wrong_count_and_a_wrong_copy(graph):
         return w.reduce("plus").new()
 
     ones = Matrix.from_csc(*graph.to_csc()[:2], 1, nrows=graph.nrows, backend="cpu")
-    found = difference(total, ones, faulty=with_methods(reduce=lambda _, right, *args: 5))
+    found = difference(total, ones, faulty=with_operations(reduce=lambda *_: 5))
     assert found.rows == ((None, ones.nvals, 5, ""),)
     assert found.what == "reduce over plus"
-    found = difference(
-        algorithms.bfs_levels, graph, 1, faulty=with_methods(vector_nvals=lambda *_: 2)
-    )
+    found = difference(algorithms.bfs_levels, graph, 1, faulty=with_methods(nvals=lambda *_: 2))
     assert found.what == "vector_nvals"
     assert found.rows == ((None, "1", "2", ""),)
     assert "until_empty=frontier" in found.place.text
     directed = Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3, backend="cpu")
-    found = difference(
-        lambda A: A.T.new(), directed, faulty=with_methods(matrix_transpose=lambda _, right, A: A)
-    )
+
+    def as_it_is(place, right, s):
+        right(s._replace(operation=s.operation._replace(transposed=False)))
+
+    faulty = with_operations(matrix_transpose=as_it_is)
+    found = difference(lambda A: A.T.new(), directed, faulty=faulty)
     assert found.what == "matrix_transpose"
     assert [row[0] for row in found.rows] == [(1, 0), (0, 1), (2, 1), (1, 2)]
 
@@ -138,7 +139,7 @@ def test_an_error_on_one_backend_says_where(graph):
         raise NotSupported("faulty: no products.")
 
     with pytest.raises(NotSupported, match="no products") as caught:
-        crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu", with_methods(mxv=fails)))
+        crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu", with_operations(mxv=fails)))
     (note,) = caught.value.__notes__
     assert "on faulty, statement 3" in note
     assert "any_pair" in note
@@ -155,10 +156,11 @@ def test_what_differs_last_is_reported_first(graph):
             w << k
         return w
 
-    def wrong(place, right, w, desc, value, indices):
-        right(w, desc, value + (value > 0), indices)
+    def wrong(place, right, s):
+        value = s.operation.value
+        right(s._replace(operation=s.operation._replace(value=value + (value > 0))))
 
-    found = difference(program, graph, faulty=with_methods(assign_scalar=wrong))
+    found = difference(program, graph, faulty=with_operations(assign_scalar=wrong))
     assert ran == [0, 1]
     assert found.rows == ((0, 1, 2, ""), (1, 1, 2, ""), (2, 1, 2, ""))
     assert (found.number, found.level, found.count) == (2, 1, 3)

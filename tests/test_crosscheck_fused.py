@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from crosschecked import SEARCHES
-from faulty import with_kernels, with_methods
+from faulty import with_kernels, with_loops, with_methods, with_operations
+from loopnames import GRID
 
 from lagpu import (
     FP64,
@@ -21,7 +22,7 @@ from lagpu.errors import CrosscheckFailed, InvalidValue
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda f: f.__name__)
 def test_fused_and_eager_agree(search, graph):
     report = crosscheck(search, graph, 1, backends="sim")
-    assert report.notes[0].startswith("the last loop ran fused: one kernel")
+    assert report.notes[0].startswith(f"the last loop ran {GRID}: ")
     rules = {row.formula: row.rule for row in report.rows if "eager and fused" in row.rule}
     met, exactly = "any of what met", "exactly"
     wanted = {
@@ -34,15 +35,7 @@ def test_fused_and_eager_agree(search, graph):
 
 
 def test_a_fused_kernel_that_is_wrong(graph):
-    place = with_methods()
-    right = place.run_loop
-
-    def wrong(statements, *more):
-        done = right(statements, *more)
-        place.vector_set(statements[0].w, 7, np.int32(99))
-        return done
-
-    place.run_loop = wrong
+    place = with_loops(lambda place, w: place.vector_set(w, 7, np.int32(99)))
     with pytest.raises(CrosscheckFailed) as caught:
         crosscheck(algorithms.bfs_levels, graph, 1, backends=(place,))
     found = caught.value.report.difference
@@ -52,9 +45,7 @@ def test_a_fused_kernel_that_is_wrong(graph):
         "crosscheck of bfs_levels: at the end: result: "
         f"at 7 faulty eager has {level}, faulty fused 99."
     )
-    place.run_loop = lambda statements, *more: (
-        right(statements, *more) and place.vector_remove(statements[0].w, 7) is None
-    )
+    place = with_loops(lambda place, w: place.vector_remove(w, 7))
     with pytest.raises(CrosscheckFailed, match=r"at 7 faulty eager has .*, faulty fused none"):
         crosscheck(algorithms.bfs_parents, graph, 1, backends=(place,))
 
@@ -106,13 +97,13 @@ def test_choices_in_matrices_are_forgotten_when_they_are_overwritten(graph):
 
 
 def test_a_wrong_choice_is_found_on_one_backend(graph):
-    def wrong_one(place, right, w, desc, A, u, how):
-        right(w, desc, A, u, how)
-        indices, _ = place.vector_to_coo(w)
-        place.vector_set(w, int(indices[-1]), np.int32(indices[-1]))
+    def wrong_one(place, right, s):
+        right(s)
+        indices, _ = place.vector_to_coo(s.out)
+        place.vector_set(s.out, int(indices[-1]), np.int32(indices[-1]))
 
     with pytest.raises(CrosscheckFailed, match="any may choose one of 1"):
-        crosscheck(algorithms.bfs_parents, graph, 1, backends=(with_methods(mxv=wrong_one),))
+        crosscheck(algorithms.bfs_parents, graph, 1, backends=(with_operations(mxv=wrong_one),))
 
 
 PARENT = "assign<LG_X0>(s.x0, v, depth, z);"
@@ -133,20 +124,14 @@ def test_wrong_parents_of_a_fused_kernel(graph):
 
 
 def test_wrong_parents_of_several_fused_searches(graph):
-    place = with_methods()
-    right = place.run_loop
-
-    def wrong(statements, *more):
-        done = right(statements, *more)
-        out = statements[0].out
-        ptr, idx, values = place.matrix_to_csc(out.data)
+    def wrong(place, C):
+        _, _, values = place.matrix_to_csc(C)
         values[-1] += 1
-        out.data = place.matrix_from_csc(ptr, idx, values, out.dtype, out.shape)
-        return done
+        place.set_values(C, values)
 
-    report = crosscheck(algorithms.bfs_parents_multi, graph, [1, 2], backends=(place,))
+    report = crosscheck(algorithms.bfs_parents_multi, graph, [1, 2], backends=(with_methods(),))
     assert report.rows[-1].rule == "eager and fused, any of what met"
-    place.run_loop = wrong
+    place = with_loops(wrong)
     with pytest.raises(CrosscheckFailed, match="any may choose one of"):
         crosscheck(algorithms.bfs_parents_multi, graph, [1, 2], backends=(place,))
 
@@ -200,14 +185,12 @@ def results(kind):
     "kind", ["written", "filled", "array", "table", "number", "text", "texts", "transposed"]
 )
 def test_results_and_arguments_of_all_kinds(graph, kind):
-    place = with_methods()
-    right = place.run_loop
     out = {
         "levels": [Vector(INT64, graph.nrows, backend="cpu")],
         "array": np.zeros(graph.nrows, np.int32),
         "unchanged": "text",
     }
-    report = crosscheck(results(kind), graph, out, backends=(place,))
+    report = crosscheck(results(kind), graph, out, backends=(with_methods(),))
     wanted = {"written": "args[1]['levels'][0]", "filled": "args[1]['array']"}.get(
         kind, "result[0]"
     )
@@ -216,12 +199,7 @@ def test_results_and_arguments_of_all_kinds(graph, kind):
     assert len(report.notes) == 1
     assert (out["levels"][0].nvals, out["array"].any()) == (0, False), "copies were written"
 
-    def wrong(statements, *more):
-        done = right(statements, *more)
-        place.vector_set(statements[0].w, 7, np.int32(99))
-        return done
-
-    place.run_loop = wrong
+    place = with_loops(lambda place, w: place.vector_set(w, 7, np.int32(99)))
     with pytest.raises(CrosscheckFailed, match="faulty eager has") as caught:
         crosscheck(results(kind), graph, out, backends=(place,))
     assert caught.value.report.difference.what == wanted
@@ -233,7 +211,7 @@ def test_what_cannot_be_compared_is_named(graph):
         return {"of": (x for x in levels.to_dense(-1)), "none": None}
 
     report = crosscheck(program, graph, backends=("sim",))
-    loop = "the last loop ran fused: one kernel, a traversal"
+    loop = f"the last loop ran {GRID}: the body is a search from one frontier"
     nothing = "nothing of the result could be compared"
     assert report.notes == ["result['of']: generator was not compared", nothing, loop]
 

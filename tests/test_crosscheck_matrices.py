@@ -5,24 +5,40 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from crosschecked import BOTH, CPU
-from faulty import difference, with_methods
+from faulty import difference, with_methods, with_operations
 
 from lagpu import FP32, FP64, INT64, Matrix, algorithms, binary, crosscheck, semiring
 
 
+def change(place, C, where, value):
+    """Change one entry of a matrix that is there, or all if `where` is None."""
+    ptr, idx, values = place.matrix_to_csc(C)
+    values = values.copy()
+    cols = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    chosen = slice(None) if where is None else (idx == where[0]) & (cols == where[1])
+    values[chosen] = value(values[chosen]) if callable(value) else value
+    place.set_values(C, values)
+
+
 def changed(where, value):
-    """Return a method that makes the right matrix but for one entry, or for all if it is None."""
+    """Return an operation that writes the right matrix but for one entry, or for all."""
+
+    def operation(place, right, s):
+        right(s)
+        change(place, s.out, where, value)
+
+    return operation
+
+
+def with_triplets(where, value):
+    """Return a copy of sim that makes the right matrix of triplets but for one entry, or all."""
 
     def method(place, right, *args):
         C = right(*args)
-        ptr, idx, values = place.matrix_to_csc(C)
-        values = values.copy()
-        cols = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-        chosen = slice(None) if where is None else (idx == where[0]) & (cols == where[1])
-        values[chosen] = value(values[chosen]) if callable(value) else value
-        return place.matrix_from_csc(ptr, idx, values, C.dtype, C.shape)
+        change(place, C, where, value)
+        return C
 
-    return method
+    return with_methods(matrix_from_coo=method)
 
 
 class Matrices(NamedTuple):
@@ -43,7 +59,7 @@ def matrices():
     return Matrices(A, B, C, M)
 
 
-# A program of A, B, C and M; the method, a place, values it may have there, one it may not.
+# A program of A, B, C and M; the operation, a place, values it may have there, one it may not.
 CHOICES = {
     "left values": (
         lambda o: semiring.any_first(o.A @ o.B).new(),
@@ -69,7 +85,7 @@ CHOICES = {
     ),
     "masked and accumulated": (
         lambda o: o.C(o.M.V, accum=binary.plus) << semiring.any_first(o.A @ o.B),
-        ("matrix_mxm", (0, 2), (10, 11), 110),
+        ("matrix_mxm", (0, 2), (110, 111), 11),
     ),
     "union": (
         lambda o: o.A.ewise_add(o.A.T, "any").new(),
@@ -93,7 +109,11 @@ CHOICES = {
     ),
     "accumulator": (
         lambda o: o.C(accum="any") << o.B,
-        ("matrix_write", (0, 2), (100, 20), 21),
+        ("matrix_dup", (0, 2), (100, 20), 21),
+    ),
+    "accumulator of a sum": (
+        lambda o: o.C(accum="any") << semiring.plus_times(o.A @ o.B),
+        ("matrix_dup", (0, 2), (100, 431), 200),  # the product is there by then
     ),
     "accumulator of a part": (
         lambda o: o.C(accum="any")[[2, 0], [2, 1]] << o.A[[0, 1], [0, 1]].new(),
@@ -109,14 +129,19 @@ CHOICES = {
     ),
     "triplets": (
         lambda o: Matrix.from_coo([1, 1, 0], [0, 0, 1], [1, 2, 3], dup_op=binary.any, like=o.A),
-        ("matrix_from_coo", (1, 0), (1, 2), 3),
+        ("triplets", (1, 0), (1, 2), 3),
     ),
 }
 
 
 @pytest.mark.parametrize("case", CHOICES)
 def test_what_any_may_choose(matrices, case):
-    statement, (method, where, may, may_not) = CHOICES[case]
+    statement, (name, where, may, may_not) = CHOICES[case]
+
+    def place(value):
+        if name == "triplets":
+            return with_triplets(where, value)
+        return with_operations(**{name: changed(where, value)})
 
     def program(*things):
         o = Matrices(*things)
@@ -125,16 +150,66 @@ def test_what_any_may_choose(matrices, case):
 
     results, chosen = [], 0
     for value in may:
-        other = with_methods(**{method: changed(where, value)})
-        report = crosscheck(program, *matrices, backends=("cpu", other))
+        report = crosscheck(program, *matrices, backends=("cpu", place(value)))
         results.append(report.result.get(*where))
         chosen += report.rows[-1].chosen
         assert report.rows[-1].rule == "any of what met"
     assert len(set(results)) == 1, "the oracle's value stands"
     assert (chosen > 0) >= (len(may) > 1)
-    wrong = with_methods(**{method: changed(where, may_not)})
-    found = difference(program, *matrices, faulty=wrong)
+    found = difference(program, *matrices, faulty=place(may_not))
     assert (found.rows[0][0], found.rows[0][2], found.count) == (where, may_not, 1)
+
+
+# Operations that make a matrix by something other than `any`, and those that do it by `any`.
+MADE = {
+    "matrix_mxm": lambda o: semiring.plus_times(o.A @ o.B.T),
+    "matrix_ewise_add": lambda o: o.A.ewise_add(o.B.T, "plus"),
+    "matrix_apply": lambda o: o.A.apply("plus", right=1),
+    "matrix_select": lambda o: o.A.select("valuegt", 11),
+    "matrix_extract": lambda o: o.A[[2, 1, 0], [2, 1, 0]],
+}
+CHOSEN = {
+    "intersection": lambda o: o.A.ewise_mult(o.B.T, "any"),
+    "with defaults": lambda o: o.A.ewise_union(o.B, "any", 7, 8),
+    "bound operand": lambda o: o.A.apply("any", 5),
+    "Kronecker product": lambda o: o.A[[0], [0]].new().kronecker(o.B, "any"),
+}
+
+
+def full_matrix():
+    return Matrix.from_coo(*np.divmod(np.arange(9), 3), np.arange(100, 109), **CPU)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", MADE)
+def test_any_may_keep_an_entry_or_take_what_was_made(matrices, name, masked):
+    """Right backends differ here: cpu takes the new entry, sim keeps the old one."""
+
+    def program(C, *things):
+        o = Matrices(*things)
+        C(~o.M.V if masked else None, accum="any") << MADE[name](o)
+        return C
+
+    report = crosscheck(program, full_matrix(), *matrices, backends=BOTH)
+    (row,) = report.rows
+    assert (row.rule, row.runs, report.statements) == ("any of what met", 1, 1)
+    assert row.chosen > 0, "no freedom: the test shows nothing"
+    for wrong, where in ((name, None), ("matrix_dup", (1, 1))):
+        faulty = with_operations(**{wrong: changed(where, 200)})
+        found = difference(program, full_matrix(), *matrices, faulty=faulty)
+        assert found.what == {"matrix_dup": "matrix_write"}.get(wrong, wrong)
+        assert found.rows[0][2] == 200
+
+
+@pytest.mark.parametrize("case", CHOSEN)
+def test_where_nothing_meets_the_old_entry_stays(matrices, case):
+    def program(C, *things):
+        C(accum="second") << CHOSEN[case](Matrices(*things))
+        return C
+
+    report = crosscheck(program, full_matrix(), *matrices, backends=BOTH)
+    assert report.rows[-1].rule == "any of what met"
+    assert report.result.get(2, 0) == 106
 
 
 @pytest.mark.parametrize("name", [s.name for s in semiring if s.monoid.name == "any"])
@@ -160,7 +235,7 @@ def test_no_choice_of_the_oracle_is_refused(name):
 
 
 def test_wrong_parents_of_several_searches(graph):
-    faulty = with_methods(matrix_mxm=changed(None, lambda x: x + 1))
+    faulty = with_operations(matrix_mxm=changed(None, lambda x: x + 1))
     found = difference(algorithms.bfs_parents_multi, graph, [1, 2, 3], faulty=faulty)
     assert (found.what, found.level) == ("matrix_mxm", 0)
     assert "any may choose one of" in found.rows[0][3]
@@ -186,9 +261,9 @@ def test_terms_of_a_matrix_product_that_cancel():
     A = Matrix.from_coo([0, 0, 0], [0, 1, 2], [1e16, 1.0, -1e16], **CPU)
     B = Matrix.from_coo([0, 1, 2], [0, 0, 0], [1.0, 1.0, 1.0], **CPU)
     for value in (0.0, 1.0, 1e5):
-        other = with_methods(matrix_mxm=changed(None, value))
+        other = with_operations(matrix_mxm=changed(None, value))
         assert crosscheck(product, A, B, backends=("cpu", other)).ok
-    found = difference(product, A, B, faulty=with_methods(matrix_mxm=changed(None, 1e6)))
+    found = difference(product, A, B, faulty=with_operations(matrix_mxm=changed(None, 1e6)))
     assert found.rows[0][2] == 1e6
 
 
@@ -198,7 +273,7 @@ def test_triplets_of_floats_are_added_within_the_tolerance_of_their_type(matrice
         return Matrix.from_coo(zeros, zeros, values, dtype, dup_op=op, like=like)
 
     def run(values, dtype, op, factor):
-        other = with_methods(matrix_from_coo=changed(None, lambda x: x * dtype.numpy.type(factor)))
+        other = with_triplets(None, lambda x: x * dtype.numpy.type(factor))
         args = matrices.A, values, dtype, op
         return args, other
 
@@ -238,7 +313,7 @@ def test_a_statement_counts_once(graph):
         (1, "within 1e-11"),
         (1, "exactly"),
     ]
-    faulty = with_methods(matrix_write=changed((0, 0), 7.0))
+    faulty = with_operations(matrix_dup=changed((0, 0), 7.0))
     found = difference(program, graph, faulty=faulty)
     assert (found.number, found.what) == (2, "matrix_write")
     assert found.plans == ()

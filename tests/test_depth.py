@@ -12,6 +12,7 @@ from depthloops import (
     turned,
 )
 from graphs import both_ways, matrix
+from loopnames import NO_ROOM
 from rowloops import empty
 from test_rowsearch import assert_as_on_cpu, random_graph
 
@@ -22,7 +23,7 @@ from lagpu.algorithms.batch import bfs_levels_multi
 
 def said_of(A, sources=(3, 5)):
     bfs_levels_multi(A, list(sources))
-    return getattr(A.backend, "last_loop", None)
+    return A.backend.last_loop
 
 
 def test_deep_and_sparse_graphs_without_hubs_have_rows_apart(backend):
@@ -35,13 +36,13 @@ def test_deep_and_sparse_graphs_without_hubs_have_rows_apart(backend):
     }
     found = {name: said_of(A) for name, A in graphs.items()}
     if backend.name != "cpu":
-        deep = f"{APART}: a search has more than 64 levels"
+        deep, dense = f"{APART}: a search has more than 64 levels", graphs["dense"]
         assert found == {
             "path": deep,
             "road": deep,
             "random": f"{OF_BITS}: a search has at most 64 levels",
-            "dense": OF_BITS,
-            "small": OF_BITS,
+            "dense": f"{OF_BITS}: mean degree {dense.nvals / dense.nrows:.1f} > 8",
+            "small": f"{OF_BITS}: 64 vertices have at most 64 levels",
         }
     for A in graphs.values():
         assert_as_on_cpu(bfs_levels_multi(A, [3, 5]), bfs_levels_multi(A.to("cpu"), [3, 5]))
@@ -52,13 +53,13 @@ def test_large_levels_are_shared(backend, monkeypatch):
     tuned(monkeypatch, backend, EDGES=3)
     A = generators.path(200, backend=backend)
     assert said_of(A) == (
-        None
+        ""
         if backend.name == "cpu"
         else f"{APART}: a search has more than 132 levels, 398 entries / 3"
     )
     tuned(monkeypatch, backend, EDGES=2)
     assert said_of(A) == (
-        None
+        ""
         if backend.name == "cpu"
         else f"{OF_BITS}: a search has at most 199 levels, 398 entries / 2"
     )
@@ -73,9 +74,9 @@ def test_what_is_searched_as_a_block(backend):
     search(2, 65)
     assert_apart(backend)
     search(2, 64)  # it has no more levels than that
-    assert_of_bits(backend, "")
+    assert_of_bits(backend, "at most 64 levels <= 64")
     search(1, 65)  # one row has none beside it
-    assert_of_bits(backend, "")
+    assert_of_bits(backend, "one row alone")
 
 
 def four_numbers(A, f, a, b, c, d):
@@ -98,7 +99,7 @@ def test_four_assignments(backend):
 
     for found, expected in zip(run(graph.to(backend)), run(graph), strict=True):
         assert_as_on_cpu(found, expected)
-    assert_of_bits(backend, "")
+    assert_of_bits(backend, "4 assignments > 3")
 
 
 @pytest.fixture
@@ -109,16 +110,16 @@ def place(backend):
 
 
 def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
-    from lagpu.backends.gpu.fused import search_grid
+    from lagpu.backends.gpu.fused import policy
 
     asked = []
-    run = search_grid.run
+    search = policy.grid_search
 
-    def told(t, times, log=None):
-        asked.append((t.how.transpose, times))
-        run(t, times, log)
+    def told(body, times):
+        asked.append((body.product.transpose, times))
+        return search(body, times)
 
-    monkeypatch.setattr(search_grid, "run", told)
+    monkeypatch.setattr(policy, "grid_search", told)
     A = generators.path(200, directed=True, backend=place)
     for _ in range(2):
         assert said_of(A) == f"{APART}: a search has more than 64 levels"
@@ -152,9 +153,13 @@ def test_without_room_it_is_a_search_of_a_block(place, monkeypatch):
     A = graph.to(place)
     levels = Matrix(INT32, 2, 200, like=A)
     f = frontier_of(A, [(0, 3), (1, 5)], 2)
-    monkeypatch.setattr(search_per_source, "bytes_of", lambda s, times: 1 << 62)
+    nbytes = property(lambda s: 1 << 62)
+    monkeypatch.setattr(search_per_source.PerSourceSearch, "nbytes", nbytes)
     assert_as_on_cpu(in_front(A, f, levels)[0], bfs_levels_multi(graph, [3, 5]))
-    assert place.last_loop == f"{OF_BITS}: rows apart do not fit"
+    assert place.last_loop == (
+        f"{OF_BITS}: a search has more than 64 levels, "
+        "but the lists of a per-source search do not fit"
+    )
 
 
 def test_without_room_to_ask(place, monkeypatch):
@@ -162,10 +167,7 @@ def test_without_room_to_ask(place, monkeypatch):
     f, levels = frontier_of(A, [(0, 3), (1, 5)], 2), Matrix(INT32, 2, 1000, like=A)
     bfs_levels_multi(generators.path(64, backend=place), [3, 5])
     with monkeypatch.context() as patch:
-        from lagpu.backends.gpu.fused import blockfuse
-
-        patch.setattr(blockfuse, "bytes_of", lambda *_: 0)
-        patch.setattr("lagpu.backends.gpu.fused.policy._BYTES", 1 << 60)
+        patch.setattr("lagpu.backends.gpu.fused.policy._PROBE_BYTES", 1 << 60)
         in_front(A, f, levels)
     assert place.last_loop == f"{OF_BITS}: a search that tells its levels does not fit"
     assert said_of(A) == f"{APART}: a search has more than 64 levels"  # it may be asked later
@@ -178,19 +180,19 @@ def test_neither_fits(place, monkeypatch):
     assert_apart(place)
     with_bytes(place, monkeypatch, 27000)  # enough for its statements
     in_front(A, f, levels, 65)
-    assert place.last_loop == "eager: the workspace of a program over blocks does not fit"
+    assert place.last_loop == NO_ROOM
 
 
 @pytest.mark.parametrize("times", [None, 70])
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
-    """`bytes_of` is what is allocated: of values, if none varies, nothing."""
+    """`nbytes` is what is allocated: of values, if none varies, nothing."""
     from lagpu.backends.gpu.fused import search_per_source
 
     A = generators.path(300, backend=place)
     semi = semiring.plus_first if keep else semiring.any_pair
     asked, counted = [], []
-    bytes_of, xp = search_per_source.bytes_of, place.device.xp
+    nbytes, xp = search_per_source.PerSourceSearch.nbytes.fget, place.device.xp
 
     class Told:
         """The arrays' library; `empty` is noted."""
@@ -204,7 +206,7 @@ def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
             return made
 
     def counts(*args):
-        counted.append(bytes_of(*args))
+        counted.append(nbytes(*args))
         return counted[-1]
 
     def run():
@@ -214,7 +216,7 @@ def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
 
     run()  # what the matrix keeps is made
     assert_apart(place)
-    monkeypatch.setattr(search_per_source, "bytes_of", counts)
+    monkeypatch.setattr(search_per_source.PerSourceSearch, "nbytes", property(counts))
     monkeypatch.setattr(place.device, "xp", Told())
     run()
     assert set(counted) == {sum(asked)}
@@ -235,7 +237,7 @@ def test_a_trace_changes_nothing(place):
         (None, "levels(frontier.S) << depth"),
         (None, "frontier(~levels.S, replace) << frontier any_pair A"),
     ]
-    assert all(row.reason.startswith("one kernel for all levels") for row in t.rows)
+    assert all("one kernel for all levels" in row.reason for row in t.rows)
 
 
 def test_a_trace_that_asks_first_has_the_same_rows(place):

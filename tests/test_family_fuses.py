@@ -4,10 +4,10 @@ import contextlib
 
 import pytest
 from graphs import both_ways, matrix, random_edges
+from loopnames import is_fused
 
 from lagpu import FP64, INT64, algorithms, generators
 from lagpu.backends.gpu.backend import GpuBackend
-from lagpu.backends.gpu.fused.rowsapart import WHY_NOT
 from lagpu.errors import NoPath
 
 HUBS = generators.kronecker(6, 8, backend="sim")  # some columns of most entries
@@ -18,7 +18,7 @@ WEIGHTED = matrix(30, both_ways([(u, v, 1 + (u * v) % 7) for u, v in random_edge
                   "sim", weights="whole")  # fmt: skip
 
 #: What a sweep over blocks is where rows share their work: few levels, each of large products.
-SWEEP = f"eager: {WHY_NOT}"
+SWEEP = "eager: rows are not swept apart: "
 #: Algorithms without a loop of products: one or two statements.
 NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
 #: What an algorithm is called with beside the graph.
@@ -68,18 +68,18 @@ def test_every_loop_is_one_kernel(outcomes, name):
         with contextlib.suppress(NoPath):  # diameter of a graph in parts
             call(A, *MORE.get(name, ()))
         assert outcomes
-        assert all(how.startswith("fused: ") or how == SWEEP for how in outcomes), outcomes
+        assert all(is_fused(how) or how.startswith(SWEEP) for how in outcomes), outcomes
 
 
 @pytest.mark.parametrize("A", [HUBS, SPARSE, DIRECTED])
 @pytest.mark.parametrize("batch", [1, 2, 17])
 def test_batches_of_sources(outcomes, A, batch):
     algorithms.betweenness_centrality(A, k=17, seed=1, batch=batch)
-    assert all(how.startswith("fused: ") or how == SWEEP for how in outcomes), outcomes
+    assert all(is_fused(how) or how.startswith(SWEEP) for how in outcomes), outcomes
 
 
 @pytest.mark.parametrize("method", ["fastsv", "bfs"])
 def test_components_either_way(outcomes, method):
     for A in (HUBS, SPARSE, DIRECTED, WEIGHTED.dup(INT64)):
         algorithms.connected_components(A, method=method)
-    assert all(how.startswith("fused: ") for how in outcomes), outcomes
+    assert all(is_fused(how) for how in outcomes), outcomes

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from loopnames import ALL, GENERATED, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from test_fuse import graph, levels_and_paths, levels_behind, parents, raising, start, twice
 from test_program import components, normalise, random_graph, relax, walks, within
@@ -15,7 +16,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators
 from lagpu.backends.gpu import kernels
 from lagpu.backends.gpu.device import compiler
-from lagpu.backends.gpu.fused import log
+from lagpu.backends.gpu.profile import log
 from lagpu.cli import main
 from lagpu.errors import DimensionMismatch
 
@@ -30,11 +31,11 @@ def place(backend):
     return backend
 
 
-def both(run, backend, how="fused"):
+def both(run, backend, how=ALL):
     """Trace a program as it runs and statement by statement; it makes its vectors anew."""
     with lagpu.trace() as fused:
         found = run()
-    assert backend.last_loop.startswith(how), backend.last_loop
+    assert loop_name(backend) in how, backend.last_loop
     with lagpu.trace(fuse=False) as eager:
         expected = run()
     assert backend.last_loop == "eager: a trace of single statements is on"
@@ -162,7 +163,7 @@ def test_a_search_that_is_a_program(place):
         twice(A, f, levels, other)
         return f, levels, other
 
-    fused, eager = both(run, place, "fused: one kernel, a program")
+    fused, eager = both(run, place, [GENERATED])
     assert same(fused, eager)
 
 

@@ -15,7 +15,7 @@ import ctypes, sys
 from pathlib import Path
 from lagpu.host import files
 from lagpu.cli import main
-from lagpu.generators import load as graphs
+from lagpu.cli import graphs
 
 def load(*args, **how):
     with files.replacing(Path(sys.argv[1])) as file:

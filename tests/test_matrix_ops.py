@@ -39,7 +39,7 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.core.arguments import applied, selected
+from lagpu.core.arguments import bound_operator, selected
 from lagpu.errors import (
     BackendMismatch,
     DimensionMismatch,
@@ -101,7 +101,7 @@ def test_apply(backend, draw):
     bound = None
     if op not in UNARY:
         bound = draw(st.sampled_from((0, 1, 2, -1)), label="bound")
-    _, how = applied(A.dtype, op, None, bound)
+    how = bound_operator(A.dtype, op, None, bound)
     expected = reference.apply(A.entries, op, how)
     got = matrix(A, backend).apply(op, bound).new()
     assert got.dtype is how.result
@@ -118,7 +118,7 @@ def test_apply_with_the_left_operand_bound(backend, draw):
     A = draw_matrix(draw, pick["A"])
     left = draw(st.sampled_from(VALUES[A.dtype.name]), label="left")
     left = A.dtype.numpy.type(left)
-    _, how = applied(A.dtype, pick["op"], left, None)
+    how = bound_operator(A.dtype, pick["op"], left, None)
     got = matrix(A, backend).apply(pick["op"], left=left).new()
     assert_matrix_matches(got, reference.apply(A.entries, pick["op"], how))
 

@@ -1,4 +1,4 @@
-"""Bound launches of the CUDA device while a meter is on, on a device that only takes notes."""
+"""Prepared launches of the CUDA device while a meter is on, on a device that only takes notes."""
 
 import gc
 import threading
@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
-from lagpu.backends.gpu.device.cuda_launch import CudaBound
-from lagpu.backends.gpu.device.protocol import VARIES
+from lagpu.backends.gpu.device.cuda_launch import CudaLaunch
+from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.profile.meter import GpuMeter
+from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool
+from lagpu.operations import Apply
 
 
 class Event:
@@ -40,8 +42,8 @@ class Array(SimpleNamespace):
         super().__init__(data=SimpleNamespace(ptr=ptr), nbytes=nbytes)
 
 
-class Device:
-    """What a `CudaBound` and a `GpuMeter` ask of a device; tells how each launch came."""
+class Device(Observed):
+    """What a `CudaLaunch` and a `GpuMeter` ask of a device; tells how each launch came."""
 
     compile_ms = 0.0
 
@@ -61,7 +63,7 @@ class Device:
         self.xp = SimpleNamespace(cuda=cuda)
         self.events = Events(cuda)
 
-    def launch(self, kernel, threads, *args, **how):
+    def run(self, kernel, threads, args, block, cooperative, shared):
         self.came.append("checked")
 
     def ready(self, kernel, cooperative, block, shared):
@@ -76,7 +78,7 @@ class Device:
     def no(self, *args):
         raise AssertionError("not asked for")
 
-    max_cooperative_blocks = from_host = to_host = read = heed = no
+    max_cooperative_blocks = _from_host = _to_host = _read = _wait_for = no
 
 
 @pytest.fixture
@@ -85,49 +87,62 @@ def device():
 
 
 @pytest.fixture
-def bound(device):
+def prepared(device):
     """words -> total, with the number of words standing."""
-    return CudaBound(device, kernel("elementwise/bitmap.cu", "count_bits"), 64, (VARIES, 2, VARIES))
+    return CudaLaunch(
+        device, kernel("elementwise/bitmap.cu", "count_bits"), 64, (PER_CALL, 2, PER_CALL)
+    )
 
 
 WORDS, TOTAL = Array(4096, 8), Array(8192, 16)
 
 
-def test_the_first_launch_is_checked_and_the_next_are_quick(device, bound):
+def metered(device):
+    return GpuMeter(SimpleNamespace(device=device), {}, MeterPool())
+
+
+def run(meter, work):
+    return meter.run(work, None, Apply(None, None))
+
+
+def test_the_first_launch_is_checked_and_the_next_are_quick(device, prepared):
     for _ in range(3):
-        bound(WORDS, TOTAL)
+        prepared(WORDS, TOTAL)
     assert device.came == ["checked", "quick", "quick"]
-    buffer = np.asarray(bound._buffer)
+    buffer = np.asarray(prepared._buffer)
     assert buffer.tolist() == [4096, 8192, 2]
 
 
-def test_a_meter_times_quick_launches_and_counts_their_bytes(device, bound):
-    bound(WORDS, TOTAL)
-    meter = GpuMeter(SimpleNamespace(device=device, shadows=[]))
-    measured = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
+def test_a_meter_times_quick_launches_and_counts_their_bytes(device, prepared):
+    prepared(WORDS, TOTAL)
+    meter = metered(device)
+    measured = run(meter, lambda: prepared(WORDS, TOTAL))
     assert device.came == ["checked", "quick"]
     assert (measured().kernel_ms, measured().bytes) == (0.25, 24)
     meter.stop()
-    assert {"launch", "metered"}.isdisjoint(vars(device))
-    bound(WORDS, None)
+    assert device.observer is None
+    prepared(WORDS, None)
     assert device.came[-1] == "quick"
 
 
-def test_a_first_launch_under_a_meter_is_checked_and_measured(device, bound):
-    meter = GpuMeter(SimpleNamespace(device=device, shadows=[]))
-    measured = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
-    again = meter.run(lambda: bound(WORDS, TOTAL), "apply", None, ())
+def test_a_first_launch_under_a_meter_is_checked_and_measured(device, prepared):
+    meter = metered(device)
+    measured = run(meter, lambda: prepared(WORDS, TOTAL))
+    again = run(meter, lambda: prepared(WORDS, TOTAL))
     meter.stop()
     assert device.came == ["checked", "quick"]
     assert measured()._replace(host_ms=0) == again()._replace(host_ms=0)
 
 
-def test_whoever_else_watches_launches_sees_them(device, bound):
-    bound(WORDS, TOTAL)
+def test_whoever_else_watches_launches_sees_them(device, prepared):
+    prepared(WORDS, TOTAL)
     seen = []
-    device.launch = lambda *args, **how: seen.append(args)
-    bound(WORDS, TOTAL)
-    assert seen == [(bound.kernel, 64, WORDS, 2, TOTAL)]
+    device.observer = SimpleNamespace(prepared=lambda launch, new: seen.append((launch, new)))
+    prepared(WORDS, TOTAL)
+    assert seen == [(prepared, (WORDS, TOTAL))]
+    assert (prepared.kernel.name, prepared.threads) == ("count_bits", 64)
+    assert prepared.all((WORDS, TOTAL)) == (WORDS, 2, TOTAL)
+    assert device.came == ["checked"]
 
 
 def test_events_are_used_again(device):

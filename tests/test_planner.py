@@ -17,7 +17,8 @@ from lagpu import (
     semiring,
     sweep,
 )
-from lagpu.backends.gpu.ops.planner import KERNELS, POLICIES
+from lagpu.backends.gpu.ops.planner import POLICIES
+from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 
 SIZES = (1, 2, 31, 32, 33, 1023, 1025)
@@ -57,7 +58,7 @@ def vectors(n, backend):
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("kernel", [*KERNELS, "push_virtual:5"])
+@pytest.mark.parametrize("kernel", [*STRATEGIES, "push_virtual:5"])
 def test_every_strategy_computes_the_same_product(place, kernel, n, symmetric):
     A = hub_graph(n, place, symmetric)
     B = A.to("cpu")
@@ -129,13 +130,13 @@ def test_a_directed_matrix_gets_its_rows_once_and_only_for_a_loop(place):
     A = hub_graph(1025, place, False)
     u = Vector.from_coo([5], True, size=1025, backend=place)
     semiring.any_pair(u @ A).new()
-    assert A.data.rows is None
+    assert A.data.store.csr is None
     _, products = search(A, 5, policy="beamer")
     assert any("second form made" in p.reason for p in products)
-    rows = A.data.rows
+    rows = A.data.store.csr
     assert rows is not None
     search(A, 6, policy="beamer")
-    assert A.data.rows is rows
+    assert A.data.store.csr is rows
 
 
 def test_orientation_csc_forbids_rows(place):
@@ -144,10 +145,10 @@ def test_orientation_csc_forbids_rows(place):
     assert A.orientation == "csc"
     levels, products = search(A, 5)
     assert levels.to("cpu").isequal(algorithms.bfs_levels(A.to("cpu"), 5))
-    assert A.data.rows is None
+    assert A.data.store.csr is None
     assert any("orientation is csc" in p.reason for p in products)
     assert algorithms.bfs_levels(A, 5).isequal(levels)  # however the loop runs
-    assert A.data.rows is None
+    assert A.data.store.csr is None
     u = Vector.from_coo([5], True, size=1025, backend=place)
     with pytest.raises(NotSupported, match="orientation is csc"):
         semiring.any_pair(u @ A, kernel="push_queue").new()
@@ -244,9 +245,9 @@ def test_a_level_is_listed_with_the_edges_before_each_of_its_vertices(place):
     A = hub_graph(33, place, False)
     levels = Vector.from_coo([0, 3, 5, 9, 20], [0, 1, 1, 3, 1], INT32, size=33, backend=place)
     for here, above in sweep(levels):
-        form = A.data
+        form = A.data.store
         for x in (here, above):
-            found, vertices = x.data.listing.of(form), x.to_coo()[0]
+            found, vertices = x.data.edge_offsets.of(form), x.to_coo()[0]
             if not len(vertices):
                 assert found is None
                 continue
@@ -254,7 +255,7 @@ def test_a_level_is_listed_with_the_edges_before_each_of_its_vertices(place):
             lengths = np.diff(A.to_csc()[0])[vertices]
             assert found.offset.tolist() == [0, *np.cumsum(lengths)[:-1].tolist()]
         here(here.S) << True
-        assert here.data.listing is None
+        assert here.data.edge_offsets is None
 
 
 def test_a_list_is_dropped_with_the_entries_it_was_made_of(place):
@@ -270,7 +271,7 @@ def test_a_list_is_dropped_with_the_entries_it_was_made_of(place):
     for change in changes.values():
         q = Vector.from_coo([0, 5, 9], [1.0, 2.0, 3.0], size=33, backend=place)
         semiring.plus_first(q @ A, policy="mgbc").new()
-        assert q.data.listing is not None
+        assert q.data.edge_offsets is not None
         change(q)
         u = Vector.from_dense(np.arange(33.0), backend=place)
         got = semiring.plus_second(A @ u, policy="mgbc").new(mask=q.S)
@@ -282,7 +283,7 @@ def test_a_vector_without_entries_leaves_no_list(place):
     A = hub_graph(33, place, True)
     q, u = Vector(FP64, 33, like=A), Vector.from_dense(np.arange(33.0), backend=place)
     assert semiring.plus_first(q @ A, policy="mgbc").new().nvals == 0
-    assert q.data.listing is None
+    assert q.data.edge_offsets is None
     assert semiring.plus_second(A @ u, policy="mgbc").new(mask=q.S).nvals == 0
 
 

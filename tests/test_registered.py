@@ -22,7 +22,7 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.core.arguments import applied, selected
+from lagpu.core.arguments import bound_operator, selected
 from lagpu.errors import DomainMismatch, InvalidValue
 
 SQUARE_PLUS_ONE = unary.register("test_square_plus_one", lambda x: x * x + 1, "x * x + 1")
@@ -62,7 +62,7 @@ def test_users_operators_in_every_operation(backend, dtype):
     u, v, A = small(dtype)
     live_u, live_v, live_A = vector(u, backend), vector(v, backend), matrix(A, backend)
     for op in (SQUARE_PLUS_ONE, IS_ODD):
-        _, how = applied(dtype, op, None, None)
+        how = bound_operator(dtype, op, None, None)
         assert_matches(live_u.apply(op).new(), reference.apply(u.entries, op, how))
         assert_matrix_matches(live_A.apply(op).new(), reference.apply(A.entries, op, how))
     for op in (PLUS_TWICE, FARTHER, HALF_SUM):
@@ -71,10 +71,10 @@ def test_users_operators_in_every_operation(backend, dtype):
         union = live_u.ewise_union(live_v, op, 1, 2).new()
         assert_matches(union, reference.ewise_union(u, v, op, 1, 2))
         for side in ({"left": 2}, {"right": 2}):
-            _, how = applied(dtype, op, side.get("left"), side.get("right"))
+            how = bound_operator(dtype, op, side.get("left"), side.get("right"))
             assert_matches(live_u.apply(op, **side).new(), reference.apply(u.entries, op, how))
     for op in (ABOVE, SHIFTED):
-        _, how = applied(dtype, op, None, 2)
+        how = bound_operator(dtype, op, None, 2)
         assert_matches(live_u.apply(op, 2).new(), reference.apply(u.entries, op, how))
         assert_matrix_matches(live_A.apply(op, 2).new(), reference.apply(A.entries, op, how))
     _, number, domain = selected(dtype, ABOVE, 3)

@@ -1,28 +1,39 @@
-"""Which matrices have the rows of a block worked on apart."""
+"""Which matrices have the rows of a frontier searched apart, one block of threads each."""
+
+import pytest
 
 from lagpu import generators
+from lagpu.backends.gpu.fused.policy import why_not_per_source
 
 
-def test_which_graphs(backend):
+@pytest.fixture
+def place(backend):
+    if backend.name == "cpu":
+        pytest.skip("cpu searches no rows apart")
+    return backend
+
+
+def why_not(A, k):
+    return why_not_per_source(A.data.store, k)
+
+
+def test_which_graphs(place):
     """Sparse ones, and of them those without hubs; of one row none."""
     fits = {
-        "road": generators.road(30, backend=backend),
-        "delaunay": generators.delaunay(9, backend=backend),
-        "star": generators.star(400, backend=backend),
-        "kron": generators.kronecker(11, 4, backend=backend),
-        "dense": generators.kronecker(9, 16, backend=backend),
+        "road": generators.road(30, backend=place),
+        "delaunay": generators.delaunay(9, backend=place),
+        "star": generators.star(400, backend=place),
+        "kron": generators.kronecker(11, 4, backend=place),
+        "dense": generators.kronecker(9, 16, backend=place),
     }
     assert fits["kron"].nvals <= 8 * fits["kron"].nrows
-    found = {name for name, A in fits.items() if backend.rows_apart(A.data, 2)}
-    assert found == (set() if backend.name == "cpu" else {"road", "delaunay"})
-    assert not any(backend.rows_apart(A.data, 1) for A in fits.values())
+    found = {name: why_not(A, 2).partition(" ")[0] for name, A in fits.items()}
+    assert found == {"road": "", "delaunay": "", "star": "hubs", "kron": "hubs", "dense": "mean"}
+    assert {why_not(A, 1) for A in fits.values()} == {"one row alone"}
 
 
-def test_hubs_are_counted_once(backend, monkeypatch):
-    A = generators.road(20, backend=backend)
-    if backend.name == "cpu":
-        assert not backend.rows_apart(A.data, 2)
-        return
-    assert backend.rows_apart(A.data, 2)
-    monkeypatch.setattr(type(A.data), "col_ptr", property(lambda self: 1 / 0), raising=False)
-    assert backend.rows_apart(A.data, 64)
+def test_hubs_are_counted_once(place, monkeypatch):
+    A = generators.road(20, backend=place)
+    assert not why_not(A, 2)
+    monkeypatch.setattr(type(A.data.store), "col_ptr", property(lambda self: 1 / 0), raising=False)
+    assert not why_not(A, 64)

@@ -5,6 +5,7 @@ import pytest
 from depthloops import with_bits
 from graphs import AWKWARD, both_ways, matrix
 from hypothesis import strategies as st
+from loopnames import GENERATED, NO_ROOM, PER_SOURCE, loop_name
 from rowloops import (
     against_the_edges,
     behind,
@@ -24,16 +25,16 @@ from lagpu.algorithms.batch import bfs_parents_multi
 from lagpu.algorithms.brandes import count_paths
 from lagpu.generators import grid2d, path, star
 
-FUSED = "fused: one kernel, rows apart"
-PROGRAM = "fused: one kernel, a program over blocks"
+FUSED = PER_SOURCE
+PROGRAM = GENERATED
 
 
 def tuned(monkeypatch, backend, **constants):
     if backend.name != "cpu":
-        from lagpu.backends.gpu.fused import rowsapart, search_per_source
+        from lagpu.backends.gpu.fused import policy, search_per_source
 
         for name, value in constants.items():
-            place = rowsapart if name == "MOST_DEGREE" else search_per_source
+            place = policy if name == "MOST_DEGREE" else search_per_source
             monkeypatch.setattr(place, name, value)
 
 
@@ -45,7 +46,7 @@ def apart(backend, monkeypatch):
 
 def assert_fused(backend):
     if backend.name != "cpu":
-        assert backend.last_loop == FUSED
+        assert loop_name(backend) == FUSED
 
 
 def assert_as_on_cpu(found, expected):
@@ -238,7 +239,7 @@ def test_against_the_edges(backend, apart):
         plain = searched(graph, entries[:2], 35, semiring.plus_times, search=against_the_edges)
         assert_as_on_cpu(live[1], plain[1])
         searched(A, entries[:2], 35, semiring.plus_times)
-        assert backend.last_loop == PROGRAM  # it pulls, and needs no rows
+        assert loop_name(backend) == PROGRAM  # it pulls, and needs no rows
 
 
 @pytest.mark.parametrize("times", [None, 2])
@@ -367,15 +368,15 @@ def test_what_does_not_fit_is_a_program(backend):
     for case in cases:
         for found, expected in zip(run(graph.to(backend), *case), run(graph, *case), strict=True):
             assert_as_on_cpu(found, expected)
-        said.append(getattr(backend, "last_loop", ""))
+        said.append(loop_name(backend))
     dense = random_graph(70, 20, directed=True)
     compared(backend, dense, [(0, 3, 1), (1, 5, 1)], 2, semiring.plus_first)
-    said.append(getattr(backend, "last_loop", ""))
+    said.append(loop_name(backend))
     compared(backend, graph, [(0, 3, 1)], 1, semiring.plus_first)  # one row has none beside it
-    said.append(getattr(backend, "last_loop", ""))
+    said.append(loop_name(backend))
     weighted = random_graph(70, 2, directed=True, dtype=FP64)
     compared(backend, weighted, [(0, 3, 1)], 2, semiring.plus_times, INT64)
-    said.append(getattr(backend, "last_loop", ""))
+    said.append(loop_name(backend))
     assert backend.name == "cpu" or said == [PROGRAM] * len(said)
 
 
@@ -388,4 +389,4 @@ def test_no_room(backend, monkeypatch):
     for asked in ("free_bytes", "pooled_bytes"):
         monkeypatch.setattr(backend.device, asked, lambda: 20000)  # enough for its statements
     levels_and_values(A, f, levels, paths, semiring.plus_first, 2)
-    assert backend.last_loop == "eager: the workspace of a program over blocks does not fit"
+    assert backend.last_loop == NO_ROOM

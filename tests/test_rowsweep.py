@@ -7,26 +7,27 @@ import numpy as np
 import pytest
 from graphs import both_ways, matrix
 from hypothesis import strategies as st
+from loopnames import PER_SOURCE_SWEEP, how_it_ran, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from strategies import for_all
 from test_sweep_fused import brandes, by_the_pulled, graph, heights, many
 
 import lagpu
-import lagpu.backends.gpu.fused.rowsweep as module
+import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
-from lagpu.backends.gpu.fused import rowsapart
+from lagpu.backends.gpu.fused import policy
 
-FUSED = "fused: one kernel, a sweep of rows apart"
+FUSED = PER_SOURCE_SWEEP
 
 
 def fuses(backend):
-    return hasattr(backend, "last_loop")
+    return backend.capabilities.fuses
 
 
 @pytest.fixture(autouse=True)
 def of_any_degree(monkeypatch):
     """Let rows be swept apart whatever the matrix."""
-    monkeypatch.setattr(rowsapart, "MOST_DEGREE", 10**6)
+    monkeypatch.setattr(policy, "MOST_DEGREE", 10**6)
 
 
 # ---- bodies that have matrices alone: functions without assert, so that pytest leaves their code
@@ -104,7 +105,7 @@ def compare(body, A, levels, made):
     """Run a body as it comes and eagerly; return how the first ran."""
     fused, eager = ([v.dup() for v in made] for _ in range(2))
     body(A, levels, *fused)
-    ran = getattr(A.backend, "last_loop", "")
+    ran = how_it_ran(A.backend)
     with lagpu.eager():
         body(A, levels, *eager)
     for x, y in zip(fused, eager, strict=True):
@@ -162,7 +163,7 @@ def test_dependencies_are_those_of_each_source(backend):
     sources = [0, 7, 200, 399]
     levels, paths = algorithms.brandes.count_paths(A, sources)
     found = algorithms.brandes.dependencies(A, levels, paths)
-    assert backend.last_loop == FUSED
+    assert loop_name(backend) == FUSED
     B = A.to("cpu")
     for k, source in enumerate(sources):
         one = algorithms.brandes.dependencies(B, *algorithms.brandes.count_paths(B, [source]))
@@ -207,7 +208,7 @@ def test_levels_that_just_fit_a_mark(backend, deepest):
     for v in made[:2]:
         v(levels.S) << 1
     brandes(A, levels, *made)
-    assert backend.last_loop == FUSED
+    assert loop_name(backend) == FUSED
     assert made[1].to_coo()[2].tolist() == [1, 3, 1, 3] * 2
 
 
@@ -310,8 +311,8 @@ REASONS = (
     (not_replaced, "multiplies what may have entries outside of here"),
     (to_all_but_above, "not written to above alone"),
     (writes_a_mask, "the body writes a mask"),
-    (of_rows, "mxm has an operand that is no row for each row"),
-    (turned, "ewise_mult transposes what is no matrix of a product"),
+    (of_rows, "mxv has an operand that has no row for each row"),
+    (turned, "ewise_mult transposes an operand"),
     (both_kinds, "the body writes vectors and matrices"),
     (later, "line [0-9]+ reads the here"),
 )
@@ -348,14 +349,14 @@ def test_when_rows_are_not_swept_apart(backend, monkeypatch):
     one = algorithms.bfs_levels_multi(A, [1])
     assert compare(brandes, A, levels, operands(2, 60, FP64, backend, 1)) == FUSED
     ran = compare(brandes, A, one, operands(1, 60, FP64, backend, 1))
-    assert ran == f"eager: {rowsapart.WHY_NOT}"
-    monkeypatch.setattr(rowsapart, "MOST_DEGREE", 0)
+    assert ran == "eager: rows are not swept apart: one row alone"
+    monkeypatch.setattr(policy, "MOST_DEGREE", 0)
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
-    assert ran == f"eager: {rowsapart.WHY_NOT}"
-    monkeypatch.setattr(rowsapart, "MOST_DEGREE", 10**6)
+    assert re.fullmatch(r"eager: rows are not swept apart: mean degree [0-9.]+ > 0", ran)
+    monkeypatch.setattr(policy, "MOST_DEGREE", 10**6)
     monkeypatch.setattr(module, "has_free", lambda device, nbytes: False)
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
-    assert ran == "eager: the workspace of a sweep of rows apart does not fit"
+    assert ran == "eager: the workspace of a per-source sweep does not fit"
     with lagpu.trace() as t:  # no more than without a trace
         algorithms.brandes.dependencies(A, levels, levels.apply("one").new(FP64))
     assert backend.last_loop == ran
@@ -364,7 +365,7 @@ def test_when_rows_are_not_swept_apart(backend, monkeypatch):
     square = Matrix.from_coo([0], [1], [1], INT32, nrows=4, ncols=4, backend=backend)
     C = graph(4, backend, 1, True)
     ran = compare(brandes, C, square, [Matrix(FP64, 4, 4, backend=backend) for _ in range(4)])
-    assert ran == "eager: its levels are a matrix that is no block"
+    assert ran == "eager: its levels are a matrix that is not stored as a bitmap"
 
 
 def test_rows_that_may_not_be_made(backend):
@@ -389,5 +390,5 @@ def test_nvrtc_compiles_sweeps_of_rows(arch, monkeypatch):
         body(A, algorithms.bfs_levels_multi(A, [1, 2]), *operands(2, 33, dtype, place, 1))
     assert kernels
     for kernel in kernels:
-        macros = (("LG_BLOCK", str(rowsapart.BLOCK)), ("LG_BLOCKS", str(rowsapart.BLOCKS)))
+        macros = (("LG_BLOCK", str(policy.BLOCK)), ("LG_BLOCKS", str(policy.BLOCKS)))
         assert nvrtc_compile(dataclasses.replace(kernel, macros=macros), arch)

@@ -11,13 +11,14 @@ import pytest
 
 from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
-from lagpu.backends.gpu.fused import search_per_source
-from lagpu.backends.gpu.fused.program_bitmap import BlockProgram
-from lagpu.backends.gpu.fused.rowsweep import RowSweep
-from lagpu.backends.gpu.kernels import sources_hash
+from lagpu.backends.gpu.fused.program_bitmap import GeneratedBitmapLoop
+from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch
+from lagpu.backends.gpu.fused.sweep import PerSourceSweep
 from lagpu.backends.gpu.ops import elementwise
-from lagpu.backends.gpu.ops.planner import KERNELS
+from lagpu.backends.gpu.ops.strategies import STRATEGIES
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.cli import main
+from lagpu.operations import Multiply, MultiplySelection
 from lagpu.selftest import bitmap, matrices, products, runner, searches, selections, vectors
 from lagpu.selftest.case import Case
 from lagpu.selftest.data import DEEP, GRAPHS
@@ -42,7 +43,7 @@ def searches_on(graph) -> list[Case]:
 @pytest.fixture
 def place(backend):
     """The name of a backend that has kernels."""
-    if not hasattr(backend, "device"):
+    if backend.device is None:
         pytest.skip("test_the_report runs every case here")
     return backend.name
 
@@ -62,7 +63,7 @@ def test_every_search_is_on_one_of_the_graphs():
     assert sorted(names) == sorted(case.name for case in searches.cases())
 
 
-@pytest.mark.parametrize("kernel", [*KERNELS, ""])
+@pytest.mark.parametrize("kernel", [*STRATEGIES, ""])
 def test_all_products_pass(place, kernel):
     assert failing(products.cases((kernel,)), place) == []
 
@@ -77,7 +78,7 @@ def test_the_report(tmp_path, monkeypatch, capsys):
     assert datetime.fromisoformat(report["date"]).tzinfo is not None
     assert report["backend"] == "cpu"
     assert report["device"] == {"device": "host"}
-    assert report["sources_hash"] == sources_hash()
+    assert report["sources_hash"] == ""  # of its own the backend has no kernels
     assert report["commit"] == "0123abc"
     assert report["versions"] == versions.versions()
     for row in report["rows"]:
@@ -115,56 +116,61 @@ def test_the_device_stands_in_the_report(monkeypatch):
 
 def test_a_loop_over_a_block_that_ignores_its_masks_is_found(monkeypatch):
     unmasked = [], "(const u32*)nullptr", "false"
-    monkeypatch.setattr(BlockProgram, "_mask", lambda self, desc: unmasked)
+    monkeypatch.setattr(GeneratedBitmapLoop, "_mask", lambda self, desc: unmasked)
     name = "steps, and numbers on hub 1023"  # it ends whatever it writes
     assert failing(chosen(bitmap.cases(), name)) == [name]
 
 
+def with_products(monkeypatch, change, kind=Multiply):
+    """Run each product with a vector as `change` makes its statement."""
+    whole = GpuBackend.execute
+
+    def execute(self, s):
+        changes = isinstance(s.operation, kind) and type(s.out) is VectorStore
+        whole(self, change(s) if changes else s)
+
+    monkeypatch.setattr(GpuBackend, "execute", execute)
+
+
+def with_product(s, **fields):
+    """The statement with another algebra."""
+    product = s.operation.product._replace(**fields)
+    return s._replace(operation=s.operation._replace(product=product))
+
+
 def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
-    whole = GpuBackend.mxv
-
-    def unmasked(self, w, desc, A, u, how):
-        whole(self, w, desc._replace(mask=None, complement=False), A, u, how)
-
-    monkeypatch.setattr(GpuBackend, "mxv", unmasked)
-    cases = chosen(products.cases(KERNELS), "any_pair BOOL")
+    with_products(
+        monkeypatch, lambda s: s._replace(desc=s.desc._replace(mask=None, complement=False))
+    )
+    cases = chosen(products.cases(STRATEGIES), "any_pair BOOL")
     assert len(failing(cases)) == len(cases)
     # Without its mask a search never ends; a product over a graph without edges does.
     assert failing(chosen(searches.cases(), "bfs_levels on empty 33")) == []
 
 
 def test_exchanged_operands_are_found(monkeypatch):
-    whole = GpuBackend.mxv
-
-    def flipped(self, w, desc, A, u, how):
-        whole(self, w, desc, A, u, how._replace(flip=not how.flip))
-
-    monkeypatch.setattr(GpuBackend, "mxv", flipped)
+    with_products(monkeypatch, lambda s: with_product(s, flip=not s.operation.product.flip))
     assert failing(chosen(products.cases(("pull_warp",)), "plus_minus"))
     assert failing(chosen(matrices.cases(), "product with A.T", "registered"))
 
 
 def test_a_transposed_product_is_found(monkeypatch):
-    whole = GpuBackend.mxv
-
-    def transposed(self, w, desc, A, u, how):
-        whole(self, w, desc, A, u, how._replace(transpose=not how.transpose))
-
-    monkeypatch.setattr(GpuBackend, "mxv", transposed)
+    with_products(
+        monkeypatch, lambda s: with_product(s, transpose=not s.operation.product.transpose)
+    )
     assert failing(chosen(products.cases(("push_edge",)), "any_pair BOOL", "any_secondi"))
     assert failing(chosen(searches.cases(), "directed random 32"))
 
 
 def test_a_selection_that_takes_what_is_no_row_is_found(monkeypatch):
-    whole = GpuBackend.mxv_selection
-
-    def clipped(self, w, desc, f, u, how):
+    def clipped(s):
+        f = s.operation.indices
         rows = f.copy(f.dtype)
         rows.to_writable()
         rows.values = np.minimum(rows.values, f.size - 1)
-        whole(self, w, desc, rows, u, how)
+        return s._replace(operation=s.operation._replace(indices=rows))
 
-    monkeypatch.setattr(GpuBackend, "mxv_selection", clipped)
+    with_products(monkeypatch, clipped, MultiplySelection)
     assert failing(selections.cases()) == [
         case.name for case in selections.cases() if "loop" not in case.name
     ]
@@ -207,15 +213,17 @@ def test_rows_apart_that_err_are_found(monkeypatch):
     """On a GPU the sources of a deep graph are searched, and swept, each by itself."""
     cases = chosen(searches.cases(), "ladder")
     names = [case.name for case in cases]
-    whole = search_per_source.run
+    whole = PerSourceSearch.run
 
-    def ended(s, counters, times):
-        whole(s, counters, times if s.keep else 50)
+    def ended(self, log=None):
+        if not self._keep:
+            self._times = 50
+        whole(self, log)
 
     with monkeypatch.context() as patched:
-        patched.setattr(search_per_source, "run", ended)
+        patched.setattr(PerSourceSearch, "run", ended)
         assert failing(cases) == names[:1]
-    monkeypatch.setattr(RowSweep, "run", lambda self: None)
+    monkeypatch.setattr(PerSourceSweep, "run", lambda self, log=None: None)
     assert failing(cases) == names[1:]
 
 

@@ -10,12 +10,21 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 
 from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.gpu.fused import match, rowsapart, search_grid, search_per_source
+from lagpu.backends.gpu.fused import policy, search_per_source
+from lagpu.backends.gpu.fused.match import (
+    DEPTH,
+    NUMBER,
+    VALUE,
+    Assignment,
+    SearchBody,
+    match_search,
+)
+from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import monoid_functor, operator_functor
-from lagpu.backends.gpu.ops import spmv_launch
-from lagpu.backends.protocol import Descriptor, Product
+from lagpu.backends.gpu.kernels.functors import Prelude
+from lagpu.backends.gpu.ops import strategies
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
+from lagpu.operations import Assign, AssignScalar, Descriptor, Product, Statement
 
 EVERY = pytest.mark.parametrize("arch", ARCHITECTURES)
 
@@ -46,16 +55,16 @@ def test_products(s, dtype, arch):
     u = Vector.from_coo([0, 1], np.array([0, 1]).astype(dtype.numpy), size=3, backend="sim")
     call = u.vxm(A, s) if flip else A.mxv(u, s)
     call._used = True
-    how = call.args[2]
+    how = call.operation.product
     listed = ("spmv_push_queue", "spmv_push_active", "spmv_push_virtual")[len(s.name) % 3]
     columns = ("spmv_csc_warp", "spmv_csc_bitmap")[len(s.name) % 2]
     for file, name, more in (
         ("spmv/edge.cu", "spmv_csc_edge", {"TRANSPOSE": str(int(flip))}),
-        ("spmv/push.cu", listed, {"W": how.result.ctype}),
-        ("spmv/pull.cu", columns, {"W": how.result.ctype}),
-        ("spmv/either.cu", "spmv_either", {"W": how.result.ctype}),
+        ("spmv/push.cu", listed, {}),
+        ("spmv/pull.cu", columns, {}),
     ):
-        made = spmv_launch._kernel(file, name, A.data, u.data, how, False, **more)
+        job = strategies.Job(A.data.csc(), u.data, how, 32, how.result, False)
+        made = strategies._kernel(file, name, A.data.csc(), job, **more)
         assert nvrtc_compile(made, arch)
 
 
@@ -97,7 +106,7 @@ def test_indexunary(op, dtype, arch):
 )
 def test_monoids(m, dtype, arch):
     result = m.types(dtype)[1]
-    add = monoid_functor(m)[0]
+    add = Prelude().functor(m)
     assert nvrtc_compile(
         kernel("elementwise/reduce.cu", "reduce_entries", ADD=add, U=dtype.ctype, Z=result.ctype),
         arch,
@@ -127,17 +136,17 @@ def test_traversals(s, dtype, arch):
     call = f.vxm(A, s)
     call._used = True
     statements = [
-        match.Statement("assign_scalar", v.data, at, (np.int32(0), None), True),
-        match.Statement("assign", x.data, at, (f.data, None), False),
-        match.Statement(
-            "mxv", f.data, Descriptor(v.data, True, True, None, True), call.args, False
-        ),
+        Statement(v.data, at, AssignScalar(np.int32(0)), INT32),
+        Statement(x.data, at, Assign(f.data), dtype),
+        Statement(f.data, Descriptor(v.data, True, True, None, True), call.operation, call.dtype),
     ]
-    found = match.traversal_of(statements, f.data, None)
-    assert isinstance(found, search_grid.Traversal), found
-    assert nvrtc_compile(
-        search_grid._specialise(found, A.data, ((1, "i32"), (2, dtype.ctype)), 1024, {}), arch
-    )
+    # a number and a depth are the same to the kernel's text
+    body = match_search(statements, f.data)
+    assert isinstance(body, SearchBody), body
+    depths = body.assignments[0]._replace(what=DEPTH, number=None)
+    found = grid_search(body._replace(assignments=(depths, body.assignments[1])), None)
+    assert isinstance(found, GridSearch), found
+    assert nvrtc_compile(found._kernel(A.data.csc(), 1024, {}), arch)
 
 
 @EVERY
@@ -147,43 +156,39 @@ def test_traversals(s, dtype, arch):
     ids=str,
 )
 def test_row_searches(s, dtype, look, arch, monkeypatch):
-    monkeypatch.setattr(rowsapart, "SIM_BLOCK", rowsapart.BLOCK)
+    monkeypatch.setattr(policy, "SIM_BLOCK", policy.BLOCK)
     monkeypatch.setattr(search_per_source, "LOOK", look)
     A, f, x = graph(dtype), Matrix(dtype, 2, 3, backend="sim"), Matrix(INT32, 2, 3, backend="sim")
     how = Product(s, *s.types(dtype, dtype), True, True)
-    assigned = [
-        (x, search_per_source.DEPTH),
-        (f, search_per_source.VALUE),
-        (x, search_per_source.NUMBER),
-    ]
-    assignments = tuple(
-        search_per_source.RowAssignment(y.data, what, None, y) for y, what in assigned
-    )
-    search = search_per_source.RowSearch(
-        A.data, f.data, x.data, f, how, dtype is not BOOL, assignments
-    )
-    assert nvrtc_compile(search_per_source._search_kernel(search), arch)
-    assert nvrtc_compile(search_per_source._write_kernel(search, 2), arch)
+    assigned = tuple(Assignment(y.data, what) for y, what in ((x, DEPTH), (f, VALUE), (x, NUMBER)))
+    body = SearchBody(A.data.csc(), f.data, x.data, how, assigned, True, ())
+    counters = f.backend.runtime.counters
+    for times in (None, 2):
+        search = search_per_source.PerSourceSearch(counters, body, times, None, "")
+        assert nvrtc_compile(search._search_kernel(), arch)
+        assert nvrtc_compile(search._write_kernel(), arch)
 
 
 @EVERY
 def test_row_searches_of_one_value(arch, monkeypatch):
-    monkeypatch.setattr(rowsapart, "SIM_BLOCK", rowsapart.BLOCK)
+    monkeypatch.setattr(policy, "SIM_BLOCK", policy.BLOCK)
     A, f, x = (Matrix(dtype, 3, 3, backend="sim") for dtype in (BOOL, BOOL, INT64))
     how = Product(semiring.any_pair, BOOL, BOOL, True, True)
-    assigned = ((search_per_source.DEPTH, None), (search_per_source.NUMBER, np.int64(7)))
-    assignments = tuple(search_per_source.RowAssignment(x.data, *what, x) for what in assigned)
+    assigned = (Assignment(x.data, DEPTH), Assignment(x.data, NUMBER, np.int64(7)))
     for before in (True, False):
-        search = search_per_source.RowSearch(
-            A.data, f.data, x.data, f, how, False, assignments, np.True_, before
-        )
-        assert nvrtc_compile(search_per_source._search_kernel(search), arch)
+        body = SearchBody(A.data.csc(), f.data, x.data, how, assigned, before, ())
         for times in (None, 2):
-            assert nvrtc_compile(search_per_source._write_kernel(search, times), arch)
+            counters = f.backend.runtime.counters
+            search = search_per_source.PerSourceSearch(counters, body, times, np.True_, "")
+            assert nvrtc_compile(search._search_kernel(), arch)
+            assert nvrtc_compile(search._write_kernel(), arch)
 
 
 @EVERY
 def test_a_users_operator(arch):
-    name, text = operator_functor(BinaryOp("f", None, "User_f", body="x * x + y"))
+    prelude = Prelude()
+    name = prelude.functor(BinaryOp("f", None, "User_f", body="x * x + y"))
     types = dict.fromkeys(("U", "T", "Z", "W"), "i32")
-    assert nvrtc_compile(kernel("elementwise/map.cu", "map", prelude=text, OP=name, **types), arch)
+    assert nvrtc_compile(
+        kernel("elementwise/map.cu", "map", prelude=prelude.text, OP=name, **types), arch
+    )

@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 from graphs import both_ways, matrix
 from hypothesis import strategies as st
+from loopnames import GRID, SWEEP, how_it_ran, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from strategies import for_all
 
 import lagpu
 import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
+from lagpu.core.recorder import current_recorder
 
-FUSED = "fused: one kernel, a sweep"
+FUSED = SWEEP
 
 
 def fuses(backend):
-    return hasattr(backend, "last_loop")
+    return backend.capabilities.fuses
 
 
 # ---- bodies: functions of their own, without assert, so that pytest leaves their code alone
@@ -122,7 +124,7 @@ def compare(body, A, levels, made):
     n, backend = A.nrows, A.backend
     fused, eager = ([v.dup() for v in made] for _ in range(2))
     body(A, levels, *fused)
-    ran = getattr(backend, "last_loop", "")
+    ran = how_it_ran(backend)
     with lagpu.eager():
         body(A, levels, *eager)
     for x, y in zip(fused, eager, strict=True):
@@ -200,10 +202,10 @@ def test_betweenness_runs_as_two_kernels(backend):
     A = matrix(500, both_ways([(v, v + 1) for v in range(499)]), backend)
     levels, paths = algorithms.brandes.count_paths(A, [0])
     if fuses(backend):
-        assert backend.last_loop == "fused: one kernel, a traversal"
+        assert loop_name(backend) == GRID
     delta = algorithms.brandes.dependencies(A, levels, paths)
     if fuses(backend):
-        assert backend.last_loop == FUSED
+        assert loop_name(backend) == FUSED
     assert delta.to_dense().tolist() == list(range(499, -1, -1))
 
 
@@ -354,7 +356,7 @@ def test_an_error_in_the_body_leaves_what_stood_before(backend):
         raising(A, levels, x, short)
     deepest = levels.reduce("max").new().value
     assert x.isequal(levels.select("valueeq", deepest).new().apply("one").new(INT64))
-    assert backend.recorder is None
+    assert current_recorder() is None
 
 
 def test_a_traced_sweep_is_fused(backend):
@@ -366,7 +368,7 @@ def test_a_traced_sweep_is_fused(backend):
     levels = [row.level for row in t.rows if row.level != -1]
     assert levels == [None] * 4 if fuses(backend) else [k // 4 for k in range(4 * 8)]
     if fuses(backend):
-        assert backend.last_loop == "fused: one kernel, a sweep"
+        assert loop_name(backend) == SWEEP
 
 
 @pytest.fixture

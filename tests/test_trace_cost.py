@@ -7,7 +7,7 @@ import pytest
 
 import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, generators
-from lagpu.backends.gpu.device.cuda_launch import CudaBound
+from lagpu.backends.gpu.device.cuda_launch import CudaLaunch
 
 
 @pytest.fixture
@@ -23,22 +23,21 @@ def told(place, monkeypatch):
     found, device = [], place.device
 
     def telling(name, own):
-        def tell(self, *args, **how):
-            found.append(args[0].name if name == "launch" else name)
-            return own(self, *args, **how)
+        def tell(self, *args):
+            found.append(args[0].name if name == "run" else name.strip("_"))
+            return own(self, *args)
 
         return tell
 
-    for name in ("launch", "from_host", "to_host", "read", "timer"):
+    for name in ("run", "_from_host", "_to_host", "_read", "timer"):
         monkeypatch.setattr(type(device), name, telling(name, getattr(type(device), name)))
-    bound = CudaBound.__call__
+    launch = CudaLaunch._launch
 
-    def tell_quick(self, *new):
-        if self._pointers is not None and "launch" not in self._own:  # it does not ask the device
-            found.append(self.kernel.name)
-        bound(self, *new)
+    def tell_quick(self, new):  # it does not ask the device
+        found.append(self.kernel.name)
+        launch(self, new)
 
-    monkeypatch.setattr(CudaBound, "__call__", tell_quick)
+    monkeypatch.setattr(CudaLaunch, "_launch", tell_quick)
     return found
 
 
@@ -63,28 +62,29 @@ def test_a_traced_search_asks_the_device_for_what_an_untraced_one_does(place, to
 
 def test_a_trace_that_is_gone_leaves_its_buffer_to_the_next(place, monkeypatch):
     A = generators.path(40, backend=place)
-    monkeypatch.setattr(place, "logs", [])
+    monkeypatch.setattr(place._meters, "logs", [])
+    logs = place._meters.logs
     enabled = gc.isenabled()
     gc.disable()  # nothing of a trace waits for the collector
     try:
         with lagpu.trace() as t:
             levels = algorithms.bfs_levels(A, 3)
         rows = t.rows
-        assert place.logs == []
+        assert logs == []
         del t
-        assert len(place.logs) == 1
-        kept = place.logs[0]
+        assert len(logs) == 1
+        kept = logs[0]
         with lagpu.trace() as t:
             algorithms.bfs_levels(A, 3)
-            assert place.logs == []
+            assert logs == []
             with lagpu.trace() as inner:
                 algorithms.bfs_levels(A, 4)
         assert [r.nvals_out for r in t.rows] == [r.nvals_out for r in rows]
         assert inner.rows[-1].nvals_in != t.rows[-1].nvals_out == 0
         assert levels.nvals == 40
         del t, inner
-        assert len(place.logs) == 1  # one is enough
-        assert place.logs[0] is kept or len(place.logs[0]) == len(kept)
+        assert len(logs) == 1  # one is enough
+        assert logs[0] is kept or len(logs[0]) == len(kept)
     finally:
         if enabled:
             gc.enable()

@@ -12,7 +12,7 @@ from pictures import small, world
 
 from lagpu import BOOL, INT32, Matrix, Vector, generators, semiring, viz
 from lagpu.algorithms import bfs, bfs_levels
-from lagpu.core.expr import spell
+from lagpu.core.expr import format_formula
 from lagpu.errors import DomainMismatch, InvalidValue
 
 mpl = pytest.importorskip("matplotlib")  # of the group test
@@ -149,12 +149,12 @@ def test_masks_show_what_they_keep(take, kept, backend):
 def test_masks_of_a_matrix_show_what_they_keep(take, kept, backend):
     M = Matrix.from_coo([0, 1], [1, 2], [0, 5], nrows=2, ncols=3, name="A", backend=backend)
     ax = viz.mask(take(M))
-    cells = kinds(ax, spell(take(M).formula))
+    cells = kinds(ax, format_formula(take(M).formula))
     assert set(of_kind(cells, "kept")) == kept
     assert len(of_kind(cells, "out")) == 6 - len(kept)
     assert kinds(ax, "A")[0, 1] == "zero"
     frames = {p.get_gid(): p for p in ax.patches if "frame" in (p.get_gid() or "")}
-    below, above = (frames[f"{name}-frame"] for name in (spell(take(M).formula), "A"))
+    below, above = (frames[f"{name}-frame"] for name in (format_formula(take(M).formula), "A"))
     assert below.get_y() >= above.get_y() + above.get_height(), "they do not cover one another"
     assert texts(ax).count("1") == 3, "a column, and a row of each"
 

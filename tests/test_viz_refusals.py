@@ -232,7 +232,7 @@ def test_a_file_that_cannot_be_written(tmp_path):
 
 def test_too_many_entries_are_refused_before_they_travel(monkeypatch):
     A = small()
-    monkeypatch.setattr(type(A.backend), "matrix_nvals", lambda self, data: 10**9)
+    monkeypatch.setattr(type(A.backend), "nvals", lambda self, x: 10**9)
     monkeypatch.setattr(type(A.backend), "matrix_to_csc", None)
     for matrix in (A, A.T):
         with pytest.raises(InvalidValue, match=r"viz.matrix: 1,000,000,000 entries > 100,000,000"):

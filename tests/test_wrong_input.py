@@ -21,7 +21,6 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.backends.protocol import Counter
 from lagpu.core.arguments import scalar_value
 from lagpu.errors import (
     DimensionMismatch,
@@ -33,6 +32,7 @@ from lagpu.errors import (
     NotSupported,
     UnknownOperator,
 )
+from lagpu.operations import Counter
 
 pytestmark = pytest.mark.usefixtures("own_garbage")
 

@@ -159,10 +159,14 @@ class BinaryOp(Operator):
     positional : str
         ``"i"``, ``"k"`` or ``"j"`` when the result is that index of the product
         ``C[i, j] = x[i, k] * y[k, j]`` and no value is read; else empty.
+    reads : tuple of bool
+        Whether the result depends on the value of `x`, and on that of `y`. A kernel does not load
+        what is not read.
     """
 
     flips_to: str = ""
     positional: str = ""
+    reads: tuple[bool, bool] = (True, True)
 
     def __call__(self, *operands: Any) -> Any:
         """Refuse: whether it meets on the union or on the intersection is for the author to say.
@@ -215,6 +219,8 @@ class Monoid:
         True for ``any``: every value is terminal.
     exact : bool
         False where the order of operands may show: ``any``, and sums and products of floats.
+    idempotent : bool
+        Whether ``op(x, x) == x`` for every `x`: equal values need not be added up.
     registered : bool
         Whether a user made it.
     """
@@ -225,6 +231,7 @@ class Monoid:
     terminal: Callable[[DType], Any] | None = None
     has_any_terminal: bool = False
     exact: bool = True
+    idempotent: bool = False
     registered: bool = False
 
     def __repr__(self) -> str:

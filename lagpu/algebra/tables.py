@@ -87,6 +87,13 @@ def _no_value(*_operands: Any) -> Any:
     raise NotImplementedError("a positional operator reads indices, not values")
 
 
+def _positional(name: str, index_of: str) -> BinaryOp:
+    """Return the row of an operator that gives an index of the product and reads no value."""
+    function = name.capitalize()
+    neither = (False, False)
+    return BinaryOp(name, _no_value, function, result=index, positional=index_of, reads=neither)
+
+
 class BinaryTable(Table[BinaryOp]):
     """``z = f(x, y)``."""
 
@@ -98,9 +105,9 @@ class BinaryTable(Table[BinaryOp]):
     truediv = BinaryOp("truediv", np.divide, "Truediv", domain=real)
     min = BinaryOp("min", np.fmin, "Min")
     max = BinaryOp("max", np.fmax, "Max")
-    first = BinaryOp("first", lambda x, y: x, "First", flips_to="second")
-    second = BinaryOp("second", lambda x, y: y, "Second", flips_to="first")
-    pair = BinaryOp("pair", lambda x, y: np.ones_like(x), "Pair")
+    first = BinaryOp("first", lambda x, y: x, "First", flips_to="second", reads=(True, False))
+    second = BinaryOp("second", lambda x, y: y, "Second", flips_to="first", reads=(False, True))
+    pair = BinaryOp("pair", lambda x, y: np.ones_like(x), "Pair", reads=(False, False))
     any = BinaryOp("any", lambda x, y: y, "AnyOf")
     land = BinaryOp("land", np.logical_and, "Land", domain=logical)
     lor = BinaryOp("lor", np.logical_or, "Lor", domain=logical)
@@ -112,10 +119,10 @@ class BinaryTable(Table[BinaryOp]):
     le = BinaryOp("le", np.less_equal, "Le", result=logical, flips_to="ge")
     gt = BinaryOp("gt", np.greater, "Gt", result=logical, flips_to="lt")
     ge = BinaryOp("ge", np.greater_equal, "Ge", result=logical, flips_to="le")
-    firsti = BinaryOp("firsti", _no_value, "Firsti", result=index, positional="i")
-    firstj = BinaryOp("firstj", _no_value, "Firstj", result=index, positional="k")
-    secondi = BinaryOp("secondi", _no_value, "Secondi", result=index, positional="k")
-    secondj = BinaryOp("secondj", _no_value, "Secondj", result=index, positional="j")
+    firsti = _positional("firsti", "i")
+    firstj = _positional("firstj", "k")
+    secondi = _positional("secondi", "k")
+    secondj = _positional("secondj", "j")
 
     def register(
         self, name: str, numpy: Callable[[Any, Any], Any], cuda: str, *, result: Any = None
@@ -244,11 +251,11 @@ class MonoidTable(Table[Monoid]):
 
     plus = Monoid("plus", binary.plus, _zero)
     times = Monoid("times", binary.times, _one)
-    min = Monoid("min", binary.min, _largest, terminal=_smallest)
-    max = Monoid("max", binary.max, _smallest, terminal=_largest)
-    any = Monoid("any", binary.any, _zero, has_any_terminal=True, exact=False)
-    lor = Monoid("lor", binary.lor, _zero, terminal=_one)
-    land = Monoid("land", binary.land, _one, terminal=_zero)
+    min = Monoid("min", binary.min, _largest, terminal=_smallest, idempotent=True)
+    max = Monoid("max", binary.max, _smallest, terminal=_largest, idempotent=True)
+    any = Monoid("any", binary.any, _zero, has_any_terminal=True, exact=False, idempotent=True)
+    lor = Monoid("lor", binary.lor, _zero, terminal=_one, idempotent=True)
+    land = Monoid("land", binary.land, _one, terminal=_zero, idempotent=True)
     lxor = Monoid("lxor", binary.lxor, _zero)
     lxnor = Monoid("lxnor", binary.lxnor, _one)
 

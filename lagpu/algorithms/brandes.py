@@ -42,24 +42,9 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_ENTRY_BYTES = (
-    96  # of a product's entry while it is sorted, and of a vertex in all vectors together
-)
-_TOUCHED = 2**24  # entries: more fill no machine better, and one source at a time is as fast
-# Where k x n matrices are blocks. On an H200, 2026-11-21, of kron20e16 one source takes 1.96 ms by
-# itself and 0.74 among 32 or 64, whether the block is full or not. Of a road network of 1429 levels
-# a block level by level takes a launch for each statement and level; one source by itself takes
-# 16 ms, and 0.37 among 128 whose rows are worked on apart (docs/design/sweep.md).
-_BLOCKS = (64, 32)
-_APART = (128, 64, 32, 16, 8, 4)
-_DEEP = 64  # levels from which a block is better apart than level by level
-# Of a row's own state, a vertex: a sweep's order and ranks, with paths, delta and share in order,
-# are 35, a search's less; and 4 a level, of which there may be as many as vertices.
-_APART_BYTES = 39
-# Blocks at once. FP64: paths, delta, share, pulled, frontier, the last three with the buffers
-# of their next values; two results of statements; and four to spare, since a block is made where it
-# fits four times. INT32: levels, a copy, those of one level.
-_LIVE = ((FP64, 14), (INT32, 3), (BOOL, 3))
+# k x n matrices at the same time: paths, delta, share, pulled and frontier; levels, and those of
+# one level; here and above.
+_LIVE = ((FP64, 5), (INT32, 2), (BOOL, 2))
 
 
 def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
@@ -74,39 +59,14 @@ def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
 
 
 def batch_size(A: Matrix, sources: Sequence[int]) -> int:
-    """Return how many of the sources to take at once.
+    """Return how many of the sources to take at once, as the backend of `A` knows best.
 
-    A search from the first source says how many levels there are. Where k x n matrices are blocks:
-    64 or 32, if there are so many, all blocks fit, and the levels are few; if they are many, 128 or
-    a smaller power of two down to 4 where rows are worked on apart; else 1.
-
-    Elsewhere a power of two or all of them: as many as fit half of the free memory where `A` lives,
-    if in the widest level every edge of each source is on a shortest path; and no more than touch
-    2**24 entries, in the widest product and where each level is written into its matrix.
+    A search from the first source tells it how many levels there are.
     """
     if len(sources) < 2:
         return 1
-    depth = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
-    free = A.backend.free_bytes()
-    if A.backend.block_bytes(FP64, _BLOCKS[-1], A.nrows) is not None:
-        few = depth <= _DEEP
-        choices = _BLOCKS if few else _APART if A.backend.rows_apart(A.data, 2) else ()
-        wanted = (k for k in choices if k <= len(sources))
-        return next((k for k in wanted if _fits(A, k, free, apart=not few)), 1)
-    size = A.nvals + A.nrows
-    room = min(free // 2 // (_ENTRY_BYTES * size), _TOUCHED // (size + depth * A.nrows))
-    return len(sources) if room >= len(sources) else 1 << max(0, room.bit_length() - 1)
-
-
-def _fits(A: Matrix, k: int, free: int, apart: bool) -> bool:
-    """Whether all blocks of k sources together fit, with what they need apart."""
-    needed = apart * _APART_BYTES * k * A.nrows
-    for dtype, count in _LIVE:
-        size = A.backend.block_bytes(dtype, k, A.nrows)
-        if size is None:
-            return False
-        needed += count * size
-    return needed <= free
+    levels = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
+    return A.backend.batch_size(A.data, len(sources), levels, _LIVE)
 
 
 def blocks(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:

@@ -105,7 +105,7 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
 def _is_single(A: Matrix, method: str | None) -> bool:
     """Whether to search from the source alone."""
     if method is None:
-        return hasattr(A.backend, "last_loop")  # else each level is as dear as it is large
+        return A.backend.capabilities.fuses  # else each level is as dear as it is large
     if method not in _METHODS:
         raise InvalidValue(
             f"shortest_path: there is no method {method!r}: {' or '.join(_METHODS)}."

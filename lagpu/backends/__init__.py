@@ -11,7 +11,7 @@ from typing import Any, cast
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
 
-__all__ = ["available", "choose", "get", "names", "register", "use"]
+__all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use"]
 
 # name -> (module, function without arguments that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
@@ -48,7 +48,7 @@ def get(backend: str | Backend | None = None) -> Backend:
     if backend is None:
         backend = _default.get()
     if not isinstance(backend, str):
-        if not hasattr(backend, "vector_nvals"):
+        if not hasattr(backend, "plan_loop"):
             raise DomainMismatch(
                 f"backend: {type(backend).__name__} is neither a name nor a Backend. "
                 f"Use one of auto, {', '.join(names())}."
@@ -114,6 +114,20 @@ def available() -> dict[str, str]:
         except BackendUnavailable as error:
             found[name] = str(error)
     return found
+
+
+def bytes_on_gpu(out_degree: Any, symmetric: bool) -> tuple[int, int]:
+    """Return the bytes of a graph on a GPU, without and with a search for levels; needs no GPU.
+
+    Parameters
+    ----------
+    out_degree : array of int, (n,)
+        Entries of each row.
+    symmetric : bool
+        Whether the rows are the columns; else a search reads both.
+    """
+    estimate = importlib.import_module("lagpu.backends.gpu.fused.search_grid").estimated_bytes
+    return cast(tuple[int, int], estimate(out_degree, symmetric))
 
 
 @contextmanager

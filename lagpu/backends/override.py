@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from lagpu.backends.protocol import Backend, Data, Descriptor, Product
+from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue, NotSupported
+from lagpu.operations import Multiply, Statement
 
-__all__ = ["is_steered", "steered"]
+__all__ = ["is_overridden", "overridden"]
 
 
-def steered(backend: Backend, kernel: str | None, policy: str | None) -> Backend:
+def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Backend:
     """Return a backend whose products run as if each one named the kernel or policy.
 
     Raises
@@ -25,36 +26,40 @@ def steered(backend: Backend, kernel: str | None, policy: str | None) -> Backend
     if kernel is not None and policy is not None:
         raise InvalidValue("--policy: --kernel leaves it nothing to choose. Give one of them.")
     option = "--kernel" if policy is None else "--policy"
-    if not hasattr(backend, "device"):
+    if not backend.capabilities.kernels:
         raise NotSupported(
             f"{option}: the {backend.name} backend has no kernels to choose from. "
             f"Use --backend gpu or sim, or leave out {option}."
         )
-    return cast(Backend, _Steered(backend, kernel, policy, option))
+    return cast(Backend, _Overridden(backend, kernel, policy, option))
 
 
-def is_steered(backend: Backend) -> bool:
+def is_overridden(backend: Backend) -> bool:
     """Whether a backend was told how to run its products."""
-    return isinstance(backend, _Steered)
+    return isinstance(backend, _Overridden)
 
 
-class _Steered:
+class _Overridden:
     def __init__(
         self, backend: Backend, kernel: str | None, policy: str | None, option: str
     ) -> None:
         self._backend, self._option = backend, option
         self._choice: dict[str, Any] = {"kernel": kernel, "policy": policy}
+        # A loop that runs as one kernel would take no notice of the choice.
+        self.capabilities = backend.capabilities._replace(fuses=False)
+        self.last_loop = ""
 
     def __getattr__(self, name: str) -> Any:
-        if name == "last_loop":  # a loop that runs as one kernel would take no notice of the choice
-            raise AttributeError(name)
         return getattr(self._backend, name)
 
-    def mxv(self, w: Data, desc: Descriptor, A: Data, u: Data, how: Product) -> None:
-        self._backend.mxv(w, desc, A, u, how._replace(**self._choice))
-
-    def matrix_mxm(self, *_operands: Any) -> Data:
-        raise NotSupported(
-            f"{self._option}: a product of matrices has no kernels to choose from. "
-            f"Leave out {self._option}, or take one source at a time."
-        )
+    def execute(self, statement: Statement) -> None:
+        operation = statement.operation
+        if isinstance(operation, Multiply):
+            if len(operation.operand.shape) == 2:
+                raise NotSupported(
+                    f"{self._option}: a product of matrices has no kernels to choose from. "
+                    f"Leave out {self._option}, or take one source at a time."
+                )
+            product = operation.product._replace(**self._choice)
+            statement = statement._replace(operation=operation._replace(product=product))
+        self._backend.execute(statement)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-__all__ = ["LoopRow", "Measured", "Meter", "Whole"]
+from lagpu.operations import FusedLoop, Handle, Operation, Rejection
 
-Data = Any
+__all__ = ["LoopMeasured", "LoopRow", "Measured", "Meter"]
 
 
 class Measured(NamedTuple):
@@ -66,41 +66,53 @@ class LoopRow(NamedTuple):
     measured: Measured
 
 
-class Whole(NamedTuple):
-    """A fused loop that has been launched.
+class LoopMeasured(NamedTuple):
+    """What a fused loop that has been launched will have done.
 
     Attributes
     ----------
     rows : callable
         Returns a row for each statement and iteration, or for each statement if its kernel keeps
         no log; waits for the loop.
-    measured : callable
+    total : callable
         Returns what was spent on all of it: the host's time, compiling, copies.
     """
 
     rows: Callable[[], list[LoopRow]]
-    measured: Callable[[], Measured]
+    total: Callable[[], Measured]
 
 
 class Meter(Protocol):
     """Measures statements for a trace, without waiting for the work it measures.
 
-    What is returned is asked for when the trace is read, and waits then.
+    The callables that it returns are called when the trace is read, and wait then.
     """
 
     def run(
-        self, work: Callable[[], None], method: str, w: Data | None, args: tuple[Any, ...]
+        self, work: Callable[[], None], out: Handle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
-        """Run one operation by calling `work`; `w` is the vector it writes, if any."""
+        """Run one statement by calling `work`.
 
-    def run_loop(self, work: Callable[[], bool]) -> Whole | None:
-        """Run a recorded loop by calling `work`; None if that returns False."""
+        Parameters
+        ----------
+        work : callable
+            Runs it.
+        out : Handle or None
+            The vector or matrix that it writes; None if it writes a scalar.
+        operation : Operation or None
+            What it computes; None if it sets one entry of `out`.
+        """
 
-    def count(self, x: Data) -> Callable[[], int]:
-        """Return what will say how many entries a vector or a matrix has now."""
+    def run_loop(
+        self, plan: Callable[[], FusedLoop | Rejection]
+    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+        """Plan a recorded loop by calling `plan`, and run it if that does not reject it."""
+
+    def count(self, x: Handle) -> Callable[[], int]:
+        """Return a callable that returns how many entries a vector or matrix has now."""
 
     def stop(self) -> Callable[[], Measured]:
-        """Measure no more; what was done outside of statements since the meter began."""
+        """Measure no more; return what was done outside of statements since the meter began."""
 
     def unrecorded(self) -> int:
         """Return how many rows of fused loops there was no room for."""

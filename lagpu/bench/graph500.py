@@ -77,7 +77,7 @@ def run(
     count("graph500", "scale", scale, 1, LARGEST_SCALE)
     count("graph500", "roots", roots, 1)
     place = backends.get(backend)
-    xp = place.device.xp if place.name == "gpu" else np  # type: ignore[attr-defined]
+    xp = place.device.xp if place.name == "gpu" else np
     first_seed = 1 if seed is None else seed
     tell("generating tuples")
     begin = time.perf_counter()
@@ -132,7 +132,7 @@ def _tuples(
     if xp is np:
         return kronecker_tuples(scale, edge_factor, seed=seed)
     draws = count("graph500", "edge_factor", edge_factor, 1) << scale
-    place.device.require(64 * draws, "graph500")  # type: ignore[attr-defined]
+    place.device.require(64 * draws, "graph500")
     return on_device.kronecker_tuples(xp, scale, edge_factor, seed=seed)
 
 
@@ -165,9 +165,8 @@ def _roots(xp: Any, u: Array, v: Array, n: int, number: int, seed: int) -> list[
 
 
 def _synchronize(place: Backend) -> None:
-    device = getattr(place, "device", None)
-    if device is not None:
-        device.synchronize()
+    if place.device is not None:
+        place.device.synchronize()
 
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:

@@ -24,11 +24,11 @@ from suitesparse_graphblas import ffi, lib
 
 from lagpu.algorithms import bfs_levels
 from lagpu.bench import report
-from lagpu.core.distinct import distinct
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, InvalidValue, LagpuError
 from lagpu.generators.load import load
-from lagpu.host.json import require, write
+from lagpu.host.files import require_writable, write_json
+from lagpu.host.sorting import distinct
 
 __all__ = ["app", "measure", "show"]
 
@@ -223,14 +223,14 @@ def run(
 ) -> None:
     """Measure what the cpu backend costs beside python-graphblas."""
     try:
-        require(json_file, "bench")
+        require_writable(json_file, "bench")
         found = {"benchmark": "cpu-overhead"} | report.envelope([], {})
         found["threads"] = int(gb.ss.config["nthreads"])
         found["rows"] = [
             measure(graph, roots=roots, repeats=repeats) for graph in graphs or DEFAULT_GRAPHS
         ]
         if json_file is not None:
-            write(found, json_file, "bench")
+            write_json(found, json_file, "bench")
     except LagpuError as error:
         typer.echo(f"lagpu.bench: {error}", err=True)
         raise typer.Exit(1 if isinstance(error, CheckFailed) else 2) from error

@@ -27,9 +27,8 @@ def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> di
         "cores": str(os.cpu_count()),
     }
     for place in backends:
-        device = getattr(place, "device", None)
-        if device is not None:
-            machine |= device.describe()
+        if place.device is not None:
+            machine |= place.device.describe()
     return {
         "machine": machine,
         "commit": commit(),

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu import algorithms, backends, check
-from lagpu.backends.gpu.ops.planner import POLICIES
-from lagpu.backends.override import steered
+from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import peers, report
 from lagpu.bench.agreement import Agreement
@@ -183,14 +182,15 @@ class _Runner(NamedTuple):
 
 def _runners(place: Backend, plan: Plan) -> list[_Runner]:
     """Return what is to be measured on a backend: as it is, or as it is told to work."""
-    named = [name for one in plan.policies for name in (POLICIES if one == "all" else (one,))]
+    every = place.capabilities.policies or ("all",)
+    named = [name for one in plan.policies for name in (every if one == "all" else (one,))]
     told: list[tuple[str | None, str | None]]
     told = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
     if plan.kernel is not None:
         told = told or [(plan.kernel, None)]
     if not told:
         return [_Runner(place, _modes(place, plan))]
-    runners = [_Runner(steered(place, *how), (), *how) for how in told]
+    runners = [_Runner(overridden(place, *how), (), *how) for how in told]
     runners = [runner._replace(modes=_modes(runner.place, plan)) for runner in runners]
     if plan.mode == "both":
         runners.insert(0, _Runner(place, ("fused",)))
@@ -199,7 +199,7 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
 
 def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
     """Return the modes to measure on a backend."""
-    can_fuse = hasattr(place, "last_loop")
+    can_fuse = place.capabilities.fuses
     if plan.mode == "fused" and not can_fuse:
         told = plan.kernel is not None or plan.policies
         why = "was told how" if told else "runs no loop as a whole"
@@ -258,7 +258,7 @@ def _graph(
 
 
 def _used(place: Backend) -> int:
-    device = getattr(place, "device", None)
+    device = place.device
     return 0 if device is None else int(device.used_bytes())
 
 
@@ -272,7 +272,7 @@ def _measured(bed: _Bed, A: Matrix, mode: str, output: str, before: int) -> tupl
     with eager() if mode == "eager" else nullcontext():
         for root in (bed.roots[0], bed.roots[-1]):  # kernels compile
             algorithm(A, root)
-        if mode == "fused" and not getattr(place, "last_loop", "").startswith("fused"):
+        if mode == "fused" and place.last_loop.startswith(("eager", "no ")):
             mode = "eager"  # what it was, whatever was asked for
         clock = Clock(place)
         for root in bed.roots:
@@ -287,7 +287,7 @@ def _measured(bed: _Bed, A: Matrix, mode: str, output: str, before: int) -> tupl
     except CheckFailed as error:
         refusal = str(error)
     row = bed.row(place.name, mode, output, samples)
-    row |= {"bytes": used - before if hasattr(place, "device") else None, "checked": not refusal}
+    row |= {"bytes": None if place.device is None else used - before, "checked": not refusal}
     return row, f"{bed.name}, {who}, {output}: {refusal}" if refusal else ""
 
 

@@ -49,8 +49,8 @@ class Clock:
     """
 
     def __init__(self, backend: Backend | None = None) -> None:
-        self._device: Any = getattr(backend, "device", None)
-        xp = getattr(self._device, "xp", np)
+        self._device: Any = None if backend is None else backend.device
+        xp = np if self._device is None else self._device.xp
         self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
 
     @property

@@ -8,8 +8,8 @@ import numpy as np
 
 from lagpu.check.graph import CheckReport, Graph, refuse
 from lagpu.check.levels import LEVEL_RULES, prove_levels
-from lagpu.core.distinct import distinct
 from lagpu.errors import CheckFailed
+from lagpu.host.sorting import distinct
 
 __all__ = ["PATH_RULES", "check_paths"]
 

@@ -12,13 +12,13 @@ import numpy as np
 from rich.table import Table
 
 from lagpu import algorithms, backends, io, versions
-from lagpu.backends.override import steered
+from lagpu.backends.override import overridden
 from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.graphs import facts_of, load
 from lagpu.cli.pages import SAVED, require_file
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed
-from lagpu.generators.load import Facts, load
 
 __all__ = ["Job", "Place", "analyse", "list_algorithms", "ranking"]
 
@@ -77,9 +77,9 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         For wrong input.
     """
     require_file("--save", save, SAVED)
-    where = steered(backends.get(place.backend), place.kernel, place.policy)
+    where = overridden(backends.get(place.backend), place.kernel, place.policy)
     A = load(place.graph, where, directed=place.directed, seed=place.seed, dup_op=job.dup_op)
-    facts = Facts.of(A)
+    facts = facts_of(A)
     result, ms, warm = _timed(A, job)
     refusal = _refusal(A, job, result) if check else None
     found: dict[str, Any] = {

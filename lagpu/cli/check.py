@@ -13,11 +13,11 @@ from lagpu import io
 from lagpu.algorithms.brandes import is_directed
 from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.graphs import load
 from lagpu.cli.options import SHORTEST
 from lagpu.cli.start import Begin
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
-from lagpu.generators.load import load
 from lagpu.io.vectors import read_vector
 
 __all__ = ["WHOLE", "prove", "prove_installation", "prove_sides"]
@@ -167,12 +167,12 @@ def _rows(report: Any) -> list[checkers.CheckReport]:
 def prove_installation(backend: str, json_file: Path | None) -> None:
     """Run the self-test, print its table, and end with 1 if anything fails."""
     from lagpu import selftest
-    from lagpu.host.json import require, write
+    from lagpu.host.files import require_writable, write_json
 
-    require(json_file, "selftest")
+    require_writable(json_file, "selftest")
     report = selftest.run(backend)
     if json_file is not None:
-        write(report, json_file, "selftest")
+        write_json(report, json_file, "selftest")
     selftest.show(report, console())
     if report["totals"]["failed"]:
         raise typer.Exit(1)

@@ -37,7 +37,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from lagpu import __version__
+        from lagpu.versions import __version__
 
         print(f"lagpu {__version__}")
         raise typer.Exit

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from lagpu import algorithms, backends
 from lagpu import check as checkers
-from lagpu.backends.override import steered
+from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.cli.check import WHOLE, prove_sides
 from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.graphs import load
 from lagpu.cli.options import SHORTEST
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
-from lagpu.generators.load import load
 
 __all__ = ["BFS", "Call", "call", "compare"]
 
@@ -138,12 +138,13 @@ def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]
     places = [backends.get(name) for name in words]
     if kernel is None and policy is None:
         return places
-    if not any(hasattr(place, "device") for place in places):
+    if not any(place.capabilities.kernels for place in places):
         option = "--kernel" if policy is None else "--policy"
         raise NotSupported(
             f"{option}: none of {', '.join(words)} has kernels to choose from. "
             f"Add gpu or sim to --backends, or leave out {option}."
         )
     return [
-        steered(place, kernel, policy) if hasattr(place, "device") else place for place in places
+        overridden(place, kernel, policy) if place.capabilities.kernels else place
+        for place in places
     ]

@@ -9,21 +9,17 @@ import numpy as np
 from rich.filesize import decimal
 
 from lagpu import backends, generators, io
-from lagpu.backends.gpu.fused.search_grid import kept_bytes
-from lagpu.backends.gpu.storage.vector import nwords
 from lagpu.cli.console import busy, console, print_json
-from lagpu.generators.load import Facts, load
+from lagpu.cli.graphs import facts_of, load
+from lagpu.generators.load import Facts
 from lagpu.io.files import require_writable
 
 __all__ = ["describe", "list_backends", "make"]
 
-_LARGEST = 2**31  # indices below are stored in 32 bits
-_LEVEL_BYTES = 4  # INT32
-
 
 def describe(graph: str, *, directed: bool | None, seed: int | None, as_json: bool) -> None:
     """Print sizes, degrees and memory of a graph."""
-    facts = Facts.of(load(graph, "cpu", directed=directed, seed=seed))
+    facts = facts_of(load(graph, "cpu", directed=directed, seed=seed))
     found = _summary(graph, facts)
     if as_json:
         print_json(found)
@@ -48,15 +44,13 @@ def describe(graph: str, *, directed: bool | None, seed: int | None, as_json: bo
 
 def _summary(graph: str, facts: Facts) -> dict[str, Any]:
     degree, loops = facts.out_degree, facts.has_loop
-    n, entries = facts.vertices, facts.entries
-    csc, kept = entries * _width(n) + (n + 1) * _width(entries), kept_bytes(degree, _width(entries))
-    forms = csc if facts.symmetric else 2 * csc  # a search reads a directed graph both ways
+    csc, search = backends.bytes_on_gpu(degree, facts.symmetric)
     return {
         "graph": graph,
-        "vertices": n,
+        "vertices": facts.vertices,
         "edges": facts.edges,
         "edges_kind": facts.kind,
-        "entries": entries,
+        "entries": facts.entries,
         "symmetric": facts.symmetric,
         "self_loops": int(loops.sum()),
         "isolated": int(np.count_nonzero((degree == loops) & (facts.in_degree == loops))),
@@ -64,12 +58,8 @@ def _summary(graph: str, facts: Facts) -> dict[str, Any]:
         "degree_mean": float(degree.mean()),
         "degree_max": int(degree.max()),
         "csc_bytes": csc,
-        "bfs_bytes": forms + kept + n * _LEVEL_BYTES + 4 * nwords(n),
+        "bfs_bytes": search,
     }
-
-
-def _width(largest: int) -> int:
-    return 4 if largest < _LARGEST else 8
 
 
 def make(spec: str, out: Path, *, seed: int | None) -> None:

@@ -15,7 +15,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from lagpu.bench import algorithms, graph500, report, suite
 from lagpu.cli.console import console
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.host.json import require, write
+from lagpu.host.files import require_writable, write_json
 
 __all__ = ["measure", "measure_family", "measure_graph500", "only"]
 
@@ -30,12 +30,12 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
     CheckFailed
         At the end, if any row is not checked.
     """
-    require(json_file, "bench")
+    require_writable(json_file, "bench")
     with _telling() as tell:
         found, refusals = suite.run(plan, tell)
     try:
         if json_file is not None:
-            write(found, json_file, "bench")
+            write_json(found, json_file, "bench")
     finally:  # what took minutes is shown, though a disk is full
         out = console()
         out.width = max(out.width, _TABLE_WIDTH)
@@ -71,11 +71,11 @@ def measure_family(
     CheckFailed
         If two systems contradict one another; at the end, if a measurement raised an error.
     """
-    require(json_file, "bench")
+    require_writable(json_file, "bench")
 
     def keep(found: dict[str, Any]) -> None:
         if json_file is not None:
-            write(found, json_file, "bench")
+            write_json(found, json_file, "bench")
 
     with _telling() as tell:
         found, failures = algorithms.run(algorithms.Plan(*what, **times, seed=seed), tell, keep)
@@ -120,12 +120,12 @@ def measure_graph500(
     CheckFailed
         If a search is invalid; then nothing is written.
     """
-    require(json_file, "graph500")
+    require_writable(json_file, "graph500")
     with _telling() as tell:
         found = graph500.run(scale, edge_factor, backend=backend, roots=roots, seed=seed, tell=tell)
     try:
         if json_file is not None:
-            write(_without_nan(found), json_file, "graph500")
+            write_json(_without_nan(found), json_file, "graph500")
     finally:
         print("\n".join(graph500.lines(found["fields"])))
 

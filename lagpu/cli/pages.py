@@ -9,8 +9,7 @@ from pathlib import Path
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import InvalidValue
-from lagpu.host.files import replacing
-from lagpu.host.json import require
+from lagpu.host.files import replacing, require_writable
 from lagpu.observe.step import step
 from lagpu.observe.step.page import page, require_size
 from lagpu.observe.trace import Trace
@@ -42,7 +41,7 @@ def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> N
     if file.suffix not in suffixes:
         wanted = " or ".join(suffixes)
         raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Name it so.")
-    require(file, option)
+    require_writable(file, option)
 
 
 def require_apart(trace_file: Path | None, step_file: Path | None) -> None:

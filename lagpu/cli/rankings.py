@@ -93,13 +93,15 @@ def bc(
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.algorithms.brandes import batch_size, is_directed, sample
-    from lagpu.backends.override import is_steered
+    from lagpu.backends.override import is_overridden
     from lagpu.cli.analysis import Job, ranking
 
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 
     def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
-        alone = is_steered(A.backend)  # several sources are a matrix, whose products take no kernel
+        alone = is_overridden(
+            A.backend
+        )  # several sources are a matrix, whose products take no kernel
         size = batch or (1 if alone else batch_size(A, sample(A, k, chosen)))
         how: dict[str, Any] = {"endpoints": endpoints, "seed": chosen, "batch": size}
         if k is None:

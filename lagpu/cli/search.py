@@ -14,8 +14,9 @@ from rich.table import Table
 from lagpu import algorithms, backends, io, versions
 from lagpu import check as checkers
 from lagpu.algorithms.inputs import source_vertex, source_vertices
-from lagpu.backends.override import steered
+from lagpu.backends.override import overridden
 from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.graphs import facts_of, load
 from lagpu.cli.pages import (
     SAVED,
     require_apart,
@@ -28,7 +29,7 @@ from lagpu.cli.start import Begin
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.generators.load import Facts, load
+from lagpu.generators.load import Facts
 from lagpu.observe.trace import Row, Trace, trace
 
 __all__ = ["Request", "search"]
@@ -136,14 +137,14 @@ def search(
     if request.begin.each and save is not None and save.suffix not in (".npz", ".mtx"):
         raise InvalidValue(f"--save: {save.name}: a row each is a matrix. Use .npz or .mtx.")
     require_file("--save", save, (".npz", ".mtx") if request.begin.each else SAVED)
-    place = steered(backends.get(request.backend), request.kernel, request.policy)
+    place = overridden(backends.get(request.backend), request.kernel, request.policy)
     A = load(request.graph, place, directed=request.directed, seed=request.seed)
     if several:
         source_vertices(A, start)
     else:
         source_vertex(A, start)
     require_small(step_file, A)
-    facts = Facts.of(A)
+    facts = facts_of(A)
     run = _measured(A, kind, start)
     refusal = _refusal(A, kind, start, run.result) if check else None
     found = _report(request, facts, run, None if not check else refusal is None)

@@ -1,4 +1,4 @@
-"""What users pass, checked and typed: scalars, sizes, indices, values, operators."""
+"""Arguments as users pass them, checked and typed: scalars, sizes, indices, values, operators."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, semiring, unary
-from lagpu.backends.protocol import Applied, Counter
-from lagpu.backends.recording import recording
-from lagpu.core.distinct import all_distinct
+from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup
 from lagpu.errors import (
     DimensionMismatch,
@@ -21,14 +19,15 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
 )
-from lagpu.operations.scalar import Cell, Held
+from lagpu.host.sorting import all_distinct
+from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
 
 __all__ = [
-    "applied",
     "as_semiring",
     "as_size",
     "as_values",
     "binary_operator",
+    "bound_operator",
     "combine",
     "index_array",
     "integer",
@@ -50,7 +49,8 @@ MAX_SIZE = 2**60  # GraphBLAS' own limit
 def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     """Return `value` as a NumPy scalar of `dtype`; a float is cast as GraphBLAS casts.
 
-    While a loop's body is recorded, a `Scalar` is `Held`: it is read when the statement runs.
+    While a loop's body is recorded, a `Scalar` and the loop's counter become references, which are
+    read when the statement runs.
 
     Raises
     ------
@@ -59,19 +59,21 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     EmptyObject
         If it is a `Scalar` without a value.
     """
-    if type(value) in _WHOLE:  # what a loop assigns, and a search begins with
-        number = _whole(value, dtype)
+    if type(value) in _INTEGERS:  # the values of loops and sources, without a further check
+        number = _integer_scalar(value, dtype)
         if number is not None:
+            if type(value) is Counter and current_recorder() is not None:
+                return CounterRef(dtype)
             return number
     return _scalar(value, dtype, what)
 
 
-_WHOLE = frozenset((int, bool, Counter))
+_INTEGERS = frozenset((int, bool, Counter))
 
 
 @functools.lru_cache(maxsize=4096)
-def _whole(value: int, dtype: DType) -> Any:
-    """Return a number that fits, or None."""
+def _integer_scalar(value: int, dtype: DType) -> Any:
+    """Return `value` as a NumPy scalar, or None if it does not fit."""
     try:
         return _scalar(value, dtype, "")
     except DomainMismatch:
@@ -80,9 +82,9 @@ def _whole(value: int, dtype: DType) -> Any:
 
 def _scalar(value: Any, dtype: DType, what: str) -> Any:
     scalar_dtype(value, dtype, what)  # refuses what is no number
-    cell = getattr(value, "cell", None)
-    if type(cell) is Cell and recording() is not None:
-        return Held(cell, dtype, value.name, functools.partial(_scalar, value, dtype, what))
+    held = getattr(value, "data", None)
+    if type(held) is ScalarValue and current_recorder() is not None:
+        return ScalarRef(held, dtype, value.name, functools.partial(_scalar, value, dtype, what))
     number = getattr(value, "value", value)
     if number is None:
         raise EmptyObject(f"{what}: the scalar {value.name} has no value. Ask is_empty first.")
@@ -299,27 +301,27 @@ def as_semiring(op: Semiring | str) -> Semiring:
     return semiring.lookup(op)
 
 
-def applied(dtype: DType, op: Any, left: Any, right: Any) -> tuple[Any, Applied]:
-    """Return the operator and how `apply` uses it on entries of type `dtype`."""
+def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
+    """Return the operator that `apply` is given, for entries of type `dtype`."""
     if isinstance(op, str):
         table = next((t for t in (unary, binary, indexunary) if op in t), unary)
         op = table[op]
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
             raise InvalidValue(f"apply: {op!r} takes no further operand.")
-        return op, Applied(*op.types(dtype))
+        return BoundOperator(op, *op.types(dtype))
     if isinstance(op, IndexUnaryOp):
         if left is not None:
             raise InvalidValue(f"apply: {op!r} takes its thunk as right=, and no left=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
-        return op, Applied(domain, op.result(domain), None, thunk)
+        return BoundOperator(op, domain, op.result(domain), None, thunk)
     op = binary_operator(op)
     if (left is None) == (right is None):
         raise InvalidValue(f"apply: {op!r} needs one of left= and right=.")
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
-    return op, Applied(domain, result, *((None, number) if left is None else (number, None)))
+    return BoundOperator(op, domain, result, *((None, number) if left is None else (number, None)))
 
 
 def selected(

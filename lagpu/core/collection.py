@@ -1,4 +1,4 @@
-"""What `Vector` and `Matrix` share: assignment, apply, select, reduce."""
+"""The base of `Vector` and `Matrix`: assignment, apply, select, reduce, copies."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.algebra.tables import monoid
-from lagpu.backends.protocol import Backend, Data
-from lagpu.core.arguments import applied, selected
+from lagpu.backends.protocol import Backend
+from lagpu.core.arguments import bound_operator, selected
 from lagpu.core.expr import Call, Mask, Updater, assign
-from lagpu.core.hints import NoTruth, spoken
+from lagpu.core.hints import NoTruth, name_of
 from lagpu.core.matmul import MatMul
+from lagpu.core.recorder import flush, why_unreadable
 from lagpu.dtypes import DType
 from lagpu.errors import DomainMismatch
+from lagpu.operations import Apply, Handle, Reduce, Select
 
 __all__ = ["Collection"]
 
@@ -23,15 +25,32 @@ class Collection(NoTruth):
 
     __slots__ = ("backend", "data", "dtype", "name")
     backend: Backend
-    data: Data
+    data: Handle
     dtype: DType
     name: str
-    _prefix = ""  # of the names of backend methods
+    _why_unreadable = why_unreadable
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes."""
         raise NotImplementedError
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return self._settled().nvals(self.data)
+
+    def wait(self) -> None:
+        """Return when all operations that make this object have ended: for clocks.
+
+        A backend may run later than the program; reading an object waits for it in any case.
+        """
+        self._settled().wait(self.data)
+
+    def _settled(self) -> Backend:
+        """Run what was recorded, since somebody looks at an object; return the backend."""
+        flush(self.backend)
+        return self.backend
 
     @property
     def S(self) -> Mask:
@@ -50,7 +69,7 @@ class Collection(NoTruth):
         """``w(mask, accum=op, replace=True) << call``: how the result is to be written."""
         if more:
             raise DomainMismatch(
-                f"{spoken(self)}(...): takes one mask, not {1 + len(more)}. "
+                f"{name_of(self)}(...): takes one mask, not {1 + len(more)}. "
                 "Write an operator as accum=binary.plus, and replace=True by its name."
             )
         return Updater(self, mask, accum, replace)
@@ -79,16 +98,15 @@ class Collection(NoTruth):
         right, left : scalar, optional
             The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
         """
-        op, how = applied(self.dtype, op, left, right)
-        before = () if left is None else (how.left, ", ")
-        behind = () if right is None else (", ", how.right)
+        function = bound_operator(self.dtype, op, left, right)
+        before = () if left is None else (function.left, ", ")
+        after = () if right is None else (", ", function.right)
         return Call(
-            self._prefix + "apply",
+            Apply(self.data, function),
             (self,),
-            (self.data, op, how),
-            how.result,
+            function.result,
             self.shape,
-            (op.name, "(", *before, self, *behind, ")"),
+            (function.op.name, "(", *before, self, *after, ")"),
             _getframe(1),
         )
 
@@ -104,9 +122,8 @@ class Collection(NoTruth):
         """
         op, number, _ = selected(self.dtype, op, thunk)
         return Call(
-            self._prefix + "select",
+            Select(self.data, op, number),
             (self,),
-            (self.data, op, number),
             self.dtype,
             self.shape,
             (op.name, "(", self, f", {number})"),
@@ -117,9 +134,8 @@ class Collection(NoTruth):
         """``s = (+)_i u[i]``: the sum of all entries over a monoid; empty if there is none."""
         found = monoid.lookup(op)
         return Call(
-            self._prefix + "reduce",
+            Reduce(self.data, found),
             (self,),
-            (self.data, found),
             found.types(self.dtype)[1],
             (),
             (found.name, "(", self, ")"),

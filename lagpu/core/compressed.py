@@ -10,9 +10,10 @@ import scipy.sparse
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_size, integer_array, outside
 from lagpu.core.expr import is_operand
-from lagpu.core.hints import how_to_enter, spoken
+from lagpu.core.hints import how_to_enter, name_of
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch, DimensionMismatch, InvalidValue
+from lagpu.operations import Assign, Descriptor, Statement
 
 __all__ = ["array_of", "check_compressed", "extent", "from_rows", "transpose_compressed"]
 
@@ -32,7 +33,7 @@ def array_of(x: Any, place: Backend, what: str) -> Any:
     if not is_operand(x, 1):
         return x
     if x.backend is not place:
-        usual = f"Give like={spoken(x)}, or move it with .to({place.name!r})."
+        usual = f"Give like={name_of(x)}, or move it with .to({place.name!r})."
         raise BackendMismatch(
             f"{what}: {x.name} is on {x.backend.name}, the matrix on {place.name}. "
             + (how_to_enter(place, x) or usual)
@@ -59,7 +60,10 @@ def from_rows(
 ) -> Any:
     """Return a backend's matrix of checked compressed rows, sorted where they lie."""
     if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
-        return place.matrix_transpose(place.matrix_from_csc(ptr, idx, values, dtype, shape[::-1]))
+        made = place.matrix(dtype, shape)
+        transpose = Assign(place.matrix_from_csc(ptr, idx, values, dtype, shape[::-1]), None, True)
+        place.execute(Statement(made, Descriptor(), transpose, dtype))
+        return made
     columns = transpose_compressed(ptr, idx, values, shape)  # takes no memory of a device
     return place.matrix_from_csc(*columns, dtype, shape)
 

@@ -7,34 +7,39 @@ when it is written, and against its output, mask and accumulator when it is assi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lagpu.backends.protocol import Descriptor
+from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
-from lagpu.core.hints import Deferred, Later, NoArithmetic, NoTruth, how_to_join, spoken
-from lagpu.core.unused import Unfinished
+from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, NotYet, how_to_join, name_of
+from lagpu.core.observer import current_observer
+from lagpu.core.recorder import current_recorder, run_statement
+from lagpu.core.unused import Unassigned
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 from lagpu.host import display
-
-if TYPE_CHECKING:
-    from lagpu.core.matrix import Matrix
-    from lagpu.core.scalar import Scalar
-    from lagpu.core.vector import Vector
+from lagpu.operations import Assign, AssignScalar, Constant, Descriptor, Operation, Statement
+from lagpu.operations.statements import method_of
 
 __all__ = [
+    "OUTPUTS",
     "Call",
     "Mask",
     "Updater",
     "assign",
     "constant",
+    "format_as_written",
+    "format_formula",
     "is_operand",
+    "kind_of",
+    "mark_used",
     "mixed_backends",
-    "spell",
-    "told",
-    "unfit",
 ]
+
+#: The classes of results, by their number of dimensions: `Scalar`, `Vector` and `Matrix`.
+OUTPUTS: dict[int, Any] = {}
 
 
 def is_operand(x: Any, ndim: int) -> bool:
@@ -61,17 +66,17 @@ class Mask(Deferred):
 
     @property
     def formula(self) -> tuple[Any, ...]:
-        """The mask as mathematics, for `spell`."""
+        """The mask as mathematics, for `format_formula`."""
         return ("~" * self.complement, self.vector, ".S" if self.structure else ".V")
 
     def __repr__(self) -> str:
-        return told(self.formula)
+        return format_as_written(self.formula)
 
     def _repr_html_(self) -> str:
         return display.mask_html(self)
 
     def _output(self, value: Any) -> str:
-        return f"Write w({self!r}) << {spoken(value)}."
+        return f"Write w({self!r}) << {name_of(value)}."
 
     def new(self, *, name: str | None = None) -> Any:
         """Return the mask as a vector or a matrix: True at every position it keeps."""
@@ -80,96 +85,104 @@ class Mask(Deferred):
         return out
 
 
-class Call(Unfinished, Deferred):
+class Call(Unassigned, Deferred):
     """One operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
     Attributes
     ----------
-    method : str
-        Name of the `Backend` method.
+    operation : Operation
+        What is computed, on handles.
     inputs : tuple of Vector and Matrix
-        The operands, one or two, for checks and for the formula.
-    args : tuple
-        What the method gets after output and descriptor.
+        The operands, for checks and for the formula.
     dtype : DType
         Type of the result.
     shape : tuple of int
         Shape of the result; ``()`` for a scalar.
-    formula : str
-        The right-hand side as mathematics.
+    formula : tuple
+        The right-hand side as mathematics, for `format_formula`.
+    backend : Backend or None
+        The backend of the inputs; None for a number.
     by : FrameType, optional
-        The frame of whoever wrote it; None if the notation makes it, and uses it at once.
+        The author's frame; None if the notation makes the call, and uses it at once.
     """
 
     __slots__ = (
         *("_at", "_code"),  # where it was written: a frame would keep its variables alive
-        *("args", "backend", "dtype", "formula", "inputs", "method", "shape"),
+        *("backend", "dtype", "formula", "inputs", "operation", "shape"),
     )
     _remedy = "{0} was never used. Write w << call, or call.new(); w = call only names it."
     _hint = "Assign it with w << call first, or make an object of it with call.new()."
-    value = Later()
+    value = NotYet()
 
     def __init__(
         self,
-        method: str,
+        operation: Operation,
         inputs: tuple[Any, ...],
-        args: tuple[Any, ...],
         dtype: DType,
         shape: tuple[int, ...],
         formula: tuple[Any, ...],
         by: FrameType | None = None,
     ) -> None:
-        backend = inputs[0].backend
-        if len(inputs) == 2 and inputs[1].backend is not backend:
-            raise mixed_backends(method, inputs)
-        self.method = method
+        backend: Backend | None = inputs[0].backend if inputs else None
+        self.operation = operation
         self.inputs = inputs
-        self.args = args
         self.dtype = dtype
         self.shape = shape
         self.formula = formula
         self.backend = backend
+        if len(inputs) == 2 and inputs[1].backend is not backend:
+            raise mixed_backends(self.method, inputs)
         if by is not None:
             self._code, self._at = by.f_code, by.f_lasti
         self._used = by is None
+
+    @property
+    def method(self) -> str:
+        """Name of the operation in messages and traces."""
+        ndim = len(self.shape) or (self.inputs[0].ndim if self.inputs else 1)
+        return method_of(self.operation, ndim)
 
     def _place(self, frame: FrameType | None) -> tuple[CodeType, int]:
         return self._code, self._at  # w = call names it, until the function ends
 
     def _written_in(self, by: FrameType) -> Call:
-        """Say who wrote it: whoever called an operator."""
+        """Note the author's frame, for an operator that was called."""
         self._code, self._at = by.f_code, by.f_lasti
         return self
 
     def __repr__(self) -> str:
-        return told(self.formula)
+        return format_as_written(self.formula)
 
     def _repr_html_(self) -> str:
         return display.call_html(self)
 
     def _output(self, value: Any) -> str:
-        w = spoken(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
+        w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
         return f"Write {w} << call, the output left of it."
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's own."""
         self._used = True
         wanted = self.dtype if dtype is None else lookup(dtype)
-        return new_output(self, wanted, mask, name)
+        make = OUTPUTS[len(self.shape)]
+        where = {"backend": self.backend} if self.shape else {}
+        out = make(wanted, *self.shape, name=name, **where)
+        assign(Updater(out, mask), self)
+        return out
 
 
-def spell(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:
+def format_formula(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:
     """Return a formula as text; `names` maps the ``id`` of an object to a better name."""
-    return "".join(x if type(x) is str else _spelled(x, names or {}) for x in formula)
+    return "".join(x if type(x) is str else _format_part(x, names or {}) for x in formula)
 
 
-def told(formula: tuple[Any, ...]) -> str:
-    """Return a formula as text, in the names of whoever asks."""
+def format_as_written(formula: tuple[Any, ...]) -> str:
+    """Return a formula as text, in the names that the author uses."""
     stored = [getattr(x, "stored", x) for x in formula if isinstance(x, NoArithmetic)]
-    return spell(formula, {id(x): spoken(x) for x in stored})
+    return format_formula(formula, {id(x): name_of(x) for x in stored})
 
 
-def _spelled(part: Any, names: Mapping[int, str]) -> str:
+def _format_part(part: Any, names: Mapping[int, str]) -> str:
     stored = getattr(part, "stored", part)  # of a transposed matrix
     name = names.get(id(stored))
     if name is not None:
@@ -177,50 +190,35 @@ def _spelled(part: Any, names: Mapping[int, str]) -> str:
     return getattr(part, "name", None) or str(part)
 
 
-def constant(number: Any, dtype: DType, method: str = "constant", backend: Any = None) -> Call:
-    """Return the call of a number that nothing has to be computed for."""
-    call = Call.__new__(Call)
-    call._used = True
-    call.method, call.inputs, call.args, call.formula = method, (), (number,), (number,)
-    call.dtype, call.shape, call.backend = dtype, (), backend
-    return call
+def constant(number: Any, dtype: DType, formula: Any = None) -> Call:
+    """Return the call of a number, for which nothing has to be computed."""
+    shown = number if formula is None else formula
+    return Call(Constant(number), (), dtype, (), (shown,))
 
 
-def new_output(call: Call, dtype: DType, mask: Mask | None, name: str | None) -> Any:
-    """Make a vector, a matrix or a scalar for a call's result and assign it."""
-    from lagpu.core.matrix import Matrix
-    from lagpu.core.scalar import Scalar
-    from lagpu.core.vector import Vector
-
-    out: Vector | Matrix | Scalar
-    if len(call.shape) == 1:
-        out = Vector(dtype, call.shape[0], backend=call.backend, name=name)
-    elif len(call.shape) == 2:
-        out = Matrix(dtype, *call.shape, backend=call.backend, name=name)
-    else:
-        out = Scalar(dtype, name=name)
-    assign(Updater(out, mask), call)
-    return out
+def mark_used(x: Any) -> None:
+    """Mark a deferred expression as used: it will not warn when it is dropped."""
+    if isinstance(x, Unassigned):
+        x._mark_used()
 
 
-def unfit(x: Any) -> str:
-    """Return what `x` is, for an error; a call that is dropped with it will not warn as well."""
-    if isinstance(x, Unfinished):
-        x._excuse()
+def kind_of(x: Any) -> str:
+    """Return the type name of `x` for an error, and mark a deferred expression as used."""
+    mark_used(x)
     return type(x).__name__
 
 
 def _as_mask(x: Any) -> str:
-    """Return how to make a mask of what was given as one."""
+    """Return how to make a mask of an object that was given as one."""
     if is_operand(x, 1):
-        v = spoken(x)
+        v = name_of(x)
         return f"Write {v}.S for where {v} has entries, {v}.V for where they are not zero."
     return (
         "Write m.S for the entries of m, m.V for those that are not zero, accum= for an operator."
     )
 
 
-class Updater(Unfinished, NoArithmetic):
+class Updater(Unassigned, NoArithmetic):
     """``w(mask, accum=, replace=)``: an output with how to write it, waiting for ``<<``."""
 
     __slots__ = ("accum", "indices", "mask", "out", "replace")
@@ -235,7 +233,9 @@ class Updater(Unfinished, NoArithmetic):
         indices: Any = None,
     ) -> None:
         if mask is not None and not isinstance(mask, Mask):
-            raise DomainMismatch(f"{out.name}(...): {unfit(mask)} is not a mask. {_as_mask(mask)}")
+            raise DomainMismatch(
+                f"{out.name}(...): {kind_of(mask)} is not a mask. {_as_mask(mask)}"
+            )
         self.out = out
         self.mask = mask
         self.accum = None if accum is None else binary_operator(accum)
@@ -245,7 +245,7 @@ class Updater(Unfinished, NoArithmetic):
 
     @property
     def formula(self) -> tuple[Any, ...]:
-        """The left-hand side as mathematics, for `spell`."""
+        """The left-hand side as mathematics, for `format_formula`."""
         mask = self.mask
         how: list[tuple[Any, ...]] = []
         if mask is not None:
@@ -261,7 +261,7 @@ class Updater(Unfinished, NoArithmetic):
         return (self.out, *inside, *(() if self.indices is None else (where,)))
 
     def __repr__(self) -> str:
-        return told(self.formula)
+        return format_as_written(self.formula)
 
     def _repr_html_(self) -> str:
         return display.updater_html(self)
@@ -291,9 +291,9 @@ def assign(to: Updater, value: Any) -> None:
             value._used = True  # if it does not fit, one error is enough
         call = out._call_for(value, to)
     call._used = True
-    if call.shape != out.shape and not (to.indices is not None and call.method.endswith("assign")):
+    if call.shape != out.shape and not (to.indices is not None and _assigns(call)):
         raise DimensionMismatch(
-            f"{call.method}: {spoken(out)} has shape {out.shape} != {call.shape} of {call!r}."
+            f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
         )
     if call.backend is not out.backend and call.shape:
         raise mixed_backends(call.method, (out, *call.inputs))
@@ -305,16 +305,33 @@ def assign(to: Updater, value: Any) -> None:
         if vector.shape != out.shape:
             raise DimensionMismatch(
                 f"{call.method}: the mask {mask!r} has shape {vector.shape} != {out.shape} "
-                f"of {spoken(out)}."
+                f"of {name_of(out)}."
             )
         if vector.backend is not out.backend:
             raise mixed_backends(call.method, (out, vector))
         desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
-    out._write(call, desc, to)
+    _submit(Statement(out.data, desc, call.operation, call.dtype), to, call)
+
+
+def _assigns(call: Call) -> bool:
+    """Whether a call writes only a part of its output."""
+    return type(call.operation) in (Assign, AssignScalar)
+
+
+def _submit(s: Statement, to: Updater, call: Call) -> None:
+    """Record a checked statement if a loop's body is recorded, else run it; observers see it."""
+    recorder, observer = current_recorder(), current_observer()
+    if recorder is not None and recorder.takes(s, to.out.ndim, call.backend):
+        if observer is not None:
+            observer.recorded(to, call)
+    elif observer is not None and call.backend is not None:
+        observer.statement(to, call, partial(run_statement, call.backend, s))
+    else:
+        run_statement(call.backend, s)
 
 
 def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
     """Return the error that names each object's backend."""
-    places = ", ".join(f"{spoken(o)} is on {o.backend.name}" for o in objects)
+    places = ", ".join(f"{name_of(o)} is on {o.backend.name}" for o in objects)
     first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
     return BackendMismatch(f"{what}: {places}. {how_to_join(first, other)}")

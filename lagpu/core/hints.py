@@ -1,7 +1,7 @@
-"""What the objects of the notation refuse, and what was probably meant.
+"""Operators and methods that objects refuse, each with a hint at what was probably meant.
 
 Python gives every object a truth value, ``==`` and ``+``; for a sparse vector each of them would be
-a quiet mistake. Here they raise, with the line to write instead, in the author's own names.
+a silent mistake. Here they raise, with the line to write instead, in the author's own names.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from lagpu.core.observer import author
 from lagpu.errors import DomainMismatch, NotComputed
+from lagpu.host.source import author
 
 __all__ = [
     "Deferred",
-    "Later",
     "NoArithmetic",
     "NoTruth",
+    "NotYet",
     "for_matrix",
     "for_vector",
     "how_to_enter",
     "how_to_join",
+    "name_of",
     "no_operator",
-    "spoken",
 ]
 
 # sign -> (operator, whether it meets on the union; None: Python's meaning has no counterpart)
@@ -39,15 +39,15 @@ _BINARY: dict[str, tuple[str, bool]] = {
 _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-def spoken(x: Any) -> str:
-    """Return what the author calls `x`: a local name, else its own name, or a number itself."""
+def name_of(x: Any) -> str:
+    """Return the author's name for `x`: a local variable, else its own name, or a number itself."""
     frame = author()
     for name, value in {} if frame is None else frame.f_locals.items():
         if value is x and name.isidentifier() and not name.startswith("_"):
             return name
     stored = getattr(x, "stored", x) if isinstance(x, NoTruth) else x
     if stored is not x:  # a transposed matrix
-        return f"{spoken(stored)}.T"
+        return f"{name_of(stored)}.T"
     if isinstance(x, (bool, int, float, np.generic)):
         return str(x)
     own = getattr(x, "name", None)
@@ -57,15 +57,15 @@ def spoken(x: Any) -> str:
 
 
 def how_to_join(x: Any, y: Any) -> str:
-    """Return what brings two objects of different backends together."""
-    usual = f"Move one with .to, as in {spoken(y)}.to({x.backend.name!r})"
+    """Return the line that brings two objects of different backends together."""
+    usual = f"Move one with .to, as in {name_of(y)}.to({x.backend.name!r})"
     entered = how_to_enter(x.backend, y) or how_to_enter(y.backend, x)
     return entered or f"{usual}; nothing is copied for you."
 
 
 def how_to_enter(backend: Any, x: Any) -> str:
-    """Return how `x` gets to a backend that `to` knows no name of, as inside a crosscheck."""
-    return str(getattr(backend, "entered", "")).format(spoken(x))
+    """Return how `x` gets to a backend without a name for `to`, as inside a crosscheck; or ''."""
+    return str(getattr(backend, "entered", "")).format(name_of(x))
 
 
 class NoArithmetic:
@@ -74,12 +74,12 @@ class NoArithmetic:
     __slots__ = ()
     _hint = "Assign it with << first."
 
-    def _excuse(self) -> None:
-        """Take no further offence: an error has been raised, and one is enough."""
+    def _mark_used(self) -> None:
+        """Mark this object as used, so that no warning follows the error that is being raised."""
 
     def refuse(self, what: str, instead: str = "") -> NoReturn:
         """Raise with what this object is not, and what to write instead."""
-        self._excuse()
+        self._mark_used()
         raise DomainMismatch(f"{type(self).__name__}: {what}. {instead or self._hint}")
 
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
@@ -147,7 +147,7 @@ class NoArithmetic:
         self._no("|=", other)
 
     def __ilshift__(self, other: Any) -> NoReturn:  # it would bind the name to None
-        self.refuse(f"<<= would bind {spoken(self)} to something else", "Write << alone.")
+        self.refuse(f"<<= would bind {name_of(self)} to something else", "Write << alone.")
 
     def __neg__(self) -> NoReturn:
         self._no("-", None)
@@ -169,7 +169,7 @@ class NoArithmetic:
 
 
 class NoTruth(NoArithmetic):
-    """What every object of the front end refuses, with a hint."""
+    """Refuses truth, length, iteration and comparison too; the base of every object here."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -179,7 +179,7 @@ class NoTruth(NoArithmetic):
     _dense: ClassVar[str] = ""
 
     def _say(self, template: str) -> str:
-        return template.format(spoken(self)) if template else ""
+        return template.format(name_of(self)) if template else ""
 
     def _output(self, value: Any) -> str:
         """Return what to write instead of ``self << value``, where that writes nothing."""
@@ -217,17 +217,17 @@ class NoTruth(NoArithmetic):
         self.refuse("is not written to", self._output(value))
 
 
-class Later:
-    """Something that only a result has.
+class NotYet:
+    """An attribute that only a result has: a deferred call raises `NotComputed` for it.
 
-    A ``__getattr__`` would know every name, but slow down each attribute of each call.
+    ``__getattr__`` would catch every name, but would slow down each attribute of each call.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def __get__(self, waiting: Deferred, owner: type) -> NoReturn:
-        waiting._excuse()
+        waiting._mark_used()
         raise NotComputed(
             f"{type(waiting).__name__}: {waiting!r} is not computed yet and has no {self.name}. "
             f"{waiting._hint}"
@@ -235,30 +235,30 @@ class Later:
 
 
 class Deferred(NoTruth):
-    """Something that waits for its output: it has no values yet, and says so."""
+    """An expression that waits for its output: it has no values yet, and says so."""
 
     __slots__ = ()
 
-    nvals, size, nrows, ncols = Later(), Later(), Later(), Later()
-    to_coo, to_dense, to_csc, get = Later(), Later(), Later(), Later()
-    dup, isequal, isclose = Later(), Later(), Later()
-    reduce, apply, select, S, V, T = Later(), Later(), Later(), Later(), Later(), Later()
-    vxm, mxv, ewise_add, ewise_mult = Later(), Later(), Later(), Later()
-    selection = Later()
+    nvals, size, nrows, ncols = NotYet(), NotYet(), NotYet(), NotYet()
+    to_coo, to_dense, to_csc, get = NotYet(), NotYet(), NotYet(), NotYet()
+    dup, isequal, isclose = NotYet(), NotYet(), NotYet()
+    reduce, apply, select, S, V, T = NotYet(), NotYet(), NotYet(), NotYet(), NotYet(), NotYet()
+    vxm, mxv, ewise_add, ewise_mult = NotYet(), NotYet(), NotYet(), NotYet()
+    selection = NotYet()
 
 
 def no_operator(method: str, u: Any, v: Any) -> NoReturn:
     """Raise: whether two objects are added or multiplied, and how, is for the author to say."""
     op = "times" if method.endswith("mult") else "plus"
     raise DomainMismatch(
-        f"{method}: has no operator. Write {spoken(u)}.{method}({spoken(v)}, binary.{op}), "
+        f"{method}: has no operator. Write {name_of(u)}.{method}({name_of(v)}, binary.{op}), "
         "or another operator."
     )
 
 
 def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:
     """Return what to write instead of ``u sign other`` for a vector `u`."""
-    me, it = spoken(u), spoken(other)
+    me, it = name_of(u), name_of(other)
     both = isinstance(other, NoTruth) and getattr(other, "ndim", None) == u.ndim
     if other is None and sign in ("==", "!="):
         return f"Write {me} is {'not ' * (sign == '!=')}None."
@@ -291,7 +291,7 @@ def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:
 
 def for_matrix(A: Any, sign: str, other: Any, reflected: bool) -> str:
     """Return what to write instead of ``A sign other`` for a matrix or its transpose."""
-    me, it = spoken(A), spoken(other)
+    me, it = name_of(A), name_of(other)
     if isinstance(other, NoTruth) and getattr(other, "ndim", None) == 1:
         return for_vector(other, sign, A, not reflected) if sign not in _COMPARED else ""
     if isinstance(other, NoTruth) and sign in ("==", "!="):

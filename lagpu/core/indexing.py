@@ -1,25 +1,29 @@
-"""Indexing: ``w[I]``, ``A[i, :]``, ``A[i, j]``, and what may stand right of ``<<``."""
+"""Indexing ``w[I]``, ``A[i, :]``, ``A[i, j]``, and what may be assigned to an object or a part."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lagpu.backends.protocol import Counter
 from lagpu.core.arguments import index_array, require_distinct, scalar_value, single_index
-from lagpu.core.distinct import distinct
-from lagpu.core.expr import Call, Mask, Updater, assign, is_operand, unfit
-from lagpu.core.hints import Deferred, NoTruth, spoken
+from lagpu.core.expr import Call, Mask, Updater, assign, is_operand, kind_of
+from lagpu.core.hints import Deferred, NoTruth, name_of
 from lagpu.core.matmul import MatMul
+from lagpu.core.types import MatrixLike, VectorLike
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
 from lagpu.host import display
+from lagpu.host.sorting import distinct
+from lagpu.operations import (
+    Assign,
+    AssignScalar,
+    Counter,
+    Extract,
+    ExtractColumn,
+    ExtractElement,
+)
 
-if TYPE_CHECKING:
-    from lagpu.core.matrix import Matrix
-    from lagpu.core.vector import Vector
-
-__all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "assignment", "index_lists"]
+__all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "matrix_assignment", "vector_assignment"]
 
 
 class IndexExpr(Deferred):
@@ -46,8 +50,8 @@ class IndexExpr(Deferred):
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
         if sign[-1] == "=" and sign[:-1] in ("+", "-", "*", "&", "|"):
             return ""
-        pair = f"{spoken(other)} {sign} {self!r}.value" if reflected else f"{self!r}.value {sign} "
-        return f"For one entry, write {pair}{'' if reflected else spoken(other)}."
+        pair = f"{name_of(other)} {sign} {self!r}.value" if reflected else f"{self!r}.value {sign} "
+        return f"For one entry, write {pair}{'' if reflected else name_of(other)}."
 
     def __int__(self) -> int:
         self.refuse("is no number", f"For one entry, write {self!r}.value.")
@@ -61,12 +65,12 @@ class VectorIndex(IndexExpr):
     __slots__ = ("indices", "vector")
     _hint = "Use w[i].value, w.get(i) or w[I].new()."
 
-    def __init__(self, vector: Vector, indices: Any) -> None:
+    def __init__(self, vector: VectorLike, indices: Any) -> None:
         self.vector = vector
         self.indices = indices
 
     def __repr__(self) -> str:
-        return f"{spoken(self.vector)}[{_shown(self.indices)}]"
+        return f"{name_of(self.vector)}[{_format_index(self.indices)}]"
 
     def _repr_html_(self) -> str:
         return display.part_html(self, self.vector)
@@ -77,10 +81,10 @@ class VectorIndex(IndexExpr):
         _require_indices(u, self.indices)
         if not isinstance(self.indices, slice) and np.ndim(self.indices) == 0:
             i = single_index(self.indices, u.size, u.name)
-            return Call("vector_get", (u,), (u.data, i), u.dtype, (), (u, f"[{i}]"))
+            return Call(ExtractElement(u.data, (i,)), (u,), u.dtype, (), (u, f"[{i}]"))
         where = index_array(self.indices, u.size, u.name)
-        size = u.size if where is None else len(where)
-        return Call("extract", (u,), (u.data, where), u.dtype, (size,), (u, "[I]"))
+        indices, size = (None, u.size) if where is None else ((where,), len(where))
+        return Call(Extract(u.data, indices), (u,), u.dtype, (size,), (u, "[I]"))
 
     def __lshift__(self, value: Any) -> None:
         assign(Updater(self.vector, indices=self.indices), value)
@@ -99,13 +103,13 @@ class MatrixIndex(IndexExpr):
     __slots__ = ("matrix", "where")
     _hint = "Use A[i, j].value, A.get(i, j) or A[i, :].new()."
 
-    def __init__(self, A: Matrix, where: Any) -> None:
+    def __init__(self, A: Any, where: Any) -> None:
         self.matrix = A
         self.where = where
 
     def __repr__(self) -> str:
         two = self.where if isinstance(self.where, tuple) else (self.where,)
-        return f"{spoken(self.matrix)}[{', '.join(_shown(index) for index in two)}]"
+        return f"{name_of(self.matrix)}[{', '.join(_format_index(index) for index in two)}]"
 
     def _repr_html_(self) -> str:
         return display.part_html(self, self.matrix)
@@ -120,45 +124,44 @@ class MatrixIndex(IndexExpr):
         if _is_one(row) and _is_one(col):
             i = single_index(row, A.nrows, f"{A.name} row")
             j = single_index(col, A.ncols, f"{A.name} column")
-            return Call("matrix_get", (A,), (A.data, i, j), A.dtype, (), (A, f"[{i}, {j}]"))
+            return Call(ExtractElement(A.data, (i, j)), (A,), A.dtype, (), (A, f"[{i}, {j}]"))
         if _is_all(row) and _is_one(col):
             j = single_index(col, A.ncols, f"{A.name} column")
-            args, size, formula = (A.data, j, False), A.nrows, f"[:, {j}]"
+            column, size, formula = ExtractColumn(A.data, j), A.nrows, f"[:, {j}]"
         elif _is_one(row) and _is_all(col):
             i = single_index(row, A.nrows, f"{A.name} row")
-            args, size, formula = (A.data, i, True), A.ncols, f"[{i}, :]"
+            column, size, formula = ExtractColumn(A.data, i, True), A.ncols, f"[{i}, :]"
         elif _is_one(row) or _is_one(col):
             raise NotSupported(
                 f"{A.name}[{row}, {col}]: part of a row or column. "
                 "Write lists for a matrix, as in A[[i], J], or take the whole row first."
             )
         else:
-            rows, cols = index_lists(A, self.where)
+            rows, cols = _index_lists(A, self.where)
             shape = (
                 A.nrows if rows is None else len(rows),
                 A.ncols if cols is None else len(cols),
             )
-            args = (A.data, rows, cols)
-            return Call("matrix_extract", (A,), args, A.dtype, shape, (A, "[I, J]"))
-        return Call("extract_column", (A,), args, A.dtype, (size,), (A, formula))
+            return Call(Extract(A.data, (rows, cols)), (A,), A.dtype, shape, (A, "[I, J]"))
+        return Call(column, (A,), A.dtype, (size,), (A, formula))
 
 
-def _shown(index: Any) -> str:
+def _format_index(index: Any) -> str:
     """Return an index as one writes it."""
     if isinstance(index, slice):
         ends = ("" if x is None else str(x) for x in (index.start, index.stop))
         return ":".join(ends) + ("" if index.step is None else f":{index.step}")
     if isinstance(index, NoTruth):
-        return spoken(index)
+        return name_of(index)
     many = isinstance(index, (list, tuple, np.ndarray)) and len(index) > 8
     return "I" if many else "..." if index is Ellipsis else repr(index)
 
 
-def _require_indices(w: Vector, indices: Any) -> None:
-    """Raise DomainMismatch for what looks like a choice of indices elsewhere, and is none here."""
+def _require_indices(w: VectorLike, indices: Any) -> None:
+    """Raise DomainMismatch for an object that selects indices in other libraries, but not here."""
     if indices is not Ellipsis and not isinstance(indices, NoTruth):
         return
-    name = spoken(w)
+    name = name_of(w)
     if indices is Ellipsis:
         raise DomainMismatch(f"{w.name}[...]: is not an index. Write {name}[:], or {name} << x.")
     if isinstance(indices, Mask):
@@ -167,7 +170,7 @@ def _require_indices(w: Vector, indices: Any) -> None:
             "there."
         )
     if is_operand(indices, 1):
-        u = spoken(indices)
+        u = name_of(indices)
         raise DomainMismatch(
             f"{w.name}[{u}]: a vector is no index. Write {name}({u}.S) << x to write where {u} has "
             f"entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for its "
@@ -175,13 +178,13 @@ def _require_indices(w: Vector, indices: Any) -> None:
         )
 
 
-def _two(A: Matrix, where: Any) -> tuple[Any, Any]:
+def _two(A: MatrixLike, where: Any) -> tuple[Any, Any]:
     if not (isinstance(where, tuple) and len(where) == 2):
         raise DimensionMismatch(f"{A.name}[{where!r}]: a matrix has two indices.")
     return where
 
 
-def index_lists(A: Matrix, where: Any) -> tuple[Any, Any]:
+def _index_lists(A: MatrixLike, where: Any) -> tuple[Any, Any]:
     """Return rows and columns of ``A[I, J]`` as INT64 arrays, or None for all of them."""
     sizes = zip(_two(A, where), A.shape, ("row", "column"), strict=True)
     rows, cols = (_index_list(index, size, f"{A.name} {what}") for index, size, what in sizes)
@@ -202,7 +205,7 @@ def _is_all(index: Any) -> bool:
     return isinstance(index, slice) and index == slice(None)
 
 
-def assignment(out: Vector, value: Any, indices: Any) -> Call:
+def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
     """Return the call that assigns `value` to ``out[indices]``, or to all of `out` for None.
 
     Parameters
@@ -210,16 +213,15 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
     out : Vector
         The output.
     value : scalar, Vector, Call or IndexExpr
-        What stands right of ``<<``.
+        The right-hand side of ``<<``.
     indices : int, slice, array_like of int, or None
         Where it goes.
     """
-    if indices is None and type(value) is type(out):  # what loops assign, at once
-        return Call("assign", (value,), (value.data, None), value.dtype, value.shape, (value,))
+    if indices is None and type(value) is type(out):  # the assignments of loops, without more ado
+        return Call(Assign(value.data), (value,), value.dtype, value.shape, (value,))
     if indices is None and (type(value) is int or type(value) is Counter):
         number = scalar_value(value, out.dtype, out.name)
-        shown = number if type(value) is int else value  # a recorder looks for the counter
-        return Call("assign_scalar", (out,), (number, None), out.dtype, out.shape, (shown,))
+        return Call(AssignScalar(number), (out,), out.dtype, out.shape, (_shown(value, number),))
     if isinstance(value, IndexExpr):
         value = value.call()
     if isinstance(value, (MatMul, Mask)):
@@ -239,21 +241,84 @@ def assignment(out: Vector, value: Any, indices: Any) -> Call:
     if type(value) is list or type(value) is tuple:
         kind = type(value).__name__
         raise DomainMismatch(
-            f"{out.name} << {kind}: a {kind} is not a number. Write {spoken(out)} << "
+            f"{out.name} << {kind}: a {kind} is not a number. Write {name_of(out)} << "
             "Vector.from_dense(x, like=w)."
         )
     if getattr(value, "ndim", 0) == 0:
         number = scalar_value(value, out.dtype, out.name)
-        if where is not None:  # the same value twice is that value once, also with an accumulator
-            where = distinct(where)
-        shown = value if type(value) is Counter else number
-        return Call("assign_scalar", (out,), (number, where), out.dtype, out.shape, (shown,))
+        # The same value twice is that value once, also with an accumulator.
+        place = None if where is None else (distinct(where),)
+        shown = _shown(value, number)
+        return Call(AssignScalar(number, place), (out,), out.dtype, out.shape, (shown,))
     if not is_operand(value, 1):
         raise DomainMismatch(
-            f"{out.name} << {unfit(value)}: is neither vector nor number. "
+            f"{out.name} << {kind_of(value)}: is neither vector nor number. "
             "Make a vector with Vector.from_dense or from_coo."
         )
     if where is not None and value.size != len(where):
         raise DimensionMismatch(f"assign: {value.name}.size {value.size} != {len(where)} indices.")
     require_distinct(where, "assign")
-    return Call("assign", (value,), (value.data, where), value.dtype, value.shape, (value,))
+    operation = Assign(value.data, None if where is None else (where,))
+    return Call(operation, (value,), value.dtype, value.shape, (value,))
+
+
+def _shown(value: Any, number: Any) -> Any:
+    """Return what stands in the formula for a number: the counter of a loop itself."""
+    return value if type(value) is Counter else number
+
+
+def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
+    """Return the call that assigns `value` to ``out[indices]``, or to all of `out` for None.
+
+    Parameters
+    ----------
+    out : Matrix
+        The output.
+    value : scalar, Matrix or its transpose, Call or IndexExpr
+        The right-hand side of ``<<``.
+    indices : pair of int, slice or array_like of int, or None
+        Rows and columns where it goes.
+    """
+    if isinstance(value, IndexExpr):
+        value = value.call()
+    if isinstance(value, (MatMul, Mask)):
+        value.refuse("is not a result")
+    rows, cols = (None, None) if indices is None else _index_lists(out, indices)
+    if isinstance(value, Call):
+        if len(value.shape) == 1:
+            value._used = True
+            raise DimensionMismatch(
+                f"{out.name} << {value!r}: {value.shape} is no matrix's shape. "
+                "Make a matrix of one row or column with Matrix.from_coo."
+            )
+        if indices is None and value.shape:
+            return value
+        value = value.new()
+    if getattr(value, "ndim", 0) == 0 and not isinstance(value, (list, tuple, str)):
+        number = scalar_value(value, out.dtype, out.name)
+        place = _place(*(None if x is None else distinct(x) for x in (rows, cols)))
+        shown = _shown(value, number)
+        return Call(AssignScalar(number, place), (out,), out.dtype, out.shape, (shown,))
+    if not is_operand(value, 2):
+        raise DomainMismatch(
+            f"{out.name} << {type(value).__name__}: is not a matrix. Use Matrix.from_coo."
+        )
+    if indices is None:
+        call: Call = value.copying()
+        return call
+    m = out.nrows if rows is None else len(rows)
+    n = out.ncols if cols is None else len(cols)
+    if value.shape != (m, n):
+        raise DimensionMismatch(
+            f"assign: {value.name} has shape {value.shape} != {(m, n)} of the indices."
+        )
+    require_distinct(rows, "assign")
+    require_distinct(cols, "assign")
+    stored = value.stored
+    operation = Assign(stored.data, (rows, cols), value is not stored)
+    return Call(operation, (stored,), value.dtype, value.shape, (value,))
+
+
+def _place(rows: Any, cols: Any) -> tuple[Any, Any] | None:
+    """Return index lists as an operation has them: None for a whole matrix."""
+    return None if rows is None and cols is None else (rows, cols)

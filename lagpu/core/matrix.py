@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from sys import _getframe
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.tables import monoid
-from lagpu.backends.protocol import Backend, Data, Descriptor
-from lagpu.core import observer
+from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
     as_size,
     as_values,
@@ -28,21 +26,16 @@ from lagpu.core.compressed import (
     from_rows,
     transpose_compressed,
 )
-from lagpu.core.expr import Call, Updater, assign, mixed_backends
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign, mixed_backends
 from lagpu.core.hints import for_matrix
-from lagpu.core.indexing import MatrixIndex
-from lagpu.core.pairs import MatrixOperand
-from lagpu.core.submatrix import assignment
+from lagpu.core.indexing import MatrixIndex, matrix_assignment
+from lagpu.core.matmul import MatrixOperand
 from lagpu.core.vector import Vector
 from lagpu.core.views import TransposedMatrix, mxv
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import (
-    DimensionMismatch,
-    DomainMismatch,
-    IndexOutOfBound,
-    InvalidValue,
-)
+from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
+from lagpu.operations import Assign, ExtractElement, Handle, ReduceRows
 
 __all__ = ["Matrix"]
 
@@ -68,7 +61,6 @@ class Matrix(Collection, MatrixOperand):
 
     __slots__ = ("ncols", "nrows")
     ndim = 2
-    _prefix = "matrix_"
     _hint = "Use A.nvals, A.to_coo(), A.reduce(op) or A.isequal(B)."
     _truth = "Use {0}.nvals to ask for entries, {0}.isequal(B) to compare."
     _items = "Use {0}.nrows, {0}.nvals, {0}[i, :].new() for a row, or {0}.to_coo() for all entries."
@@ -94,7 +86,7 @@ class Matrix(Collection, MatrixOperand):
     @classmethod
     def _of(
         cls,
-        data: Data,
+        data: Handle,
         dtype: DType,
         shape: tuple[int, int],
         backend: Backend,
@@ -222,7 +214,7 @@ class Matrix(Collection, MatrixOperand):
 
     def to_csc(self) -> tuple[Array, Array, Array]:
         """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
-        return self.backend.matrix_to_csc(self.data)
+        return self._settled().matrix_to_csc(self.data)
 
     def to_csr(self) -> tuple[Array, Array, Array]:
         """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
@@ -247,11 +239,6 @@ class Matrix(Collection, MatrixOperand):
         return (self.nrows, self.ncols)
 
     @property
-    def nvals(self) -> int:
-        """Number of entries."""
-        return self.backend.matrix_nvals(self.data)
-
-    @property
     def T(self) -> TransposedMatrix:
         """The transpose, as an operand; ``A.T.new()`` makes a matrix of it."""
         return TransposedMatrix(self)
@@ -264,7 +251,7 @@ class Matrix(Collection, MatrixOperand):
     @property
     def is_symmetric(self) -> bool:
         """Whether ``A' == A``: an undirected graph."""
-        return self.nrows == self.ncols and self.backend.matrix_is_symmetric(self.data)
+        return self.nrows == self.ncols and self._settled().is_symmetric(self.data)
 
     @property
     def orientation(self) -> str:
@@ -281,13 +268,13 @@ class Matrix(Collection, MatrixOperand):
         NotSupported
             If it is set on cpu, where SuiteSparse decides.
         """
-        return "auto" if self.backend.matrix_turnable(self.data, None) else "csc"
+        return "auto" if self.backend.may_keep_csr(self.data, None) else "csc"
 
     @orientation.setter
     def orientation(self, wanted: str) -> None:
         if wanted not in ("auto", "csc"):
             raise InvalidValue(f"orientation: there is no {wanted!r}. Use auto or csc.")
-        self.backend.matrix_turnable(self.data, wanted == "auto")
+        self.backend.may_keep_csr(self.data, wanted == "auto")
 
     def __repr__(self) -> str:
         return display.matrix_text(self)
@@ -299,14 +286,14 @@ class Matrix(Collection, MatrixOperand):
     def dup(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
         """Return a copy, cast to `dtype` if it is given."""
         kind = self.dtype if dtype is None else lookup(dtype)
-        data = self.backend.matrix_dup(self.data, kind)
+        data = self._settled().dup(self.data, kind)
         return Matrix._of(data, kind, self.shape, self.backend, name or self.name)
 
     def get(self, row: Any, col: Any, default: Any = None) -> Any:
         """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
         i = single_index(row, self.nrows, f"{self.name} row")
         j = single_index(col, self.ncols, f"{self.name} column")
-        found = self.backend.matrix_get(self.data, i, j)
+        found = self._settled().evaluate(ExtractElement(self.data, (i, j)))
         return default if found is None else found
 
     def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
@@ -317,7 +304,7 @@ class Matrix(Collection, MatrixOperand):
             raise mixed_backends("isequal", (self, other))
         if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
             return False
-        return self.backend.matrix_isequal(self.data, other.data)
+        return self._settled().isequal(self.data, other.data)
 
     # ------------------------------------------------------------------ parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:
@@ -327,52 +314,17 @@ class Matrix(Collection, MatrixOperand):
         assign(Updater(self, indices=where), value)
 
     def _call_for(self, value: Any, to: Updater) -> Call:
-        return assignment(self, value, to.indices)
-
-    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        """Run a checked call; a watcher hears of it, and the record of a vector loop ends."""
-        recorder = self.backend.recorder
-        if recorder is not None and recorder.takes(2, call):
-            recorder.add(call, self.data, desc, self, self._later(call, desc, to))
-            if observer.active is not None:
-                observer.active.recorded(to, call)
-        elif observer.active is not None:
-            observer.active.statement(to, call, lambda: self._set(call, desc))
-        else:
-            self._set(call, desc)
-
-    def _later(self, call: Call, desc: Descriptor, to: Updater) -> Callable[[], None]:
-        """Return what runs a recorded call; matrices it names may have other data by then."""
-        named = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)))
-        held = [(x, x.data) for x in named]
-
-        def again() -> None:
-            now = {id(data): x.data for x, data in held}
-            call.args = tuple(now.get(id(x), x) for x in call.args)
-            self._set(call, desc._replace(mask=now.get(id(desc.mask), desc.mask)))
-
-        return again
-
-    def _set(self, call: Call, desc: Descriptor) -> None:
-        run = getattr(self.backend, call.method)
-        if call.method.startswith("matrix_assign"):
-            self.data = run(self.data, desc, *call.args)
-            return
-        data = run(*call.args, desc) if call.method == "matrix_mxm" else run(*call.args)
-        if desc.mask is not None or desc.accum is not None:
-            self.data = self.backend.matrix_write(self.data, desc, data)
-        else:
-            same = call.dtype is self.dtype
-            self.data = data if same else self.backend.matrix_dup(data, self.dtype)
+        return matrix_assignment(self, value, to.indices)
 
     # ------------------------------------------------------------------------ operations
     mxv = mxv
 
     reduce_scalar = Collection.reduce  # the dialect's name
 
-    def copying(self) -> Call:
-        """Return the deferred copy."""
-        return Call("matrix_dup", (self,), (self.data, self.dtype), self.dtype, self.shape, (self,))
+    def copying(self, transposed: bool = False) -> Call:
+        """Return the deferred copy, or the deferred transpose."""
+        shape, shown = (self.shape[::-1], self.T) if transposed else (self.shape, self)
+        return Call(Assign(self.data, None, transposed), (self,), self.dtype, shape, (shown,))
 
     def reduce_rowwise(self, op: Any = "plus") -> Call:
         """``w[i] = (+)_j A[i, j]``: no entry for an empty row."""
@@ -385,9 +337,8 @@ class Matrix(Collection, MatrixOperand):
     def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
         found = monoid.lookup(op)
         return Call(
-            "reduce_vector",
+            ReduceRows(self.data, found, transpose),
             (self,),
-            (self.data, found, transpose),
             found.types(self.dtype)[1],
             (size,),
             (found.name, "(", self, "')" if transpose else ")"),
@@ -402,5 +353,8 @@ class Matrix(Collection, MatrixOperand):
             raise IndexOutOfBound(
                 f"diag: diagonal {k} lies outside a {self.nrows} x {self.ncols} matrix."
             )
-        data = self.backend.matrix_diag(self.data, k)
+        data = self._settled().diagonal(self.data, k)
         return Vector._of(data, self.dtype, size, self.backend, name)
+
+
+OUTPUTS[2] = Matrix

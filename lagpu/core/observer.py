@@ -1,37 +1,28 @@
-"""Who sees each statement of a program as it runs: one watcher at a time, often none."""
+"""Who sees each statement of a program as it runs: at most one observer, often none."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import Any
 
-if TYPE_CHECKING:
-    from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend
+from lagpu.operations import FusedLoop, Rejection
 
-__all__ = ["Watcher", "author", "watching"]
-
-# The notation itself: a statement stands where these packages were called from.
-_NOTATION = tuple(f"lagpu.{name}." for name in ("algebra", "core", "host", "loops", "observe"))
-_PACKAGES = frozenset(name.removesuffix(".") for name in _NOTATION)
+__all__ = ["Observer", "current_observer", "observing", "set_observer"]
 
 
-def _is_notation(module: str) -> bool:
-    return module.startswith(_NOTATION) or module in _PACKAGES
-
-
-class Watcher:
-    """What is told of each statement.
+class Observer:
+    """Sees each statement before it runs, and runs it.
 
     Attributes
     ----------
     level : int
         Iteration of the innermost `loop`, from 0; -1 outside of one. The loop sets it.
     why_eager : str
-        Why loops run statement by statement, such as ``"it is stepped through"``; empty if they
-        need not, and then their statements are `recorded`.
+        Why loops run statement by statement, such as ``"it is stepped through"``; an empty string
+        if they need not, and then their statements are `recorded`.
     """
 
     level: int = -1
@@ -41,49 +32,55 @@ class Watcher:
         """See the checked statement ``to << call``, and run it by calling `work` once."""
         work()
 
-    def entry(self, v: Any, say: Callable[[], tuple[Any, Any]], work: Callable[[], None]) -> None:
-        """See ``v[i] = x`` for one number, which `say` returns as a statement, and run it so."""
-        self.statement(*say(), work)
+    def entry(
+        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
+    ) -> None:
+        """See ``v[i] = x`` for one number, and run it by calling `work` once.
+
+        `describe` returns it as a statement: an updater and a call.
+        """
+        self.statement(*describe(), work)
 
     def recorded(self, to: Any, call: Any) -> None:
-        """See a statement of a loop's body that may not run by itself."""
+        """See a statement of a loop's body, which runs later, or as a part of the whole loop."""
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
-        """Run the k-th of the statements recorded after all, by calling `work` once."""
+        """Run the k-th of the statements recorded, by itself after all, by calling `work` once."""
         work()
 
-    def run_loop(self, backend: Backend, work: Callable[[], bool]) -> bool:
-        """Run the loop of the statements recorded by calling `work` once; return what it does."""
-        return work()
+    def run_loop(
+        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
+    ) -> FusedLoop | Rejection:
+        """Plan the loop of the statements recorded by calling `plan`, and run it if there is one.
+
+        Returns what `plan` returned.
+        """
+        loop = plan()
+        if not isinstance(loop, Rejection):
+            loop.run()
+        return loop
 
     def forget(self) -> None:
         """Forget the statements recorded: the loop is over, or goes on without them."""
 
 
-active: Watcher | None = None
+_current: ContextVar[Observer | None] = ContextVar("lagpu_observer", default=None)
+
+#: The observer of this thread or task, or None.
+current_observer: Callable[[], Observer | None] = _current.get
+
+
+def set_observer(observer: Observer | None) -> None:
+    """Let `observer` see every statement from here on, or nobody."""
+    _current.set(observer)
 
 
 @contextmanager
-def watching(watcher: Watcher) -> Iterator[None]:
-    """Let `watcher` see every statement that runs inside; one around it sees none of them."""
-    global active
-    outer, active = active, watcher
+def observing(observer: Observer) -> Iterator[None]:
+    """Let `observer` see every statement that runs inside; one around it sees none of them."""
+    outer = current_observer()
+    set_observer(observer)
     try:
         yield
     finally:
-        active = outer
-
-
-def author(inside: int = 0) -> FrameType | None:
-    """Return the frame of whoever wrote the statement that is running.
-
-    Parameters
-    ----------
-    inside : int
-        How many callers are known to be the notation itself, the caller of this first: they are
-        not looked at.
-    """
-    frame: FrameType | None = sys._getframe(1 + inside)
-    while frame is not None and _is_notation(frame.f_globals.get("__name__", "")):
-        frame = frame.f_back
-    return frame
+        set_observer(outer)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu.backends.protocol import Counter, Descriptor
-from lagpu.backends.recording import recording
-from lagpu.core import observer
 from lagpu.core.arguments import scalar_dtype, scalar_value
-from lagpu.core.expr import Call, Updater, constant
-from lagpu.core.hints import NoArithmetic, spoken
+from lagpu.core.expr import OUTPUTS, Call, Updater, constant
+from lagpu.core.hints import NoArithmetic, name_of
 from lagpu.core.indexing import IndexExpr
+from lagpu.core.recorder import flush
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import EmptyObject, NotSupported
 from lagpu.host import display
-from lagpu.operations.scalar import Cell, read
+from lagpu.operations import Counter, ScalarValue
 
 __all__ = ["Scalar"]
 
@@ -32,16 +30,16 @@ class Scalar(NoArithmetic):
         The value; without it the scalar is empty.
     """
 
-    __slots__ = ("cell", "dtype", "name")
+    __slots__ = ("data", "dtype", "name")
     ndim = 0
     shape = ()
-    backend = None  # of whatever backend a statement is
+    backend = None  # a statement of any backend may write it
 
     def __init__(self, dtype: Any, value: Any = None, *, name: str | None = None) -> None:
         self.dtype: DType = lookup(dtype)
         self.name = name or "s"
         number = None if value is None else scalar_value(value, self.dtype, "Scalar")
-        self.cell = Cell(self.dtype, number)
+        self.data = ScalarValue(self.dtype, number)
 
     @classmethod
     def from_value(cls, value: Any) -> Scalar:
@@ -51,10 +49,8 @@ class Scalar(NoArithmetic):
     @property
     def _value(self) -> Any:
         """The value as a NumPy scalar, or None."""
-        recorder = recording()
-        if recorder is not None:  # it may depend on what has not run yet
-            recorder.replay()
-        return self.cell.get()
+        flush()  # it may depend on statements that have not run yet
+        return self.data.get()
 
     @property
     def value(self) -> Any:
@@ -74,7 +70,8 @@ class Scalar(NoArithmetic):
 
     def clear(self) -> None:
         """Make it empty."""
-        self.cell.set(None)
+        flush()
+        self.data.set(None)
 
     def __call__(self, *, accum: Any = None) -> Updater:
         """``s(accum=op) << call``."""
@@ -95,33 +92,12 @@ class Scalar(NoArithmetic):
         if isinstance(value, IndexExpr):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)
-        call = constant(number, self.dtype)
-        if type(value) is Counter:
-            call.formula = (value,)  # a recorder looks for it
-        return call
-
-    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        recorder = recording(call.backend, call)
-        if recorder is not None:
-            recorder.add(call, self.cell, desc)
-            if observer.active is not None:
-                observer.active.recorded(to, call)
-        elif observer.active is not None and call.backend is not None:
-            observer.active.statement(to, call, lambda: self._set(call, desc))
-        else:
-            self._set(call, desc)
-
-    def _set(self, call: Call, desc: Descriptor) -> None:
-        if call.method == "constant":
-            new = read(call.args[0])
-        else:
-            new = getattr(call.backend, call.method)(*call.args)
-        self.cell.write(desc.accum, call.dtype, new)
+        return constant(number, self.dtype, value if type(value) is Counter else None)
 
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
-        me, it = f"{spoken(self)}.value", spoken(other)
+        me, it = f"{name_of(self)}.value", name_of(other)
         if len(sign) == 2 and sign[1] == "=" and sign not in ("<=", ">="):
-            return f"Write {spoken(self)} << {me} {sign[0]} {it}."
+            return f"Write {name_of(self)} << {me} {sign[0]} {it}."
         return f"Write {it} {sign} {me}." if reflected else f"Write {me} {sign} {it}."
 
     def _known(self) -> Any:
@@ -153,3 +129,6 @@ class Scalar(NoArithmetic):
     def _repr_html_(self) -> str:
         value = "empty" if self.is_empty else str(self.value)
         return display.facts_html(f"{self.name}: Scalar({self.dtype})", {"value": value})
+
+
+OUTPUTS[0] = Scalar

@@ -10,8 +10,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.operators import Semiring
-from lagpu.backends.protocol import Backend, Data, Descriptor
-from lagpu.core import observer
+from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
     as_semiring,
     as_size,
@@ -25,14 +24,25 @@ from lagpu.core.arguments import (
 )
 from lagpu.core.collection import Collection
 from lagpu.core.compressed import extent
-from lagpu.core.expr import Call, Updater, assign, constant, is_operand, mixed_backends, unfit
-from lagpu.core.hints import for_vector, no_operator, spoken
-from lagpu.core.indexing import IndexExpr, VectorIndex, assignment
-from lagpu.core.matmul import product
-from lagpu.core.selection import SelectionMatrix
+from lagpu.core.expr import (
+    OUTPUTS,
+    Call,
+    Updater,
+    assign,
+    constant,
+    is_operand,
+    kind_of,
+    mixed_backends,
+)
+from lagpu.core.hints import for_vector, name_of, no_operator
+from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
+from lagpu.core.matmul import vector_product
+from lagpu.core.observer import current_observer
+from lagpu.core.views import SelectionMatrix
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
+from lagpu.operations import Ewise, ExtractElement, Handle
 
 __all__ = ["Vector"]
 
@@ -78,7 +88,9 @@ class Vector(Collection):
         self.data = self.backend.vector(self.dtype, self.size)
 
     @classmethod
-    def _of(cls, data: Data, dtype: DType, size: int, backend: Backend, name: str | None) -> Vector:
+    def _of(
+        cls, data: Handle, dtype: DType, size: int, backend: Backend, name: str | None
+    ) -> Vector:
         v = cls.__new__(cls)
         v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or "v", data
         return v
@@ -160,7 +172,7 @@ class Vector(Collection):
 
     def to_coo(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""
-        return self.backend.vector_to_coo(self.data)
+        return self._settled().vector_to_coo(self.data)
 
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
         """Return a NumPy array of length `size` with `fill_value` where there is no entry.
@@ -196,11 +208,6 @@ class Vector(Collection):
         """``(size,)``."""
         return (self.size,)
 
-    @property
-    def nvals(self) -> int:
-        """Number of entries."""
-        return self.backend.vector_nvals(self.data)
-
     def __repr__(self) -> str:
         return display.vector_text(self)
 
@@ -211,24 +218,17 @@ class Vector(Collection):
     def dup(self, dtype: Any = None, *, name: str | None = None) -> Vector:
         """Return a copy, cast to `dtype` if it is given."""
         kind = self.dtype if dtype is None else lookup(dtype)
-        data = self.backend.vector_dup(self.data, kind)
+        data = self._settled().dup(self.data, kind)
         return Vector._of(data, kind, self.size, self.backend, name or self.name)
-
-    def wait(self) -> None:
-        """Return when all operations that make this vector have ended: what a clock needs.
-
-        A backend may run behind the program; reading a vector waits for it in any case.
-        """
-        self.backend.vector_wait(self.data)
 
     def clear(self) -> None:
         """Delete all entries."""
-        self.backend.vector_clear(self.data)
+        self._settled().vector_clear(self.data)
 
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
         n = as_size(size, "resize")
-        self.backend.vector_resize(self.data, n)
+        self._settled().vector_resize(self.data, n)
         self.size = n
 
     def build(
@@ -243,7 +243,7 @@ class Vector(Collection):
     def get(self, index: Any, default: Any = None) -> Any:
         """Return the value at `index` as a Python number, or `default` if there is no entry."""
         i = single_index(index, self.size, self.name)
-        found = self.backend.vector_get(self.data, i)
+        found = self._settled().evaluate(ExtractElement(self.data, (i,)))
         return default if found is None else found
 
     def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
@@ -251,7 +251,7 @@ class Vector(Collection):
         self._same_place(other, "isequal")
         if self.size != other.size or (check_dtype and self.dtype is not other.dtype):
             return False
-        return self.backend.vector_isequal(self.data, other.data)
+        return self._settled().isequal(self.data, other.data)
 
     def isclose(self, other: Vector, *, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> bool:
         """Whether both have the same entries with values that differ by less than a tolerance."""
@@ -265,7 +265,7 @@ class Vector(Collection):
 
     def _same_place(self, other: Any, what: str) -> None:
         if not isinstance(other, Vector):
-            raise DomainMismatch(f"{what}: {unfit(other)} is not a Vector.")
+            raise DomainMismatch(f"{what}: {kind_of(other)} is not a Vector.")
         if other.backend is not self.backend:
             raise mixed_backends(what, (self, other))
 
@@ -279,39 +279,28 @@ class Vector(Collection):
         ):
             i = single_index(indices, self.size, self.name)
             number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
-            if observer.active is not None:
-                backend, data, dtype = self.backend, self.data, self.dtype
-                observer.active.entry(
+            backend, data, dtype = self._settled(), self.data, self.dtype
+            observer = current_observer()
+            if observer is not None:
+                observer.entry(
                     self,
-                    lambda: (Updater(self, indices=i), constant(number, dtype, "set", backend)),
+                    lambda: (Updater(self, indices=i), constant(number, dtype)),
                     lambda: backend.vector_set(data, i, number),
                 )
             else:
-                self.backend.vector_set(self.data, i, number)
+                backend.vector_set(data, i, number)
         else:
             assign(Updater(self, indices=indices), value)
 
     def __delitem__(self, index: Any) -> None:
-        self.backend.vector_remove(self.data, single_index(index, self.size, self.name))
+        i = single_index(index, self.size, self.name)
+        self._settled().vector_remove(self.data, i)
 
     def __contains__(self, index: Any) -> bool:
         return self.get(index) is not None
 
-    def _write(self, call: Call, desc: Descriptor, to: Updater) -> None:
-        """Run a checked call; a watcher hears of it."""
-        recorder = self.backend.recorder
-        if recorder is not None and recorder.takes(1, call):
-            recorder.add(call, self.data, desc)
-            if observer.active is not None:
-                observer.active.recorded(to, call)
-        elif observer.active is not None:
-            run = getattr(self.backend, call.method)
-            observer.active.statement(to, call, lambda: run(self.data, desc, *call.args))
-        else:
-            getattr(self.backend, call.method)(self.data, desc, *call.args)
-
     def _call_for(self, value: Any, to: Updater) -> Call:
-        return assignment(self, value, to.indices)
+        return vector_assignment(self, value, to.indices)
 
     # ------------------------------------------------------------------------ operations
     def vxm(
@@ -333,7 +322,7 @@ class Vector(Collection):
         kernel, policy : str, optional
             Strategy or choice of strategies, on a backend that has them.
         """
-        return product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
+        return vector_product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
 
     def ewise_add(self, other: Vector, op: Any = None) -> Call:
         """``w = u (+) v`` on the union; an entry of one side alone stays as it is."""
@@ -347,7 +336,7 @@ class Vector(Collection):
         """``w = u (+) v`` on the union; a default stands where one side has no entry."""
         found = binary_operator(op)
         if not is_operand(other, 1):
-            raise DomainMismatch(f"ewise_union: {unfit(other)} is not a Vector.")
+            raise DomainMismatch(f"ewise_union: {kind_of(other)} is not a Vector.")
         domain, _ = found.types(self.dtype, other.dtype)
         defaults = (
             scalar_value(left_default, domain, "ewise_union"),
@@ -355,19 +344,18 @@ class Vector(Collection):
         )
         return self._ewise("ewise_union", other, found, " (+) ", defaults)
 
-    def _ewise(self, method: str, other: Any, op: Any, sign: str, *more: Any) -> Call:
+    def _ewise(self, kind: str, other: Any, op: Any, sign: str, defaults: Any = None) -> Call:
         if not isinstance(other, Vector):
-            hint = getattr(other, "_hint", f"With a number, write {spoken(self)}.apply(op, x).")
-            raise DomainMismatch(f"{method}: {unfit(other)} is not a Vector. {hint}")
-        found = no_operator(method, self, other) if op is None else binary_operator(op)
+            hint = getattr(other, "_hint", f"With a number, write {name_of(self)}.apply(op, x).")
+            raise DomainMismatch(f"{kind}: {kind_of(other)} is not a Vector. {hint}")
+        found = no_operator(kind, self, other) if op is None else binary_operator(op)
         if other.size != self.size:
             raise DimensionMismatch(
-                f"{method}: {spoken(self)}.size {self.size} != {other.size} of {spoken(other)}."
+                f"{kind}: {name_of(self)}.size {self.size} != {other.size} of {name_of(other)}."
             )
         return Call(
-            method,
+            Ewise(kind, self.data, other.data, found, defaults),
             (self, other),
-            (self.data, other.data, found, *more),
             found.types(self.dtype, other.dtype)[1],
             self.shape,
             (found.name, "(", self, sign, other, ")"),
@@ -386,9 +374,10 @@ class Vector(Collection):
 
     def diag(self, k: int = 0) -> Any:
         """Return the square matrix with this vector on diagonal `k`."""
-        from lagpu.core.matrix import Matrix
-
         k = integer(k, "diag: diagonal")
         n = as_size(self.size + abs(k), "diag")
-        data = self.backend.matrix_from_diag(self.data, k)
-        return Matrix._of(data, self.dtype, (n, n), self.backend, None)
+        data = self._settled().matrix_from_diagonal(self.data, k)
+        return OUTPUTS[2]._of(data, self.dtype, (n, n), self.backend, None)
+
+
+OUTPUTS[1] = Vector

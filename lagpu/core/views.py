@@ -1,30 +1,36 @@
-"""``A.T``: the transpose of a matrix as an operand, and what it shares with the matrix."""
+"""Views that are read as matrices: the transpose ``A.T``, and the selection of a vector.
+
+A selection ``f.selection()`` is the matrix that selects the rows which a vector lists.
+"""
 
 from __future__ import annotations
 
 from sys import _getframe
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
 
 from lagpu.algebra.operators import Semiring
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import as_semiring
+from lagpu.core.arguments import as_semiring, as_size
 from lagpu.core.expr import Call, is_operand
-from lagpu.core.hints import for_matrix, spoken
-from lagpu.core.matmul import MatMul, product
-from lagpu.core.pairs import MatrixOperand
-from lagpu.dtypes import DType
+from lagpu.core.hints import for_matrix, name_of
+from lagpu.core.matmul import MatMul, MatrixOperand, vector_product
+from lagpu.core.recorder import flush, why_unreadable
+from lagpu.core.types import VectorLike
+from lagpu.dtypes import BOOL, DType
+from lagpu.errors import DomainMismatch, NotSupported
 from lagpu.host import display
+from lagpu.operations import SelectionToMatrix
 
-if TYPE_CHECKING:
-    from lagpu.core.matrix import Matrix
-    from lagpu.core.vector import Vector
+__all__ = ["MatrixView", "SelectionMatrix", "TransposedMatrix", "TransposedSelection", "mxv"]
 
-__all__ = ["MatrixView", "TransposedMatrix", "mxv"]
+Array = np.ndarray[Any, Any]
 
 
 def mxv(
     self: Any,
-    u: Vector,
+    u: VectorLike,
     op: Semiring | str,
     *,
     kernel: str | None = None,
@@ -41,15 +47,16 @@ def mxv(
     kernel, policy : str, optional
         Strategy or choice of strategies, on a backend that has them.
     """
-    return product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
+    return vector_product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
 
 
 class MatrixView(MatrixOperand):
-    """What is read as a matrix and stored as something else."""
+    """An object that is read as a matrix and stored as something else."""
 
     __slots__ = ()
     ndim = 2
     _instead = for_matrix
+    _why_unreadable = why_unreadable
 
     def __repr__(self) -> str:
         return display.matrix_text(self)
@@ -58,7 +65,7 @@ class MatrixView(MatrixOperand):
         return display.matrix_html(self)
 
     def _output(self, value: Any) -> str:
-        return "It is a view: write to what it is made of."
+        return "It is a view: write to the object that it is a view of."
 
     def __call__(self, *how: Any, **more: Any) -> NoReturn:
         """Refuse ``A.T(mask) << C``."""
@@ -72,10 +79,9 @@ class MatrixView(MatrixOperand):
 
     mxv = mxv
 
-    def new(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
-        """Return a matrix of its own with these entries; it does not follow what is viewed."""
-        made: Matrix = self.copying().new(dtype, name=name)
-        return made
+    def new(self, dtype: Any = None, *, name: str | None = None) -> Any:
+        """Return a new `Matrix` with the entries that the view has now."""
+        return self.copying().new(dtype, name=name)
 
     def copying(self) -> Call:
         """Return the deferred matrix of these entries."""
@@ -88,7 +94,7 @@ class TransposedMatrix(MatrixView):
     __slots__ = ("stored",)
     _hint = "Use A.T.new() to make a matrix of it."
 
-    def __init__(self, A: Matrix) -> None:
+    def __init__(self, A: Any) -> None:
         self.stored = A
 
     @property
@@ -99,12 +105,12 @@ class TransposedMatrix(MatrixView):
     @property
     def nrows(self) -> int:
         """Number of rows."""
-        return self.stored.ncols
+        return int(self.stored.ncols)
 
     @property
     def ncols(self) -> int:
         """Number of columns."""
-        return self.stored.nrows
+        return int(self.stored.nrows)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -114,30 +120,157 @@ class TransposedMatrix(MatrixView):
     @property
     def nvals(self) -> int:
         """Number of entries."""
-        return self.stored.nvals
+        return int(self.stored.nvals)
 
     @property
     def dtype(self) -> DType:
         """Type of the values."""
-        return self.stored.dtype
+        found: DType = self.stored.dtype
+        return found
 
     @property
     def backend(self) -> Backend:
         """Where the matrix lives."""
-        return self.stored.backend
+        found: Backend = self.stored.backend
+        return found
 
     @property
-    def T(self) -> Matrix:
+    def T(self) -> Any:
         """The matrix itself."""
         return self.stored
 
     def _output(self, value: Any) -> str:
-        it = spoken(value)
+        it = name_of(value)
         if is_operand(value, 2):
             it = it.removesuffix(".T") if it.endswith(".T") else f"{it}.T"
-        return f"It is a view: write {spoken(self.stored)} << {it}."
+        return f"It is a view: write {name_of(self.stored)} << {it}."
 
     def copying(self) -> Call:
         """Return the deferred transposition."""
-        A = self.stored
-        return Call("matrix_transpose", (A,), (A.data,), A.dtype, self.shape, (self,))
+        call: Call = self.stored.copying(transposed=True)
+        return call
+
+
+class SelectionMatrix(MatrixView):
+    """``f.selection(nrows)``: BOOL, with an entry (f[j], j) for each entry j of a vector `f`.
+
+    A value of `f` outside ``0 .. nrows-1`` selects nothing: its column is empty.
+    A product reads `f` as it is when the statement runs; nothing is stored.
+
+    Parameters
+    ----------
+    f : Vector, (ncols,)
+        Row numbers, of an integer type.
+    nrows : int, optional
+        By default the size of `f`.
+
+    Raises
+    ------
+    DomainMismatch
+        If `f` is not of an integer type.
+
+    Notes
+    -----
+    ``u @ P`` is a gather, ``w[j] = u[f[j]]``; ``P @ u`` a scatter, where w[i] is the sum over all j
+    with ``f[j] = i``.
+    """
+
+    __slots__ = ("_nrows", "operand")
+    _hint = "Use P.new() to make a matrix of it."
+
+    def __init__(self, f: VectorLike, nrows: Any = None) -> None:
+        if f.dtype.is_float or f.dtype.is_bool:
+            raise DomainMismatch(
+                f"selection: {name_of(f)} is of type {f.dtype}, and its values are to be row "
+                f"numbers. Make integers of them with {name_of(f)}.dup('INT64')."
+            )
+        self.operand = f
+        self._nrows = None if nrows is None else as_size(nrows, "selection")
+
+    @property
+    def name(self) -> str:
+        """Name, with that of the vector."""
+        return f"selection({self.operand.name})"
+
+    @property
+    def nrows(self) -> int:
+        """Number of rows."""
+        return self.operand.size if self._nrows is None else self._nrows
+
+    @property
+    def ncols(self) -> int:
+        """Number of columns: the size of the vector."""
+        return self.operand.size
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(nrows, ncols)``."""
+        return (self.nrows, self.ncols)
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries now: those of the vector that are rows."""
+        flush(self.backend)
+        f = self.operand
+        return len(self._rows(f.backend.vector_to_coo(f.data)[1])[1])
+
+    @property
+    def dtype(self) -> DType:
+        """BOOL."""
+        return BOOL
+
+    @property
+    def backend(self) -> Backend:
+        """Where the vector lives."""
+        return self.operand.backend
+
+    @property
+    def T(self) -> TransposedSelection:
+        """The transpose: another view of the same vector."""
+        return TransposedSelection(self)
+
+    @property
+    def stored(self) -> SelectionMatrix:
+        """The view itself."""
+        return self
+
+    @property
+    def data(self) -> NoReturn:
+        """Refused: there is no matrix to hand to a backend."""
+        me = name_of(self)
+        raise NotSupported(
+            f"{me}: is a view of {name_of(self.operand)}, for products with a vector. "
+            f"For anything else write {me}.new(), a matrix."
+        )
+
+    def copying(self, transposed: bool = False) -> Call:
+        """Return the deferred matrix of these entries, or its transpose."""
+        f, shape = self.operand, self.shape[::-1] if transposed else self.shape
+        operation = SelectionToMatrix(f.data, self.nrows, transposed)
+        return Call(operation, (f,), BOOL, shape, (self.T if transposed else self,))
+
+    def _rows(self, values: Array) -> tuple[Array, Array]:
+        """Return which of some values are rows, and those values."""
+        rows = values.astype(np.int64)  # 2**63 and more become negative
+        inside = (rows >= 0) & (rows < self.nrows)
+        return inside, rows[inside]
+
+    # A view has no storage of its own, so `display` calls these two.
+    def _form(self) -> str:
+        return f"selection of {self.operand.name}"
+
+    def _corner(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """Return (rows, columns, values) of the entries in the first rows and columns."""
+        f = self.operand
+        cols, values = f.backend.vector_head(f.data, ncols)
+        inside, rows = self._rows(values)
+        cols = cols[inside]
+        kept = (rows < nrows) & (cols < ncols)
+        return rows[kept], cols[kept], np.ones(np.count_nonzero(kept), bool)
+
+
+class TransposedSelection(TransposedMatrix):
+    """``P.T`` of a selection `P`: a view of the same vector."""
+
+    __slots__ = ()
+    _output = MatrixView._output

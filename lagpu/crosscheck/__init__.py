@@ -10,11 +10,10 @@ import numpy as np
 from lagpu import backends as registry
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
-from lagpu.core.observer import watching
+from lagpu.core.observer import observing
 from lagpu.core.scalar import Scalar
-from lagpu.core.selection import SelectionMatrix
 from lagpu.core.vector import Vector
-from lagpu.core.views import TransposedMatrix
+from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.crosscheck.eager_run import Alone
 from lagpu.crosscheck.fused import Outcome, compare_outcomes, require_fusing
 from lagpu.crosscheck.lockstep import Lockstep
@@ -88,7 +87,7 @@ def crosscheck(
     if len(places) == 1:
         require_fusing(places[0])
     lockstep: Any = Alone(places[0], report) if len(places) == 1 else Lockstep(places, report)
-    with watching(lockstep), registry.use(lockstep):
+    with observing(lockstep), registry.use(lockstep):
         moved = [_moved(x, lockstep) for x in args]
         named = {key: _moved(x, lockstep) for key, x in kwargs.items()}
         lockstep.tally.begin()
@@ -104,7 +103,7 @@ def crosscheck(
 
 def _places(backends: Any) -> list[Backend]:
     """Return the backends that names and backends mean, or one of them alone."""
-    if isinstance(backends, str) or hasattr(backends, "vector_nvals"):
+    if isinstance(backends, str) or hasattr(backends, "plan_loop"):
         backends = (backends,)
     if not isinstance(backends, Iterable):
         raise DomainMismatch(

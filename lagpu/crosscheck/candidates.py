@@ -11,9 +11,24 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.protocol import Applied, Descriptor, Product
 from lagpu.crosscheck.host import Entries, HostMatrix, HostSelection, Terms
 from lagpu.dtypes import DType, cast
+from lagpu.operations import (
+    Apply,
+    AssignScalar,
+    BoundOperator,
+    Descriptor,
+    Ewise,
+    Extract,
+    ExtractColumn,
+    Kronecker,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Product,
+    Reduce,
+    ReduceRows,
+)
 
 __all__ = ["bound", "either", "holds", "sources", "terms", "written"]
 
@@ -21,96 +36,110 @@ Array = np.ndarray[Any, Any]
 Sight = tuple[Array, Array]  # at each index, whether there is an entry, and its value
 
 
-def terms(method: str, args: tuple[Any, ...], wanted: Array, result: DType) -> Terms:
-    """Return the values that an operation has at the indices `wanted` of its result.
+def terms(operation: Operation, wanted: Array, result: DType) -> Terms:
+    """Return the values that an operation has at the indices `wanted` of a vector or a number.
 
     Parameters
     ----------
-    method : str
-        Name of the `Backend` method, which writes a vector or returns a number.
-    args : tuple
-        Its arguments, vectors as `Entries` and matrices as `HostMatrix`.
+    operation : Operation
+        It writes a vector, or returns a number; vectors are `Entries`, matrices `HostMatrix`.
     wanted : ndarray of int, (count,)
         Indices of entries of the result, rising.
     result : DType
         Type of the operation's result, before it is written.
     """
-    if method == "mxv":
-        found = _product_terms(args[0], args[1], args[2], wanted)
-    elif method == "mxv_selection":
-        found = _product_terms(HostSelection(args[0]), args[1], args[2], wanted)
-    elif method == "reduce_vector":
-        A, monoid, transpose = args
-        at, _, values = A.lines(wanted, transpose)
+    if isinstance(operation, Multiply):
+        A, u, product = operation.matrix, operation.operand, operation.product
+        found = _product_terms(A, u, product, wanted)
+    elif isinstance(operation, MultiplySelection):
+        f, u, product = operation
+        found = _product_terms(HostSelection(f), u, product, wanted)
+    elif isinstance(operation, ReduceRows):
+        A, monoid, transposed = operation
+        at, _, values = A.lines(wanted, transposed)
         found = Terms(at, cast(values, monoid.types(A.dtype)[0]))
-    elif method in ("reduce", "matrix_reduce"):
-        values = cast(args[0].values, args[1].types(args[0].dtype)[0])
+    elif isinstance(operation, Reduce):
+        x = operation.operand
+        values = cast(x.values, operation.monoid.types(x.dtype)[0])
         found = Terms(np.zeros(len(values), np.int64), values)
-    elif method.startswith("ewise"):
-        u, v, op, *defaults = args
-        found = either(op, u, v, u.at(wanted), v.at(wanted), *defaults)
-    elif method == "apply":
-        found = bound(args[0].at(wanted), args[2])
+    elif isinstance(operation, Ewise):
+        u, v = operation.left, operation.right
+        found = either(operation, u, v, u.at(wanted), v.at(wanted))
+    elif isinstance(operation, Apply):
+        found = bound(operation.operand.at(wanted), operation.function)
     else:
-        found = _copied(method, args[0], args[1], wanted)
+        found = _copied(operation, wanted)
     return Terms(found.at, np.atleast_1d(cast(found.values, result)))
 
 
-def _product_terms(A: HostMatrix | HostSelection, u: Entries, how: Product, wanted: Array) -> Terms:
+def _product_terms(
+    A: HostMatrix | HostSelection, u: Entries, product: Product, wanted: Array
+) -> Terms:
     """Return the products ``u[k] (x) A[k, j]``, or ``A[i, k] (x) u[k]``, of each result."""
-    at, other, values = A.lines(wanted, how.transpose)
+    at, other, values = A.lines(wanted, product.transpose)
     met, x = u.at(other)
     at, other, x, values = at[met], other[met], x[met], values[met]
-    op = how.semiring.multiply
+    op = product.semiring.multiply
     if op.positional:  # a vector on the left is one row, on the right one column
-        index = {"i": 0 if how.flip else wanted[at], "k": other, "j": wanted[at] * how.flip}
+        index = {"i": 0 if product.flip else wanted[at], "k": other, "j": wanted[at] * product.flip}
         return Terms(at, np.broadcast_to(np.asarray(index[op.positional]), at.shape))
-    left, right = (x, values) if how.flip else (values, x)
-    return Terms(at, np.atleast_1d(op.evaluate(how.domain, left, right)))
+    left, right = (x, values) if product.flip else (values, x)
+    return Terms(at, np.atleast_1d(op.evaluate(product.domain, left, right)))
 
 
-def either(op: BinaryOp, left: Any, right: Any, x: Sight, y: Sight, defaults: Any = None) -> Terms:
-    """Return what stands on either side of an element-wise operation.
+def either(operation: Ewise | Kronecker, left: Any, right: Any, x: Sight, y: Sight) -> Terms:
+    """Return what stands on either side where an operation of two operands has a result.
 
     Parameters
     ----------
-    op : BinaryOp
-        The operator, which gives the types.
+    operation : Ewise or Kronecker
+        Its operator gives the types; it says which entries meet, and what stands for a missing one.
     left, right : Entries or HostMatrix
         The operands, for their types.
     x, y : tuple of ndarray, (count,)
         At each index, whether the operand has an entry, and its value.
-    defaults : tuple, optional
-        What stands for a missing entry.
     """
-    domain, result = op.types(left.dtype, right.dtype)
+    domain, result = operation.op.types(left.dtype, right.dtype)
+    on_union = isinstance(operation, Ewise) and operation.kind != "ewise_mult"
+    meets = x[0] | y[0] if on_union else x[0] & y[0]
+    defaults = operation.defaults if isinstance(operation, Ewise) else None
     at, values = [], []
     for k, (there, value) in enumerate((x, y)):
         value = cast(value, domain)
         if defaults is not None:
             there, value = np.ones_like(there), np.where(there, value, defaults[k])
+        there = there & meets
         at.append(np.flatnonzero(there))
         values.append(cast(np.atleast_1d(value)[there], result))
     return Terms(np.concatenate(at), np.concatenate(values))
 
 
-def bound(x: Sight, how: Applied) -> Terms:
-    """Return entries and the bound operand of an applied operator."""
-    other = how.right if how.left is None else how.left
-    every = np.arange(len(x[1]))
-    values = np.concatenate((np.atleast_1d(cast(x[1], how.domain)), np.full(len(every), other)))
-    return Terms(np.concatenate((every, every)), cast(values, how.result))
+def bound(x: Sight, function: BoundOperator) -> Terms:
+    """Return entries and the bound operand of an operator."""
+    other = function.right if function.left is None else function.left
+    at = np.flatnonzero(x[0])
+    own = np.atleast_1d(cast(x[1], function.domain))[at]
+    values = np.concatenate((own, np.full(len(at), other)))
+    return Terms(np.concatenate((at, at)), cast(values, function.result))
 
 
-def _copied(method: str, source: Any, indices: Array | None, wanted: Array) -> Terms:
-    """Return what an assignment or an extraction brings."""
-    if indices is not None and method == "extract":
+def _copied(operation: Any, wanted: Array) -> Terms:
+    """Return what an assignment, an extraction or a selection of entries brings."""
+    if isinstance(operation, ExtractColumn):
+        A, j, transposed = operation
+        _, rows, values = A.lines(np.array([j]), columns=not transposed)
+        there, x = Entries(rows, values, A.dtype, len(wanted)).at(wanted)
+        return Terms(np.flatnonzero(there), x[there])
+    lists = getattr(operation, "indices", None)
+    indices = None if lists is None else lists[0]
+    if indices is not None and isinstance(operation, Extract):
         every, where = np.ones(len(wanted), bool), indices[wanted]
     else:
         every, where = sources(indices, wanted)
-    there, x = (
-        (every, np.full(len(wanted), source)) if method == "assign_scalar" else source.at(where)
-    )
+    if isinstance(operation, AssignScalar):
+        there, x = every, np.full(len(wanted), operation.value)
+    else:
+        there, x = operation.operand.at(where)
     there = there & every
     return Terms(np.flatnonzero(there), x[there])
 

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, Semiring
-from lagpu.backends.matrices import Turned
 from lagpu.crosscheck.candidates import bound, either, sources
-from lagpu.crosscheck.host import Entries, HostMatrix, Terms
+from lagpu.crosscheck.host import Terms
 from lagpu.dtypes import DType, cast
+from lagpu.operations import (
+    Apply,
+    Assign,
+    AssignScalar,
+    Ewise,
+    Kronecker,
+    Multiply,
+    Operation,
+)
 
-__all__ = ["matrix_terms"]
+__all__ = ["Triplets", "matrix_terms"]
 
 Array = np.ndarray[Any, Any]
 
 
+class Triplets(NamedTuple):
+    """What a matrix is made of, on the host; `values` is an array or one scalar."""
+
+    rows: Array
+    cols: Array
+    values: Any
+
+
 def matrix_terms(
-    method: str, args: tuple[Any, ...], wanted: Array, result: DType, nrows: int
+    operation: Operation | Triplets, wanted: Array, result: DType, nrows: int
 ) -> Terms:
     """Return the values that an operation has at the indices `wanted` of the matrix it makes.
 
     Parameters
     ----------
-    method : str
-        Name of the `Backend` method.
-    args : tuple
-        Its arguments without output and descriptor, matrices as `HostMatrix`.
+    operation : Operation or Triplets
+        Its matrices are `HostMatrix`.
     wanted : ndarray of int, (count,)
         Indices of entries of the result, rising: ``column * nrows + row``.
     result : DType
@@ -35,74 +48,73 @@ def matrix_terms(
     nrows : int
         Rows of the result.
     """
-    if method == "matrix_mxm":
-        found = _product_terms(wanted, nrows, *args)
-    elif method == "matrix_from_coo":
-        found = _triplets(wanted, nrows, *args)
-    elif method == "matrix_kronecker":
-        found = _blocks(wanted, nrows, *args)
-    elif method.startswith("matrix_ewise"):
-        A, B, op, turned, *defaults = args
-        x, y = (M.entries(turn).at(wanted) for M, turn in zip((A, B), turned, strict=True))
-        found = either(op, A, B, x, y, *defaults)
-    elif method == "matrix_apply":
-        found = bound(args[0].entries().at(wanted), args[2])
+    if isinstance(operation, Multiply):
+        found = _product_terms(wanted, nrows, operation)
+    elif isinstance(operation, Triplets):
+        found = _triplets(wanted, nrows, operation)
+    elif isinstance(operation, Kronecker):
+        found = _kronecker_terms(wanted, nrows, operation)
+    elif isinstance(operation, Ewise):
+        A, B = operation.left, operation.right
+        x, y = (
+            M.entries(transposed).at(wanted)
+            for M, transposed in zip((A, B), operation.transposed, strict=True)
+        )
+        found = either(operation, A, B, x, y)
+    elif isinstance(operation, Apply):
+        found = bound(operation.operand.entries().at(wanted), operation.function)
     else:
-        found = _assigned(wanted, nrows, method, *args)
+        assert isinstance(operation, (Assign, AssignScalar))  # else it is made before it is written
+        found = _assigned(wanted, nrows, operation)
     return Terms(found.at, np.atleast_1d(cast(found.values, result)))
 
 
-def _product_terms(
-    wanted: Array, nrows: int, A: HostMatrix, B: HostMatrix, semiring: Semiring, turned: Turned
-) -> Terms:
+def _product_terms(wanted: Array, nrows: int, operation: Multiply) -> Terms:
     """Return the products ``A[i, k] (x) B[k, j]`` of each result: all there are, less the rest.
 
     An entry of `A` meets a row of `B`: of a frontier on the left no more is looked at than it has.
     """
-    left = A.entries(turned[0])
+    product, B = operation.product, operation.matrix
+    left = operation.operand.entries(operation.transposed)
     i, k = _row_and_column(left.indices, left.nrows)
-    at, j, y = B.lines(k, columns=turned[1])
+    at, j, y = B.lines(k, columns=not product.transpose)
     met, place = _among(wanted, j * nrows + i[at])
     at, j, y = at[met], j[met], y[met]
-    op = semiring.multiply
+    op = product.semiring.multiply
     if op.positional:
         return Terms(place, {"i": i[at], "k": k[at], "j": j}[op.positional])
-    domain, _ = semiring.types(A.dtype, B.dtype)
-    return Terms(place, np.atleast_1d(op.evaluate(domain, left.values[at], y)))
+    return Terms(place, np.atleast_1d(op.evaluate(product.domain, left.values[at], y)))
 
 
-def _triplets(wanted: Array, nrows: int, rows: Array, cols: Array, values: Any) -> Terms:
+def _triplets(wanted: Array, nrows: int, triplets: Triplets) -> Terms:
     """Return the values that triplets give each entry."""
+    rows, cols, values = triplets
     met, place = _among(wanted, cols.astype(np.int64) * nrows + rows)
     return Terms(place, np.broadcast_to(values, len(rows))[met])
 
 
-def _blocks(
-    wanted: Array, nrows: int, A: HostMatrix, B: HostMatrix, op: BinaryOp, turned: Turned
-) -> Terms:
+def _kronecker_terms(wanted: Array, nrows: int, operation: Kronecker) -> Terms:
     """Return both entries that meet in a Kronecker product."""
-    left, right = A.entries(turned[0]), B.entries(turned[1])
+    A, B, _, transposed = operation
+    left, right = A.entries(transposed[0]), B.entries(transposed[1])
     i, j = _row_and_column(wanted, nrows)
     height = right.nrows
     width = right.size // height
     x = left.at(j // width * left.nrows + i // height)
     y = right.at(j % width * height + i % height)
-    return either(op, A, B, x, y)
+    return either(operation, A, B, x, y)
 
 
-def _assigned(wanted: Array, nrows: int, method: str, source: Any, *more: Any) -> Terms:
-    """Return what is written into a matrix, or a part of it."""
-    if method == "matrix_write":
-        there, x = source.entries().at(wanted)
-        return Terms(np.flatnonzero(there), x[there])
-    *turned, rows, cols = more
+def _assigned(wanted: Array, nrows: int, operation: Assign | AssignScalar) -> Terms:
+    """Return what is written into a matrix, or into a part of it."""
+    rows, cols = operation.indices or (None, None)
     i, j = _row_and_column(wanted, nrows)
     (in_rows, i), (in_cols, j) = sources(rows, i), sources(cols, j)
     inside = in_rows & in_cols
-    if method == "matrix_assign_scalar":
-        return Terms(np.flatnonzero(inside), np.full(np.count_nonzero(inside), source))
-    part: Entries = source.entries(*turned)
-    there, x = part.at(j * part.nrows + i)
+    if isinstance(operation, AssignScalar):
+        return Terms(np.flatnonzero(inside), np.full(np.count_nonzero(inside), operation.value))
+    source = operation.operand.entries(operation.transposed)
+    there, x = source.at(j * source.nrows + i)
     there &= inside
     return Terms(np.flatnonzero(there), x[there])
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.core.distinct import distinct
 from lagpu.crosscheck.host import Entries, Terms
 from lagpu.crosscheck.report import SHOWN
 from lagpu.crosscheck.rules import Agreement, Rule, Written, allowed, equal, one_of
+from lagpu.host.sorting import distinct
 
 __all__ = ["Unequal", "compare", "compare_choices"]
 

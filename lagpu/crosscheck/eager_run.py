@@ -6,19 +6,27 @@ may have another: all of them go along with the object, as far as it is only cop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.protocol import Backend, Descriptor
+from lagpu.backends.protocol import Backend
 from lagpu.crosscheck.candidates import holds
 from lagpu.crosscheck.host import Entries, Terms
 from lagpu.crosscheck.lockstep import Lockstep
-from lagpu.crosscheck.replica import Twin, as_written
+from lagpu.crosscheck.replica import Replica, replicas_in
 from lagpu.crosscheck.report import Report
 from lagpu.crosscheck.rules import Rule, Written
 from lagpu.dtypes import DType, cast
+from lagpu.operations import (
+    Assign,
+    Descriptor,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Statement,
+)
 
 __all__ = ["Alone"]
 
@@ -48,7 +56,7 @@ class Past(NamedTuple):
 
 
 class Alone(Lockstep):
-    """The backend; `Twin.may` of what it writes says what other runs may have.
+    """The backend; `Replica.possible` of what it writes says what other runs may have.
 
     Parameters
     ----------
@@ -62,24 +70,37 @@ class Alone(Lockstep):
         super().__init__([place], report)
         self._met: Terms | None = None  # among what `any` chose last
 
-    def _write(self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...]) -> None:
-        past = self._look(method, w, desc, args)
-        super()._write(method, w, desc, args)
-        w.may = self._possible_now(w, past)
+    def _run(self, s: Statement) -> None:
+        past = self._look(s)
+        super()._run(s)
+        s.out.possible = self._possible_now(s.out, past)
 
-    def _make(self, method: str, args: tuple[Any, ...]) -> Twin:
-        past = self._look(method, *as_written(method, args))
-        made = super()._make(method, args)
-        made.may = self._possible_now(made, past)
+    def _made(
+        self,
+        method: str,
+        parts: list[Any],
+        dtype: DType,
+        shape: tuple[int, ...],
+        rule: Rule | None = None,
+        by: Written | None = None,
+        of: Replica | None = None,
+    ) -> Replica:
+        copied = self._possible(of) if of is not None and of.shape == shape else None
+        made = super()._made(method, parts, dtype, shape, rule, by, of)
+        nothing = Terms(np.zeros(0, np.int64), np.zeros(0))
+        settled = of is None or copied is not None or not of.free
+        past = Past(Descriptor(), None, copied, nothing, settled)
+        made.possible = self._possible_now(made, past)
         return made
 
-    def _edit(self, method: str, v: Twin, args: tuple[Any, ...]) -> None:
-        super()._edit(method, v, args)
-        v.may = None
+    def _edit(self, v: Replica, method: str, run: Callable[[Backend, int], None]) -> None:
+        super()._edit(v, method, run)
+        v.possible = None
 
-    def _settle(self, w: Twin, method: str, rule: Rule, by: Written | None) -> None:
+    def _settle(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
         self._met = None
         if rule.is_any:  # the choices are checked all the same
+            w.host = None
             entries = self._entries(w)
             found = self._pair(method, entries, entries, 0, rule, by)
             if found is not None and found.terms is not None:
@@ -88,28 +109,28 @@ class Alone(Lockstep):
         super()._settle(w, method, rule, by)
 
     # ------------------------------------------------------------------- what values may be
-    def _look(self, method: str, w: Twin | None, desc: Descriptor, args: tuple[Any, ...]) -> Past:
-        source, mask = _copied(method, args, desc), desc.mask
+    def _look(self, s: Statement) -> Past:
+        source, mask, desc, w = _copied(s), s.desc.mask, s.desc, s.out
         settled = mask is None or desc.structure or not mask.free
         if source is None:
-            settled &= not any(x.free for x in _values_read(method, args))
-            settled &= desc.accum is None or w is None or not w.free
+            settled &= not any(x.free for x in _values_read(s.operation))
+            settled &= desc.accum is None or not w.free
         return Past(
             desc,
             None if mask is None else self._entries(mask),
             None if source is None else self._possible(source),
-            Terms(np.zeros(0, np.int64), np.zeros(0)) if w is None else self._possible(w),
+            self._possible(w),
             settled,
         )
 
-    def _possible(self, x: Twin) -> Terms | None:
+    def _possible(self, x: Replica) -> Terms | None:
         """Return what the values of `x` may be, ``at`` its indices; None if that is not known."""
         if x.free:
-            return x.may
+            return x.possible
         entries = self._entries(x)
         return Terms(entries.indices, entries.values)
 
-    def _possible_now(self, w: Twin, past: Past) -> Terms | None:
+    def _possible_now(self, w: Replica, past: Past) -> Terms | None:
         """Return what the values of an output may be, now that it is written."""
         new = past.new if self._met is None else self._met
         if new is None or not (w.free and past.settled):
@@ -117,28 +138,29 @@ class Alone(Lockstep):
         return _after(new, past, self._entries(w).indices, w.dtype)
 
 
-def _copied(method: str, args: tuple[Any, ...], desc: Descriptor) -> Twin | None:
-    """Return the object whose values a method copies to the same indices, or None."""
-    whole = method == "assign" and args[1] is None
-    if desc.accum is None and (whole or method in ("vector_dup", "matrix_dup", "matrix_write")):
-        source: Twin = args[0]
-        return source
-    return None
+def _copied(s: Statement) -> Replica | None:
+    """Return the object whose values a statement copies to the same indices, or None."""
+    operation = s.operation
+    if not isinstance(operation, Assign) or operation.indices is not None:
+        return None
+    if s.desc.accum is not None or operation.transposed:
+        return None
+    source: Replica = operation.operand
+    return source
 
 
-def _values_read(method: str, args: tuple[Any, ...]) -> Iterator[Twin]:
+def _values_read(operation: Operation) -> Iterator[Replica]:
     """Yield the operands whose values, not their entries alone, are among what `any` has."""
-    if method == "mxv_selection":
-        yield args[0]  # row numbers
-    if method not in ("mxv", "mxv_selection", "matrix_mxm"):
-        yield from (x for x in args if isinstance(x, Twin))
+    if isinstance(operation, MultiplySelection):
+        yield operation.indices  # row numbers
+    if not isinstance(operation, (Multiply, MultiplySelection)):
+        yield from replicas_in(operation)
         return
-    left, right, how = args[:3]
-    if method == "matrix_mxm":
-        op = how.multiply
-    else:
-        left, right = (right, left) if how.flip else (left, right)
-        op = how.semiring.multiply
+    other = operation.matrix if isinstance(operation, Multiply) else operation.indices
+    left, right = other, operation.operand
+    if operation.product.flip:
+        left, right = right, left
+    op = operation.product.semiring.multiply
     if op.positional or op.name == "pair":
         return
     if op.name != "second":

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from lagpu.backends.protocol import Backend, Descriptor
+from lagpu.backends.protocol import Backend
 from lagpu.crosscheck.compare import Unequal, compare, compare_choices
 from lagpu.crosscheck.host import Entries
-from lagpu.crosscheck.replica import Twin
+from lagpu.crosscheck.replica import Replica
 from lagpu.crosscheck.report import Difference, Place, Report, Row
 from lagpu.crosscheck.results import can_compare, entries_of, leaves
 from lagpu.crosscheck.rules import TOLERANCE, Rule, Written, equal
 from lagpu.errors import InvalidValue
+from lagpu.operations import Descriptor
 
 __all__ = ["Outcome", "compare_outcomes", "require_fusing"]
 
@@ -39,7 +40,7 @@ class Outcome(NamedTuple):
 
 def require_fusing(place: Backend) -> None:
     """Raise InvalidValue for a backend that has only one way to run a loop."""
-    if not hasattr(place, "last_loop"):
+    if not place.capabilities.fuses:
         raise InvalidValue(
             f"crosscheck: {place.name} runs loops in one way only, so there is nothing to compare "
             "it with. Give two backends."
@@ -137,15 +138,20 @@ class _Comparison:
         if shapes[0] != shapes[1]:
             return self._unless_free(name, *shapes)
         data = getattr(x, "data", None)
-        free = data.free if isinstance(data, Twin) else self._free_reads
+        free = data.free if isinstance(data, Replica) else self._free_reads
         rule = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0))
-        if free and isinstance(data, Twin) and data.may is not None and not self._free_reads:
+        if (
+            free
+            and isinstance(data, Replica)
+            and data.possible is not None
+            and not self._free_reads
+        ):
             rule = rule._replace(is_any=True)
-            found = compare_choices(first, other, rule, data.may)
+            found = compare_choices(first, other, rule, data.possible)
         else:
             if free:
                 first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
-            by = Written("result", (), Descriptor(), None, first) if rule.tolerance else None
+            by = Written(None, Descriptor(), None, first) if rule.tolerance else None
             found = compare(first, other, rule, by)
         if isinstance(found, Unequal):
             self._differ(name, found)

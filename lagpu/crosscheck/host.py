@@ -83,10 +83,10 @@ class HostMatrix:
         chosen = np.arange(len(at)) + np.repeat(starts - (ends - counts), counts)
         return at, idx[chosen].astype(np.int64), np.broadcast_to(values, idx.shape)[chosen]
 
-    def entries(self, turned: bool = False) -> Entries:
-        """Return all entries by index, those of the transpose if `turned`."""
-        ptr, idx, values = self._form(not turned)
-        nrows = self.shape[1 if turned else 0]
+    def entries(self, transposed: bool = False) -> Entries:
+        """Return all entries by index, those of the transpose if `transposed`."""
+        ptr, idx, values = self._form(not transposed)
+        nrows = self.shape[1 if transposed else 0]
         keys = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * nrows + idx
         size = self.shape[0] * self.shape[1]
         return Entries(keys, np.broadcast_to(values, idx.shape), self.dtype, size, nrows)

@@ -8,55 +8,46 @@ differ they get its values, so that each statement starts from the same operands
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.protocol import Backend, Descriptor
-from lagpu.core.observer import Watcher
+from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.protocol import Backend, Capabilities
+from lagpu.core.observer import Observer
+from lagpu.crosscheck.candidates_matrix import Triplets
 from lagpu.crosscheck.compare import Unequal, compare
 from lagpu.crosscheck.host import Entries, HostMatrix, nothing
-from lagpu.crosscheck.replica import MAKING, Twin, as_written, part, writes_part
+from lagpu.crosscheck.replica import Replica, part, replaced, replicas_in
 from lagpu.crosscheck.report import Plan, Report
-from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of
+from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of, rule_of_triplets
 from lagpu.crosscheck.statements import Tally, formula_of
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
+from lagpu.operations import (
+    Assign,
+    AssignScalar,
+    Descriptor,
+    Levels,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Reduce,
+    Rejection,
+    Statement,
+    Sweep,
+    Until,
+    method_of,
+)
 
 __all__ = ["Lockstep"]
 
 Array = np.ndarray[Any, Any]
-
-# Methods that compute a matrix by operators.
-_RULED = frozenset(
-    f"matrix_{name}"
-    for name in (
-        *("apply", "mxm", "ewise_add", "ewise_mult", "ewise_union", "kronecker"),
-        *("write", "assign", "assign_scalar", "from_coo"),
-    )
-)
-WRITING = frozenset(
-    (
-        *("mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select", "assign_scalar"),
-        *("assign", "extract", "extract_column", "reduce_vector", "mxv_selection"),
-    )
-)
-# Products, which a backend plans.
-_PLANNED = ("mxv", "mxv_selection", "matrix_mxm")
-EDITING = frozenset(("vector_set", "vector_remove", "vector_clear", "vector_resize"))
-SUMMING = frozenset(("reduce", "matrix_reduce"))
-#: What a program reads of an object, and may act upon.
-READING = frozenset(
-    (
-        *("vector_nvals", "vector_get", "vector_isequal", "vector_to_coo", "vector_head"),
-        *("matrix_nvals", "matrix_get", "matrix_isequal", "matrix_to_csc", "matrix_corner"),
-        "matrix_is_symmetric",
-    )
-)
+T = TypeVar("T")
 
 
-class Lockstep(Watcher):
-    """The backend; see `Backend` for its methods, all of which have one of a few forms.
+class Lockstep(Observer):
+    """The backend; see `Backend` for its methods.
 
     Parameters
     ----------
@@ -66,7 +57,10 @@ class Lockstep(Watcher):
         Counts statements; a difference is raised as its error.
     """
 
-    recorder = None  # loops run statement by statement
+    capabilities = Capabilities()
+    device = None
+    last_loop = ""
+    last_product = None
     why_eager = "it is crosschecked"
     #: How an object that is elsewhere gets here, for an error: there is no name to move it to.
     entered = (
@@ -77,68 +71,73 @@ class Lockstep(Watcher):
     def __init__(self, places: Sequence[Backend], report: Report) -> None:
         self.name = "+".join(place.name for place in places)
         self.places = tuple(places)
-        self.labels = _distinct([place.name for place in places])
+        self.labels = _numbered([place.name for place in places])
         self.tally = Tally(report)
-        self.level = -1  # the loop sets it
         self.free_reads = False  # whether the program has read what `any` chose
 
-    # ------------------------------------------------------------------ what a watcher hears
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
-        """Run a checked statement, and remember its formula for a difference."""
+        """Run a checked statement, and remember its formula for a difference; see `Observer`."""
         with self.tally.statement(formula_of(to, call)):
             work()
 
-    # ------------------------------------------------------------------------- all methods
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name in WRITING:
-            return lambda w, desc, *args: self._write(name, w, desc, args)
-        if name in MAKING:
-            return lambda *args: self._make(name, args)
-        if name in EDITING:
-            return lambda v, *args: self._edit(name, v, args)
-        if name in SUMMING:
-            return lambda *args: self._sum(name, args)
-        if name in READING:
-            return lambda *args: self._read(name, args)
-        raise AttributeError(name)
+    # ---------------------------------------------------------------------------- statements
+    def execute(self, statement: Statement) -> None:
+        """See `Backend`.
 
-    def _each(self, method: str, *args: Any) -> list[Any]:
-        """Run a method everywhere."""
-        found = []
-        for k, label in enumerate(self.labels):
-            try:
-                found.append(self._one(k, method, *args))
-            except Exception as error:
-                error.add_note(f"crosscheck: on {label}, {self.tally.where()}")
-                raise
-        return found
+        Where `any` accumulates a matrix that is to be made, it is made first, as backends do, too:
+        then it is known what `any` may choose.
+        """
+        if _is_made_for_any(statement):
+            out, desc, _, dtype = statement
+            made = self.matrix(dtype, out.shape)
+            self._run(statement._replace(out=made, desc=desc._replace(accum=None, replace=False)))
+            statement = statement._replace(operation=Assign(made))
+        self._run(statement)
 
-    def _one(self, k: int, method: str, *args: Any) -> Any:
-        return getattr(self.places[k], method)(*(part(x, k) for x in args))
+    def _run(self, s: Statement) -> None:
+        """Run a statement everywhere, and compare what it wrote."""
+        w, desc, operation, _ = s
+        method = _name_of(s)
+        rule = rule_of(operation, s.dtype, w.dtype, desc)
+        by = self._written(operation, desc, w, rule)
+        free = _is_free(s)
+        self._each(lambda place, k: place.execute(part(s, k)))
+        w.free = free
+        self._settle(w, method, rule, by)
 
-    def matrix_turnable(self, A: Twin, allowed: bool | None) -> bool:
-        """Ask those backends that have a say in it."""
-        answers = []
-        for k in range(len(self.places)):
-            try:
-                answers.append(self._one(k, "matrix_turnable", A, allowed))
-            except NotSupported as error:
-                refusal = error
-        if not answers:
-            raise refusal
-        return bool(answers[0])
+    def evaluate(self, operation: Operation) -> Any:
+        """See `Backend`."""
+        x: Replica = next(replicas_in(operation))
+        values = self._each(lambda place, k: place.evaluate(part(operation, k)))
+        self.free_reads |= x.free
+        if not isinstance(operation, Reduce):
+            return self._same(method_of(operation, x.ndim), values)
+        result = operation.monoid.types(x.dtype)[1]
+        rule = rule_of(operation, result, result)
+        found = [_scalar(value, result) for value in values]
+        method = method_of(operation, x.ndim)
+        on_host = replaced(operation, self._on_host)
+        by = Written(on_host, Descriptor(), None, _scalar(None, result))
+        for k in range(1, len(found)):
+            self._pair(f"{method} over {operation.monoid.name}", found[0], found[k], k, rule, by)
+        others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
+        self.tally.agreed(method, rule, len(others), self.level)
+        return values[0]
 
-    def vector_wait(self, v: Twin) -> None:
-        """Wait everywhere."""
-        self._each("vector_wait", v)
+    def explain(self, operation: Operation) -> list[str]:
+        """Return each backend's own words."""
+        lines = self._each(lambda place, k: place.explain(part(operation, k)))
+        return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
-    def vector_form(self, v: Twin) -> str:
-        """Return the oracle's form: backends may store as they like."""
-        return str(self._one(0, "vector_form", v))
+    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
+        """See `Backend`: loops run statement by statement."""
+        return Rejection(self.why_eager)
 
-    def matrix_form(self, A: Twin) -> str:
-        """Return the oracle's form."""
-        return str(self._one(0, "matrix_form", A))
+    def batch_size(
+        self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
+    ) -> int:
+        """Return the oracle's answer."""
+        return self.places[0].batch_size(A.parts[0], sources, levels, live)
 
     def meter(self) -> NoReturn:
         """Refuse: a trace would see this backend, and no kernel."""
@@ -146,127 +145,238 @@ class Lockstep(Watcher):
             "crosscheck: there is no trace inside it. Trace the algorithm by itself."
         )
 
-    def explain(self, A: Twin, u: Twin, how: Any) -> list[str]:
-        """Return each backend's own words."""
-        return self._said(self._each("explain", A, u, how))
-
-    def explain_selection(self, f: Twin, u: Twin, how: Any) -> list[str]:
-        """Return each backend's own words."""
-        return self._said(self._each("explain_selection", f, u, how))
-
-    def explain_mxm(self, A: Twin, B: Twin, *how: Any) -> list[str]:
-        """Return each backend's own words."""
-        return self._said(self._each("explain_mxm", A, B, *how))
-
-    def _said(self, lines: list[list[str]]) -> list[str]:
-        return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
-
-    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
-        """Return None: what is not stored alike is told by its entries."""
-
-    def rows_apart(self, A: Twin, k: int) -> bool:
-        """Return False: backends go on together."""
-        return False
-
     def free_bytes(self) -> int:
         """Return what is free everywhere."""
-        return int(min(self._each("free_bytes")))
+        return int(min(self._each(lambda place, _: place.free_bytes())))
 
-    def vector_values(self, v: Twin) -> Array:
-        """Return the oracle's values, once all agree."""
-        values: Array = self._read("vector_to_coo", (v,))[1]
-        return values
+    # ------------------------------------------------------------------------- objects: made
+    def vector(self, dtype: DType, size: int) -> Replica:
+        """See `Backend`; an output to be is no statement."""
+        return Replica(self._each(lambda place, _: place.vector(dtype, size)), dtype, (size,))
 
-    # ------------------------------------------------------------------- forms of a method
-    def _write(self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...]) -> None:
-        rule = rule_of(method, args, desc, w.dtype)
-        by = self._written(method, w, desc, args, rule)
-        free = _depends(method, w, desc, args)
-        self._each(method, w, desc, *args)
-        w.free = free
-        self._settle(w, method, rule, by)
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> Replica:
+        """See `Backend`; an output to be is no statement."""
+        return Replica(self._each(lambda place, _: place.matrix(dtype, shape)), dtype, shape)
 
-    def _make(self, method: str, args: tuple[Any, ...]) -> Twin:
-        dtype, shape = MAKING[method](*args)
-        if method in ("vector", "matrix"):
-            return Twin(self._each(method, *args), dtype, shape)  # an output to be: no statement
-        old, desc, more = as_written(method, args)
-        rule = rule_of(method, args, desc, dtype) if method in _RULED else Rule()
-        by = self._written(method, old or Twin([], dtype, shape), desc, more, rule)
-        made = Twin(self._each(method, *args), dtype, shape)
-        made.free = _depends(method, old, desc, more)
-        self._settle(made, method, rule, by)
+    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Replica:
+        """See `Backend`."""
+        made = self._each(lambda place, _: place.vector_from_coo(indices, values, dtype, size))
+        return self._made("vector_from_coo", made, dtype, (size,))
+
+    def matrix_from_coo(
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        dup_op: BinaryOp | None,
+    ) -> Replica:
+        """See `Backend`."""
+        rule = rule_of_triplets(dup_op, dtype)
+        triplets = Triplets(*map(_on_host, (rows, cols, values)))
+        by = Written(triplets, Descriptor(), None, nothing(dtype, shape))
+        made = self._each(
+            lambda place, _: place.matrix_from_coo(rows, cols, values, dtype, shape, dup_op)
+        )
+        return self._made("matrix_from_coo", made, dtype, shape, rule, by)
+
+    def matrix_from_csc(
+        self,
+        col_ptr: Any,
+        row_idx: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        symmetric: bool | None = None,
+    ) -> Replica:
+        """See `Backend`."""
+        made = self._each(
+            lambda place, _: place.matrix_from_csc(
+                col_ptr, row_idx, values, dtype, shape, symmetric
+            )
+        )
+        return self._made("matrix_from_csc", made, dtype, shape)
+
+    def matrix_from_diagonal(self, v: Replica, k: int) -> Replica:
+        """See `Backend`."""
+        made = self._each(lambda place, at: place.matrix_from_diagonal(v.parts[at], k))
+        n = v.shape[0] + abs(k)
+        return self._made("matrix_from_diag", made, v.dtype, (n, n), of=v)
+
+    def diagonal(self, A: Replica, k: int) -> Replica:
+        """See `Backend`."""
+        made = self._each(lambda place, at: place.diagonal(A.parts[at], k))
+        m, n = A.shape
+        size = min(m, n - k) if k >= 0 else min(m + k, n)
+        return self._made("matrix_diag", made, A.dtype, (size,), of=A)
+
+    def dup(self, x: Replica, dtype: DType) -> Replica:
+        """See `Backend`."""
+        made = self._each(lambda place, k: place.dup(x.parts[k], dtype))
+        return self._made(f"{x.kind}_dup", made, dtype, x.shape, of=x)
+
+    def _made(
+        self,
+        method: str,
+        parts: list[Any],
+        dtype: DType,
+        shape: tuple[int, ...],
+        rule: Rule | None = None,
+        by: Written | None = None,
+        of: Replica | None = None,
+    ) -> Replica:
+        """Return a new object, compared; `of` is the one that it was made of."""
+        made = Replica(parts, dtype, shape)
+        made.free = of is not None and of.free
+        self._settle(made, method, rule or Rule(), by)
         return made
 
-    def _edit(self, method: str, v: Twin, args: tuple[Any, ...]) -> None:
-        self._each(method, v, *args)
-        if method == "vector_resize":
-            v.shape = (args[0],)
+    # ------------------------------------------------------------------------- objects: read
+    def vector_to_coo(self, v: Replica) -> tuple[Array, Array]:
+        """See `Backend`."""
+        return self._read("vector_to_coo", lambda place, k: place.vector_to_coo(v.parts[k]), v)
+
+    def matrix_to_csc(self, A: Replica) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        return self._read("matrix_to_csc", lambda place, k: place.matrix_to_csc(A.parts[k]), A)
+
+    def vector_values(self, v: Replica) -> Array:
+        """Return the oracle's values, once all agree."""
+        return self.vector_to_coo(v)[1]
+
+    def set_values(self, x: Replica, values: Array) -> None:
+        """See `Backend`."""
+        self._edit(x, "set_values", lambda place, k: place.set_values(x.parts[k], values))
+
+    def vector_head(self, v: Replica, count: int) -> tuple[Array, Array]:
+        """See `Backend`."""
+        return self._read("vector_head", lambda place, k: place.vector_head(v.parts[k], count), v)
+
+    def matrix_corner(self, A: Replica, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        return self._read(
+            "matrix_corner", lambda place, k: place.matrix_corner(A.parts[k], nrows, ncols), A
+        )
+
+    def nvals(self, x: Replica) -> int:
+        """See `Backend`."""
+        counts = self._each(lambda place, k: place.nvals(x.parts[k]))
+        return self._same(f"{x.kind}_nvals", counts)
+
+    def form(self, x: Replica) -> str:
+        """Return the oracle's form: backends may store as they like."""
+        return self.places[0].form(x.parts[0])
+
+    def isequal(self, x: Replica, y: Replica) -> bool:
+        """See `Backend`."""
+        return self._read(
+            f"{x.kind}_isequal", lambda place, k: place.isequal(x.parts[k], y.parts[k]), x, y
+        )
+
+    def levels(self, x: Replica) -> Levels | None:
+        """Return None: the host orders them."""
+        return None
+
+    def is_symmetric(self, A: Replica) -> bool:
+        """See `Backend`."""
+        return self._read("matrix_is_symmetric", lambda place, k: place.is_symmetric(A.parts[k]), A)
+
+    def wait(self, x: Replica) -> None:
+        """Wait everywhere."""
+        self._each(lambda place, k: place.wait(x.parts[k]))
+
+    # ---------------------------------------------------------------------- objects: changed
+    def vector_set(self, v: Replica, i: int, value: Any) -> None:
+        """See `Backend`."""
+        self._edit(v, "vector_set", lambda place, k: place.vector_set(v.parts[k], i, value))
+
+    def vector_remove(self, v: Replica, i: int) -> None:
+        """See `Backend`."""
+        self._edit(v, "vector_remove", lambda place, k: place.vector_remove(v.parts[k], i))
+
+    def vector_clear(self, v: Replica) -> None:
+        """See `Backend`."""
+        self._edit(v, "vector_clear", lambda place, k: place.vector_clear(v.parts[k]))
+
+    def vector_resize(self, v: Replica, size: int) -> None:
+        """See `Backend`."""
+        v.shape = (size,)
+        self._edit(v, "vector_resize", lambda place, k: place.vector_resize(v.parts[k], size))
+
+    def may_keep_csr(self, A: Replica, allowed: bool | None) -> bool:
+        """Ask those backends that have a say in it."""
+        answers = []
+        for place, data in zip(self.places, A.parts, strict=True):
+            try:
+                answers.append(place.may_keep_csr(data, allowed))
+            except NotSupported as error:
+                refusal = error
+        if not answers:
+            raise refusal
+        return answers[0]
+
+    # --------------------------------------------------------------------------- everywhere
+    def _each(self, run: Callable[[Backend, int], T]) -> list[T]:
+        """Run something on each backend, and return what each returned."""
+        found = []
+        for k, (place, label) in enumerate(zip(self.places, self.labels, strict=True)):
+            try:
+                found.append(run(place, k))
+            except Exception as error:
+                error.add_note(f"crosscheck: on {label}, {self.tally.where()}")
+                raise
+        return found
+
+    def _edit(self, v: Replica, method: str, run: Callable[[Backend, int], None]) -> None:
+        self._each(run)
         self._settle(v, method, Rule(), None)
 
-    def _sum(self, method: str, args: tuple[Any, ...]) -> Any:
-        result = args[1].types(args[0].dtype)[1]
-        rule = rule_of(method, args, None, result)
-        values = self._each(method, *args)
-        self.free_reads |= args[0].free
-        found = [_scalar(x, result) for x in values]
-        by = Written(
-            method, (self._on_host(args[0]), args[1]), Descriptor(), None, _scalar(None, result)
-        )
-        for k in range(1, len(found)):
-            self._pair(f"{method} over {args[1].name}", found[0], found[k], k, rule, by)
-        others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
-        self.tally.agreed(method, rule, len(others), self.level)
-        return values[0]
+    def _read(self, method: str, run: Callable[[Backend, int], T], *read: Replica) -> T:
+        """Return what the program reads of objects, and may act upon: the same everywhere."""
+        values = self._each(run)
+        self.free_reads |= any(x.free for x in read)
+        return self._same(method, values)
 
-    def _read(self, method: str, args: tuple[Any, ...]) -> Any:
-        values = self._each(method, *args)
-        if not method.endswith("nvals"):
-            self.free_reads |= any(x.free for x in args if isinstance(x, Twin))
+    def _same(self, what: str, values: list[T]) -> T:
         for k in range(1, len(values)):
-            if not _same(values[0], values[k]):
+            if not _equal(values[0], values[k]):
                 rows = ((None, *(_brief(values[0]), _brief(values[k])), ""),)
-                raise self._difference(method, k, 1, rows)
+                raise self._difference(what, k, 1, rows)
         return values[0]
 
     # --------------------------------------------------------------------------- comparison
     def _written(
-        self, method: str, w: Twin, desc: Descriptor, args: tuple[Any, ...], rule: Rule
+        self, operation: Operation, desc: Descriptor, w: Replica, rule: Rule
     ) -> Written | None:
         """Look at the operands before one is overwritten, if the rule needs them."""
         if rule == Rule(result=rule.result):
             return None
-        return Written(
-            method,
-            tuple(map(self._on_host, args)),
-            desc,
-            None if desc.mask is None else self._entries(desc.mask),
-            self._entries(w),
-        )
+        mask = None if desc.mask is None else self._entries(desc.mask)
+        return Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
 
-    def _on_host(self, x: Any) -> Any:
+    def _on_host(self, x: Replica) -> Entries | HostMatrix:
         """Return an operand as NumPy sees it."""
-        if not isinstance(x, Twin):
-            return x
-        if len(x.shape) == 1:
+        if x.ndim == 1:
             return self._entries(x)
         if x.host is None:
             x.host = self._matrix(x, 0)
         return x.host
 
-    def _matrix(self, A: Twin, k: int) -> HostMatrix:
+    def _matrix(self, A: Replica, k: int) -> HostMatrix:
         shape = cast(tuple[int, int], A.shape)
         return HostMatrix(self.places[k].matrix_to_csc(A.parts[k]), A.dtype, shape)
 
-    def _entries(self, x: Twin, k: int = 0) -> Entries:
-        if not x.parts:  # an output to be
-            return nothing(x.dtype, x.shape)
-        if len(x.shape) == 2:
-            return (self._matrix(x, k) if k else self._on_host(x)).entries()
+    def _entries(self, x: Replica, k: int = 0) -> Entries:
+        if x.ndim == 2:
+            matrix = self._matrix(x, k) if k else self._on_host(x)
+            assert isinstance(matrix, HostMatrix)
+            return matrix.entries()
         return Entries(*self.places[k].vector_to_coo(x.parts[k]), x.dtype, x.shape[0])
 
-    def _settle(self, w: Twin, method: str, rule: Rule, by: Written | None) -> None:
+    def _settle(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
         """Compare what was written, and give all backends the oracle's."""
+        w.host = None
         first = self._entries(w)
         chosen = 0
         for k in range(1, len(self.places)):
@@ -276,7 +386,8 @@ class Lockstep(Watcher):
                 if found.choices is not None:
                     w.free |= found.is_free
                     chosen += int(np.count_nonzero(~equal(first.values, other.values)))
-                self._follow(w, k, first, other)
+                if not equal(first.values, other.values).all():
+                    self.places[k].set_values(w.parts[k], first.values)
         self.tally.agreed(method, rule, chosen, self.level)
 
     def _pair(
@@ -294,21 +405,6 @@ class Lockstep(Watcher):
             raise self._difference(what, k, found.count, found.rows)
         return None if by is None else found
 
-    def _follow(self, w: Twin, k: int, first: Entries, other: Entries) -> None:
-        """Give a backend the oracle's values where it has others."""
-        if equal(first.values, other.values).all():
-            return
-        place, data = self.places[k], w.parts[k]
-        if len(w.shape) == 2:
-            arrays = self.places[0].matrix_to_csc(w.parts[0])
-            w.parts[k] = place.matrix_from_csc(*arrays, w.dtype, w.shape)
-            return
-        copy = place.vector_from_coo(first.indices, first.values, w.dtype, w.shape[0])
-        for name in ("trail", "leaving"):  # what a planner remembers: the next plan stays the same
-            if hasattr(data, name):
-                setattr(copy, name, getattr(data, name))
-        w.parts[k] = copy
-
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
         plans: tuple[Plan, ...] = ()
         if what in _PLANNED:
@@ -317,15 +413,39 @@ class Lockstep(Watcher):
         return self.tally.differs(what, self.level, pair, count, rows, plans)
 
 
-def _depends(method: str, w: Twin | None, desc: Descriptor, args: tuple[Any, ...]) -> bool:
+#: Products, which a backend plans.
+_PLANNED = {method_of(Multiply(0, 0, cast(Any, 0)), 1), method_of(Multiply(0, 0, cast(Any, 0)), 2),
+            method_of(MultiplySelection(0, 0, cast(Any, 0)), 1)}  # fmt: skip
+
+
+def _on_host(x: Any) -> Any:
+    return x.get() if hasattr(x, "get") else np.asarray(x)
+
+
+def _is_made_for_any(s: Statement) -> bool:
+    """Whether `any` is to choose between a matrix's entries and those of one that is to be made."""
+    by_any = s.desc.accum is not None and s.desc.accum.name == "any"
+    return by_any and s.out.ndim == 2 and not isinstance(s.operation, (Assign, AssignScalar))
+
+
+def _name_of(s: Statement) -> str:
+    """Return a statement's name in reports: a copy through a mask or an accumulator is written."""
+    name = method_of(s.operation, s.out.ndim)
+    is_plain = s.desc.mask is None and s.desc.accum is None
+    return "matrix_write" if name == "matrix_dup" and not is_plain else name
+
+
+def _is_free(s: Statement) -> bool:
     """Whether values of an output may depend on what `any` chose."""
-    valued = () if desc.structure else (desc.mask,)
-    if any(x.free for x in (*args, *valued) if isinstance(x, Twin)):
+    operation, desc = s.operation, s.desc
+    valued = () if desc.structure or desc.mask is None else (desc.mask,)
+    if any(x.free for x in (*replicas_in(operation), *valued)):
         return True
-    return w is not None and w.free and (not desc.is_fresh or writes_part(method, args))
+    in_part = isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
+    return s.out.free and (not desc.is_fresh or in_part)
 
 
-def _distinct(names: list[str]) -> tuple[str, ...]:
+def _numbered(names: list[str]) -> tuple[str, ...]:
     """Return names that tell backends apart, also if one is given twice."""
     again = [names[: k + 1].count(name) for k, name in enumerate(names)]
     return tuple(f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True))
@@ -337,9 +457,9 @@ def _scalar(value: Any, dtype: DType) -> Entries:
     return Entries(where, np.full(len(where), 0 if value is None else value, dtype.numpy), dtype, 0)
 
 
-def _same(x: Any, y: Any) -> bool:
+def _equal(x: Any, y: Any) -> bool:
     if isinstance(x, tuple):
-        return len(x) == len(y) and all(map(_same, x, y))
+        return len(x) == len(y) and all(map(_equal, x, y))
     if isinstance(x, np.ndarray):
         return x.dtype.kind == y.dtype.kind and x.shape == y.shape and bool(equal(x, y).all())
     return bool(x == y) or (x != x and y != y)
@@ -353,7 +473,7 @@ def _brief(x: Any) -> str:
 
 def _plan(label: str, place: Backend) -> Plan:
     """Return what a backend chose for the product it has just run."""
-    plan = getattr(place, "plan", None)
+    plan = place.last_product
     if plan is None:
         return Plan(label, "", "", "chooses its own method and does not tell")
     return Plan(label, plan.direction, plan.kernel, plan.reason)

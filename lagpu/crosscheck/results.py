@@ -9,9 +9,8 @@ import numpy as np
 
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
-from lagpu.core.selection import SelectionMatrix, TransposedSelection
 from lagpu.core.vector import Vector
-from lagpu.core.views import TransposedMatrix
+from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
 from lagpu.crosscheck.host import Entries
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch

@@ -11,13 +11,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
-from lagpu.backends.protocol import Descriptor
 from lagpu.crosscheck.candidates import holds, terms, written
-from lagpu.crosscheck.candidates_matrix import matrix_terms
+from lagpu.crosscheck.candidates_matrix import Triplets, matrix_terms
 from lagpu.crosscheck.host import Entries, Terms
 from lagpu.dtypes import DType
+from lagpu.operations import (
+    Apply,
+    Descriptor,
+    Ewise,
+    Kronecker,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Reduce,
+    ReduceRows,
+    operands_of,
+)
 
-__all__ = ["TOLERANCE", "Agreement", "Rule", "Written", "allowed", "equal", "one_of", "rule_of"]
+__all__ = [
+    "TOLERANCE",
+    "Agreement",
+    "Rule",
+    "Written",
+    "allowed",
+    "equal",
+    "one_of",
+    "rule_of",
+    "rule_of_triplets",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -31,11 +52,8 @@ _INEXACT = ("exp", "log")
 # Operators that return one of their operands, whatever their order.
 _CHOOSING = ("any", "first", "max", "min", "second")
 
-# Methods that add.
-_SUMMING = (
-    *("mxv", "mxv_selection", "reduce", "matrix_reduce", "reduce_vector"),
-    *("matrix_mxm", "matrix_from_coo"),
-)
+# Operations that add.
+_SUMMING = (Multiply, MultiplySelection, Reduce, ReduceRows, Triplets)
 
 
 class Rule(NamedTuple):
@@ -88,11 +106,11 @@ class Agreement(NamedTuple):
         return self.choices is not None and bool((self.choices > 1).any())
 
 
-def rule_of(method: str, args: tuple[Any, ...], desc: Descriptor | None, out: DType) -> Rule:
-    """Return the rule for the result of an operation whose operands know their `dtype`."""
-    if method == "matrix_from_coo":
-        return _rule_of_triplets(args[5], out)
-    adder, function, result = _algebra(method, args, out)
+def rule_of(
+    operation: Operation, result: DType, out: DType, desc: Descriptor | None = None
+) -> Rule:
+    """Return the rule for an operation with a result of one type that is written as another."""
+    adder, function = _algebra(operation)
     accum = None if desc is None else desc.accum
     if adder is not None:
         is_any = adder.name == "any"
@@ -100,8 +118,8 @@ def rule_of(method: str, args: tuple[Any, ...], desc: Descriptor | None, out: DT
         is_any = function.name == "any"
     else:
         is_any = accum is not None and accum.name == "any"
-    kinds = [out, result, *(getattr(x, "dtype", None) for x in args)]
-    floats = {t.name for t in kinds if isinstance(t, DType) and t.is_float}
+    kinds = [out, result, *(x.dtype for x in operands_of(operation))]
+    floats = {kind.name for kind in kinds if kind.is_float}
     sums = adder is not None and not is_any and not adder.is_exact(result)
     rounds = sums or _is_inexact(function) or _is_inexact(accum)
     passes_nan = adder is not None and adder.name in ("min", "max") and result.is_float
@@ -109,7 +127,7 @@ def rule_of(method: str, args: tuple[Any, ...], desc: Descriptor | None, out: DT
     return Rule(is_any, TOLERANCE[min(floats)] if floats and rounds else 0.0, result, identity)
 
 
-def _rule_of_triplets(op: BinaryOp | None, out: DType) -> Rule:
+def rule_of_triplets(op: BinaryOp | None, out: DType) -> Rule:
     """Return the rule for triplets, of which `op` combines those of one entry."""
     if op is None:
         return Rule(result=out)
@@ -117,27 +135,18 @@ def _rule_of_triplets(op: BinaryOp | None, out: DType) -> Rule:
     return Rule(op.name == "any", TOLERANCE[out.name] if rounds else 0.0, out)
 
 
-def _algebra(
-    method: str, args: tuple[Any, ...], out: DType
-) -> tuple[Monoid | None, Operator | None, DType]:
-    """Return what adds, what is computed for each term, and the type of the result."""
-    if method in ("mxv", "mxv_selection"):
-        how = args[2]
-        return how.semiring.monoid, how.semiring.multiply, how.result
-    if method in ("reduce", "matrix_reduce", "reduce_vector"):
-        return args[1], args[1].op, args[1].types(args[0].dtype)[1]
-    if method.startswith("ewise"):
-        return None, args[2], args[2].types(args[0].dtype, args[1].dtype)[1]
-    if method == "matrix_mxm":
-        found = args[2]
-        return found.monoid, found.multiply, found.types(args[0].dtype, args[1].dtype)[1]
-    if method.startswith(("matrix_ewise", "matrix_kronecker")):
-        return None, args[2], args[2].types(args[0].dtype, args[1].dtype)[1]
-    if method in ("apply", "matrix_apply"):
-        return None, args[1], args[2].result
-    if method in ("assign", "extract", "select", "extract_column"):
-        return None, None, args[0].dtype
-    return None, None, out
+def _algebra(operation: Operation) -> tuple[Monoid | None, Operator | None]:
+    """Return what adds, and what is computed for each term."""
+    if isinstance(operation, (Multiply, MultiplySelection)):
+        semiring = operation.product.semiring
+        return semiring.monoid, semiring.multiply
+    if isinstance(operation, (Reduce, ReduceRows)):
+        return operation.monoid, operation.monoid.op
+    if isinstance(operation, (Ewise, Kronecker)):
+        return None, operation.op
+    if isinstance(operation, Apply):
+        return None, operation.function.op
+    return None, None
 
 
 def _is_inexact(op: Operator | None) -> bool:
@@ -153,21 +162,21 @@ def equal(x: Any, y: Any) -> Array:
 
 
 class Written(NamedTuple):
-    """One operation that wrote a vector or made a matrix, on the host.
+    """One statement on the host.
 
     Attributes
     ----------
-    method, args, desc
-        As a backend gets them, vectors as `Entries` and matrices as `HostMatrix`; `args` without
-        the output and the descriptor.
+    operation : Operation or Triplets
+        What was computed, vectors as `Entries` and matrices as `HostMatrix`.
+    desc : Descriptor
+        How it was written.
     mask : Entries or None
         The mask.
     old : Entries
         The output before; a new one is empty.
     """
 
-    method: str
-    args: tuple[Any, ...]
+    operation: Any
     desc: Descriptor
     mask: Entries | None
     old: Entries
@@ -192,7 +201,7 @@ def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agre
     near = _near(x, y, rule.tolerance)
     if rule.identity is not None and x.dtype.kind == "f":
         near |= (x != x) & (y == rule.identity) | (y != y) & (x == rule.identity)
-    if rule.tolerance and not near.all() and by.method in _SUMMING:
+    if rule.tolerance and not near.all() and isinstance(by.operation, _SUMMING):
         scale = _magnitude(rule, indices, by)
         with np.errstate(all="ignore"):
             near |= np.abs(x.astype(float) - y.astype(float)) <= rule.tolerance * scale
@@ -213,8 +222,8 @@ def _met(rule: Rule, indices: Array, by: Written) -> Terms:
     """Return what met at indices of the result."""
     assert rule.result is not None
     if by.old.nrows:
-        return matrix_terms(by.method, by.args, indices, rule.result, by.old.nrows)
-    return terms(by.method, by.args, indices, rule.result)
+        return matrix_terms(by.operation, indices, rule.result, by.old.nrows)
+    return terms(by.operation, indices, rule.result)
 
 
 def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:

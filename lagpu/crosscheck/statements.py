@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lagpu.core.expr import spell
+from lagpu.core.expr import format_formula
 from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
 from lagpu.crosscheck.rules import Rule
-from lagpu.crosscheck.where import author, place_of_author
-from lagpu.host.source import named, source_of, target_of
+from lagpu.host.source import author, line_of_author, named, source_of, target_of
 from lagpu.observe.trace import names_in
 
 __all__ = ["Tally", "formula_of"]
@@ -57,7 +56,7 @@ class Tally:
 
     def where(self) -> str:
         """Return the running statement in words."""
-        place = place_of_author()
+        place = Place(*line_of_author())
         return f"statement {self.number} ({place}): {self._formula or place.text}"
 
     def agreed(self, method: str, rule: Rule, chosen: int, level: int) -> None:
@@ -70,7 +69,7 @@ class Tally:
         row.chosen += chosen
 
     def _next(self, method: str, rule: Rule, level: int) -> Row:
-        place = place_of_author()
+        place = Place(*line_of_author())
         row = self._rows.get((place, method))
         if row is None:
             row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
@@ -90,7 +89,7 @@ class Tally:
         plans: tuple[Plan, ...] = (),
     ) -> Exception:
         """Return the error for a difference of the running statement; see `Difference`."""
-        place = place_of_author()
+        place = Place(*line_of_author())
         found = Difference(
             self.number, self._formula, place, level, *pair, what, count, rows, plans
         )
@@ -106,4 +105,4 @@ def formula_of(to: Any, call: Any) -> str:
     if frame is not None and id(to.out) not in names:
         target = target_of(frame.f_code, source_of(frame))
     names = named(names, to.out, target, {id(x): x for x in seen})
-    return f"{spell(to.formula, names)} << {spell(call.formula, names)}"
+    return f"{format_formula(to.formula, names)} << {format_formula(call.formula, names)}"

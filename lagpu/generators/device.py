@@ -15,6 +15,7 @@ import numpy as np
 from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
+from lagpu.dtypes import BOOL
 from lagpu.errors import NotSupported
 from lagpu.generators.random import CHANCES
 from lagpu.generators.sizes import LARGEST_SCALE, count
@@ -49,7 +50,7 @@ def kronecker(
     """
     place = _with_device(backend)
     n, draws = _size("kronecker", place, scale, edge_factor)
-    xp = place.device.xp  # type: ignore[attr-defined]
+    xp = place.device.xp
     rng = xp.random.default_rng(seed)
     label = _labels(xp, rng, n)
 
@@ -70,7 +71,7 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: str | 
     """
     place = _with_device(backend)
     n, draws = _size("uniform", place, scale, edge_factor)
-    xp = place.device.xp  # type: ignore[attr-defined]
+    xp = place.device.xp
     rng = xp.random.default_rng(seed)
 
     def draw(some: int) -> Array:
@@ -119,7 +120,7 @@ def undirected(u: Array, v: Array, n: int, *, backend: str | Backend) -> Matrix:
         One with a device.
     """
     place = _with_device(backend)
-    device = place.device  # type: ignore[attr-defined]
+    device = place.device
     device.require(_BYTES_PER_EDGE * len(u) + 16 * n, "undirected")
     keys = device.xp.empty(len(u), np.int64)
     for start in range(0, len(u), _CHUNK):
@@ -130,7 +131,7 @@ def undirected(u: Array, v: Array, n: int, *, backend: str | Backend) -> Matrix:
 
 def _with_device(backend: str | Backend) -> Backend:
     place = backends.get(backend)
-    if not hasattr(place, "device"):
+    if place.device is None:
         raise NotSupported(
             f"generate: the {place.name} backend has no device. Use lagpu.generators.kronecker."
         )
@@ -183,7 +184,7 @@ def _drawn(xp: Any, draws: int, draw: Callable[[int], Array]) -> list[Array]:
 
 def _matrix(place: Backend, box: list[Array], n: int) -> Matrix:
     """Return the matrix of the keys in `box`, which is emptied so that they can be freed."""
-    xp = place.device.xp  # type: ignore[attr-defined]
+    xp = place.device.xp
     keys = box.pop()
     keys.sort()
     keep = (keys >> 32) != (keys & _LOW)
@@ -203,9 +204,9 @@ def _matrix(place: Backend, box: list[Array], n: int) -> Matrix:
     both &= _LOW
     rows = both.astype(np.int32)
     del both
-    A = Matrix.from_csc(col_ptr, rows, True, nrows=n, ncols=n, backend=place)
-    A.data.symmetric = True  # each edge is there both ways; to find that out takes much memory
+    # Each edge is there both ways; to find that out takes much memory.
+    data = place.matrix_from_csc(col_ptr, rows, np.True_, BOOL, (n, n), symmetric=True)
     pool = getattr(xp, "get_default_memory_pool", None)
     if pool is not None:  # what sorting took is of no more use
         pool().free_all_blocks()
-    return A
+    return Matrix._of(data, BOOL, (n, n), place, "A")

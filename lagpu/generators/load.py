@@ -1,4 +1,4 @@
-"""The graph that a command is given, and what can be said of it before any search."""
+"""A graph from a file or a generator, by one text; and its sizes and degrees."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from lagpu import generators, io
-from lagpu.algorithms.inputs import source_vertex
 from lagpu.backends.protocol import Backend
-from lagpu.cli.console import busy
 from lagpu.core.matrix import Matrix
+from lagpu.errors import DimensionMismatch, IndexOutOfBound
 
 __all__ = ["Facts", "load"]
 
@@ -31,12 +30,8 @@ def load(
     `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`.
     """
     if generators.is_spec(graph):
-        with busy(f"making {graph}"):
-            A = generators.from_spec(graph, seed=seed, backend=backend)
-    else:
-        with busy(f"reading {graph}"):
-            A = io.read(graph, directed=directed, dup_op=dup_op, backend=backend)
-    return A
+        return generators.from_spec(graph, seed=seed, backend=backend)
+    return io.read(graph, directed=directed, dup_op=dup_op, backend=backend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +67,22 @@ class Facts:
         ------
         DimensionMismatch
             If it is not square.
+        IndexOutOfBound
+            If it has no vertices.
         """
-        if A.nrows != A.ncols or A.nrows == 0:
-            source_vertex(A, 0)  # raises, and says why
-        with busy("looking at the graph"):
-            col_ptr, row_idx, _ = A.to_csc()
-            n, in_degree = A.nrows, np.diff(col_ptr)
-            out_degree = np.bincount(row_idx, minlength=n)
-            loops = row_idx == np.repeat(np.arange(n), in_degree)
-            has_loop = np.zeros(n, bool)
-            has_loop[row_idx[loops]] = True
-            return cls(n, len(row_idx), A.is_symmetric, out_degree, in_degree, has_loop)
+        if A.nrows != A.ncols:
+            raise DimensionMismatch(
+                f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
+            )
+        if A.nrows == 0:
+            raise IndexOutOfBound("source: the graph has no vertices. Give a graph that has some.")
+        col_ptr, row_idx, _ = A.to_csc()
+        n, in_degree = A.nrows, np.diff(col_ptr)
+        out_degree = np.bincount(row_idx, minlength=n)
+        loops = row_idx == np.repeat(np.arange(n), in_degree)
+        has_loop = np.zeros(n, bool)
+        has_loop[row_idx[loops]] = True
+        return cls(n, len(row_idx), A.is_symmetric, out_degree, in_degree, has_loop)
 
     @property
     def edges(self) -> int:

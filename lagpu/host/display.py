@@ -49,20 +49,21 @@ def short(value: Any) -> str:
 
 def _looked(x: Any, look: Callable[[], Any]) -> Any:
     """Return what `look` finds in an object, or why it cannot be looked at, as a text."""
-    if getattr(x.backend, "recorder", None) is not None:
-        return "a loop is being recorded"
+    why = x._why_unreadable()
+    if why:
+        return why
     try:
         return look()
     except Exception as error:  # to show an object never fails
         return f"not readable: {type(error).__name__}"
 
 
-def _facts(x: Any, kind: str, size: str) -> str:
+def _facts(x: Any, size: str) -> str:
     """Return ``INT64, size 3, 2 entries, sparse on cpu``; a transpose has no form of its own."""
     stored = getattr(x, "stored", x)
     own = getattr(stored, "_form", None)  # of a view
-    say = own or (lambda: getattr(x.backend, f"{kind}_form")(stored.data))
-    form = _looked(x, lambda: f"{say()} on ")
+    form_of = own or (lambda: x.backend.form(stored.data))
+    form = _looked(x, lambda: f"{form_of()} on ")
     count = _looked(x, lambda: x.nvals)
     if isinstance(count, int):
         count = f"{count:,} {'entry' if count == 1 else 'entries'}"
@@ -90,12 +91,12 @@ def vector_text(v: Any) -> str:
         found = "{" + ", ".join(shown) + "}"
     else:
         found = f"{{{found}}}"
-    return f"Vector({_facts(v, 'vector', f'size {v.size:,}')}) {found}"
+    return f"Vector({_facts(v, f'size {v.size:,}')}) {found}"
 
 
 def vector_html(v: Any) -> str:
     """Return the facts and the first entries, with what lies between them, as HTML."""
-    title = _title(f"{v.name}: Vector({_facts(v, 'vector', f'size {v.size:,}')})")
+    title = _title(f"{v.name}: Vector({_facts(v, f'size {v.size:,}')})")
     found = _head(v)
     if not isinstance(found, list):
         return f"<div>{title}{html.escape(found)}</div>"
@@ -149,7 +150,7 @@ def _corner(A: Any) -> Any:
 def matrix_text(A: Any) -> str:
     """Return the facts, and below them the upper left corner if it has entries."""
     size = f"{A.nrows:,} x {A.ncols:,}"
-    head = f"{type(A).__name__}({_facts(A, 'matrix', size)})"
+    head = f"{type(A).__name__}({_facts(A, size)})"
     found = _corner(A)
     if not isinstance(found, dict):
         return f"{head} {{{found}}}"
@@ -176,7 +177,7 @@ def _text(value: Any) -> str:
 def matrix_html(A: Any) -> str:
     """Return the facts and the upper left corner as HTML."""
     size = f"{A.nrows:,} x {A.ncols:,}"
-    title = _title(f"{A.name}: {type(A).__name__}({_facts(A, 'matrix', size)})")
+    title = _title(f"{A.name}: {type(A).__name__}({_facts(A, size)})")
     found = _corner(A)
     if not isinstance(found, dict):
         return f"<div>{title}{html.escape(found)}</div>"

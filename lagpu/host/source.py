@@ -1,4 +1,4 @@
-"""The text of the statement that is running, and the names its author gave."""
+"""Who wrote the statement that is running: the author's frame, its text, and the names in it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import ast
 import functools
 import linecache
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 __all__ = [
     "Expression",
+    "author",
     "expression_at",
+    "line_of_author",
     "lines_of",
     "named",
+    "names_in",
     "source_between",
     "source_of",
     "target_of",
 ]
 
 _TARGET = re.compile(r"(\w+)\s*=(?!=)")
+# The notation itself: a statement stands where these packages were called from.
+_NOTATION = tuple(
+    f"lagpu.{package}." for package in ("algebra", "core", "crosscheck", "host", "loops", "observe")
+)
+_PACKAGES = frozenset(prefix.removesuffix(".") for prefix in _NOTATION)
 
 
 class Expression(NamedTuple):
@@ -32,13 +41,58 @@ class Expression(NamedTuple):
         Where its expression begins; 0 if nobody knows.
     text : str
         The expression on one line; empty if the source cannot be read.
-    behind : str
+    rest : str
         What follows it on its last line.
     """
 
     line: int
     text: str
-    behind: str
+    rest: str
+
+
+def author(inside: int = 0) -> FrameType | None:
+    """Return the frame of whoever wrote the statement that is running.
+
+    Parameters
+    ----------
+    inside : int
+        How many callers are known to belong to the notation, the caller of this function first;
+        they are not looked at.
+    """
+    frame: FrameType | None = sys._getframe(1 + inside)
+    while frame is not None and _is_notation(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return frame
+
+
+def _is_notation(module: str) -> bool:
+    return module.startswith(_NOTATION) or module in _PACKAGES
+
+
+def line_of_author() -> tuple[str, int, str]:
+    """Return (file, line, text) of the statement that is running; ``("?", 0, "")`` without one."""
+    frame = author()
+    if frame is None:
+        return "?", 0, ""
+    return _line_at(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+@functools.lru_cache(maxsize=4096)
+def _line_at(code: CodeType, instruction: int, line: int) -> tuple[str, int, str]:
+    found = expression_at(code, instruction)
+    if not found.text:
+        return code.co_filename, line, linecache.getline(code.co_filename, line).strip()
+    text, rest = found.text, found.rest
+    if rest.startswith("=") and not rest.startswith("=="):  # w[i] = x is compiled as w[i]
+        text = " ".join(f"{text} {rest}".split())
+    return code.co_filename, found.line, text
+
+
+def names_in(frame: FrameType | None, wanted: Callable[[Any], bool]) -> dict[int, str]:
+    """Return the names that a frame gives the objects for which `wanted` holds, by their ``id``."""
+    if frame is None:
+        return {}
+    return {id(x): name for name, x in reversed(frame.f_locals.items()) if wanted(x)}
 
 
 def lines_of(frame: FrameType) -> tuple[int, int]:
@@ -62,7 +116,7 @@ def source_between(file: str, first: int, last: int) -> str:
 
 
 def target_of(code: CodeType | None, source: str) -> str:
-    """Return the variable that a statement of `code` gives its result, or an empty text."""
+    """Return the variable that a statement of `code` assigns to, or an empty string."""
     found = _TARGET.match(source)
     if found is None or code is None or code.co_name == "<lambda>":  # it is one expression
         return ""
@@ -81,7 +135,7 @@ def named(
     out : Vector, Matrix or Scalar
         What is written.
     target : str
-        From `target_of`: behind ``w = call.new()`` the output is in no variable yet.
+        From `target_of`: while ``w = call.new()`` runs, the output is in no variable yet.
     sight : mapping
         All objects; one without a variable keeps its own name, numbered if that is taken.
     """
@@ -111,11 +165,11 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
     if (start, left) in _headers_of(code):  # what a `for` runs itself stands in its first line
         stop, right = _headers_of(code)[start, left]
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(start, stop + 1)]
-    behind = lines[-1][right:].strip().decode(errors="replace")
+    rest = lines[-1][right:].strip().decode(errors="replace")
     lines[-1] = lines[-1][:right]
     lines[0] = lines[0][left:]
     text = b" ".join(lines).decode(errors="replace")
-    return Expression(start, " ".join(text.split()), behind)
+    return Expression(start, " ".join(text.split()), rest)
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Tell from its source whether a loop's body is nothing but lagpu statements.
+"""Purity: prove from the source of a loop's body that it is nothing but lagpu statements.
 
 Only such a body may run as one program: a counter, a list it appends to, a branch or a call of
 anything else would be frozen by recording it once. So the body must consist of ``w(...) << call``
@@ -19,12 +19,11 @@ from lagpu.algebra.operators import Monoid, Operator, Semiring
 from lagpu.algebra.tables import Table
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
-from lagpu.core.selection import SelectionMatrix
 from lagpu.core.vector import Vector
-from lagpu.core.views import TransposedMatrix
+from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 
-__all__ = ["Site", "backend_of", "site_of"]
+__all__ = ["LoopBody", "backend_of", "read_body"]
 
 # What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
 _PURE = frozenset((
@@ -36,7 +35,7 @@ _VIEWS = (TransposedMatrix, SelectionMatrix)
 _KNOWN = (Vector, Matrix, *_VIEWS, Scalar, Operator, Monoid, Semiring, DType, *_NUMBERS)
 
 
-class Site(NamedTuple):
+class LoopBody(NamedTuple):
     """What is known of a loop from its source.
 
     Attributes
@@ -57,31 +56,31 @@ class Site(NamedTuple):
     scalar: str = ""
 
 
-class _Impure(Exception):
+class Impure(Exception):
     """Something in the body that recording would freeze."""
 
 
-def site_of(frame: FrameType, callee: str = "loop") -> Site:
+def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     """Return what is known of the ``for`` statement whose iterable `frame` is calling now.
 
     The iterable is a call of `callee`: ``loop``, which yields a counter, or ``sweep``, which yields
     two vectors.
     """
-    site = _read(frame.f_code, frame.f_lineno, callee)
-    if not site.statements:
-        return site
+    body = _read(frame.f_code, frame.f_lineno, callee)
+    if not body.statements:
+        return body
     local, outer = frame.f_locals, frame.f_globals  # each look at a frame makes its names anew
     scalar = ""
-    for name in site.names:
+    for name in body.names:
         found = _lookup(name, local, outer)
         if not _is_known(found):
             base, _, last = name.rpartition(".")
             if last == "value" and isinstance(_lookup(base, local, outer), Scalar):
-                return Site(0, (), f"{name} is read by the host; {base} itself may stand there")
-            return Site(0, (), f"{name} is neither a lagpu object nor a number")
+                return LoopBody(0, (), f"{name} is read by the host; {base} itself may stand there")
+            return LoopBody(0, (), f"{name} is neither a lagpu object nor a number")
         if type(found) is Scalar:
             scalar = name
-    return site._replace(scalar=scalar) if scalar else site
+    return body._replace(scalar=scalar) if scalar else body
 
 
 def _is_known(x: Any) -> bool:
@@ -91,13 +90,13 @@ def _is_known(x: Any) -> bool:
     )
 
 
-def backend_of(site: Site, frame: FrameType) -> Any:
+def backend_of(body: LoopBody, frame: FrameType) -> Any:
     """Return the one backend of what a body names, or else of what is in sight; or None.
 
     A loop that runs for a number of times names no vector itself.
     """
     local, outer = frame.f_locals, frame.f_globals
-    named = [_lookup(name, local, outer) for name in site.names] or list(local.values())
+    named = [_lookup(name, local, outer) for name in body.names] or list(local.values())
     backends = {id(x.backend): x.backend for x in named if isinstance(x, (Vector, Matrix))}
     return next(iter(backends.values())) if len(backends) == 1 else None
 
@@ -119,7 +118,7 @@ def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
 
 
 @functools.lru_cache(maxsize=512)
-def _read(code: CodeType, line: int, callee: str) -> Site:
+def _read(code: CodeType, line: int, callee: str) -> LoopBody:
     """Read the loop at `line` of `code` from the source, if that is the source that runs."""
     try:
         tree = ast.parse("".join(linecache.getlines(code.co_filename)))
@@ -129,9 +128,11 @@ def _read(code: CodeType, line: int, callee: str) -> Site:
             for one in tree.body
         ]
     except (SyntaxError, ValueError):
-        return Site(0, (), "its source cannot be read")
-    if not any(_says(c) == _says(code) for part in (whole, *alone) for c in _codes(part, code)):
-        return Site(0, (), "its source is not what runs, or cannot be read")
+        return LoopBody(0, (), "its source cannot be read")
+    if not any(
+        _behaviour(c) == _behaviour(code) for part in (whole, *alone) for c in _codes(part, code)
+    ):
+        return LoopBody(0, (), "its source is not what runs, or cannot be read")
     found = [
         node
         for node in ast.walk(tree)
@@ -140,16 +141,16 @@ def _read(code: CodeType, line: int, callee: str) -> Site:
         and node.iter.lineno <= line <= (node.iter.end_lineno or line)
     ]
     if len(found) != 1:
-        return Site(0, (), f"{callee}(...) is not the iterable of one for statement")
+        return LoopBody(0, (), f"{callee}(...) is not the iterable of one for statement")
     try:
         targets = _targets(found[0], callee)
         _require_unread(found[0], tree, targets, "counter " if callee == "loop" else "")
         return _check(found[0], targets, callee)
-    except _Impure as impure:
-        return Site(0, (), str(impure))
+    except Impure as impure:
+        return LoopBody(0, (), str(impure))
 
 
-def _says(code: CodeType) -> tuple[Any, ...]:
+def _behaviour(code: CodeType) -> tuple[Any, ...]:
     """Return all that decides what a code object does, but the functions inside it."""
     constants = tuple(c for c in code.co_consts if not isinstance(c, CodeType))
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -169,7 +170,7 @@ def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
     """Return the names that a ``for`` statement sets: one of a loop, two of a sweep."""
     named = _dotted(loop.iter.func)  # type: ignore[attr-defined]
     if named is None or named.split(".")[-1] != callee:
-        raise _Impure(f"{callee}(...) is wrapped in another call")
+        raise Impure(f"{callee}(...) is wrapped in another call")
     target = loop.target
     if callee == "loop":
         parts = [target]
@@ -178,14 +179,14 @@ def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
     names = tuple(part.id for part in parts if isinstance(part, ast.Name))
     if loop.orelse or len(set(names)) != (1 if callee == "loop" else 2):
         how = "unpacks its counter" if callee == "loop" else "does not name here and above"
-        raise _Impure(f"the for statement has an else, or {how}")
+        raise Impure(f"the for statement has an else, or {how}")
     return names
 
 
 def _require_unread(
     loop: ast.For, tree: ast.Module, targets: tuple[str, ...], kind: str = "counter "
 ) -> None:
-    """Raise `_Impure` if a target may be read outside the loop: recording leaves it at the first.
+    """Raise `Impure` if a target may be read outside the loop: recording leaves it at the first.
 
     `kind` is what messages call it.
     """
@@ -197,19 +198,19 @@ def _require_unread(
     ]
     if not around:
         what = kind.strip() or "masks"
-        raise _Impure(f"it stands outside a function, where anything may read its {what}")
+        raise Impure(f"it stands outside a function, where anything may read its {what}")
     inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around[0], loop, targets)
     for node in ast.walk(around[0]):  # the outermost: a closure may read it too
         named = node.id if isinstance(node, ast.Name) else ""
         if named in ("locals", "eval", "exec", "vars"):
-            raise _Impure(f"line {node.lineno} may read the {kind}{targets[0]}")  # type: ignore[attr-defined]
+            raise Impure(f"line {node.lineno} may read the {kind}{targets[0]}")  # type: ignore[attr-defined]
         stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         if named in targets and id(node) not in inside and not stored:
-            raise _Impure(f"line {node.lineno} reads the {kind}{named}")  # type: ignore[attr-defined]
+            raise Impure(f"line {node.lineno} reads the {kind}{named}")  # type: ignore[attr-defined]
         if isinstance(node, ast.Global | ast.Nonlocal):
             for name in targets:
                 if name in node.names:
-                    raise _Impure(f"the {kind}{name} is not local")
+                    raise Impure(f"the {kind}{name} is not local")
 
 
 def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) -> set[int]:
@@ -230,21 +231,21 @@ def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) ->
     found: set[int] = set()
     while left:
         node = left.pop()
-        if not isinstance(node, _LATER):
+        if not isinstance(node, _CALLED_LATER):
             found.add(id(node))
             left += ast.iter_child_nodes(node)
     return found
 
 
-_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
+_CALLED_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
 
 
-def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> Site:
-    """Return the site of a ``for`` statement.
+def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
+    """Return the body of a ``for`` statement.
 
     Raises
     ------
-    _Impure
+    Impure
         With the line and what stands there.
     """
     counter = targets[0] if callee == "loop" else ""
@@ -252,11 +253,11 @@ def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> Site:
     for statement in loop.body:
         shift = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
-            raise _Impure(f"line {statement.lineno} is no w << call statement")
+            raise Impure(f"line {statement.lineno} is no w << call statement")
         _visit(shift.left, counter, names)
         if not (counter and isinstance(shift.right, ast.Name) and shift.right.id == counter):
             _visit(shift.right, counter, names)
-    return Site(len(loop.body), tuple(n for n in names if counter or n not in targets))
+    return LoopBody(len(loop.body), tuple(n for n in names if counter or n not in targets))
 
 
 def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
@@ -266,7 +267,7 @@ def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
     dotted = _dotted(node)
     if dotted is not None:
         if counter in dotted.split(".")[:1]:
-            raise _Impure(f"line {node.lineno} computes with the counter {counter}")
+            raise Impure(f"line {node.lineno} computes with the counter {counter}")
         base, _, last = dotted.rpartition(".")
         if base and last in _PURE:
             assert isinstance(node, ast.Attribute)
@@ -279,7 +280,7 @@ def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
         if any(isinstance(a, ast.Starred) for a in node.args) or any(
             k.arg is None for k in node.keywords
         ):
-            raise _Impure(f"line {node.lineno} unpacks arguments")
+            raise Impure(f"line {node.lineno} unpacks arguments")
         for part in (node.func, *node.args, *(k.value for k in node.keywords)):
             _visit(part, counter, names)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.USub):
@@ -288,7 +289,7 @@ def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
         _visit(node.left, counter, names)
         _visit(node.right, counter, names)
     else:
-        raise _Impure(f"line {node.lineno} has a {type(node).__name__} that may do anything")
+        raise Impure(f"line {node.lineno} has a {type(node).__name__} that may do anything")
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.levels import Levels
-from lagpu.backends.protocol import Backend, Data, Statement
-from lagpu.backends.recording import Recorder
-from lagpu.core import observer
-from lagpu.core.expr import unfit
+from lagpu.backends.protocol import Backend
+from lagpu.core.expr import kind_of
 from lagpu.core.matrix import Matrix
+from lagpu.core.observer import current_observer
+from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.loops.loop import why_eager
-from lagpu.loops.purity import Site, site_of
+from lagpu.loops.loop import run_recorded, why_eager
+from lagpu.loops.purity import LoopBody, read_body
+from lagpu.operations import Handle, Levels, Sweep
 
 __all__ = ["sweep"]
 
@@ -64,7 +64,9 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     [0, 2] [1]
     """
     if not isinstance(levels, (Vector, Matrix)):
-        raise DomainMismatch(f"sweep: {unfit(levels)} is neither a Vector nor a Matrix. Give one.")
+        raise DomainMismatch(
+            f"sweep: {kind_of(levels)} is neither a Vector nor a Matrix. Give one."
+        )
     if levels.dtype.numpy.kind not in "iu":
         raise DomainMismatch(
             f"sweep: {levels.name} is of type {levels.dtype}, and levels are integers. "
@@ -72,15 +74,15 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
         )
     found = _Levels(levels)
     backend = levels.backend
-    if not hasattr(backend, "last_loop"):
+    if not backend.capabilities.fuses:
         return _iterate(found)
-    why = why_eager() or ("" if backend.recorder is None else "it stands in a recorded body")
-    if isinstance(levels, Matrix):
-        why = why or _why_no_block(found)
-    site = Site(0, (), why) if why else site_of(sys._getframe(1), "sweep")
-    if site.scalar:
-        site = Site(0, (), f"{site.scalar} is a scalar, and a sweep takes none")
-    return _iterate_as_one(backend, found, site)
+    why = why_eager() or ("" if current_recorder() is None else "it stands in a recorded body")
+    if isinstance(levels, Matrix) and type(found.data) is _HostLevels:
+        why = why or "its levels are a matrix that is not stored as a bitmap"
+    body = LoopBody(0, (), why) if why else read_body(sys._getframe(1), "sweep")
+    if body.scalar:
+        body = LoopBody(0, (), f"{body.scalar} is a scalar, and a sweep takes none")
+    return _iterate_as_one(backend, found, body)
 
 
 class _Levels:
@@ -118,25 +120,15 @@ class _Levels:
 
 
 def _found(levels: Vector | Matrix) -> Levels:
-    backend = levels.backend
-    if isinstance(levels, Vector):
-        if hasattr(backend, "vector_levels"):
-            return backend.vector_levels(levels.data)
-        where, values = levels.to_coo()
-        return _OnHost(backend, (where,), values, levels.shape)
-    found = backend.block_levels(levels.data) if hasattr(backend, "block_levels") else None
+    backend = levels._settled()
+    found = backend.levels(levels.data)
     if found is not None:
         return found
-    rows, cols, values = levels.to_coo()
-    return _OnHost(backend, (rows, cols), values, levels.shape)
+    *where, values = levels.to_coo()
+    return _HostLevels(backend, tuple(where), values, levels.shape)
 
 
-def _why_no_block(levels: _Levels) -> str:
-    """Return why a sweep over a matrix is not recorded, or nothing."""
-    return "its levels are a matrix that is no block" if type(levels.data) is _OnHost else ""
-
-
-class _OnHost:
+class _HostLevels:
     """Levels in one ordering on the host."""
 
     def __init__(
@@ -148,7 +140,7 @@ class _OnHost:
         self._where = [x[order] for x in where]
         self.lowest, self.deepest = _ends(self._values[[0, -1]] if len(values) else None)
 
-    def cut(self, d: int) -> Data:
+    def cut(self, d: int) -> Handle:
         first, last = np.searchsorted(self._values, [d, d + 1])
         where, true = [x[first:last] for x in self._where], np.True_
         if len(where) == 1:
@@ -163,60 +155,48 @@ def _ends(ends: Any) -> tuple[int, int]:
 
 def _iterate(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair]:
     """Yield the pairs behind the first `done`; `above` is what was above in the last of these."""
-    watcher = observer.active
-    outer = -1 if watcher is None else watcher.level
+    observer = current_observer()
+    outer = -1 if observer is None else observer.level
     try:
         for d in range(levels.deepest - done, 0, -1):
             here = levels.cut(d, "here") if above is None else above
             here.name, above = "here", levels.cut(d - 1, "above")
-            if watcher is not None:
-                watcher.level = done
+            if observer is not None:
+                observer.level = done
             done += 1
             yield here, above
     finally:
-        if watcher is not None:
-            watcher.level = outer
+        if observer is not None:
+            observer.level = outer
 
 
-def _iterate_as_one(backend: Backend, levels: _Levels, site: Site) -> Iterator[Pair]:
+def _iterate_as_one(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator[Pair]:
     """Record the body once and let the backend run the whole sweep; else iterate as usual."""
     if levels.deepest < 1:
         backend.last_loop = "no iteration"
         return
-    if not site.statements:
-        backend.last_loop = f"eager: {site.reason}"
+    if not body.statements:
+        backend.last_loop = f"eager: {body.reason}"
         yield from _iterate(levels)
         return
     here, above = (levels.cut(levels.deepest - k, ("here", "above")[k]) for k in (0, 1))
-    watcher = observer.active
-    outer = -1 if watcher is None else watcher.level
-    replay_one = None if watcher is None else watcher.replay
-    backend.recorder = recorder = Recorder(backend, replay_one, here.ndim)
-    if watcher is not None:
-        watcher.level = 0  # of what is replayed
+    observer = current_observer()
+    outer = -1 if observer is None else observer.level
+    recorder = Recorder(backend, here.ndim, None if observer is None else observer.replay)
+    recorder.open()
+    if observer is not None:
+        observer.level = 0  # of statements that run by themselves after all
     try:
         yield here, above
-        backend.recorder = None
+        recorder.close()
         statements = recorder.statements
-        if len(statements) < site.statements:  # one of another kind ended the record
+        if len(statements) < body.statements:  # one of another kind ended the record
             backend.last_loop = "eager: the body writes vectors and matrices"
-        elif _run(backend, statements, here, above, levels):
-            recorder.statements = []
+        elif run_recorded(recorder, Sweep(here.data, above.data, levels.data)):
             return
-    finally:  # also when the body raised: what stood before has been done then
-        recorder.replay()
-        if watcher is not None:
-            watcher.level = outer
-            watcher.forget()
+    finally:  # also when the body raised: the statements before the error have run then
+        recorder.flush()
+        if observer is not None:
+            observer.level = outer
+            observer.forget()
     yield from _iterate(levels, above, 1)
-
-
-def _run(
-    backend: Backend, statements: list[Statement], here: Any, above: Any, levels: _Levels
-) -> bool:
-    """Let the backend run the recorded sweep; a watcher sees it as a whole."""
-
-    def work() -> bool:
-        return backend.run_sweep(statements, here.data, above.data, levels.data)
-
-    return work() if observer.active is None else observer.active.run_loop(backend, work)

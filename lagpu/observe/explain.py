@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu.core.expr import Call, unfit
+from lagpu.core.expr import Call, kind_of
 from lagpu.core.matmul import MatMul
 from lagpu.errors import DomainMismatch
+from lagpu.operations import Multiply, MultiplySelection
 
 __all__ = ["explain"]
-
-# What a backend is asked for each kind of product.
-_SAID = {"mxv": "explain", "mxv_selection": "explain_selection", "matrix_mxm": "explain_mxm"}
 
 
 def explain(call: Any) -> str:
@@ -45,14 +43,14 @@ def explain(call: Any) -> str:
     q any_pair A on cpu
     SuiteSparse:GraphBLAS chooses its own method and does not tell
     """
-    unfit(call)  # looked at: neither a warning, nor one beside an error
+    kind_of(call)  # looked at: neither a warning, nor one beside an error
     if isinstance(call, MatMul):
         raise DomainMismatch(
             f"explain: {call!r} has no semiring. Write semiring.any_pair({call!r})."
         )
-    said = _SAID.get(call.method) if isinstance(call, Call) else None
-    if said is None:
+    if not isinstance(call, Call) or not isinstance(call.operation, (Multiply, MultiplySelection)):
         what = f"{call!r} is no product" if isinstance(call, Call) else "this is no deferred call"
         raise DomainMismatch(f"explain: {what}. Give one such as semiring.any_pair(q @ A).")
     backend = call.backend
-    return "\n".join([f"{call!r} on {backend.name}", *getattr(backend, said)(*call.args)])
+    assert backend is not None
+    return "\n".join([f"{call!r} on {backend.name}", *backend.explain(call.operation)])

@@ -1,4 +1,4 @@
-"""The value of a scalar: on the host, or on a device until somebody asks for it."""
+"""Scalars of statements: the value of one, and references that are read when a statement runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 from lagpu.algebra.operators import BinaryOp
 from lagpu.dtypes import DType, cast
 
-__all__ = ["Cell", "Held", "held_in", "read"]
+__all__ = ["Counter", "CounterRef", "ScalarRef", "ScalarValue", "read", "refs_in"]
 
 
-class Cell:
-    """Where the value of a scalar is.
+class Counter(int):
+    """The counter of a loop whose body is being recorded: it stands for every value."""
+
+
+class ScalarValue:
+    """The value of a scalar, on the host or still on a device.
 
     Parameters
     ----------
@@ -23,11 +27,12 @@ class Cell:
 
     Attributes
     ----------
-    place : object or None
-        What a device keeps the value in, as it gave it to `put_off`; None once the host has it.
+    location : object or None
+        The memory of a device that holds the value, as it was given to `defer`; None once the host
+        has the value.
     """
 
-    __slots__ = ("_later", "_value", "dtype", "place")
+    __slots__ = ("_fetch", "_value", "dtype", "location")
 
     def __init__(self, dtype: DType, value: Any = None) -> None:
         self.dtype = dtype
@@ -35,19 +40,19 @@ class Cell:
 
     def get(self) -> Any:
         """Return the value as a NumPy scalar, or None; waits for a device that has it."""
-        if self._later is not None:
-            self.set(self._later())
+        if self._fetch is not None:
+            self.set(self._fetch())
         return self._value
 
     def set(self, value: Any) -> None:
         """Replace the value by a NumPy scalar of the type, or by none."""
         self._value = value
-        self._later: Callable[[], Any] | None = None
-        self.place: Any = None
+        self._fetch: Callable[[], Any] | None = None
+        self.location: Any = None
 
-    def put_off(self, later: Callable[[], Any], place: Any) -> None:
-        """Note that a device has the value, in `place`; `later` fetches it."""
-        self._later, self.place = later, place
+    def defer(self, fetch: Callable[[], Any], location: Any) -> None:
+        """Note that a device has the value in `location`; `fetch` copies it to the host."""
+        self._fetch, self.location = fetch, location
 
     def write(self, accum: BinaryOp | None, dtype: DType, new: Any) -> None:
         """Assign a number of type `dtype`, or none, as GraphBLAS writes a scalar."""
@@ -61,22 +66,23 @@ class Cell:
         self.set(None if new is None else cast(new, self.dtype))
 
 
-class Held(NamedTuple):
-    """A number that a recorded statement reads when it runs.
+class ScalarRef(NamedTuple):
+    """A scalar whose value a recorded statement reads when it runs.
 
     Attributes
     ----------
-    cell : Cell
-        Where it is.
+    scalar : ScalarValue
+        The scalar.
     dtype : DType
-        What it is cast to.
+        The type that its value is cast to.
     name : str
-        The scalar's, for formulas.
+        The scalar's name, for formulas.
     now : callable
-        Returns it as a NumPy scalar of `dtype`, or raises as a statement does that runs at once.
+        Returns the value as a NumPy scalar of `dtype`, or raises as a statement does that runs at
+        once.
     """
 
-    cell: Cell
+    scalar: ScalarValue
     dtype: DType
     name: str
     now: Callable[[], Any]
@@ -85,20 +91,30 @@ class Held(NamedTuple):
         return self.name
 
 
-def held_in(x: Any) -> Iterator[Held]:
-    """Yield the numbers in the arguments of a statement that are read when it runs."""
-    if type(x) is Held:
+class CounterRef(NamedTuple):
+    """The counter of a recorded loop, cast to `dtype`."""
+
+    dtype: DType
+
+
+def refs_in(x: Any) -> Iterator[ScalarRef]:
+    """Yield the scalars in an operation that are read when it runs."""
+    if type(x) is ScalarRef:
         yield x
     elif isinstance(x, tuple):
         for part in x:
-            yield from held_in(part)
+            yield from refs_in(part)
 
 
-def read(x: Any) -> Any:
-    """Return arguments with those numbers as they are now."""
-    if type(x) is Held:
+def read(x: Any, depth: int) -> Any:
+    """Return an operation with the values of its scalars, in iteration `depth` of a loop."""
+    if type(x) is ScalarRef:
         return x.now()
-    if isinstance(x, tuple) and any(held_in(x)):
-        parts = map(read, x)
-        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-    return x
+    if type(x) is CounterRef:
+        return x.dtype.numpy.type(depth)
+    if not isinstance(x, tuple):
+        return x
+    parts = [read(part, depth) for part in x]
+    if all(new is old for new, old in zip(parts, x, strict=True)):
+        return x
+    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.protocol import Backend
-from lagpu.core.distinct import distinct
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, DType
+from lagpu.host.sorting import distinct
 
 __all__ = ["DEEP", "GRAPHS", "Graph", "vector"]
 
@@ -55,11 +55,10 @@ class Graph:
         A = Matrix.from_coo(
             self.rows, self.cols, values, dtype, nrows=self.n, ncols=self.n, backend=place
         )
-        if wide and hasattr(A.data, "row_idx"):
-            A.data.col_ptr = A.data.col_ptr.astype(np.int64)
-            A.data.row_idx = A.data.row_idx.astype(np.int64)
-        elif hasattr(A.data, "col_ptr"):
-            A.data.col_ptr = A.data.col_ptr.astype(np.int32)
+        if wide and place.device is not None:  # as a huge matrix is stored there
+            stored = A.data.csc()
+            stored.col_ptr = stored.col_ptr.astype(np.int64)
+            stored.row_idx = stored.row_idx.astype(np.int64)
         return A
 
     def sources(self) -> list[int]:

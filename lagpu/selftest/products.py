@@ -68,7 +68,7 @@ def _program(
         A = graph.matrix(dtype, place, wide=wide)
         u = vector(graph.n, dtype, place, share=share, seed=seed)
         m = vector(graph.n, INT32, place, share=0.5, seed=seed + 1)
-        choice = {"kernel": kernel} if kernel and hasattr(place, "device") else {}
+        choice = {"kernel": kernel} if kernel and place.capabilities.kernels else {}
         call = op(u @ A, **choice) if left else op(A @ u, **choice)
         w = vector(graph.n, call.dtype, place, share=0.5, seed=seed + 2)
         w(mask(m), accum=accum(op) if accum else None, replace=replace) << call
@@ -101,7 +101,7 @@ def _any_is_one_of(kernel: str) -> Any:
     """
 
     def run(place: Backend, oracle: Backend) -> str:
-        choice = {"kernel": kernel} if kernel and hasattr(place, "device") else {}
+        choice = {"kernel": kernel} if kernel and place.capabilities.kernels else {}
         for graph in GRAPHS:
             A = graph.matrix(BOOL, place)
             u = vector(graph.n, INT64, place, share=0.3, seed=8)

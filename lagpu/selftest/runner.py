@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lagpu import backends, versions
-from lagpu.backends.gpu.kernels import sources_hash
-from lagpu.backends.gpu.ops.planner import KERNELS
 from lagpu.backends.protocol import Backend
 from lagpu.selftest import bitmap, matrices, products, searches, selections, vectors
 from lagpu.selftest.case import Case
@@ -42,14 +40,14 @@ def run(backend: str = "auto") -> dict[str, Any]:
     place, oracle = backends.get(backend), backends.get("cpu")
     start = time.perf_counter()
     rows = [_row(case, place, oracle) for case in _shown(list(_cases(place)))]
-    device = getattr(place, "device", None)
+    device = place.device
     passed = sum(row["passed"] for row in rows)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "backend": place.name,
         "device": device.describe() if device is not None else {"device": "host"},
         "versions": versions.versions(),
-        "sources_hash": sources_hash(),
+        "sources_hash": place.capabilities.sources_hash,
         "commit": versions.commit(),
         "rows": rows,
         "totals": {
@@ -62,7 +60,7 @@ def run(backend: str = "auto") -> dict[str, Any]:
 
 
 def _cases(place: Backend) -> Iterator[Case]:
-    yield from products.cases((*KERNELS, "") if hasattr(place, "device") else ("",))
+    yield from products.cases((*place.capabilities.kernels, ""))
     yield from selections.cases()
     yield from vectors.cases()
     yield from matrices.cases()

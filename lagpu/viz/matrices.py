@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lagpu.core.matrix import Matrix
-from lagpu.core.selection import SelectionMatrix
-from lagpu.core.views import TransposedMatrix
+from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.errors import DomainMismatch
 from lagpu.viz.cells import Block, bare, entry, legend
 from lagpu.viz.style import BLUE, MUTED, ORANGE, axes, pyplot, refuse_larger

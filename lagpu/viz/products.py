@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lagpu.core.expr import Call, Mask, spell, unfit
+from lagpu.core.expr import Call, Mask, format_formula, mark_used
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.operations import Multiply, MultiplySelection
 from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, Block, bare, legend
 from lagpu.viz.matrices import CELLS, entries
 from lagpu.viz.style import INK, MUTED, axes, pyplot, refuse_larger
@@ -59,8 +60,9 @@ def product(
     -----
     The product is computed, by the backend of its operands; the picture shows what came out.
     """
-    unfit(call)  # if it is refused, one error is enough
-    if not (isinstance(call, Call) and call.method in ("mxv", "mxv_selection")):
+    mark_used(call)  # if it is refused, one error is enough
+    operation = call.operation if isinstance(call, Call) and len(call.shape) == 1 else None
+    if not isinstance(operation, (Multiply, MultiplySelection)):
         raise DomainMismatch(
             f"viz.product: {call!r} is no product of a vector and a matrix. "
             "Give it as semiring.any_pair(q @ A)."
@@ -83,8 +85,8 @@ def product(
     for x, y, text, share in signs:
         colour = MUTED if text.isdigit() else INK
         ax.text(x, y, text, ha="center", va="center", fontsize=share * size, color=colour)
-    under = "" if mask is None else f"({spell(mask.formula)})"
-    name = call.args[2].semiring.name
+    under = "" if mask is None else f"({format_formula(mask.formula)})"
+    name = operation.product.semiring.name
     ax.set_title(f"w{under} << {name}({left.name} @ {right.name})", fontsize=11, family="monospace")
     legend(ax, blocks.kinds)
     return ax

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lagpu.core.expr import Mask, spell
+from lagpu.core.expr import Mask, format_formula
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
@@ -86,7 +86,7 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
             source = m.vector
             blocks.append(_entries(source, "mask"))
         kept = {(i, j) for i, j, _ in _triplets(m.new())}
-        lets = Block(spell(m.formula), blocks[-1].nrows, blocks[-1].ncols)
+        lets = Block(format_formula(m.formula), blocks[-1].nrows, blocks[-1].ncols)
         for i in range(lets.nrows):
             for j in range(lets.ncols):
                 lets.put(i, j, KEPT if (i, j) in kept else OUT)

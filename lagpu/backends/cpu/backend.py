@@ -1,70 +1,281 @@
-"""The cpu backend: each operation is one GraphBLAS C call through python-graphblas; the oracle.
-
-Objects, operators and user-defined functions are python-graphblas'. The calls go straight to the
-C library it carries, because its own checks and dispatch, which lagpu's front end has already
-made, take three times as long as a BFS level on a road network (docs/design/cpu.md).
-"""
+"""The cpu backend: python-graphblas objects in boxes, behind the `Backend` protocol."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from lagpu.algebra.operators import Semiring
-from lagpu.backends.cpu.handles import Box
-from lagpu.backends.cpu.matrices import WholeMatrices
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.cpu import matrices, vectors
+from lagpu.backends.cpu.handles import (
+    NULL,
+    Box,
+    c_function,
+    check,
+    ffi,
+    gb,
+    index_list,
+    lib,
+    on_host,
+)
 from lagpu.backends.cpu.meter import CpuMeter
-from lagpu.backends.cpu.shared import require_no_choice
-from lagpu.backends.cpu.vectors import VectorOperations
-from lagpu.backends.matrices import Turned
+from lagpu.backends.cpu.operators import typed_operator
+from lagpu.backends.cpu.shared import element, reduced, require_no_choice
+from lagpu.backends.cpu.workarounds import at_indices
 from lagpu.backends.profile import Meter
-from lagpu.backends.protocol import Product, Statement
+from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
+from lagpu.errors import InvalidValue, NotSupported
 from lagpu.host.memory import available_bytes
+from lagpu.operations import (
+    ExtractElement,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Reduce,
+    Rejection,
+    Statement,
+    Sweep,
+    Until,
+)
 
 __all__ = ["CpuBackend"]
 
+Array = np.ndarray[Any, Any]
+# Of searches of many sources at once: bytes of a product's entry while it is sorted, and of a
+# vertex in all vectors together; and how many entries a batch may touch. More do not run faster.
+_ENTRY_BYTES = 96
+_TOUCHED = 2**24
 
-class CpuBackend(VectorOperations, WholeMatrices):
-    """python-graphblas: the oracle, and the default where there is no GPU."""
+
+class CpuBackend:
+    """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
     name = "cpu"
-    recorder = None
+    capabilities = Capabilities()
+    device = None
+    last_loop = ""
+    last_product = None
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
 
-    def run_loop(self, statements: list[Statement], until_empty: Box, times: int | None) -> bool:
-        """See `Backend`: SuiteSparse runs each statement by itself."""
-        return False
-
-    def repeated(self, s: Statement) -> None:
+    # --------------------------------------------------------------------------- statements
+    def execute(self, statement: Statement) -> None:
         """See `Backend`."""
+        w, desc, operation, _ = statement
+        if w.gb.ndim == 1:
+            vectors.RUN[type(operation)](w, desc, operation)
+        else:
+            matrices.run(w, desc, operation)
 
-    def block_bytes(self, dtype: DType, nrows: int, ncols: int) -> None:
-        """See `Backend`: there are no blocks."""
-
-    def rows_apart(self, A: Any, k: int) -> bool:
+    def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
-        return False
+        if isinstance(operation, ExtractElement):
+            return element(operation.operand, operation.position)
+        assert isinstance(operation, Reduce)
+        u = operation.operand
+        return reduced(u, operation.monoid) if u.gb.nvals else None
+
+    def explain(self, operation: Operation) -> list[str]:
+        """See `Backend`."""
+        if isinstance(operation, (Multiply, MultiplySelection)):
+            require_no_choice(operation.product)
+        if isinstance(operation, MultiplySelection):
+            return ["SuiteSparse:GraphBLAS multiplies with the matrix, which is made of the vector"]
+        return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+
+    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
+        """See `Backend`."""
+        return Rejection("SuiteSparse runs each statement by itself")
+
+    def batch_size(
+        self, A: Box, sources: int, levels: int, live: Sequence[tuple[DType, int]]
+    ) -> int:
+        """See `Backend`: a power of two or all of them.
+
+        As many as fit half of the free memory if in the widest level every edge of each source is
+        on a shortest path; and no more than touch 2**24 entries, in the widest product and where
+        each level is written into its matrix.
+        """
+        n, nvals = A.gb.nrows, A.gb.nvals
+        fit = self.free_bytes() // 2 // (_ENTRY_BYTES * (nvals + n))
+        room = min(fit, _TOUCHED // (nvals + n + levels * n))
+        return sources if room >= sources else 1 << max(0, room.bit_length() - 1)
 
     def meter(self) -> Meter:
         """See `Backend`."""
         return CpuMeter()
 
-    def explain(self, A: Any, u: Any, how: Product) -> list[str]:
-        """See `Backend`."""
-        require_no_choice(how)
-        return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
-
-    def explain_selection(self, f: Any, u: Any, how: Product) -> list[str]:
-        """See `Backend`."""
-        require_no_choice(how)
-        return ["SuiteSparse:GraphBLAS multiplies with the matrix, which is made of the vector"]
-
-    def explain_mxm(self, A: Any, B: Any, semiring: Semiring, turned: Turned) -> list[str]:
-        """See `Backend`."""
-        return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
-
     def free_bytes(self) -> int:
         """See `Backend`."""
         return available_bytes()
+
+    # ------------------------------------------------------------------- objects: made, read
+    def vector(self, dtype: DType, size: int) -> Box:
+        """See `Backend`."""
+        return Box(gb.Vector(dtype.name, size), dtype)
+
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> Box:
+        """See `Backend`."""
+        A = gb.Matrix(dtype.name, *shape)
+        A.ss.config["format"] = "by_row"
+        return Box(A, dtype)
+
+    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Box:
+        """See `Backend`."""
+        if indices is None:
+            return Box(gb.Vector.from_dense(on_host(values), dtype=dtype.name), dtype)
+        if np.ndim(values):
+            v = gb.Vector.from_coo(on_host(indices), on_host(values), dtype.name, size=size)
+            return Box(v, dtype)
+        out = self.vector(dtype, size)
+        if len(indices):
+            where, count, _owner = index_list(on_host(indices), size)
+            one = dtype.numpy.type(values).item()
+            call = at_indices(c_function("Vector_assign", dtype), indices, size)
+            check(call(out.handle, NULL, NULL, one, where, count, NULL), "assign")
+        return out
+
+    def matrix_from_coo(
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        dup_op: BinaryOp | None,
+    ) -> Box:
+        """See `Backend`."""
+        if np.ndim(values) == 0:  # GraphBLAS takes no dup_op beside a scalar
+            values = np.broadcast_to(dtype.numpy.type(values), len(rows))
+        dup = None if dup_op is None else typed_operator(dup_op, dup_op.types(dtype)[0])
+        try:
+            A = gb.Matrix.from_coo(
+                on_host(rows), on_host(cols), on_host(values), dtype.name,
+                nrows=shape[0], ncols=shape[1], dup_op=dup,
+            )  # fmt: skip
+        except ValueError as error:
+            twice = "from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus."
+            raise InvalidValue(twice) from error
+        return Box(A, dtype)
+
+    def matrix_from_csc(
+        self,
+        col_ptr: Any,
+        row_idx: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        symmetric: bool | None = None,
+    ) -> Box:
+        """See `Backend`."""
+        if np.ndim(values) == 0:
+            values = dtype.numpy.type(values)
+        A = gb.Matrix.from_csc(
+            on_host(col_ptr), on_host(row_idx), on_host(values), dtype.name, nrows=shape[0]
+        )
+        A.ss.config["format"] = "by_row"  # the form in which a sparse frontier pushes
+        made = Box(A, dtype)
+        made.symmetric = symmetric
+        return made
+
+    def matrix_from_diagonal(self, v: Box, k: int) -> Box:
+        """See `Backend`."""
+        return Box(v.gb.diag(k), v.dtype)
+
+    def diagonal(self, A: Box, k: int) -> Box:
+        """See `Backend`."""
+        return Box(A.gb.diag(k), A.dtype)
+
+    def dup(self, x: Box, dtype: DType) -> Box:
+        """See `Backend`."""
+        return Box(x.gb.dup(dtype.name), dtype)
+
+    def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
+        """See `Backend`."""
+        indices, values = v.gb.to_coo()
+        return indices.astype(np.int64, copy=False), values
+
+    def matrix_to_csc(self, A: Box) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        ptr, idx, values = A.gb.to_csc()
+        return ptr.astype(np.int64, copy=False), idx.astype(np.int64, copy=False), values
+
+    def vector_values(self, v: Box) -> Array:
+        """See `Backend`."""
+        return self.vector_to_coo(v)[1]
+
+    def set_values(self, x: Box, values: Array) -> None:
+        """See `Backend`."""
+        if x.gb.ndim == 1:
+            x.become(self.vector_from_coo(self.vector_to_coo(x)[0], values, x.dtype, x.gb.size))
+        else:
+            ptr, idx, _ = self.matrix_to_csc(x)
+            x.become(self.matrix_from_csc(ptr, idx, values, x.dtype, x.gb.shape))
+
+    def vector_head(self, v: Box, count: int) -> tuple[Array, Array]:
+        """See `Backend`."""
+        indices, values = v.gb.ss.head(count, sort=True)
+        return indices[:count].astype(np.int64, copy=False), values[:count]
+
+    def matrix_corner(self, A: Box, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        rows, cols, values = A.gb[:nrows, :ncols].new().to_coo()
+        return rows.astype(np.int64, copy=False), cols.astype(np.int64, copy=False), values
+
+    def nvals(self, x: Box) -> int:
+        """See `Backend`."""
+        if x.gb.ndim == 2:
+            return int(x.gb.nvals)
+        count = ffi.new("GrB_Index*")  # quicker than by python-graphblas; loops ask at each level
+        lib.GrB_Vector_nvals(count, x.handle)
+        return int(count[0])
+
+    def form(self, x: Box) -> str:
+        """See `Backend`: SuiteSparse may store an object otherwise after each operation."""
+        return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)
+
+    def isequal(self, x: Box, y: Box) -> bool:
+        """See `Backend`."""
+        return bool(x.gb.isequal(y.gb))
+
+    def levels(self, x: Box) -> None:
+        """See `Backend`."""
+        return None
+
+    def is_symmetric(self, A: Box) -> bool:
+        """See `Backend`."""
+        if A.symmetric is None:
+            A.symmetric = bool(A.gb.isequal(A.gb.T.new()))
+        return A.symmetric
+
+    def wait(self, x: Box) -> None:
+        """See `Backend`."""
+        call = lib.GrB_Vector_wait if x.gb.ndim == 1 else lib.GrB_Matrix_wait
+        check(call(x.handle, lib.GrB_MATERIALIZE), "wait")
+
+    # ----------------------------------------------------------------------- objects: changed
+    def vector_set(self, v: Box, i: int, value: Any) -> None:
+        """See `Backend`."""
+        check(c_function("Vector_setElement", v.dtype)(v.handle, value.item(), i), "setElement")
+
+    def vector_remove(self, v: Box, i: int) -> None:
+        """See `Backend`."""
+        check(lib.GrB_Vector_removeElement(v.handle, i), "removeElement")
+
+    def vector_clear(self, v: Box) -> None:
+        """See `Backend`."""
+        v.gb.clear()
+
+    def vector_resize(self, v: Box, size: int) -> None:
+        """See `Backend`."""
+        v.gb.resize(size)
+
+    def may_keep_csr(self, A: Box, allowed: bool | None) -> bool:
+        """See `Backend`."""
+        if allowed is not None:
+            raise NotSupported("orientation: SuiteSparse:GraphBLAS keeps the forms it likes.")
+        return True

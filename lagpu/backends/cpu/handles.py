@@ -1,4 +1,4 @@
-"""What a C call is given: python-graphblas' objects in boxes, descriptors, index lists."""
+"""Handles of the cpu backend, and other arguments of C calls: descriptors, index lists, scalars."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class GraphBLASError(LagpuError, RuntimeError):
 
 
 class Box:
-    """A python-graphblas object with its C handle at hand.
+    """A python-graphblas object with its C handle; the handle of a vector or matrix here.
 
     Attributes
     ----------
@@ -83,9 +83,19 @@ class Box:
         self.twin: Any = None
         self.degrees: dict[bool, Any] = {}
 
+    def become(self, other: Box) -> None:
+        """Take over the content of another box, of the same type and shape."""
+        self.gb, self.handle, self.full = other.gb, other.handle, other.full
+        self.symmetric, self.twin, self.degrees = None, None, {}
+
+    @property
+    def kind(self) -> str:
+        """``"Vector"`` or ``"Matrix"``, as in the names of C functions."""
+        return "Vector" if self.gb.ndim == 1 else "Matrix"
+
     @property
     def width(self) -> int:
-        """Bytes of a value; a stored one, as GraphBLAS tells nobody which it keeps once."""
+        """Bytes of a stored value; GraphBLAS does not say whether it stores one value for all."""
         return int(self.dtype.numpy.itemsize)
 
 

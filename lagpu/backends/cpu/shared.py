@@ -1,30 +1,30 @@
-"""What is the same for vectors and matrices, but for the kind in the name of the C function."""
+"""Calls that are the same for vectors and matrices but for the kind in the C function's name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, UnaryOp
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, UnaryOp
 from lagpu.backends.cpu.handles import C_NAMES, NULL, Box, c_function, check, descriptor, ffi, lib
 from lagpu.backends.cpu.operators import c_monoid, typed_operator
 from lagpu.backends.cpu.workarounds import accumulator, mask_handle
-from lagpu.backends.protocol import Applied, Descriptor, Product
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import NotSupported
+from lagpu.operations import BoundOperator, Descriptor, Product
 
 __all__ = [
     "apply_into",
     "element",
-    "how_written",
     "reduced",
     "require_no_choice",
     "select_into",
+    "written_as",
 ]
 
 
-def require_no_choice(how: Product) -> None:
+def require_no_choice(product: Product) -> None:
     """Raise `NotSupported` if the author names a kernel or a policy for a product."""
-    chosen = how.policy if how.kernel is None else how.kernel
+    chosen = product.policy if product.kernel is None else product.kernel
     if chosen is not None:
         raise NotSupported(
             f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. "
@@ -32,7 +32,7 @@ def require_no_choice(how: Product) -> None:
         )
 
 
-def how_written(
+def written_as(
     w: Box, desc: Descriptor, result: DType, transpose: str = ""
 ) -> tuple[Any, Any, Any]:
     """Return (mask, accumulator, descriptor) as C handles."""
@@ -44,47 +44,46 @@ def how_written(
     )
 
 
-def element(kind: str, x: Box, *where: int) -> Any:
+def element(x: Box, index: tuple[int, ...]) -> Any:
     """Return the value at an index or two, or None."""
     value = ffi.new(f"{C_NAMES[x.dtype.name]}*")
-    info = c_function(f"{kind}_extractElement", x.dtype)(value, x.handle, *where)
+    info = c_function(f"{x.kind}_extractElement", x.dtype)(value, x.handle, *index)
     if info == lib.GrB_NO_VALUE:
         return None
     check(info, "extractElement")
     return value[0]
 
 
-def apply_into(
-    kind: str, w: Box, mask: Any, accum: Any, d: Any, u: Box, op: Operator, how: Applied
-) -> None:
+def apply_into(w: Box, mask: Any, accum: Any, d: Any, u: Box, function: BoundOperator) -> None:
     """``w<m> = f(u)``."""
-    operator = typed_operator(op, how.domain).gb_obj
+    op, domain, _, left, right = function
+    operator = typed_operator(op, domain).gb_obj
     if isinstance(op, UnaryOp):
-        info = getattr(lib, f"GrB_{kind}_apply")(w.handle, mask, accum, operator, u.handle, d)
-    elif how.left is not None:
-        call = c_function(f"{kind}_apply_BinaryOp1st", how.domain)
-        info = call(w.handle, mask, accum, operator, how.left.item(), u.handle, d)
+        info = getattr(lib, f"GrB_{w.kind}_apply")(w.handle, mask, accum, operator, u.handle, d)
+    elif left is not None:
+        call = c_function(f"{w.kind}_apply_BinaryOp1st", domain)
+        info = call(w.handle, mask, accum, operator, left.item(), u.handle, d)
     else:
         name = "BinaryOp2nd" if isinstance(op, BinaryOp) else "IndexOp"
-        call = c_function(f"{kind}_apply_{name}", how.domain)
-        info = call(w.handle, mask, accum, operator, u.handle, how.right.item(), d)
+        call = c_function(f"{w.kind}_apply_{name}", domain)
+        info = call(w.handle, mask, accum, operator, u.handle, right.item(), d)
     check(info, "apply")
 
 
 def select_into(
-    kind: str, w: Box, mask: Any, accum: Any, d: Any, u: Box, op: IndexUnaryOp, thunk: Any
+    w: Box, mask: Any, accum: Any, d: Any, u: Box, op: IndexUnaryOp, thunk: Any
 ) -> None:
     """``w<m> = u`` where `op` holds."""
     domain = lookup(thunk.dtype)
     operator = typed_operator(op, domain).gb_obj
-    call = c_function(f"{kind}_select", domain)
+    call = c_function(f"{w.kind}_select", domain)
     check(call(w.handle, mask, accum, operator, u.handle, thunk.item(), d), "select")
 
 
-def reduced(kind: str, u: Box, monoid: Monoid) -> Any:
+def reduced(u: Box, monoid: Monoid) -> Any:
     """Return the sum of all entries, of which there is one or more."""
     result = monoid.types(u.dtype)[1]
     value = ffi.new(f"{C_NAMES[result.name]}*")
-    call = c_function(f"{kind}_reduce", result)
+    call = c_function(f"{u.kind}_reduce", result)
     check(call(value, NULL, c_monoid(monoid, u.dtype), u.handle, NULL), "reduce")
     return value[0]

@@ -1,12 +1,10 @@
-"""Operations that write a vector: each is one GraphBLAS C call."""
+"""Statements that write a vector: each is one GraphBLAS C call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
 from lagpu.backends.cpu.handles import (
     Box,
@@ -14,10 +12,11 @@ from lagpu.backends.cpu.handles import (
     c_scalar,
     check,
     descriptor,
+    gb,
     index_list,
     lib,
 )
-from lagpu.backends.cpu.objects import Objects
+from lagpu.backends.cpu.matrices import selection_matrix
 from lagpu.backends.cpu.operators import (
     binary_operator,
     c_monoid,
@@ -25,13 +24,7 @@ from lagpu.backends.cpu.operators import (
     compares_in_type_of_entries,
     typed_operator,
 )
-from lagpu.backends.cpu.shared import (
-    apply_into,
-    how_written,
-    reduced,
-    require_no_choice,
-    select_into,
-)
+from lagpu.backends.cpu.shared import apply_into, require_no_choice, select_into, written_as
 from lagpu.backends.cpu.workarounds import (
     accumulator,
     at_indices,
@@ -39,133 +32,150 @@ from lagpu.backends.cpu.workarounds import (
     empty_first,
     mask_handle,
 )
-from lagpu.backends.protocol import Applied, Descriptor, Product
-from lagpu.dtypes import lookup
+from lagpu.dtypes import DType, lookup
+from lagpu.operations import (
+    Apply,
+    Assign,
+    AssignScalar,
+    BoundOperator,
+    Descriptor,
+    Ewise,
+    Extract,
+    ExtractColumn,
+    Multiply,
+    MultiplySelection,
+    ReduceRows,
+    Select,
+)
 
-__all__ = ["VectorOperations"]
-
-Array = np.ndarray[Any, Any]
+__all__ = ["RUN"]
 
 
-class VectorOperations(Objects):
-    """Products, combinations, parts and sums that end in a vector; see `Backend`."""
+def _multiply(w: Box, desc: Descriptor, op: Multiply) -> None:
+    """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
+    A, u, product = op.matrix, op.operand, op.product
+    require_no_choice(product)
+    _, structure, complement, accum, replace = desc
+    semiring = c_semiring(product.semiring, product.domain)
+    mask = mask_handle(desc)
+    plus = accumulator(w, accum, product.result)
+    if product.flip:
+        d = descriptor(replace, structure, complement, "" if product.transpose else "T1")
+        info = lib.GrB_vxm(w.handle, mask, plus, semiring, u.handle, A.handle, d)
+    else:
+        d = descriptor(replace, structure, complement, "T0" if product.transpose else "")
+        info = lib.GrB_mxv(w.handle, mask, plus, semiring, A.handle, u.handle, d)
+    if info:
+        check(info, "mxv")
 
-    def mxv(self, w: Box, desc: Descriptor, A: Box, u: Box, how: Product) -> None:
-        """See `Backend`."""
-        require_no_choice(how)
-        _, structure, complement, accum, replace = desc
-        semiring = c_semiring(how.semiring, how.domain)
-        target = mask_handle(desc)
-        plus = accumulator(w, accum, how.result)
-        if how.flip:
-            d = descriptor(replace, structure, complement, "" if how.transpose else "T1")
-            info = lib.GrB_vxm(w.handle, target, plus, semiring, u.handle, A.handle, d)
-        else:
-            d = descriptor(replace, structure, complement, "T0" if how.transpose else "")
-            info = lib.GrB_mxv(w.handle, target, plus, semiring, A.handle, u.handle, d)
-        if info:
-            check(info, "mxv")
 
-    def mxv_selection(self, w: Box, desc: Descriptor, f: Box, u: Box, how: Product) -> None:
-        """See `Backend`: with P', as its rows need no sorting."""
-        nrows = u.gb.size if how.transpose else w.gb.size
-        turned = self.matrix_selection(f, nrows, True)
-        self.mxv(w, desc, turned, u, how._replace(transpose=not how.transpose))
+def _multiply_selection(w: Box, desc: Descriptor, op: MultiplySelection) -> None:
+    """``w<m> = P (+.x) u`` or ``P' (+.x) u``: with P', as its rows need no sorting."""
+    product = op.product
+    nrows = op.operand.gb.size if product.transpose else w.gb.size
+    transposed = selection_matrix(op.indices, nrows, True)
+    with_transpose = product._replace(transpose=not product.transpose)
+    _multiply(w, desc, Multiply(transposed, op.operand, with_transpose))
 
-    def ewise_add(self, w: Box, desc: Descriptor, u: Box, v: Box, op: BinaryOp) -> None:
-        """See `Backend`."""
-        _ewise(lib.GrB_Vector_eWiseAdd_BinaryOp, w, desc, u, v, op)
 
-    def ewise_mult(self, w: Box, desc: Descriptor, u: Box, v: Box, op: BinaryOp) -> None:
-        """See `Backend`."""
-        _ewise(lib.GrB_Vector_eWiseMult_BinaryOp, w, desc, u, v, op)
-
-    def ewise_union(
-        self,
-        w: Box,
-        desc: Descriptor,
-        u: Box,
-        v: Box,
-        op: BinaryOp,
-        defaults: tuple[Any, Any],
-    ) -> None:
-        """See `Backend`."""
-        domain, result = op.types(u.dtype, v.dtype)
-        mask, accum, d = how_written(w, desc, result)
-        left, right = (c_scalar(x, domain) for x in defaults)
+def _ewise(w: Box, desc: Descriptor, op: Ewise) -> None:
+    u, v = op.left, op.right
+    domain, result = op.op.types(u.dtype, v.dtype)
+    mask, accum, d = written_as(w, desc, result)
+    if op.kind == "ewise_union":
+        assert op.defaults is not None
+        left, right = (c_scalar(x, domain) for x in op.defaults)
         info = lib.GxB_Vector_eWiseUnion(
-            w.handle, mask, accum, typed_operator(op, domain).gb_obj,
+            w.handle, mask, accum, typed_operator(op.op, domain).gb_obj,
             u.handle, left.handle, v.handle, right.handle, d,
         )  # fmt: skip
-        check(info, "ewise_union")
-
-    def apply(self, w: Box, desc: Descriptor, u: Box, op: Operator, how: Applied) -> None:
-        """See `Backend`."""
-        mask, accum, d = how_written(w, desc, how.result)
-        apply_into("Vector", w, mask, accum, d, u, op, how)
-
-    def select(self, w: Box, desc: Descriptor, u: Box, op: IndexUnaryOp, thunk: Any) -> None:
-        """See `Backend`."""
-        if compares_in_type_of_entries(op, u, thunk):
-            mask, accum, d = how_written(w, desc, u.dtype)
-            select_into("Vector", w, mask, accum, d, u, op, thunk)
-        else:
-            kept = self.vector_dup(u, lookup(thunk.dtype))
-            self.select(kept, Descriptor(), kept, op, thunk)
-            chosen = self.vector(u.dtype, u.gb.size)
-            self.assign(chosen, Descriptor(kept), u, None)
-            self.assign(w, desc, chosen, None)
-
-    def assign_scalar(self, w: Box, desc: Descriptor, value: Any, indices: Array | None) -> None:
-        """See `Backend`."""
-        mask, accum, d = how_written(w, desc, w.dtype)
-        where, count, _owner = index_list(indices, w.gb.size)
-        call = at_indices(c_function("Vector_assign", w.dtype), indices, w.gb.size)
-        check(call(w.handle, mask, accum, value.item(), where, count, d), "assign")
-
-    def assign(self, w: Box, desc: Descriptor, u: Box, indices: Array | None) -> None:
-        """See `Backend`."""
-        if crashes_on_full(desc) and self.vector_nvals(u) == u.gb.size:
-            if indices is not None:
-                u, given = self.vector(u.dtype, w.gb.size), u
-                self.assign(u, Descriptor(), given, indices)
-            self.apply(w, desc, u, unary.identity, Applied(u.dtype, u.dtype))
-            return
-        mask, accum, d = how_written(w, desc, u.dtype)
-        where, count, _owner = index_list(indices, w.gb.size)
-        call = at_indices(lib.GrB_Vector_assign, indices, w.gb.size)
-        check(call(w.handle, mask, accum, u.handle, where, count, d), "assign")
-
-    def extract(self, w: Box, desc: Descriptor, u: Box, indices: Array | None) -> None:
-        """See `Backend`."""
-        mask, accum, d = how_written(w, desc, u.dtype)
-        where, count, _owner = index_list(indices, u.gb.size)
-        call = at_indices(lib.GrB_Vector_extract, indices, u.gb.size)
-        check(call(w.handle, mask, accum, u.handle, where, count, d), "extract")
-
-    def extract_column(self, w: Box, desc: Descriptor, A: Box, j: int, transpose: bool) -> None:
-        """See `Backend`."""
-        mask, accum, d = how_written(w, desc, A.dtype, "T0" if transpose else "")
-        size = A.gb.ncols if transpose else A.gb.nrows
-        info = lib.GrB_Col_extract(w.handle, mask, accum, A.handle, lib.GrB_ALL, size, j, d)
-        check(info, "extract")
-
-    def reduce_vector(
-        self, w: Box, desc: Descriptor, A: Box, monoid: Monoid, transpose: bool
-    ) -> None:
-        """See `Backend`."""
-        mask, accum, d = how_written(w, desc, monoid.types(A.dtype)[1], "T0" if transpose else "")
-        operator = c_monoid(monoid, A.dtype)
-        info = lib.GrB_Matrix_reduce_Monoid(w.handle, mask, accum, operator, A.handle, d)
-        check(info, "reduce")
-
-    def reduce(self, u: Box, monoid: Monoid) -> Any:
-        """See `Backend`."""
-        return reduced("Vector", u, monoid) if self.vector_nvals(u) else None
+    else:
+        added = op.kind == "ewise_add"
+        call = lib.GrB_Vector_eWiseAdd_BinaryOp if added else lib.GrB_Vector_eWiseMult_BinaryOp
+        operator = binary_operator(op.op, u.dtype, v.dtype)
+        empty_first(w, desc, u, v)
+        info = call(w.handle, mask, accum, operator, u.handle, v.handle, d)
+    check(info, op.kind)
 
 
-def _ewise(call: Any, w: Box, desc: Descriptor, u: Box, v: Box, op: BinaryOp) -> None:
-    mask, accum, d = how_written(w, desc, op.types(u.dtype, v.dtype)[1])
-    operator = binary_operator(op, u.dtype, v.dtype)
-    empty_first(w, desc, u, v)
-    check(call(w.handle, mask, accum, operator, u.handle, v.handle, d), "ewise")
+def _apply(w: Box, desc: Descriptor, op: Apply) -> None:
+    mask, accum, d = written_as(w, desc, op.function.result)
+    apply_into(w, mask, accum, d, op.operand, op.function)
+
+
+def _select(w: Box, desc: Descriptor, op: Select) -> None:
+    u = op.operand
+    if compares_in_type_of_entries(op.op, u, op.thunk):
+        mask, accum, d = written_as(w, desc, u.dtype)
+        select_into(w, mask, accum, d, u, op.op, op.thunk)
+    else:
+        kept = Box(u.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
+        _select(kept, Descriptor(), Select(kept, op.op, op.thunk))
+        chosen = _vector(u.dtype, u.gb.size)
+        _assign(chosen, Descriptor(kept), Assign(u))
+        _assign(w, desc, Assign(chosen))
+
+
+def _assign_scalar(w: Box, desc: Descriptor, op: AssignScalar) -> None:
+    mask, accum, d = written_as(w, desc, w.dtype)
+    indices = None if op.indices is None else op.indices[0]
+    where, count, _owner = index_list(indices, w.gb.size)
+    call = at_indices(c_function("Vector_assign", w.dtype), indices, w.gb.size)
+    check(call(w.handle, mask, accum, op.value.item(), where, count, d), "assign")
+
+
+def _assign(w: Box, desc: Descriptor, op: Assign) -> None:
+    u, indices = op.operand, None if op.indices is None else op.indices[0]
+    if crashes_on_full(desc) and u.gb.nvals == u.gb.size:
+        if indices is not None:
+            given, u = u, _vector(u.dtype, w.gb.size)
+            _assign(u, Descriptor(), Assign(given, op.indices))
+        _apply(w, desc, Apply(u, BoundOperator(unary.identity, u.dtype, u.dtype)))
+        return
+    mask, accum, d = written_as(w, desc, u.dtype)
+    where, count, _owner = index_list(indices, w.gb.size)
+    call = at_indices(lib.GrB_Vector_assign, indices, w.gb.size)
+    check(call(w.handle, mask, accum, u.handle, where, count, d), "assign")
+
+
+def _extract(w: Box, desc: Descriptor, op: Extract) -> None:
+    u, indices = op.operand, None if op.indices is None else op.indices[0]
+    mask, accum, d = written_as(w, desc, u.dtype)
+    where, count, _owner = index_list(indices, u.gb.size)
+    call = at_indices(lib.GrB_Vector_extract, indices, u.gb.size)
+    check(call(w.handle, mask, accum, u.handle, where, count, d), "extract")
+
+
+def _extract_column(w: Box, desc: Descriptor, op: ExtractColumn) -> None:
+    A = op.matrix
+    mask, accum, d = written_as(w, desc, A.dtype, "T0" if op.transposed else "")
+    size = A.gb.ncols if op.transposed else A.gb.nrows
+    info = lib.GrB_Col_extract(w.handle, mask, accum, A.handle, lib.GrB_ALL, size, op.column, d)
+    check(info, "extract")
+
+
+def _reduce_rows(w: Box, desc: Descriptor, op: ReduceRows) -> None:
+    A, result = op.matrix, op.monoid.types(op.matrix.dtype)[1]
+    mask, accum, d = written_as(w, desc, result, "T0" if op.transposed else "")
+    operator = c_monoid(op.monoid, A.dtype)
+    info = lib.GrB_Matrix_reduce_Monoid(w.handle, mask, accum, operator, A.handle, d)
+    check(info, "reduce")
+
+
+def _vector(dtype: DType, size: int) -> Box:
+    return Box(gb.Vector(dtype.name, size), dtype)
+
+
+#: Each operation with the function that runs it: ``run(w, desc, operation)``.
+RUN: dict[type, Callable[[Box, Descriptor, Any], None]] = {
+    Multiply: _multiply,
+    MultiplySelection: _multiply_selection,
+    Ewise: _ewise,
+    Apply: _apply,
+    Select: _select,
+    Assign: _assign,
+    AssignScalar: _assign_scalar,
+    Extract: _extract,
+    ExtractColumn: _extract_column,
+    ReduceRows: _reduce_rows,
+}

@@ -11,8 +11,8 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.cpu.handles import NULL, Box, check, gb, lib
 from lagpu.backends.cpu.operators import binary_operator
-from lagpu.backends.protocol import Descriptor
 from lagpu.dtypes import DType
+from lagpu.operations import Descriptor
 
 __all__ = ["accumulator", "at_indices", "crashes_on_full", "empty_first", "mask_handle"]
 

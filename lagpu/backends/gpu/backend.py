@@ -1,51 +1,64 @@
-"""The gpu backend: storage, planner and kernels behind the `Backend` protocol.
+"""The gpu backend: storage, planner, kernels and fused loops, behind the `Backend` protocol.
 
-The same class serves a CUDA device (``gpu``) and the simulated one (``sim``).
+The same class serves a CUDA device (``gpu``) and the simulated one (``sim``). Its methods delegate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
-from lagpu.algebra.tables import binary
-from lagpu.backends.gpu.device.observer import Shadow
+from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused import search_bits, search_grid, search_per_source
-from lagpu.backends.gpu.fused.blockfuse import search_of
-from lagpu.backends.gpu.fused.log import LoopLog
-from lagpu.backends.gpu.fused.match import traversal_of
-from lagpu.backends.gpu.fused.program import program_of
-from lagpu.backends.gpu.fused.program_bitmap import blockprogram_of
-from lagpu.backends.gpu.fused.rowsweep import RowSweep, rowsweep_of
-from lagpu.backends.gpu.fused.search_bits import BlockSearch
-from lagpu.backends.gpu.fused.search_per_source import RowSearch
-from lagpu.backends.gpu.fused.sweep import Sweep, sweep_of
-from lagpu.backends.gpu.matrices import Matrices
-from lagpu.backends.gpu.objects import settled
-from lagpu.backends.gpu.ops import bitmap, elementwise, selection, spmv
-from lagpu.backends.gpu.ops.blocklevels import BlockLevels
-from lagpu.backends.gpu.ops.planner import choose
-from lagpu.backends.gpu.ops.repeated import RepeatedProduct, repeats
-from lagpu.backends.gpu.profile.meter import GpuMeter
-from lagpu.backends.gpu.storage import forms
-from lagpu.backends.gpu.storage.bitmap import BlockStore
-from lagpu.backends.gpu.storage.casts import cast_number
-from lagpu.backends.gpu.storage.levels import VectorLevels
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
-from lagpu.backends.protocol import Applied, Descriptor, Product, Statement
-from lagpu.core.distinct import distinct
+from lagpu.backends.gpu.fused.plan import plan_loop
+from lagpu.backends.gpu.fused.policy import batch_size
+from lagpu.backends.gpu.kernels import sources_hash
+from lagpu.backends.gpu.ops import (
+    bitmap_mxm,
+    elementwise,
+    matrices,
+    selection,
+    spgemm,
+    spmv,
+    strategies,
+    vectors,
+)
+from lagpu.backends.gpu.ops.planner import POLICIES, choose
+from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool
+from lagpu.backends.gpu.profile.probe import Runtime
+from lagpu.backends.gpu.storage import forms, preview
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits, of_few, stride
+from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps
+from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.protocol import Capabilities
+from lagpu.dtypes import DType
+from lagpu.operations import (
+    ExtractElement,
+    FusedLoop,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Reduce,
+    Rejection,
+    Statement,
+    Sweep,
+    Until,
+)
 
 __all__ = ["GpuBackend"]
 
 Array = np.ndarray[Any, Any]
+Handle = VectorStore | MatrixHandle
+LARGE = 1 << 20  # elements from which a vector's memory is asked for before it is allocated
+# The part of its arrays that each kernel of a product moves, for traces.
+TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap_mxm.TRAFFIC, **spgemm.TRAFFIC}
 
 
-class GpuBackend(Matrices):
-    """Vectors and matrices on one device.
+class GpuBackend:
+    """Vectors and matrices on one device. See `Backend` for the methods.
 
     Parameters
     ----------
@@ -57,258 +70,261 @@ class GpuBackend(Matrices):
 
     def __init__(self, name: str, device: Device) -> None:
         self.name = name
-        super().__init__(device)
-        self.plan = self.edges = self.product = None  # where attributes are quickest found
-        self.last_loop = ""  # how the last loop ran
-        self.loop_log: LoopLog | None = None  # while loops are traced
-        self.shadows: list[Shadow] = []  # of traces that have ended, for the next
-        self.logs: list[Any] = []  # their buffers
+        self.device = device
+        self.runtime = Runtime(device)
+        self.capabilities = Capabilities(
+            fuses=True,
+            kernels=tuple(strategies.STRATEGIES),
+            policies=tuple(POLICIES),
+            sources_hash=sources_hash(),
+        )
+        self.last_loop = ""
+        self._meters = MeterPool()
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
 
+    @property
+    def last_product(self) -> Any:
+        """See `Backend`."""
+        return self.runtime.plan
+
+    # --------------------------------------------------------------------------- statements
+    def execute(self, statement: Statement) -> None:
+        """See `Backend`."""
+        out, desc, operation, _ = statement
+        if type(out) is VectorStore:
+            vectors.RUN[type(operation)](self.runtime, out, desc, operation)
+        else:
+            matrices.run(self.runtime, out, desc, operation)
+
+    def evaluate(self, operation: Operation) -> Any:
+        """See `Backend`."""
+        if isinstance(operation, ExtractElement):
+            return _element(operation.operand, operation.position)
+        assert isinstance(operation, Reduce)
+        x, monoid = operation.operand, operation.monoid
+        if isinstance(x, VectorStore):
+            return elementwise.reduce_entries(x, monoid)
+        if isinstance(x.store, BitmapMatrix):
+            return elementwise.reduce_entries(x.store.entries, monoid)
+        A = x.csc()
+        if not A.nvals:
+            return None
+        values = (None, A.values, A.number, A.dtype)
+        return elementwise.reduce_values(self.device, A.nvals, *values, monoid)
+
+    def explain(self, operation: Operation) -> list[str]:
+        """See `Backend`."""
+        if isinstance(operation, MultiplySelection):
+            plan, matrix = selection.choose(operation.product), None
+        else:
+            assert isinstance(operation, Multiply)
+            if isinstance(operation.operand, VectorStore):
+                matrix = operation.matrix.csc()
+                plan = choose(matrix, operation.operand, operation.product)
+            else:
+                plan, matrix = matrices.explain_product(self.runtime, operation)
+        chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
+        memory = [] if matrix is None else [spmv.memory_of(matrix)]
+        return [f"{chosen}: {plan.reason}", *memory]
+
+    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+        """See `Backend`."""
+        return plan_loop(self.runtime.counters, body, turns)
+
+    def batch_size(
+        self, A: MatrixHandle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
+    ) -> int:
+        """See `Backend`."""
+        return batch_size(A.csc(), sources, levels, live)
+
     def meter(self) -> GpuMeter:
         """See `Backend`."""
-        return GpuMeter(self)
-
-    def explain(self, A: MatrixStore, u: VectorStore, how: Product) -> list[str]:
-        """See `Backend`."""
-        plan = choose(A, u, how)
-        return [f"{plan.direction}, {plan.kernel}: {plan.reason}", spmv.memory_of(A)]
-
-    def explain_selection(self, f: VectorStore, u: VectorStore, how: Product) -> list[str]:
-        """See `Backend`."""
-        plan = selection.choose(how)
-        return [f"{plan.direction}, {plan.kernel}: {plan.reason}"]
+        return GpuMeter(self.runtime, TRAFFIC, self._meters)
 
     def free_bytes(self) -> int:
         """See `Backend`."""
         return self.device.free_bytes()
 
-    def run_loop(
-        self,
-        statements: list[Statement],
-        until_empty: Any,
-        unchanged: Any,
-        times: int | None,
-    ) -> bool:
+    # ------------------------------------------------------------------- objects: made, read
+    def vector(self, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
-        log = self.loop_log
-        if log is not None:
-            log.begin(statements)
-        if isinstance(statements[0].w, MatrixStore):
-            return self._run_block_loop(statements, until_empty, unchanged, times)
-        if until_empty is not None:
-            found = traversal_of(statements, until_empty, times)
-            if not isinstance(found, str):
-                search_grid.run(found, times, log)
-                self.last_loop = "fused: one kernel, a traversal"
-                return True
-        made = program_of(statements, until_empty, unchanged)
-        if isinstance(made, str):
-            self.last_loop = f"eager: {made}"
-            return False
-        made.run(times, log)
-        self.last_loop = "fused: one kernel, a program"
-        return True
+        if size >= LARGE:  # values and presence bits, and those of the next result
+            self.device.require(size * (2 * dtype.numpy.itemsize) + size // 4, "Vector")
+        return VectorStore(self.device, self.runtime.counters, dtype, size)
 
-    def repeated(self, s: Statement) -> Callable[..., None] | None:
-        """See `Backend`: products between which the host decides."""
-        return RepeatedProduct(self, s.args[0], s.args[2]) if repeats(s) else None
-
-    def _run_block_loop(
-        self,
-        statements: list[Statement],
-        until_empty: MatrixStore | None,
-        unchanged: MatrixStore | None,
-        times: int | None,
-    ) -> bool:
-        """Run a loop that writes matrices; see `run_loop`."""
-        log = self.loop_log
-        search: BlockSearch | RowSearch | str = ""
-        if until_empty is not None:
-            search = search_of(self.counters, statements, until_empty, times)
-        if isinstance(search, str):
-            made = blockprogram_of(self.counters, statements, until_empty, unchanged)
-            if isinstance(made, str):
-                self.last_loop = f"eager: {made}"
-                return False
-            if log is not None:
-                log.begin(made.statements)
-            made.run(times, log)
-            self.last_loop = "fused: one kernel, a program over blocks"
-            return True
-        if log is not None and not _is_logged(search):
-            log.leave_out(statements)
-            log = None
-        if isinstance(search, RowSearch):
-            search_per_source.run(search, self.counters, times)
-        else:
-            search_bits.run(search, self.counters, times, log)
-        self.last_loop = f"fused: one kernel, {search.said}"
-        return True
-
-    @settled
-    def vector_levels(self, v: VectorStore) -> VectorLevels:
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> MatrixHandle:
         """See `Backend`."""
-        return VectorLevels(self.counters, v)
+        if not fits(self.device, dtype, shape):
+            return MatrixHandle(forms.empty(self.device, dtype, shape))
+        size = stride(shape[0]) * shape[1]
+        entries = VectorStore(self.device, self.runtime.counters, dtype, size)
+        return MatrixHandle(BitmapMatrix(self.device, dtype, shape, entries))
 
-    def block_levels(self, A: MatrixStore) -> BlockLevels | None:
+    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
-        return BlockLevels(self.counters, A) if self._fit(A) else None
-
-    def run_sweep(
-        self, statements: list[Statement], here: Any, above: Any, levels: VectorLevels | BlockLevels
-    ) -> bool:
-        """See `Backend`."""
-        found: Sweep | RowSweep | str
-        if isinstance(levels, BlockLevels):
-            found = rowsweep_of(self.counters, statements, here, above, levels)
-        else:
-            found = sweep_of(statements, here, above, levels)
-        if isinstance(found, str):
-            self.last_loop = f"eager: {found}"
-            return False
-        if self.loop_log is not None:
-            self.loop_log.leave_out(statements)
-        found.run()
-        self.last_loop = f"fused: {found.said}"
-        return True
-
-    # --------------------------------------------------------- operations: write a vector
-    def mxv(
-        self, w: VectorStore, desc: Descriptor, A: MatrixStore, u: VectorStore, how: Product
-    ) -> None:
-        """See `Backend`."""
-        self.plan = plan = choose(A, u, how, desc)
-        mask = elementwise.mask_words(desc)
-        dtype = w.dtype if desc.is_fresh else how.result
-        t = spmv.multiply(w, A, u, how, plan, mask, dtype, self.edges)
-        if desc.is_fresh and (t.dtype is w.dtype or t.values is None):
-            if t.iso is not None:
-                t.iso = cast_number(t.iso, w.dtype)
-            w.adopt(t)
-        else:
-            elementwise.write(w, desc, t)
-            w.trail = t.trail and t.trail._replace(counts=None)  # w may have more entries
-
-    def mxv_selection(
-        self, w: VectorStore, desc: Descriptor, f: VectorStore, u: VectorStore, how: Product
-    ) -> None:
-        """See `Backend`."""
-        self.plan = plan = selection.choose(how)
-        t = selection.multiply(w, f, u, how, plan, elementwise.mask_words(desc), self.edges)
-        if desc.is_fresh and t.dtype is w.dtype:
-            w.adopt(t)
-        else:
-            elementwise.write(w, desc, t)
-
-    def ewise_add(
-        self, w: VectorStore, desc: Descriptor, u: VectorStore, v: VectorStore, op: BinaryOp
-    ) -> None:
-        """See `Backend`."""
-        elementwise.combine("ewise_add", w, desc, u, v, op, None)
-
-    def ewise_mult(
-        self, w: VectorStore, desc: Descriptor, u: VectorStore, v: VectorStore, op: BinaryOp
-    ) -> None:
-        """See `Backend`."""
-        elementwise.combine("ewise_mult", w, desc, u, v, op, None)
-
-    def ewise_union(
-        self,
-        w: VectorStore,
-        desc: Descriptor,
-        u: VectorStore,
-        v: VectorStore,
-        op: BinaryOp,
-        defaults: tuple[Any, Any],
-    ) -> None:
-        """See `Backend`."""
-        elementwise.combine("ewise_union", w, desc, u, v, op, defaults)
-
-    def apply(
-        self, w: VectorStore, desc: Descriptor, u: VectorStore, op: Operator, how: Applied
-    ) -> None:
-        """See `Backend`."""
-        elementwise.map_entries(w, desc, u, op, how)
-
-    def select(
-        self, w: VectorStore, desc: Descriptor, u: VectorStore, op: IndexUnaryOp, thunk: Any
-    ) -> None:
-        """See `Backend`."""
-        elementwise.select_entries(w, desc, u, op, thunk)
-
-    def assign_scalar(
-        self, w: VectorStore, desc: Descriptor, value: Any, indices: Array | None
-    ) -> None:
-        """See `Backend`."""
-        region = None if indices is None else self._region(w, indices)
-        elementwise.assign_value(w, desc, value, region)
-
-    def assign(
-        self, w: VectorStore, desc: Descriptor, u: VectorStore, indices: Array | None
-    ) -> None:
-        """See `Backend`."""
-        if indices is not None:
-            region = self._region(w, indices)
-            u = elementwise.scatter(w, self.device.from_host(indices), u)
-            elementwise.write(w, desc, u, region)
-        else:
-            elementwise.write(w, desc, u)
-
-    def _region(self, w: VectorStore, indices: Array | None) -> Any:
-        """Return the presence words of a list of indices, or None for all."""
+        v, own = self.vector(dtype, size), forms.own_on_device
         if indices is None:
-            return None
-        region = VectorStore(self.device, self.counters, w.dtype, w.size)
-        region.set_sparse(self.device.from_host(distinct(indices)), None, w.dtype.numpy.type(0))
-        region.to_bitmap()
-        return region.words
-
-    def extract(
-        self, w: VectorStore, desc: Descriptor, u: VectorStore, indices: Array | None
-    ) -> None:
-        """See `Backend`."""
-        if indices is not None:
-            u = elementwise.gather(u, self.device.from_host(indices))
-        elementwise.write(w, desc, u)
-
-    def extract_column(
-        self, w: VectorStore, desc: Descriptor, A: MatrixStore, j: int, transpose: bool
-    ) -> None:
-        """See `Backend`."""
-        t = VectorStore(self.device, self.counters, A.dtype, A.shape[1 if transpose else 0])
-        if transpose and not forms.is_symmetric(A):
-            chosen = self.device.xp.flatnonzero(A.row_idx == j)
-            indices = A.columns()[chosen]
-            values = None if A.values is None else A.values[chosen]
+            if size:
+                v.set_full(own(self.device, values, dtype.numpy))
+            return v
+        where = own(self.device, indices, np.int64)
+        iso = values if np.ndim(values) == 0 else None
+        packed = own(self.device, values, dtype.numpy) if iso is None else None
+        if size and len(where) == size:
+            v.set_full(packed, iso)
         else:
-            first, last = self._column(A, j)
-            indices = A.row_idx[first:last].astype(np.int64)
-            values = None if A.values is None else A.values[first:last]
-        t.set_sparse(indices, values, A.iso)
-        elementwise.write(w, desc, t)
+            v.set_sparse(where, packed, iso)
+        return v
 
-    def reduce_vector(
-        self, w: VectorStore, desc: Descriptor, A: MatrixStore, monoid: Monoid, transpose: bool
-    ) -> None:
-        """See `Backend`: a product with a full vector that takes the matrix' value."""
-        if transpose and isinstance(A, BlockStore):
-            elementwise.write(w, desc, bitmap.reduce_columns(A, monoid))
-            return
-        domain, result = monoid.types(A.dtype)
-        ones = VectorStore(self.device, self.counters, domain, A.shape[0 if transpose else 1])
-        ones.set_full(None, domain.numpy.type(1))
-        how = Product(Semiring(monoid, binary.first), domain, result, transpose, False)
-        self.mxv(w, desc, A, ones, how)
-
-    @settled
-    def reduce(self, u: VectorStore, monoid: Monoid) -> Any:
+    def matrix_from_coo(
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        dup_op: BinaryOp | None,
+    ) -> MatrixHandle:
         """See `Backend`."""
-        return elementwise.reduce_entries(u, monoid)
+        few = of_few(self.device, self.runtime.counters, rows, cols, values, dtype, shape)
+        if few is not None:
+            return MatrixHandle(few)
+        return MatrixHandle(forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op))
+
+    def matrix_from_csc(
+        self,
+        col_ptr: Any,
+        row_idx: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        symmetric: bool | None = None,
+    ) -> MatrixHandle:
+        """See `Backend`."""
+        made = forms.from_csc(self.device, col_ptr, row_idx, values, dtype, shape)
+        made.symmetric = symmetric
+        return MatrixHandle(made)
+
+    def matrix_from_diagonal(self, v: VectorStore, k: int) -> MatrixHandle:
+        """See `Backend`."""
+        return MatrixHandle(forms.from_diagonal(v, k))
+
+    def diagonal(self, A: MatrixHandle, k: int) -> VectorStore:
+        """See `Backend`."""
+        return forms.diagonal(A.csc(), k, self.runtime.counters)
+
+    def dup(self, x: Handle, dtype: DType) -> Handle:
+        """See `Backend`."""
+        if isinstance(x, VectorStore):
+            return x.copy(dtype)
+        return MatrixHandle(matrices.copy(x.store, dtype))
+
+    def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
+        """See `Backend`."""
+        indices, values = v.listed()
+        where = self.device.to_host(indices)
+        if values is None:
+            return where, np.full(len(where), v.number, v.dtype.numpy)
+        return where, self.device.to_host(values)
+
+    def matrix_to_csc(self, A: MatrixHandle) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        form = A.csc()
+        ptr, idx = (self.device.to_host(x).astype(np.int64) for x in (form.col_ptr, form.row_idx))
+        if form.values is None:
+            return ptr, idx, np.full(form.nvals, form.number, form.dtype.numpy)
+        return ptr, idx, self.device.to_host(form.values)
+
+    def vector_values(self, v: VectorStore) -> Any:
+        """See `Backend`."""
+        indices, values = v.listed()
+        xp = self.device.xp
+        return xp.full(len(indices), v.number, v.dtype.numpy) if values is None else values.copy()
+
+    def set_values(self, x: Handle, values: Array) -> None:
+        """See `Backend`."""
+        new = self.device.from_host(values)
+        if isinstance(x, VectorStore):
+            x.set_values(new)
+        elif isinstance(x.store, BitmapMatrix):
+            x.store.entries.set_values(new)
+            x.store.changed()
+        else:
+            x.store = x.store.with_values(x.store.dtype, new, None)
+
+    def vector_head(self, v: VectorStore, count: int) -> tuple[Array, Array]:
+        """See `Backend`."""
+        return preview.head(v, count)
+
+    def matrix_corner(self, A: MatrixHandle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        return preview.corner(A.csc(), nrows, ncols)
+
+    def nvals(self, x: Handle) -> int:
+        """See `Backend`."""
+        return x.nvals
+
+    def form(self, x: Handle) -> str:
+        """See `Backend`."""
+        return preview.vector_form(x) if isinstance(x, VectorStore) else preview.matrix_form(x)
+
+    def isequal(self, x: Handle, y: Handle) -> bool:
+        """See `Backend`."""
+        if isinstance(x, VectorStore):
+            assert isinstance(y, VectorStore)
+            return x.isequal(y)
+        assert isinstance(y, MatrixHandle)
+        return forms.is_equal(x.csc(), y.csc())
+
+    def levels(self, x: Handle) -> VectorLevels | BitmapLevels | None:
+        """See `Backend`."""
+        if isinstance(x, VectorStore):
+            return VectorLevels(self.runtime.counters, x)
+        return BitmapLevels(self.runtime.counters, x) if fit_as_bitmaps(x) else None
+
+    def is_symmetric(self, A: MatrixHandle) -> bool:
+        """See `Backend`."""
+        return forms.equals_transpose(A.csc())
+
+    def wait(self, x: Handle) -> None:
+        """See `Backend`: the work of a device ends in the order in which it began."""
+        self.device.synchronize()
+
+    # ----------------------------------------------------------------------- objects: changed
+    def vector_set(self, v: VectorStore, i: int, value: Any) -> None:
+        """See `Backend`."""
+        v.set(i, value)
+
+    def vector_remove(self, v: VectorStore, i: int) -> None:
+        """See `Backend`."""
+        v.remove(i)
+
+    def vector_clear(self, v: VectorStore) -> None:
+        """See `Backend`."""
+        v.adopt(VectorStore(self.device, self.runtime.counters, v.dtype, v.size))
+
+    def vector_resize(self, v: VectorStore, size: int) -> None:
+        """See `Backend`."""
+        v.resize(size)
+
+    def may_keep_csr(self, A: MatrixHandle, allowed: bool | None) -> bool:
+        """See `Backend`."""
+        form = A.csc()
+        if allowed is not None:
+            form.may_keep_csr = allowed
+            if not allowed:
+                form.csr = None
+                form.cache.clear()
+        return form.may_keep_csr
 
 
-def _is_logged(search: BlockSearch | RowSearch) -> bool:
-    """Whether a log tells what a search does; of entries that are there before, it does not."""
-    return isinstance(search, BlockSearch) and search.assigns_anew
+def _element(x: Handle, index: tuple[int, ...]) -> Any:
+    """Return the value at an index or two, or None."""
+    if isinstance(x, VectorStore):
+        return x.get(index[0])
+    i, j = index
+    if isinstance(x.store, BitmapMatrix):
+        return x.store.entries.get(j * stride(x.shape[0]) + i)
+    return forms.entry(x.csc(), i, j)

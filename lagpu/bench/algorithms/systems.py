@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from lagpu import backends
+from lagpu.backends import protocol
 from lagpu.bench.algorithms import libraries, menu, problem
 from lagpu.bench.algorithms.menu import Answer, Question
 from lagpu.bench.algorithms.problem import Facts, Problem
@@ -50,7 +51,9 @@ class Measured(NamedTuple):
 class System(Protocol):
     """What answers questions about one graph."""
 
-    place: Any  # the backend, or None
+    @property
+    def place(self) -> protocol.Backend | None:
+        """The backend; None of another library."""
 
     def prepare(self, question: Question) -> tuple[Callable[[], Any], Callable[[Any], Answer]]:
         """Return what to time, and how to read what it returns."""
@@ -97,8 +100,7 @@ def open_system(name: str, given: Problem) -> System:
 def describe_backend(name: str) -> tuple[str, dict[str, str]]:
     """Return the name of a backend, ``auto`` resolved, and its device in words."""
     place = backends.get(name)
-    device = getattr(place, "device", None)
-    return place.name, {} if device is None else device.describe()
+    return place.name, {} if place.device is None else place.device.describe()
 
 
 class Bench:
@@ -147,30 +149,30 @@ class Bench:
         assert self._system is not None
         place, run = self._system.place, self._run
         compiled = _compile_ms(place)
-        if hasattr(place, "last_loop"):
+        if place is not None:
             place.last_loop = ""
         gc.collect()
         ms, found = self._clock.wall(run)
         next_ms = ms - (_compile_ms(place) - compiled)
         wall, device = [ms], None
         enough_ms, limit_ms = seconds * 1e3, limit * 1e3
-        long = max(enough_ms, limit_ms / 3) if hasattr(place, "device") else enough_ms
+        on_device = place is not None and place.device is not None
+        long = max(enough_ms, limit_ms / 3) if on_device else enough_ms
         first = next_ms >= long or ms + next_ms >= limit_ms
         if not first:
             wall, found = self._clock.repeat(self._clock.wall, run, repeats, enough_ms)
             if self._clock.has_device and wall[-1] < enough_ms:
                 times, found = self._clock.repeat(self._clock.queued, run, repeats, enough_ms)
                 device = statistics.median(times)
-        loop = getattr(place, "last_loop", "")
-        held = _used(place) - self._before if hasattr(place, "device") else None
+        loop = "" if place is None else place.last_loop
+        held = _used(place) - self._before if on_device else None
         return Measured(wall, device, first, loop, held, self._read(found))
 
 
-def _compile_ms(place: Any) -> float:
-    """Return the milliseconds that a place has compiled for so far."""
-    return float(getattr(getattr(place, "device", None), "compile_ms", 0.0))
+def _compile_ms(place: protocol.Backend | None) -> float:
+    """Return the milliseconds that a backend has compiled for so far."""
+    return 0.0 if place is None or place.device is None else float(place.device.compile_ms)
 
 
-def _used(place: Any) -> int:
-    device = getattr(place, "device", None)
-    return 0 if device is None else int(device.used_bytes())
+def _used(place: protocol.Backend | None) -> int:
+    return 0 if place is None or place.device is None else int(place.device.used_bytes())

@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.core.expr import spell
+from lagpu.core.expr import format_formula
 from lagpu.core.matrix import Matrix
-from lagpu.core.observer import Watcher, author, watching
+from lagpu.core.observer import Observer, observing
+from lagpu.core.recorder import run_statement
 from lagpu.core.scalar import Scalar
-from lagpu.core.selection import SelectionMatrix
 from lagpu.core.vector import Vector
+from lagpu.core.views import SelectionMatrix
+from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, LimitExceeded
-from lagpu.host.source import lines_of, named, source_between, target_of
-from lagpu.observe.step.state import Masking, Multiplied, State, Step
+from lagpu.host.source import author, lines_of, named, source_between, target_of
+from lagpu.observe.step.displayed import Step
+from lagpu.observe.step.state import Masking, Multiplied, State
+from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
 
 __all__ = ["ENTRIES", "STATEMENTS", "step"]
 
@@ -81,7 +85,7 @@ def step(
         )
     recorder = _Recorder(limit)
     error, result = None, None
-    with watching(recorder):
+    with observing(recorder):
         try:
             result = recorder.call(algorithm, args, options)
         except Exception as raised:
@@ -112,25 +116,25 @@ class _Record(NamedTuple):
     matrices: dict[int, Matrix]
 
 
-class _Recorder(Watcher):
-    """The watcher behind `step`."""
+class _Recorder(Observer):
+    """The observer behind `step`."""
 
     why_eager = "it is stepped through"
 
     def __init__(self, limit: int) -> None:
-        self.level = -1
         self._limit = limit
         self._entries = 0
         self._records: list[_Record] = []
         self._last: dict[int, State] = {}
         self._views: dict[int, tuple[SelectionMatrix, State, Matrix]] = {}
+        self._copies: dict[int, tuple[Matrix, Matrix]] = {}
 
     def call(self, algorithm: Callable[..., Any], args: Any, options: Any) -> Any:
         """Call the algorithm; frames further out than this one are none of its."""
         return algorithm(*args, **options)
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
-        """See `lagpu.core.observer.Watcher`."""
+        """See `Observer`."""
         if len(self._records) >= self._limit:
             raise LimitExceeded(
                 f"step: more than {self._limit:,} statements. Use a smaller graph, or raise limit=."
@@ -146,6 +150,7 @@ class _Recorder(Watcher):
         before = self._states(sight)
         views = {k: self._viewed(x) for k, x in sight.items() if isinstance(x, SelectionMatrix)}
         work()
+        self._copies.pop(id(to.out), None)
         self._records.append(
             _Record(
                 self.level,
@@ -159,7 +164,7 @@ class _Recorder(Watcher):
                 before,
                 self._states(sight),
                 {k: x.value for k, x in sight.items() if isinstance(x, Scalar)},
-                {k: _as_it_is(x) for k, x in sight.items() if isinstance(x, Matrix)} | views,
+                {k: self._copy(x) for k, x in sight.items() if isinstance(x, Matrix)} | views,
             )
         )
 
@@ -196,14 +201,25 @@ class _Recorder(Watcher):
 
     def _viewed(self, P: SelectionMatrix) -> Matrix:
         """Return the matrix that a selection is now, the one before if nothing has changed."""
-        f = P.operand
+        f: Any = P.operand
         state = self._state(id(f), f)
         known = self._views.get(id(P))
         if known is None or known[1] is not state or known[2].shape != P.shape:
-            data = P.backend.matrix_selection(f.data, P.nrows, False)  # no statement of its own
+            data = P.backend.matrix(BOOL, P.shape)
+            made = Statement(data, Descriptor(), SelectionToMatrix(f.data, P.nrows), BOOL)
+            run_statement(P.backend, made)  # it is none of the author's
             known = P, state, Matrix._of(data, P.dtype, P.shape, P.backend, P.name)
             self._views[id(P)] = known
         return known[2]
+
+    def _copy(self, A: Matrix) -> Matrix:
+        """Return the matrix as it is now, the copy before if no statement has written it."""
+        known = self._copies.get(id(A))
+        if known is None:
+            data = A.backend.dup(A.data, A.dtype)
+            copy = Matrix._of(data, A.dtype, A.shape, A.backend, A.name)
+            known = self._copies[id(A)] = A, copy
+        return known[1]
 
     # ------------------------------------------------------------------------------ reading
     def steps(self) -> Iterator[Step]:
@@ -218,7 +234,7 @@ class _Recorder(Watcher):
         return Step(
             number=number,
             level=r.level,
-            formula=f"{spell(r.to.formula, names)} << {spell(r.call.formula, names)}",
+            formula=" << ".join(format_formula(x.formula, names) for x in (r.to, r.call)),
             source=r.source,
             code=code,
             file="" if code is None else code.co_filename,
@@ -234,11 +250,6 @@ class _Recorder(Watcher):
         )
 
 
-def _as_it_is(A: Matrix) -> Matrix:
-    """Return the matrix as it is now: a later assignment gives `A` other data."""
-    return Matrix._of(A.data, A.dtype, A.shape, A.backend, A.name)
-
-
 def _masking(mask: Any, state: State | None, names: Mapping[int, str]) -> Masking:
     formula = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'S' if mask.structure else 'V'}"
     if state is None:  # of a matrix
@@ -250,7 +261,7 @@ def _masking(mask: Any, state: State | None, names: Mapping[int, str]) -> Maskin
 
 
 def _multiplied(call: Any, names: Mapping[int, str]) -> Multiplied | None:
-    if not call.method.startswith("mxv"):
+    if not isinstance(call.operation, (Multiply, MultiplySelection)) or len(call.shape) != 1:
         return None
     left, _, right = call.formula
     vector_left = isinstance(left, Vector)

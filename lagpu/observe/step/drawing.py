@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.core.matrix import Matrix
 from lagpu.host.pages import text
-from lagpu.observe.step.state import State, Step
+from lagpu.observe.step.state import State, StepRecord
 from lagpu.observe.step.svg import INK, SOFT, TOUCHED, Canvas, Grid
 from lagpu.observe.step.text import shown
 
@@ -57,7 +57,7 @@ class Layout:
     matrices: tuple[str, ...]
 
     @classmethod
-    def of(cls, steps: Iterable[Step]) -> Layout:
+    def of(cls, steps: Iterable[StepRecord]) -> Layout:
         """Return one that fits each of these steps."""
         steps = list(steps)
         products = [s.product for s in steps if s.product is not None]
@@ -91,7 +91,7 @@ def _turned(A: Matrix | None, transposed: bool) -> tuple[int, int]:
 
 
 def draw(
-    step: Step, layout: Layout | None = None, share: Callable[[str], str] | None = None
+    step: StepRecord, layout: Layout | None = None, share: Callable[[str], str] | None = None
 ) -> str:
     """Return a step as SVG.
 
@@ -136,17 +136,17 @@ def draw(
     return canvas.svg(f"step {step.number}: {step.formula}")
 
 
-def _pointed(step: Step, name: str, shows: str) -> str:
+def _pointed(step: StepRecord, name: str, shows: str) -> str:
     """Return what is said of an object, with an arrow if it was written."""
     return f"\u25b6 {shows}" if name == step.output else shows
 
 
-def _is_column(step: Step) -> bool:
+def _is_column(step: StepRecord) -> bool:
     """Whether the step is ``A @ u``, whose vectors stand upright beside the matrix."""
     return step.product is not None and not step.product.vector_left
 
 
-def _matrix(canvas: Canvas, step: Step, layout: Layout) -> Grid:
+def _matrix(canvas: Canvas, step: StepRecord, layout: Layout) -> Grid:
     """Draw the matrix, and for a product what it touches; return where the cells are."""
     p = step.product
     name = p.matrix if p is not None else layout.matrix
@@ -191,7 +191,7 @@ def _numbers(canvas: Canvas, grid: Grid) -> None:
         canvas.words(grid.left - 6, grid.y(i + 0.5) + 4, str(i), 11, _END)
 
 
-def _written(canvas: Canvas, step: Step, above: Grid, y: float) -> None:
+def _written(canvas: Canvas, step: StepRecord, above: Grid, y: float) -> None:
     """Draw the matrix that was written with its values, its columns below those of another."""
     A = step.matrices[step.output]
     grid = Grid(above.cell, above.left, y, A.nrows, A.ncols)
@@ -205,7 +205,7 @@ def _written(canvas: Canvas, step: Step, above: Grid, y: float) -> None:
     canvas.squares("frame", [(grid.left, grid.top)], grid.ncols * grid.cell, grid.nrows * grid.cell)
 
 
-def _entries(canvas: Canvas, step: Step, grid: Grid, rows: Any, cols: Any) -> None:
+def _entries(canvas: Canvas, step: StepRecord, grid: Grid, rows: Any, cols: Any) -> None:
     """Draw the entries; of a product's those that it meets, and those that the mask lets by."""
     c, m, n = grid.cell, grid.nrows, grid.ncols
     p = step.product
@@ -247,7 +247,7 @@ def _entries(canvas: Canvas, step: Step, grid: Grid, rows: Any, cols: Any) -> No
     canvas.squares("frame", [(grid.left, grid.top)], n * c, m * c)
 
 
-def _upright(canvas: Canvas, step: Step, grid: Grid) -> None:
+def _upright(canvas: Canvas, step: StepRecord, grid: Grid) -> None:
     """Draw mask and result of ``A @ u`` right of the matrix."""
     x, c = grid.x(grid.ncols) + _GAP, grid.cell
     if step.kept is not None:
@@ -258,7 +258,7 @@ def _upright(canvas: Canvas, step: Step, grid: Grid) -> None:
     _strip(canvas, out, [(x + c * 0.5 + _GAP, grid.y(i)) for i in range(out.size)], c)
 
 
-def _mask_cells(canvas: Canvas, step: Step, grid: Grid, y: float) -> None:
+def _mask_cells(canvas: Canvas, step: StepRecord, grid: Grid, y: float) -> None:
     """Draw the mask under the columns it is for."""
     assert step.mask is not None
     c = grid.cell
@@ -268,7 +268,9 @@ def _mask_cells(canvas: Canvas, step: Step, grid: Grid, y: float) -> None:
         canvas.squares(style, [(grid.x(j), y + c * 0.2) for j in places], c, c * 0.6)
 
 
-def _vector(canvas: Canvas, step: Step, name: str, state: State, grid: Grid, y: float) -> None:
+def _vector(
+    canvas: Canvas, step: StepRecord, name: str, state: State, grid: Grid, y: float
+) -> None:
     """Draw a vector with its name, and an outline around what the statement changed."""
     c, written = grid.cell, name == step.output
     shows = _pointed(step, name, _short(name))
@@ -315,7 +317,7 @@ def _short(name: str) -> str:
     return name if len(name) <= 19 else name[:18] + "\u2026"
 
 
-def framed(step: Step) -> str:
+def framed(step: StepRecord) -> str:
     """Return a step as HTML for a notebook: the drawing, or text if it would be too large."""
     sizes = [state.size for state in step.vectors.values()]
     sizes += [n for A in step.matrices.values() for n in A.shape]
@@ -325,6 +327,6 @@ def framed(step: Step) -> str:
     return f"<div style='background:#fff;color:{INK}'>{head}{draw(step)}</div>"
 
 
-def _head(step: Step) -> str:
+def _head(step: StepRecord) -> str:
     where = f"level {step.level}, " if step.level >= 0 else ""
     return f"step {step.number}, {where}{step.place}"

@@ -11,7 +11,7 @@ from types import CodeType
 from lagpu.errors import LimitExceeded
 from lagpu.host.pages import fill, text
 from lagpu.observe.step.drawing import LARGEST, Layout, draw
-from lagpu.observe.step.state import Step
+from lagpu.observe.step.state import StepRecord
 from lagpu.observe.step.svg import legend
 
 __all__ = ["MOST", "page", "require_size"]
@@ -20,7 +20,7 @@ __all__ = ["MOST", "page", "require_size"]
 MOST = 400
 
 
-def _require_small(steps: Iterable[Step], what: str) -> list[Step]:
+def _require_small(steps: Iterable[StepRecord], what: str) -> list[StepRecord]:
     """Return the steps as a list that a page has room for.
 
     Raises
@@ -28,7 +28,7 @@ def _require_small(steps: Iterable[Step], what: str) -> list[Step]:
     LimitExceeded
         If there are more than `MOST`, or a vector or matrix is larger than `LARGEST`.
     """
-    small: list[Step] = []
+    small: list[StepRecord] = []
     for step in steps:
         for name, state in step.vectors.items():
             require_size(state.size, name, what)
@@ -53,7 +53,7 @@ def require_size(size: int, name: str, what: str) -> None:
 
 
 def page(
-    steps: Iterable[Step],
+    steps: Iterable[StepRecord],
     title: str,
     facts: Mapping[str, object] | None = None,
     *,
@@ -101,7 +101,7 @@ def page(
     )
 
 
-def _section(step: Step, codes: list[CodeType], drawing: str) -> str:
+def _section(step: StepRecord, codes: list[CodeType], drawing: str) -> str:
     code = codes.index(step.code) if step.code is not None else -1
     level = str(step.level) if step.level >= 0 else ""
     where = f"level {step.level}, {step.place}" if level else step.place

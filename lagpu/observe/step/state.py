@@ -1,4 +1,4 @@
-"""What `step` yields: the state of every vector before and after a statement."""
+"""The state of every vector before and after a statement: what a step shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import DType
 
-__all__ = ["Masking", "Multiplied", "State", "Step"]
+__all__ = ["Masking", "Multiplied", "State", "StepRecord"]
 
 Array = np.ndarray[Any, Any]
 
@@ -95,38 +95,8 @@ class Multiplied(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """The program after one statement.
-
-    Attributes
-    ----------
-    number : int
-        Of the statement, from 1.
-    level : int
-        Iteration of the enclosing `loop`, from 0; -1 outside of one.
-    formula : str
-        The statement as mathematics, with the author's names.
-    source : str
-        The statement as it is written, on one line; empty if its source cannot be read.
-    code : CodeType or None
-        The function it stands in.
-    file : str
-        Where that is written.
-    line, last_line : int
-        Of the statement.
-    output : str
-        Name of what it wrote.
-    vectors, before : dict of str to State
-        Every vector in sight by its name, after the statement and before it.
-    scalars : dict of str to number or None
-        Every `Scalar` in sight; None if it is empty.
-    matrices : dict of str to Matrix
-        Every matrix in sight; of a selection the matrix that it was before the statement.
-    mask : Masking or None
-        The mask.
-    product : Multiplied or None
-        The operands, if the statement is a product of a matrix and a vector.
-    """
+class StepRecord:
+    """The fields of a `Step`, which says what each holds."""
 
     number: int
     level: int
@@ -154,13 +124,3 @@ class Step:
         """``file.py:line``."""
         name = self.file.replace("\\", "/").rsplit("/", 1)[-1]
         return f"{name}:{self.line}"
-
-    def __repr__(self) -> str:
-        from lagpu.observe.step.text import told
-
-        return told(self)
-
-    def _repr_html_(self) -> str:
-        from lagpu.observe.step.drawing import framed
-
-        return framed(self)

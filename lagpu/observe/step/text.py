@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lagpu.observe.step.state import State
-
-if TYPE_CHECKING:
-    from lagpu.core.matrix import Matrix
-    from lagpu.core.vector import Vector
-    from lagpu.observe.step.state import Step
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
+from lagpu.observe.step.state import State, StepRecord
 
 __all__ = ["shown", "told"]
 
@@ -17,7 +14,7 @@ _CELLS = 24  # of a vector on a line
 _ROWS = 8  # of a matrix
 
 
-def told(step: Step) -> str:
+def told(step: StepRecord) -> str:
     """Return the statement, and every vector on a line; an arrow points at what was written.
 
     Of matrices the one that was written is shown, its first rows.
@@ -46,7 +43,7 @@ def _state(v: Vector) -> State:
     return State(v.size, v.dtype, *v.to_coo())
 
 
-def _arrow(step: Step, name: str) -> str:
+def _arrow(step: StepRecord, name: str) -> str:
     return ">" if name == step.output else " "
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from lagpu.backends.profile import LoopRow, Measured, Meter
 from lagpu.backends.protocol import Backend
-from lagpu.core import observer
-from lagpu.core.observer import Watcher, author
+from lagpu.core.observer import Observer, current_observer, set_observer
 from lagpu.host.files import replacing
+from lagpu.host.source import author
 from lagpu.observe.trace.rows import Row, Seen, Totals, names_in, row_of
+from lagpu.operations import FusedLoop, Operation, Rejection
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
 
-# A statement that ran by itself: its level, and what will tell entries and measurements.
+# A statement that ran by itself: its level, and what returns entries and measurements.
 _Ran = tuple[Seen, int, Callable[[], int], Callable[[], int], Callable[[], Measured]]
 
 
@@ -38,10 +39,10 @@ def _written(path: str | Path | None, text: str) -> str | None:
 
 def _row(ran: _Ran) -> Row:
     seen, level, before, after, measured = ran
-    return row_of(seen.said(), LoopRow(0, level, before(), after(), measured()), "eager")
+    return row_of(seen.description(), LoopRow(0, level, before(), after(), measured()), "eager")
 
 
-class Trace(Watcher):
+class Trace(Observer):
     """The rows of one traced stretch of a program, in order: what is inside ``with``.
 
     A device is not waited for while it is traced: reading the rows waits.
@@ -66,92 +67,99 @@ class Trace(Watcher):
 
     # ---------------------------------------------------------------------------- recording
     def __enter__(self) -> Trace:
-        self._outer, observer.active = observer.active, self
+        self._outer = current_observer()
+        set_observer(self)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         try:
             self._stop()
         finally:
-            observer.active = self._outer
+            set_observer(self._outer)
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
-        """Run a checked statement and record it; see `lagpu.core.observer.Watcher`."""
-        frame = author(2)  # called by an object, and that by whoever
+        """Run a checked statement and record it; see `Observer`."""
+        frame = author(3)  # called by `_submit`, that by `assign`, that by an object
         self._run(to, call, work, frame, 0 if frame is None else frame.f_lineno)
 
     def _run(
         self, to: Any, call: Any, work: Callable[[], None], frame: FrameType | None, line: int
     ) -> None:
-        self._spell()
+        self._format_pending()
         out, inputs = to.out, call.inputs
         meter = self._meter(call.backend)
-        is_vector = out.ndim == 1
         before = _nothing
         if inputs and inputs[-1].ndim == 1:
             before = meter.count(inputs[-1].data)
-        elif inputs and not is_vector:
-            before = meter.count(getattr(inputs[0], "stored", inputs[0]).data)
-        measured = meter.run(work, call.method, out.data if is_vector else None, call.args)
+        elif inputs and out.ndim != 1:
+            before = meter.count(inputs[0].stored.data)
+        operation: Operation = call.operation
+        measured = meter.run(work, None if out.ndim == 0 else out.data, operation)
         after = _known(out.nvals) if out.ndim == 0 else meter.count(out.data)
         seen = Seen((to, call), frame, line)
         if inputs:
-            seen.said()  # a row keeps no vector alive
+            seen.description()  # a row keeps no vector alive
         else:
-            self._put_off(seen, out)
+            self._format_later(seen, out)
         self._pending.append((seen, self.level, before, after, measured))
 
-    def entry(self, v: Any, say: Callable[[], tuple[Any, Any]], work: Callable[[], None]) -> None:
-        """Record ``v[i] = x`` and run it: a search begins so; see `lagpu.core.observer.Watcher`."""
+    def entry(
+        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
+    ) -> None:
+        """Record ``v[i] = x`` and run it: a search begins so; see `Observer`."""
         frame = author(2)  # called by a vector, and that by whoever
-        seen = Seen(say, frame, 0 if frame is None else frame.f_lineno)
-        self._spell()
+        seen = Seen(describe, frame, 0 if frame is None else frame.f_lineno)
+        self._format_pending()
         meter = self._meter(v.backend)
-        measured = meter.run(work, "set", v.data, ())
-        self._put_off(seen, v)
+        measured = meter.run(work, v.data, None)
+        self._format_later(seen, v)
         self._pending.append((seen, self.level, _nothing, meter.count(v.data), measured))
 
-    def _put_off(self, seen: Seen, out: Any) -> None:
-        """Spell a constant's statement when there is time; of it the output alone is kept."""
+    def _format_later(self, seen: Seen, out: Any) -> None:
+        """Format a constant's statement when there is time; of it the output alone is kept."""
         seen.let_go(out)
         self._late = seen
 
-    def _spell(self) -> None:
-        """Spell the statement before, if that was put off."""
+    def _format_pending(self) -> None:
+        """Format the statement before, if that was put off."""
         if self._late is not None:
-            self._late.said()
+            self._late.description()
             self._late = None
 
     def recorded(self, to: Any, call: Any) -> None:
-        """Note a statement of a loop's body; see `lagpu.core.observer.Watcher`."""
-        # What it says is spelled when the loop is on its way. All statements of a body stand in
-        # one frame, and are `<<`: called by `_write`, that by `assign`, by `update`, by whoever.
-        frame = self._recorded[-1][2] if self._recorded else author(4)
+        """Note a statement of a loop's body; see `Observer`."""
+        # Its formula is formatted when the loop is on its way. All statements of a body stand in
+        # one frame.
+        frame = self._recorded[-1][2] if self._recorded else author(3)
         self._recorded.append((to, call, frame, 0 if frame is None else frame.f_lineno))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
-        """Run a statement that was recorded in vain; see `lagpu.core.observer.Watcher`."""
+        """Run a statement that was recorded in vain; see `Observer`."""
         to, call, frame, line = self._recorded[k]
         if call.backend is None:  # a number for a scalar has no row
             work()
             return
         self._run(to, call, work, frame, line)
 
-    def run_loop(self, backend: Backend, work: Callable[[], bool]) -> bool:
-        """Run a loop that was recorded, and what it logs; see `lagpu.core.observer.Watcher`."""
-        whole = self._meter(backend).run_loop(work)
-        if whole is None:
-            return False
-        self._spell()  # while the device is at work
-        body = [Seen((to, call), frame, line).said() for to, call, frame, line in self._recorded]
+    def run_loop(
+        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
+    ) -> FusedLoop | Rejection:
+        """Run a loop that was recorded, and record its rows; see `Observer`."""
+        loop, measured = self._meter(backend).run_loop(plan)
+        if measured is None:
+            return loop
+        self._format_pending()  # while the device is at work
+        body = [
+            Seen((to, call), frame, line).description() for to, call, frame, line in self._recorded
+        ]
         self._pending.append(
-            lambda: [row_of(body[row.statement], row, "fused") for row in whole.rows()]
+            lambda: [row_of(body[row.statement], row, "fused") for row in measured.rows()]
         )
-        self._outside.append(whole.measured)
-        return True
+        self._outside.append(measured.total)
+        return loop
 
     def forget(self) -> None:
-        """Forget what was recorded; see `lagpu.core.observer.Watcher`."""
+        """Forget what was recorded; see `Observer`."""
         self._recorded.clear()
 
     def _meter(self, backend: Backend) -> Meter:
@@ -161,7 +169,7 @@ class Trace(Watcher):
         return found[1]
 
     def _stop(self) -> None:
-        self._spell()
+        self._format_pending()
         for _, meter in reversed(self._meters.values()):
             self._outside.append(meter.stop())
             self._stopped.append(meter)
@@ -205,7 +213,7 @@ class Trace(Watcher):
         """Return the rows as a plain text table, with the totals below; long ones are folded."""
         from lagpu.observe.trace.table import plain
 
-        return plain(self)
+        return plain(self.rows, self.totals())
 
     def to_html(
         self,
@@ -227,7 +235,7 @@ class Trace(Watcher):
         """
         from lagpu.observe.trace.page import page
 
-        return _written(path, page(self, title, facts or {}))
+        return _written(path, page(self.rows, self.totals(), title, facts or {}))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw kernel time by level, and the entries of the vectors multiplied; return the axes.
@@ -244,17 +252,17 @@ class Trace(Watcher):
         """
         from lagpu.observe.trace.plot import plot
 
-        return plot(self, ax)
+        return plot(self.rows, ax)
 
     def __rich__(self) -> Table:
         from lagpu.observe.trace.table import rich_table
 
-        return rich_table(self)
+        return rich_table(self.rows, self.totals())
 
     def _repr_html_(self) -> str:
         from lagpu.observe.trace.page import summary
 
-        return summary(self)
+        return summary(self.rows, self.totals())
 
     def __repr__(self) -> str:
         return f"Trace({len(self.rows)} statements)"

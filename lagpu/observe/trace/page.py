@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lagpu.host.pages import data, fill, text
+from lagpu.observe.trace.rows import Row, Totals
 from lagpu.observe.trace.table import KINDS, kind, not_by_level, of_levels, sentences, sums
-
-if TYPE_CHECKING:
-    from lagpu.observe.trace import Row, Trace
 
 __all__ = ["page", "summary"]
 
@@ -44,25 +42,25 @@ _COLUMNS = (
 _BARS = 240  # a longer search has several levels a bar
 
 
-def page(traced: Trace, title: str, facts: Mapping[str, object]) -> str:
+def page(rows: Sequence[Row], totals: Totals, title: str, facts: Mapping[str, object]) -> str:
     """Return the page; `facts` are shown at its head."""
-    ran, apart = sentences(traced.totals())
+    ran, apart = sentences(totals)
     return fill(
         "trace.html",
         title=text(title),
         facts="".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in facts.items()),
         ran=text(ran),
         apart=text(apart),
-        chart=_chart(traced.rows),
-        summary=_summary(traced.rows),
-        data=data(_packed(traced.rows)),
+        chart=_chart(rows),
+        summary=_summary(rows),
+        data=data(_packed(rows)),
     )
 
 
-def summary(traced: Trace) -> str:
+def summary(rows: Sequence[Row], totals: Totals) -> str:
     """Return totals, chart and sums by kernel as HTML for a notebook."""
-    lines = "".join(f"<p>{text(line)}</p>" for line in sentences(traced.totals()))
-    return f"<div>{lines}{_chart(traced.rows)}{_summary(traced.rows)}</div>"
+    lines = "".join(f"<p>{text(line)}</p>" for line in sentences(totals))
+    return f"<div>{lines}{_chart(rows)}{_summary(rows)}</div>"
 
 
 def _packed(rows: Sequence[Row]) -> dict[str, Any]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from lagpu.errors import BackendUnavailable
+from lagpu.observe.trace.rows import Row
 from lagpu.observe.trace.table import KINDS, kind, not_by_level, of_levels
-
-if TYPE_CHECKING:
-    from lagpu.observe.trace import Trace
 
 __all__ = ["plot"]
 
 
-def plot(traced: Trace, ax: Any = None) -> Any:
+def plot(traced: Iterable[Row], ax: Any = None) -> Any:
     """Draw bars of kernel time by level, and the entries that products began with; see `Trace`."""
     if ax is None:
         ax = _pyplot().subplots(layout="constrained")[1]
-    rows = of_levels(traced.rows)
+    rows = of_levels(traced)
     levels = range(max((level for level, _ in rows), default=-1) + 1)
     bottom = [0.0] * len(levels)
     for name, colour in KINDS.items():
@@ -36,7 +35,7 @@ def plot(traced: Trace, ax: Any = None) -> Any:
         other.plot(list(line), list(line.values()), style, lw=0.8)
         other.set_yscale("log")
         other.set_ylabel("entries of the vector multiplied")
-    ax.set_xlabel(f"level\n{not_by_level(traced.rows)}".strip())
+    ax.set_xlabel(f"level\n{not_by_level(traced)}".strip())
     ax.set_ylabel("kernel time [ms]")
     if rows:
         ax.legend(loc="best")

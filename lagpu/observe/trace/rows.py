@@ -7,10 +7,15 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from lagpu.backends.profile import LoopRow
-from lagpu.backends.protocol import Counter
-from lagpu.core.expr import spell
+from lagpu.core.expr import format_formula
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.vector import Vector
+from lagpu.core.views import SelectionMatrix
+from lagpu.host import source
+from lagpu.operations import Constant, Counter
 
-__all__ = ["Row", "Said", "Seen", "Totals", "names_in", "row_of"]
+__all__ = ["Description", "Row", "Seen", "Totals", "names_in", "row_of"]
 
 Shape = tuple[int, ...]
 
@@ -106,7 +111,7 @@ class Totals:
     unrecorded: int = 0
 
 
-class Said(NamedTuple):
+class Description(NamedTuple):
     """What a row says of a statement whatever it did; a formula may lack the loop's counter.
 
     Attributes
@@ -140,7 +145,7 @@ class Seen:
     """
 
     _named: dict[str, Any] | None = None
-    _said: Said | None = None
+    _description: Description | None = None
 
     def __init__(self, of: Any, frame: FrameType | None, line: int) -> None:
         self._of = of
@@ -157,37 +162,40 @@ class Seen:
                 self._named[name] = x
                 return
 
-    def said(self) -> Said:
+    def description(self) -> Description:
         """Return what a row says, once the author's names are at hand; no vector is kept then."""
-        if self._said is None:
+        if self._description is None:
             named = self._named if self._frame is None else self._frame.f_locals
             to, call = self._of() if callable(self._of) else self._of
-            self._said = _spelled(to, call, named, _place(self._file, self._line))
+            self._description = _described(to, call, named, _place(self._file, self._line))
             self._of = self._frame = self._named = None
-        return self._said
+        return self._description
 
 
-def _spelled(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Said:
+def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
     left, right = to.formula, call.formula
     counter = _name_of_counter(right[0], named) if type(right[0]) is Counter else ""
     parts = (*left, " << ") if counter else (*left, " << ", *right)
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
-    return Said(call.method, spell(parts, _names_of(parts, named)), where, shapes, counter)
+    formula = format_formula(parts, _names_of(parts, named))
+    # A number for a scalar has no row, so a constant is that of ``v[i] = x``.
+    method = "set" if isinstance(call.operation, Constant) else call.method
+    return Description(method, formula, where, shapes, counter)
 
 
 def _name_of_counter(counter: Counter, named: dict[str, Any] | None) -> str:
     return next((name for name, x in (named or {}).items() if x is counter), "iteration")
 
 
-def row_of(said: Said, row: LoopRow, mode: str) -> Row:
+def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    lacks = said.counter and (said.counter if row.level is None else str(row.level))
+    lacks = description.counter and (description.counter if row.level is None else str(row.level))
     return Row(
         level=row.level,
-        method=said.method,
-        formula=said.formula + lacks,
-        where=said.where,
-        shapes=said.shapes,
+        method=description.method,
+        formula=description.formula + lacks,
+        where=description.where,
+        shapes=description.shapes,
         nvals_in=row.nvals_in,
         nvals_out=row.nvals_out,
         mode=mode,
@@ -210,10 +218,7 @@ def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int,
 
 def names_in(frame: FrameType | None) -> dict[int, str]:
     """Return the ``id`` of each vector, matrix and scalar of a frame with its name there."""
-    if frame is None:
-        return {}
-    return {
-        id(value): name
-        for name, value in reversed(frame.f_locals.items())
-        if hasattr(type(value), "_call_for") or hasattr(type(value), "operand")
-    }
+    return source.names_in(frame, lambda x: isinstance(x, _NAMED))
+
+
+_NAMED = (Vector, Matrix, Scalar, SelectionMatrix)

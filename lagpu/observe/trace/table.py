@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -13,8 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from lagpu.observe.trace import Row, Totals, Trace
+from lagpu.observe.trace.rows import Row, Totals
 
 __all__ = [
     "KINDS",
@@ -43,14 +41,13 @@ KINDS = {
 _NARROW = 7  # of them fit a terminal
 
 
-def rich_table(traced: Trace, *, whole: bool = False) -> Table:
+def rich_table(rows: Sequence[Row], totals: Totals, *, whole: bool = False) -> Table:
     """Return a table of the rows, the middle of a long one folded, totals in the caption.
 
     Unless it is to be `whole`, the columns that make it too wide for a terminal are left out.
     """
-    rows = traced.rows
     columns = _COLUMNS if whole else _COLUMNS[:_NARROW]
-    table = Table(box=box.SIMPLE, caption="\n".join(sentences(traced.totals())))
+    table = Table(box=box.SIMPLE, caption="\n".join(sentences(totals)))
     table.caption_justify = "left"
     for name in columns:
         right = name in _RIGHT
@@ -65,12 +62,12 @@ def rich_table(traced: Trace, *, whole: bool = False) -> Table:
     return table
 
 
-def plain(traced: Trace) -> str:
+def plain(rows: Sequence[Row], totals: Totals) -> str:
     """Return that table as text, as wide as it needs."""
-    table = rich_table(traced, whole=True)
+    table = rich_table(rows, totals, whole=True)
     out = Console(file=io.StringIO(), width=10_000, color_system=None)
     wide = Measurement.get(out, out.options, table).maximum
-    longest = max(len(line) for line in sentences(traced.totals()))
+    longest = max(len(line) for line in sentences(totals))
     out.width = max(wide, longest + 2)
     with out.capture() as captured:
         out.print(table)

@@ -11,16 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
-from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaBound
-from lagpu.backends.gpu.device.protocol import (
-    Bound,
-    Signal,
-    Timer,
-    bind,
-    check_block,
-    check_free,
-    check_shared,
-)
+from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch
+from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
+from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelCompileError, KernelLaunchError
 
@@ -28,14 +22,14 @@ __all__ = ["CudaDevice"]
 
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
-_PLACES = 256  # signals on the way at once; one more than that is read by copying
+_PLACES = 256  # notifications on the way at once; one more than that is read by copying
 # What a slot takes from Python without a change; numbers of entries fit.
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
-_GLANCES = 20_000  # at a signal, some milliseconds
+_GLANCES = 20_000  # at a notification, some milliseconds
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
 
 
-class CudaDevice:
+class CudaDevice(Observed):
     """One GPU; it becomes the calling thread's current device.
 
     Parameters
@@ -66,23 +60,23 @@ class CudaDevice:
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
         self._places = self._shared_places()
-        self._signals = 0
-        self._ahead: Signal | None = None
+        self._notifications = 0
+        self._ahead: HostNotification | None = None
         self._events = Events(self.xp.cuda)
         self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
         self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
 
-    def launch(
+    def run(
         self,
         kernel: Kernel,
         threads: int,
-        *args: Any,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
+        args: tuple[Any, ...],
+        block: int,
+        cooperative: bool,
+        shared: int,
     ) -> None:
-        """Run a kernel on the current stream; see `Device.launch`."""
+        """Run a kernel on the current stream; no observer sees it."""
         ready = self.ready(kernel, cooperative, block, shared)
         values = self._values(kernel, ready, args)
         grid = min(max(1, -(-threads // block)), ready.most)
@@ -102,9 +96,9 @@ class CudaDevice:
         except driver.CUDADriverError as error:
             raise KernelLaunchError(f"{kernel!r}: {error}.") from error
 
-    def bound(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> Bound:
-        """Return a launch to be run often; see `Device.bound`."""
-        return CudaBound(self, kernel, threads, args, **how)
+    def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CudaLaunch:
+        """Return a launch to be run often; see `Device.prepare`."""
+        return CudaLaunch(self, kernel, threads, args, **how)
 
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
@@ -182,16 +176,14 @@ class CudaDevice:
             self._cooperative_blocks[kernel, block, shared] = known
         return known
 
-    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
-        """Return a contiguous copy on the GPU."""
+    def _from_host(self, array: np.ndarray[Any, Any]) -> Any:
         return self.xp.array(array, order="C")
 
-    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
-        """Return a copy on the host; waits for the current stream."""
+    def _to_host(self, array: Any) -> np.ndarray[Any, Any]:
         copy: np.ndarray[Any, Any] = self.xp.asnumpy(array)
         return copy
 
-    def read(self, array: Any) -> bool | int | float:
+    def _read(self, array: Any) -> bool | int | float:
         """Return the one element of `array`, by way of pinned memory: the quickest way there is."""
         if array.size != 1:
             raise KernelLaunchError(f"read: {array.size} elements != 1. Use to_host.")
@@ -202,25 +194,25 @@ class CudaDevice:
             value: bool | int | float = np.frombuffer(self._pinned, array.dtype, 1)[0].item()
         return value
 
-    def signal(self) -> Signal:
+    def notification(self) -> HostNotification:
         """Return the next of some places in pinned memory, which the GPU reaches by its address."""
         ahead, self._ahead = self._ahead, None
-        return ahead or self._next_signal()
+        return ahead or self._next_notification()
 
-    def _next_signal(self) -> Signal:
-        place, host = self._places[self._signals % _PLACES]
-        self._signals += 1
-        return Signal(place, host, self._signals)
+    def _next_notification(self) -> HostNotification:
+        place, host = self._places[self._notifications % _PLACES]
+        self._notifications += 1
+        return HostNotification(place, host, self._notifications)
 
-    def heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
-        """Return the numbers told, watching for them; see `Device.heed`."""
+    def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
+        """Return the numbers told, watching for them."""
         if self._ahead is None:  # there is time
-            self._ahead = self._next_signal()
-        _, host, serial = signal
+            self._ahead = self._next_notification()
+        _, host, serial = notification
         for _ in range(_GLANCES):
             if host[2] == serial:
                 return host[0], host[1]
-        first, second = self.to_host(counts[:2]).tolist()
+        first, second = self._to_host(counts[:2]).tolist()
         return first, second
 
     def synchronize(self) -> None:
@@ -235,10 +227,6 @@ class CudaDevice:
     def pooled_bytes(self) -> int:
         """Return what CuPy's pool holds unused."""
         return int(self.xp.get_default_memory_pool().free_bytes())
-
-    def total_bytes(self) -> int:
-        """Return the GPU's memory."""
-        return int(self._device.mem_info[1])
 
     def used_bytes(self) -> int:
         """Return what arrays hold of CuPy's pool."""

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import VARIES, Bound
+from lagpu.backends.gpu.device.launch import CheckedLaunch
+from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelLaunchError
 
-__all__ = ["SLOT", "CudaBound"]
+__all__ = ["SLOT", "CudaLaunch"]
 
 # Arguments lie eight bytes apart; True stands for a pointer.
 SLOT: dict[Any, str] = {
@@ -26,7 +27,7 @@ SLOT: dict[Any, str] = {
 }
 
 
-class CudaBound(Bound):
+class CudaLaunch(CheckedLaunch):
     """A bound launch that packs only what varies.
 
     Its buffer has what varies in one piece, so that is one call; the driver is told by address
@@ -44,69 +45,60 @@ class CudaBound(Bound):
         **how: Any,
     ) -> None:
         super().__init__(device, kernel, threads, args, **how)
-        self._pointers: list[int] | None = None  # of what varies, the arrays
-        self._own = vars(device)  # has the methods that somebody put in place of the class'
+        self._pointers: list[int] | None = None  # the arrays among what is given each time
 
     def _lay_out(self) -> None:
         """Pack what stands, behind what varies."""
         kernel, device = self.kernel, self.device
         ready = device.ready(kernel, self.cooperative, self.block, self.shared)
         slots, count = kernel.slots, len(self._args)
-        stands = [k for k in range(count) if self._args[k] is not VARIES]
-        order = [*self._places, *stands]
+        stands = [k for k in range(count) if self._args[k] is not PER_CALL]
+        order = [*self._per_call, *stands]
         codes = [SLOT[slots[k][1] or slots[k][2]] for k in order]
-        varying = struct.Struct("<" + "".join(codes[: len(self._places)]))
+        varying = struct.Struct("<" + "".join(codes[: len(self._per_call)]))
         buffer: Any = np.zeros(max(1, count), np.uint64)
         values = [self._args[k] for k in stands]
         known = [0 if x is None else x.data.ptr if slots[k][1] else x
                  for k, x in zip(stands, values, strict=True)]  # fmt: skip
-        struct.pack_into("<" + "".join(codes[len(self._places) :]), buffer, varying.size, *known)
+        struct.pack_into("<" + "".join(codes[len(self._per_call) :]), buffer, varying.size, *known)
         places = np.empty(max(1, count), np.uint64)
         places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
         grid = min(max(1, -(-self.threads // self.block)), ready.most)
         self._pack: Any = varying.pack_into
-        self._buffer, self._places_kept = buffer, places
+        self._buffer, self._places = buffer, places  # kept: the driver is told addresses in them
         driver = device.xp.cuda.driver
         launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
         how = (ready.function, grid, 1, 1, self.block, 1, 1, self.shared)
         end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
-        self._launch, self._how, self._end = launch, how, end
+        self._driver_launch, self._how, self._end = launch, how, end
         self._launching, self._errors = device.launching, driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
-        self._pointers = [at for at, k in enumerate(self._places) if slots[k][1]]
+        self._pointers = [at for at, k in enumerate(self._per_call) if slots[k][1]]
 
     def __call__(self, *new: Any) -> None:
-        """Run it with these for the arguments that vary."""
-        pointers = self._pointers
-        if pointers is None or "launch" in self._own:  # to be checked, or watched
-            self._carefully(new)
-            return
+        """Run it with these for the arguments that are given each time."""
+        if self._pointers is None or self.device.observer is not None:
+            super().__call__(*new)  # which checks it, or lets the observer see it
+        else:
+            self._launch(new)
+
+    def run(self, new: tuple[Any, ...]) -> None:
+        """Run it, checked if it is the first time; no observer sees it."""
+        if self._pointers is None:
+            super().run(new)
+            self._lay_out()
+        else:
+            self._launch(new)
+
+    def _launch(self, new: tuple[Any, ...]) -> None:
         values = [*new]
-        for k in pointers:
+        for k in self._pointers or ():
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
         stream = self._current_stream().ptr
         try:
             with self._launching:
                 self._pack(self._buffer, 0, *values)
-                self._launch(*self._how, stream, *self._end)
+                self._driver_launch(*self._how, stream, *self._end)
         except self._errors as error:
             raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error
-
-    def _carefully(self, new: tuple[Any, ...]) -> None:
-        """Run it through whoever watches the device, checked if it is the first time."""
-        metered = self._own.get("metered")
-        if self._pointers is not None and metered is not None:
-            metered(self, new)
-            return
-        super().__call__(*new)
-        if self._pointers is None and ("launch" not in self._own or metered is not None):
-            self._lay_out()
-
-    def run(self, new: tuple[Any, ...]) -> None:
-        """Launch, once what stands has been laid out; nobody is told."""
-        own, self._own = self._own, {}
-        try:
-            self(*new)
-        finally:
-            self._own = own

@@ -1,77 +1,97 @@
-"""What stands before a device's methods while a meter is on, and notes what they do.
+"""Instrument a device while a trace is on: record launches, copies and bytes.
 
-A device that nobody watches pays nothing: its own methods are in nobody's way.
+A device that nobody observes pays one comparison for each launch and copy.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, Signal, Timer
+from lagpu.backends.gpu.device.launch import CheckedLaunch
+from lagpu.backends.gpu.device.protocol import Device, HostNotification, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.backends.profile import Measured
 
-__all__ = ["TRAFFIC", "Shadow", "Work"]
+__all__ = ["DeviceObserver", "Observed", "Work"]
 
-# What the bytes of an array are proportional to, where not its whole length is read or written:
-# the edges looked at, the entries of the vector multiplied, or those of the result.
-_EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}
-_PULL = {**_EACH_EDGE, "lengths": ("out", 2.0)}
-_PUSH = {
-    **_PULL,
-    "u_values": ("in", 1.0),
-    **dict.fromkeys(("col_ptr", "vertex", "start", "offset", "degree", "groups"), ("in", 2.0)),
-    "chunks": ("edges", 2 / 256),  # as in spmv/push.cuh: one for 256 edges, written and read
-    "shares": ("in", 0.0),
-}
-_LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))
-_SUMS = {
-    **dict.fromkeys(("row_idx", "a_values"), ("edges", 1.0)),
-    "q_values": ("in", 1.0),
-    "out": ("out", 1.0),
-}
-_NOTHING = dict.fromkeys(  # it goes through these beside another launch, which counts them
-    ("col_ptr", "row_idx", "a_values", "q_words", "q_values", "m_words", "lengths", "out_words",
-     "out", "counts", "edges"), ("in", 0.0),
-)  # fmt: skip
-_GATHERED = dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0))
-#: For each kernel of a product, the arrays that it takes only a part of (docs/design/trace.md).
-TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
-    "spmv_csc_scalar": _PULL,
-    "spmv_csc_warp": _PULL,
-    "spmv_csc_bitmap": _PULL,
-    "spmv_csc_edge": {"lengths": ("out", 2.0)},
-    "spmv_edge_reset": {},
-    "spmv_push_queue": _PUSH,
-    "spmv_push_active": _PUSH,
-    "spmv_push_virtual": _PUSH,
-    "spmv_pull_active": {**_PULL, **_LISTED, "shares": ("in", 0.0)},
-    "selection_gather": {"u_values": ("out", 1.0), "w_values": ("out", 1.0)},
-    "selection_scatter": {"u_values": ("edges", 1.0), "w_values": ("out", 1.0)},
-    "selection_reset": {},
-    "block_bits": {"idx": ("edges", 1.0)},
-    "block_sums": _SUMS,
-    "block_sums_long": _NOTHING,
-    "sum_products": _GATHERED,
-    "dot_products": dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5)),
-}
-_SIGNAL = 24  # bytes: two numbers and a serial
+_NOTIFICATION = 24  # bytes: two numbers and a serial
 
 
-@functools.lru_cache(maxsize=512)
-def _shares(kernel: Kernel) -> tuple[list[int], list[tuple[int, str, float]]]:
-    """Return which arguments count whole, and which as so many bytes for each edge or entry."""
-    partly = TRAFFIC.get(kernel.name, {})
-    arrays = [(k, param) for k, param in enumerate(kernel.params) if param.pointer]
-    return [k for k, param in arrays if param.name not in partly], [
-        (k, partly[param.name][0], partly[param.name][1] * param.dtype.itemsize)
-        for k, param in arrays
-        if param.name in partly
-    ]
+class Observed:
+    """The methods of a device that an observer sees; a device has each of them unobserved as well.
+
+    A device defines `run` for `launch`, and ``_from_host``, ``_to_host``, ``_read`` and
+    ``_wait_for``.
+    """
+
+    observer: DeviceObserver | None = None
+
+    def launch(
+        self,
+        kernel: Kernel,
+        threads: int,
+        *args: Any,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+    ) -> None:
+        """Run a kernel; see `Device.launch`."""
+        if self.observer is None:
+            self.run(kernel, threads, args, block, cooperative, shared)
+        else:
+            self.observer.launch(kernel, threads, args, block, cooperative, shared)
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return a contiguous copy on the device."""
+        return (self._from_host if self.observer is None else self.observer.from_host)(array)
+
+    def to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        """Return a copy on the host; waits for the work before it."""
+        copy = self._to_host if self.observer is None else self.observer.to_host
+        found: np.ndarray[Any, Any] = copy(array)
+        return found
+
+    def read(self, array: Any) -> Any:
+        """Return the one element of `array` as a Python scalar; waits for the work before it."""
+        return (self._read if self.observer is None else self.observer.read)(array)
+
+    def wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
+        """Return the two numbers of a notification; see `Device.wait_for`."""
+        wait = self._wait_for if self.observer is None else self.observer.wait_for
+        found: tuple[int, int] = wait(notification, counts)
+        return found
+
+    # ----------------------------------------------------------- what a device has to define
+    def run(
+        self,
+        kernel: Kernel,
+        threads: int,
+        args: tuple[Any, ...],
+        block: int,
+        cooperative: bool,
+        shared: int,
+    ) -> None:
+        """Run a kernel; no observer sees it."""
+        raise NotImplementedError
+
+    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
+        """Run a prepared launch; no observer sees it."""
+        launch.run(new)
+
+    def _from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        raise NotImplementedError
+
+    def _to_host(self, array: Any) -> np.ndarray[Any, Any]:
+        raise NotImplementedError
+
+    def _read(self, array: Any) -> Any:
+        raise NotImplementedError
+
+    def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
+        raise NotImplementedError
 
 
 class Work:
@@ -86,14 +106,6 @@ class Work:
         self.compile_ms = 0.0
         self.each: list[tuple[str, float]] = []  # bytes for each edge, or entry
 
-    def add_traffic(self, kernel: Kernel, args: Sequence[Any]) -> None:
-        """Add what a launch moves: each array once, or of some only a part; see `TRAFFIC`."""
-        whole, partly = _shares(kernel)
-        for k in whole:
-            if args[k] is not None:
-                self.bytes += args[k].nbytes
-        self.each += [(what, each) for k, what, each in partly if args[k] is not None]
-
     def measured(self, host_ms: float, **counts: int) -> Measured:
         """Return the sums; waits for the work. `counts` are edges, in and out of a product."""
         return Measured(
@@ -106,116 +118,122 @@ class Work:
         )
 
 
-class Shadow:
-    """The methods that stand before those of a device, until `leave`; used again after that.
+class DeviceObserver:
+    """Sees the launches and copies of a device, from `enter` to `leave`.
 
     Parameters
     ----------
     device : Device
-        Whose.
+        The device.
+    traffic : mapping
+        For each kernel that moves some arrays only in part: the arrays' names, with the count
+        which the bytes are proportional to, and how many elements for each.
 
     Attributes
     ----------
     now : Work
-        Where things are noted.
+        Where launches and copies are recorded.
     timed : bool
-        Whether launches are timed now.
+        Whether launches are timed and recorded.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, traffic: Mapping[str, Any]) -> None:
         self.now = Work()
-        self.timed = True
-        self._sees = False
-        self._device = device
-        self._before: dict[str, Any] = {}
-        self._below: dict[str, Any] = {}  # of those that were asked for since `enter`
-        self._copies = {
-            "from_host": self._from_host,
-            "to_host": self._to_host,
-            "read": self._read,
-            "heed": self._heed,
-        }
-        self._launches = {"launch": self._launch, "metered": self._metered}
-        self._names = frozenset((*self._copies, *self._launches))
+        self.timed = False
+        self._device: Any = device
+        self._outer: DeviceObserver | None = None
+        self._traffic = traffic
+        self._parts: dict[Kernel, tuple[list[int], list[tuple[int, str, float]]]] = {}
 
     def enter(self, now: Work) -> None:
-        """Stand before the device's methods that copy, and before whatever stands there."""
-        own = vars(self._device)
-        if not self._names.isdisjoint(own):
-            self._before = {name: own[name] for name in self._names & own.keys()}
-        self._below = {}  # a trace that has ended may have asked since
-        self.now = now
-        own.update(self._copies)
+        """Observe the device; an observer around this one goes on seeing everything."""
+        self.now, self._outer = now, self._device.observer
+        self._device.observer = self
 
     def leave(self) -> None:
-        """Let the device be as it was."""
-        self.see_launches(False)
-        self._give_back(self._copies)
-        self._before, self._below = {}, {}
+        """Observe no more."""
+        self.timed = False
+        if self._device.observer is self:
+            self._device.observer = self._outer
+        self._outer = None
 
-    def see_launches(self, wanted: bool) -> None:
-        """Stand before the methods that launch, too; or not."""
-        if wanted != self._sees:
-            self._sees = wanted
-            if wanted:
-                vars(self._device).update(self._launches)
-            else:
-                self._give_back(self._launches)
-
-    def _give_back(self, names: Iterable[str]) -> None:
-        own, before = vars(self._device), self._before
-        for name in names:
-            if name in before:
-                own[name] = before[name]
-            else:
-                del own[name]
-
-    def below(self, name: str) -> Any:
-        """Return the device's own method, or what another one has put in its place."""
-        found = self._below.get(name)
-        if found is None:
-            own = getattr(type(self._device), name).__get__(self._device)
-            found = self._below[name] = self._before.get(name, own)
+    def unseen(self, name: str) -> Callable[..., Any]:
+        """Return a method of the device, such as ``"read"``, that this observer does not see."""
+        outer, own = self._outer, "prepared" if name == "prepared" else f"_{name}"
+        if outer is not None:
+            found: Callable[..., Any] = getattr(outer, name)
+        else:
+            found = getattr(self._device, "run" if name == "launch" else own)
         return found
 
-    # ------------------------------------------------------------- instead of the device's own
-    def _launch(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> None:
+    def launch(self, kernel: Kernel, threads: int, args: tuple[Any, ...], *how: Any) -> None:
+        """See a launch; `how` is block, cooperative, shared."""
         if not self.timed:
-            self.below("launch")(kernel, threads, *args, **how)
+            self.unseen("launch")(kernel, threads, args, *how)
             return
-        self._device.load(kernel, how.get("cooperative", False))
+        self._device.load(kernel, how[1])
         with self._device.timer() as timer:
-            self.below("launch")(kernel, threads, *args, **how)
+            self.unseen("launch")(kernel, threads, args, *how)
         self.now.kernels.append(timer)
-        self.now.add_traffic(kernel, args)
+        self._add_traffic(kernel, args)
 
-    def _metered(self, bound: Any, new: tuple[Any, ...]) -> None:
-        """Run a bound launch, which has been loaded and checked."""
+    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
+        """See a prepared launch."""
         if not self.timed:
-            bound.run(new)
+            self.unseen("prepared")(launch, new)
             return
+        self._device.load(launch.kernel, launch.cooperative)
         with self._device.timer() as timer:
-            bound.run(new)
+            self.unseen("prepared")(launch, new)
         self.now.kernels.append(timer)
-        self.now.add_traffic(bound.kernel, bound.all(new))
+        self._add_traffic(launch.kernel, launch.all(new))
 
-    def _from_host(self, array: np.ndarray[Any, Any]) -> Any:
+    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        """See a copy to the device."""
         return self._copied("from_host", array)
 
-    def _to_host(self, array: Any) -> Any:
+    def to_host(self, array: Any) -> Any:
+        """See a copy to the host."""
         return self._copied("to_host", array)
 
-    def _read(self, array: Any) -> Any:
+    def read(self, array: Any) -> Any:
+        """See a number read."""
         return self._copied("read", array)
 
-    def _heed(self, signal: Signal, counts: Any) -> tuple[int, int]:
-        self.now.copy_bytes += _SIGNAL  # not timed: the host waits for the kernel, not for a copy
-        return cast(tuple[int, int], self.below("heed")(signal, counts))
+    def wait_for(self, notification: HostNotification, counts: Any) -> Any:
+        """See a notification: it is not timed, as the host waits for the kernel, not for a copy."""
+        self.now.copy_bytes += _NOTIFICATION
+        return self.unseen("wait_for")(notification, counts)
 
     def _copied(self, name: str, *args: Any) -> Any:
         now = self.now
         with self._device.timer() as timer:
-            made = self.below(name)(*args)
+            made = self.unseen(name)(*args)
         now.copies.append(timer)
         now.copy_bytes += getattr(made, "nbytes", args[0].nbytes)
         return made
+
+    def _add_traffic(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
+        """Add the bytes that a launch moves: each array once, or of some only a part."""
+        now = self.now
+        whole, partly = self._parts_of(kernel)
+        for k in whole:
+            if args[k] is not None:
+                now.bytes += args[k].nbytes
+        now.each += [(what, each) for k, what, each in partly if args[k] is not None]
+
+    def _parts_of(self, kernel: Kernel) -> tuple[list[int], list[tuple[int, str, float]]]:
+        """Return which arguments count whole, and which as bytes for each edge or entry."""
+        found = self._parts.get(kernel)
+        if found is None:
+            partly = self._traffic.get(kernel.name, {})
+            arrays = [(k, param) for k, param in enumerate(kernel.params) if param.pointer]
+            found = self._parts[kernel] = (
+                [k for k, param in arrays if param.name not in partly],
+                [
+                    (k, partly[param.name][0], partly[param.name][1] * param.dtype.itemsize)
+                    for k, param in arrays
+                    if param.name in partly
+                ],
+            )
+        return found

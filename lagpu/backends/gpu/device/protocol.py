@@ -8,25 +8,22 @@ stream.
 
 from __future__ import annotations
 
-import math
-import operator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lagpu.backends.gpu.kernels import Kernel, Param
-from lagpu.errors import KernelLaunchError, OutOfMemory
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.errors import OutOfMemory
 
 __all__ = [
-    "VARIES",
-    "Bound",
+    "PER_CALL",
+    "Array",
     "Device",
-    "Signal",
+    "HostNotification",
+    "PreparedLaunch",
+    "Scalar",
     "Timer",
-    "bind",
-    "check_block",
     "check_free",
-    "check_shared",
     "format_bytes",
     "has_free",
 ]
@@ -35,28 +32,28 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
 
 
-VARIES: Any = object()  #: stands for an argument that each run of a `Bound` launch gives anew
+PER_CALL: Any = object()  #: stands for an argument that each run of a `PreparedLaunch` gives
 
 
-class Signal(NamedTuple):
-    """A place in memory that host and device see: two numbers, and who wrote them.
+class HostNotification(NamedTuple):
+    """Memory that host and device see, where a kernel writes two numbers and then a serial number.
 
     Attributes
     ----------
-    place : array of u64, (4,)
-        For the kernel.
+    memory : array of u64, (4,)
+        The memory, for the kernel.
     host : memoryview of u64, (4,)
-        The same memory; it gives numbers of Python, quicker than NumPy its own.
+        The same memory; reading it gives Python numbers, quicker than a NumPy array would.
     serial : int
-        What the kernel writes behind the numbers.
+        What the kernel writes after the numbers: before that, they are those of an earlier kernel.
     """
 
-    place: Array
+    memory: Array
     host: memoryview
     serial: int
 
     @property
-    def told(self) -> bool:
+    def is_set(self) -> bool:
         """Whether the kernel has written them; nothing waits."""
         return bool(self.host[2] == self.serial)
 
@@ -73,8 +70,23 @@ class Timer(Protocol):
         """Milliseconds of device work; reading it waits for that work."""
 
 
+class PreparedLaunch(Protocol):
+    """A launch whose arguments are fixed, except some; see `Device.prepare`."""
+
+    def __call__(self, *new: Array | Scalar | None) -> None:
+        """Run it with these for the arguments that are given each time."""
+
+
 class Device(Protocol):
-    """One device: memory, arrays and kernel launches."""
+    """One device: memory, arrays and kernel launches.
+
+    Attributes
+    ----------
+    observer : DeviceObserver or None
+        Sees launches and copies while a trace is on.
+    """
+
+    observer: Any
 
     def __hash__(self) -> int: ...
 
@@ -127,7 +139,7 @@ class Device(Protocol):
             When the kernel does not compile.
         """
 
-    def bound(
+    def prepare(
         self,
         kernel: Kernel,
         threads: int,
@@ -135,10 +147,10 @@ class Device(Protocol):
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
-    ) -> Bound:
-        """Return a launch to be run often, as `launch` with `VARIES` for what is given each time.
+    ) -> PreparedLaunch:
+        """Return a launch to be run often; `PER_CALL` stands for what is given each time.
 
-        What is given must keep the types of the first run.
+        The arguments that are given must keep the types of the first run.
         """
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
@@ -164,11 +176,11 @@ class Device(Protocol):
     def read(self, array: Array) -> bool | int | float:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
 
-    def signal(self) -> Signal:
+    def notification(self) -> HostNotification:
         """Return a place where a kernel can tell the host two numbers, and that it has."""
 
-    def heed(self, signal: Signal, counts: Array) -> tuple[int, int]:
-        """Return the two numbers told by a kernel that was launched with `signal`.
+    def wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]:
+        """Return the two numbers told by a kernel that was launched with `notification`.
 
         Quicker than copying them, which is done if nothing is heard for some milliseconds; for
         that, `counts` has them too.
@@ -182,9 +194,6 @@ class Device(Protocol):
 
     def pooled_bytes(self) -> int:
         """Return those of them that need not be asked for; quick."""
-
-    def total_bytes(self) -> int:
-        """Return the bytes of memory the device has."""
 
     def used_bytes(self) -> int:
         """Return the bytes that arrays hold now; what a pool keeps in reserve does not count."""
@@ -215,145 +224,6 @@ class Device(Protocol):
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions that a measurement or a bug report needs."""
-
-
-class Bound:
-    """A launch whose arguments stand, except some; see `Device.bound`."""
-
-    def __init__(
-        self,
-        device: Device,
-        kernel: Kernel,
-        threads: int,
-        args: tuple[Any, ...],
-        *,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-    ) -> None:
-        self.device = device
-        self.kernel = kernel
-        self.threads = threads
-        self.block, self.cooperative, self.shared = block, cooperative, shared
-        self._args = args
-        self._places = [k for k, x in enumerate(args) if x is VARIES]
-
-    def __call__(self, *new: Array | Scalar | None) -> None:
-        """Run it with these for the arguments that vary."""
-        self.device.launch(
-            self.kernel, self.threads, *self.all(new),
-            block=self.block, cooperative=self.cooperative, shared=self.shared,
-        )  # fmt: skip
-
-    def all(self, new: tuple[Array | Scalar | None, ...]) -> list[Any]:
-        """Return all arguments, with these for those that vary."""
-        args = list(self._args)
-        for k, x in zip(self._places, new, strict=True):
-            args[k] = x
-        return args
-
-
-def check_block(kernel: Kernel, block: int) -> None:
-    """Check the size of a block: whole warps, at most 1024 threads."""
-    if block % 32 or not 32 <= block <= 1024:
-        raise KernelLaunchError(
-            f"{kernel.name}: {block} threads a block. Use a multiple of 32 from 32 to 1024."
-        )
-
-
-def check_shared(kernel: Kernel, shared: int, most: int) -> None:
-    """Check the shared memory that a launch asks for."""
-    if not 0 <= shared <= most:
-        raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
-
-
-def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
-    """Check arguments against a kernel's signature and give scalars their exact width.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Whose signature must be met.
-    args : tuple
-        As given to `Device.launch`.
-    ndarray : type
-        The array type of the device.
-
-    Returns
-    -------
-    list
-        Arrays as they are, None for a null pointer, NumPy scalars of the declared type.
-
-    Raises
-    ------
-    KernelLaunchError
-        At the first argument that does not fit; the message names the parameter.
-    """
-    if len(args) != len(kernel.params):
-        raise KernelLaunchError(
-            f"{kernel.name}: {len(args)} arguments != {len(kernel.params)} parameters. "
-            f"It takes ({', '.join(map(str, kernel.params))})."
-        )
-    bound = []
-    # Launches are counted in microseconds, and a traversal has some fifty arguments: what fits at
-    # a glance is let through without a call.
-    for (param, pointer, dtype), arg in zip(kernel.slots, args, strict=True):
-        if pointer:
-            fits = arg is None or (
-                type(arg) is ndarray and arg.dtype == dtype and arg.flags.c_contiguous
-            )
-            if not fits and not _is_array(arg, dtype, ndarray):
-                raise _misfit(kernel, param, _why_no_fit(param, arg, ndarray))
-            bound.append(arg)
-        else:
-            fits = type(arg) is dtype.type
-            bound.append(arg if fits else _exact_scalar(kernel, param, arg))
-    return bound
-
-
-def _is_array(array: Any, dtype: np.dtype[Any], ndarray: Any) -> bool:
-    """Whether it is a contiguous array of the type; of a subclass too."""
-    return isinstance(array, ndarray) and array.dtype == dtype and bool(array.flags.c_contiguous)
-
-
-def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:
-    if not isinstance(array, ndarray):
-        return f"{type(array).__name__} is no {ndarray.__module__} array"
-    if array.dtype != param.dtype:
-        return f"dtype {array.dtype} != {param.dtype}"
-    return "the array is not contiguous"
-
-
-def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
-    """Convert to the declared type, refusing what would change the value."""
-    dtype = param.dtype
-    kind = dtype.kind
-    try:
-        if kind == "f":
-            return _to_float(value, dtype)
-        if kind == "b":
-            return _to_bool(value)
-        return dtype.type(operator.index(value))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _misfit(kernel, param, f"{value!r} is no {dtype}") from error
-
-
-def _to_float(value: Any, dtype: np.dtype[Any]) -> np.generic:
-    wide = float(value)
-    if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
-        raise OverflowError
-    narrow: np.generic = dtype.type(wide)
-    return narrow
-
-
-def _to_bool(value: Any) -> np.generic:
-    if value not in (0, 1):
-        raise ValueError
-    return np.bool_(value)
-
-
-def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
-    return KernelLaunchError(f"{kernel.name}: parameter {param.name!r} ({param}): {fact}.")
 
 
 def has_free(device: Device, nbytes: int) -> bool:

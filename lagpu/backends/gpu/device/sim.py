@@ -24,15 +24,9 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device import compiler
-from lagpu.backends.gpu.device.protocol import (
-    Bound,
-    Signal,
-    Timer,
-    bind,
-    check_block,
-    check_free,
-    check_shared,
-)
+from lagpu.backends.gpu.device.launch import CheckedLaunch, bind, check_block, check_shared
+from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelLaunchError
 
@@ -48,7 +42,7 @@ _MESSAGE_BYTES = 512
 _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
 
 
-class SimDevice:
+class SimDevice(Observed):
     """A simulated device on NumPy arrays.
 
     Parameters
@@ -92,16 +86,16 @@ class SimDevice:
         self._runtime = _load_runtime(self.flags)
         self.compile_ms = 0.0
 
-    def launch(
+    def run(
         self,
         kernel: Kernel,
         threads: int,
-        *args: Any,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
+        args: tuple[Any, ...],
+        block: int,
+        cooperative: bool,
+        shared: int,
     ) -> None:
-        """Run a kernel; see `Device.launch`. It has ended on return."""
+        """Run a kernel; it has ended on return, and no observer sees it."""
         check_block(kernel, block)
         check_shared(kernel, shared, self.dynamic_shared_bytes)
         slots = _pack(kernel, bind(kernel, args, np.ndarray))
@@ -123,9 +117,9 @@ class SimDevice:
         if failed:
             raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
 
-    def bound(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> Bound:
-        """Return a launch to be run often; see `Device.bound`."""
-        return Bound(self, kernel, threads, args, **how)
+    def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CheckedLaunch:
+        """Return a launch to be run often; see `Device.prepare`."""
+        return CheckedLaunch(self, kernel, threads, args, **how)
 
     def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""
@@ -145,27 +139,24 @@ class SimDevice:
         check_block(kernel, block)
         return self.blocks
 
-    def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return a contiguous copy."""
+    def _from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.array(array, order="C")
 
-    def to_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return a copy."""
+    def _to_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return array.copy()
 
-    def read(self, array: np.ndarray[Any, Any]) -> bool | int | float:
-        """Return the one element of `array` as a Python scalar."""
+    def _read(self, array: np.ndarray[Any, Any]) -> bool | int | float:
         value: bool | int | float = array.item()
         return value
 
-    def signal(self) -> Signal:
+    def notification(self) -> HostNotification:
         """Return a new place."""
         place = np.zeros(4, np.uint64)
-        return Signal(place, memoryview(place.data), 1)
+        return HostNotification(place, memoryview(place.data), 1)
 
-    def heed(self, signal: Signal, counts: np.ndarray[Any, Any]) -> tuple[int, int]:
+    def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
         """Return the numbers told: a launch has ended when it returns."""
-        told: Any = signal.host if signal.host[2] == signal.serial else counts
+        told: Any = notification.host if notification.host[2] == notification.serial else counts
         return int(told[0]), int(told[1])
 
     def synchronize(self) -> None:
@@ -178,10 +169,6 @@ class SimDevice:
     def pooled_bytes(self) -> int:
         """Return 0: there is no pool."""
         return 0
-
-    def total_bytes(self) -> int:
-        """Return the host memory."""
-        return _memory("MemTotal")
 
     def used_bytes(self) -> int:
         """Return the resident memory of the process, of which the arrays are a part."""

@@ -1,69 +1,271 @@
-"""What makes the results of an element-wise statement in a program, as text.
+"""The text of generated kernels: parameters, the expression of a statement, the lines of a log.
 
-See common/entries.cuh.
+`lagpu.backends.gpu.fused.program` writes a kernel for any loop, `emit_sweep` one for a sweep. Both
+say what a statement computes with the functions of common/entries.cuh.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
 
 from lagpu.algebra.tables import unary
-from lagpu.backends.gpu.fused.parameters import Parameters
-from lagpu.backends.gpu.fused.scalars import Cells
-from lagpu.backends.gpu.kernels.functors import operator_functor
+from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.protocol import Applied, Statement
 from lagpu.dtypes import DType, lookup
+from lagpu.operations import (
+    Apply,
+    Assign,
+    AssignScalar,
+    BoundOperator,
+    Descriptor,
+    Ewise,
+    Extract,
+    Product,
+    Select,
+    Statement,
+)
 
-__all__ = ["MODES", "source_of"]
+__all__ = ["LogLines", "Parameters", "Writer", "accumulator", "expression"]
 
-MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
+_EWISE_MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 
 
-def source_of(s: Statement, params: Parameters, cells: Cells) -> tuple[DType, str]:
-    """Return the type of an element-wise statement's results and what makes them."""
-    args, method = s.args, s.method
-    if method == "assign_scalar":
-        kind = s.w.dtype.ctype
-        value = f"cast<{kind}>(i64(depth))" if s.is_counter else cells.number(kind, args[0])
-        return s.w.dtype, f"Filled<{kind}>{{{value}}}"
-    if method in ("assign", "extract"):
-        return args[0].dtype, _mapped(params, cells, args[0])
-    if method == "apply":
-        u, op, how = args
-        return how.result, _mapped(params, cells, u, op, how)
-    u = args[0]
-    x = params.vector(u)
-    if method == "select":
-        _, op, thunk = args
-        kind = lookup(thunk.dtype).ctype
-        name = params.functor(operator_functor(op))
-        what = f"{x}_words, {x}_values, {x}_iso, {cells.number(kind, thunk)}"
-        return u.dtype, f"Selected<{name}, {kind}, {u.dtype.ctype}>{{{what}}}"
-    v, op = args[1:3]
-    defaults = args[3] if method == "ewise_union" else None
-    domain, result = op.types(u.dtype, v.dtype)
-    y = params.vector(v)
+class Parameters:
+    """The names in the text of a kernel, each with its argument, and the functors it uses.
+
+    Attributes
+    ----------
+    text : list of str
+        ``"type name"`` of each parameter.
+    structs : list of str
+        Those of the types of products.
+    prelude : Prelude
+        The texts of users' operators.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._args: list[Any] = []
+        self.text: list[str] = []
+        self.structs: list[str] = []
+        self.prelude = Prelude()
+
+    def add(self, ctype: str, value: Any) -> str:
+        """Add a parameter; return its name.
+
+        A `value` that is called with the number of blocks gives the argument once that is known.
+        """
+        name = f"p{len(self.text)}"
+        self._append(f"{ctype} {name}", value)
+        return name
+
+    def size(self, size: int) -> str:
+        """Add a number of indices."""
+        return self.add("i64", np.int64(size))
+
+    def vector(self, x: VectorStore, written: bool = False) -> str:
+        """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` are behind it.
+
+        One that the kernel writes must be added as such before it is read.
+        """
+        name = self._names.get(id(x))
+        if name is None:
+            words, values, number = x.readable()
+            const = "" if written else "const "
+            parts = (
+                ("words", f"{const}u32*", words),
+                ("values", f"{const}{x.dtype.ctype}*", values),
+                ("iso", x.dtype.ctype, number),
+            )
+            name = self.declare(x, parts)
+        return name
+
+    def declare(self, x: VectorStore, parts: Sequence[tuple[str, str, Any]]) -> str:
+        """Add a vector as parameters (what, type, argument); return its name, as `vector` does."""
+        name = self._names[id(x)] = f"v{len(self._names)}"
+        for what, ctype, value in parts:
+            self._append(f"{ctype} {name}_{what}", value)
+        return name
+
+    def product(
+        self, product: Product, u: DType, a: DType, name: str, iso: bool = False, /, **more: str
+    ) -> str:
+        """Add the struct of a product's types; return its name.
+
+        Parameters
+        ----------
+        product : Product
+            The algebra.
+        u, a : DType
+            Types of the vector and of the matrix.
+        name : str
+            Of the struct.
+        iso : bool
+            Whether all sums have one value.
+        **more
+            Further types by their names.
+        """
+        macros, _ = macros_of(product, u, a, self.prelude)
+        kinds = {what: macros[what] for what in ("ADD", "MUL", "U", "A", "T", "Z")} | more
+        body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())
+        flags = f"flip = {str(product.flip).lower()}, iso = {str(iso).lower()}"
+        self.structs.append(f"struct {name} {{ {body} static constexpr bool {flags}; }};")
+        return name
+
+    def arguments(self, blocks: int = 0) -> list[Any]:
+        """Return what the kernel is launched with, on so many blocks."""
+        return [x(blocks) if callable(x) else x for x in self._args]
+
+    def _append(self, text: str, value: Any) -> None:
+        self.text.append(text)
+        self._args.append(value)
+
+
+def accumulator(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
+    """Return the type of an accumulator for results of type `z`; one that assigns for none."""
+    if desc.accum is None:
+        return "Accum<NoAccum, bool, bool>"
+    domain, result = desc.accum.types(w, z)
+    name = params.prelude.functor(desc.accum)
+    return f"Accum<{name}, {domain.ctype}, {result.ctype}>"
+
+
+# ------------------------------------------------------------------------------- expressions
+class Writer(Protocol):
+    """How a kernel says what `expression` composes.
+
+    Attributes
+    ----------
+    params : Parameters
+        Of the kernel.
+    """
+
+    params: Parameters
+
+    def operand(self, x: VectorStore) -> str:
+        """Return what stands for a vector."""
+
+    def number(self, ctype: str, value: Any) -> str:
+        """Return what stands for a number of a statement, a NumPy scalar or a ScalarRef."""
+
+    def counter(self, ctype: str) -> str:
+        """Return what stands for the loop's counter."""
+
+    def constant(self, ctype: str, value: str) -> str:
+        """Return an entry everywhere."""
+
+    def call(self, name: str, types: str, args: str) -> str:
+        """Return ``mapped``, ``chosen`` or ``combined`` of common/entries.cuh."""
+
+
+def expression(s: Statement, write: Writer) -> tuple[DType, str]:
+    """Return the type of an element-wise statement's results, and what makes them."""
+    operation, functor = s.operation, write.params.prelude.functor
+    if isinstance(operation, AssignScalar):
+        kind = s.out.dtype.ctype
+        value = write.counter(kind) if s.assigns_counter else write.number(kind, operation.value)
+        return s.out.dtype, write.constant(kind, value)
+    if isinstance(operation, (Assign, Extract)):
+        u = operation.operand
+        return u.dtype, _mapped(write, u, BoundOperator(unary.identity, u.dtype, u.dtype))
+    if isinstance(operation, Apply):
+        return operation.function.result, _mapped(write, operation.operand, operation.function)
+    if isinstance(operation, Select):
+        u, kind = operation.operand, lookup(operation.thunk.dtype).ctype
+        x = write.operand(u)
+        types = f"{functor(operation.op)}, {kind}, {u.dtype.ctype}"
+        thunk = write.number(kind, operation.thunk)
+        return u.dtype, write.call("chosen", types, f"{x}, {thunk}")
+    assert isinstance(operation, Ewise)
+    left, right = operation.left, operation.right
+    domain, result = operation.op.types(left.dtype, right.dtype)
+    x, y = write.operand(left), write.operand(right)
     zero = domain.numpy.type(0)
-    missing = ", ".join(cells.number(domain.ctype, d) for d in defaults or (zero, zero))
-    types = ", ".join(t.ctype for t in (domain, result, u.dtype, v.dtype))
-    name = params.functor(operator_functor(op))
-    what = ", ".join(f"{z}_{part}" for z in (x, y) for part in ("words", "values", "iso"))
-    return result, f"Combined<{name}, {types}>{{{MODES[method]}, {what}, {missing}}}"
+    missing = [write.number(domain.ctype, d) for d in operation.defaults or (zero, zero)]
+    types = ", ".join(t.ctype for t in (domain, result, left.dtype, right.dtype))
+    args = ", ".join([str(_EWISE_MODES[operation.kind]), x, y, *missing])
+    return result, write.call("combined", f"{functor(operation.op)}, {types}", args)
 
 
-def _mapped(
-    params: Parameters,
-    cells: Cells,
-    u: VectorStore,
-    op: Any = unary.identity,
-    how: Applied | None = None,
-) -> str:
-    how = how or Applied(u.dtype, u.dtype)
-    x = params.vector(u)
-    name = params.functor(operator_functor(op))
-    scalar = how.right if how.left is None else how.left
-    bound = cells.number(how.domain.ctype, how.domain.numpy.type(0) if scalar is None else scalar)
-    types = f"{how.domain.ctype}, {how.result.ctype}, {u.dtype.ctype}"
-    side = "true" if how.left is not None else "false"
-    return f"Mapped<{name}, {types}>{{{x}_words, {x}_values, {x}_iso, {bound}, {side}}}"
+def _mapped(write: Writer, u: VectorStore, function: BoundOperator) -> str:
+    x, name = write.operand(u), write.params.prelude.functor(function.op)
+    scalar = function.right if function.left is None else function.left
+    zero = function.domain.numpy.type(0)
+    bound = write.number(function.domain.ctype, zero if scalar is None else scalar)
+    types = f"{name}, {function.domain.ctype}, {function.result.ctype}, {u.dtype.ctype}"
+    side = "true" if function.left is not None else "false"
+    return write.call("mapped", types, f"{x}, {bound}, {side}")
+
+
+# -------------------------------------------------------------------------------- the log
+class LogLines:
+    """The lines that make the generated kernel of a program log its statements; or none.
+
+    Parameters
+    ----------
+    statements : int
+        How many the body has.
+    on : bool
+        Whether there is a log.
+    """
+
+    def __init__(self, statements: int, on: bool) -> None:
+        self.on = on
+        self._statements = statements
+        self._fills: list[str] = []
+
+    def written(self, total: str, counter: int, how: str, edges: str, leaving: str) -> list[str]:
+        """Return lines that count what a statement wrote, and stamp it; `total` writes it."""
+        k, many = len(self._fills), self._statements
+        self._fills.append(
+            f"log->fill({k}, {many}, load_volatile(at + {counter} * kFar), {edges}, {leaving});"
+        )
+        return [
+            f"add_total({total}, now + {counter} * kFar);",
+            f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {how});",
+        ]
+
+    def params(self) -> list[str]:
+        """Return the kernel's last parameters."""
+        return self._if_on("u64* log_words", "bool log_is_new")
+
+    def opening(self) -> list[str]:
+        """Return the lines before the loop; all statements have been written."""
+        return self._if_on(
+            "LG_SHARED(LoopLog, log, 1);",
+            "if (global_thread() == 0) log->open(log_words, log_is_new);",
+            "bool open = false;",
+            "const auto flush = [&](const u64* at) {",
+            "open = false;",
+            "if (global_thread() != 0) return;",
+            *self._fills,
+            f"log->next({self._statements});",
+            "};",
+        )
+
+    def at_top(self, counters: int) -> list[str]:
+        """Return the lines behind a barrier at the top of an iteration."""
+        before = f"counters + (turn + 2) % 3 * {counters} * kFar"
+        return self._if_on(f"if (open) flush({before});", "block_sync();")
+
+    def at_end(self) -> list[str]:
+        """Return the lines behind a barrier at the end of an iteration."""
+        return self._if_on("flush(now);", "block_sync();")
+
+    def behind(self) -> list[str]:
+        """Return the last line of an iteration whose counts are not complete yet."""
+        return self._if_on("open = true;")
+
+    def closing(self, counters: int) -> list[str]:
+        """Return the lines behind the loop."""
+        before = f"counters + (turn + 2) % 3 * {counters} * kFar"
+        return self._if_on(
+            f"if (open) {{ grid_sync(barrier); flush({before}); }}",
+            "if (global_thread() == 0) log->close();",
+        )
+
+    def _if_on(self, *lines: str) -> list[str]:
+        return list(lines) if self.on else []

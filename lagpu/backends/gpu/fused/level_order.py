@@ -1,7 +1,7 @@
-"""The entries of blocks in the order of a sweep: each row by itself, its vertices level by level.
+"""Bitmap matrices in the order of a sweep's levels: each row by itself, level after level.
 
-A block stands vertex by vertex, so of a line that a row loads most belongs to other rows, which
-are at other levels. In order a level's entries lie side by side; see sweep/permute.cu.
+A bitmap matrix stands vertex by vertex, so of a line that one row loads most belongs to other rows,
+which are at other levels. In level order a level's entries lie side by side; see sweep/permute.cu.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.ops.blocklevels import Ordered
 from lagpu.backends.gpu.storage.bitmap import stride
+from lagpu.backends.gpu.storage.levels import Ordered
 from lagpu.backends.gpu.storage.vector import VectorStore
 
-__all__ = ["InOrder", "Moved"]
+__all__ = ["LevelOrder", "Permuted"]
 
 Array = Any
 
 
-class Moved(NamedTuple):
-    """What a vector has in order.
+class Permuted(NamedTuple):
+    """The entries of a matrix in level order.
 
     Attributes
     ----------
@@ -36,21 +36,21 @@ class Moved(NamedTuple):
     values: Array
 
 
-class InOrder:
-    """Arrays for the vectors of a sweep over blocks, and the ways there and back.
+class LevelOrder:
+    """Permutes the matrices of a sweep into level order, and those it writes back.
 
     Parameters
     ----------
     device : Device
         Where they are.
     shape : tuple of int
-        Of the blocks, (k, n).
+        Of the matrices, (k, n).
     kept : list of VectorStore
-        What keeps its entries from turn to turn: it is brought there and back.
+        What keeps its entries from turn to turn: it is permuted there and back.
     read : list of VectorStore
-        What is read alone: it is brought there.
+        What is read alone: it is permuted there.
     x : VectorStore
-        What the product multiplies: it has entries while the sweep runs, and is not brought.
+        What the product multiplies: it has entries while the sweep runs, and is not permuted.
     """
 
     def __init__(
@@ -63,26 +63,26 @@ class InOrder:
     ) -> None:
         self._device, self._shape = device, shape
         self._kept, self._read, self._x = kept, read, x
-        self._moved: dict[int, Moved] = {}
+        self._permuted: dict[int, Permuted] = {}
         self._ranks: Array = None
 
     @property
     def nbytes(self) -> int:
-        """Bytes that `bring` asks for."""
+        """Bytes that `permute` asks for."""
         k, n = self._shape
         stored = [*self._kept, self._x, *(v for v in self._read if v.values is not None)]
         of_all = len(self._kept) + len(self._read) + 1 + sum(v.dtype.numpy.itemsize for v in stored)
         return k * n * of_all
 
-    def bring(self, ordered: Ordered) -> None:
-        """Make the arrays, before anything is made room for."""
+    def permute(self, ordered: Ordered) -> None:
+        """Make the permuted arrays, before anything else is allocated."""
         xp, (k, n) = self._device.xp, self._shape
         self._ranks = ordered.ranks
         deepest = ordered.offsets.size // k - 2
         for v in (*self._kept, *self._read, self._x):
             of_one_value = v.values is None and any(v is u for u in self._read)
             values = None if of_one_value else xp.empty(k * n, v.dtype.numpy)
-            self._moved[id(v)] = Moved(xp.empty(k * n, np.bool_), values)
+            self._permuted[id(v)] = Permuted(xp.empty(k * n, np.bool_), values)
         for v in (*self._kept, *self._read):
             run = kernel("sweep/permute.cu", "put_in_order", U=v.dtype.ctype)
             self._device.launch(
@@ -90,8 +90,8 @@ class InOrder:
                 *v.readable(), *self.of(v),
             )  # fmt: skip
 
-    def back(self) -> None:
-        """Put what kept vectors have back into their blocks, which must have room for it."""
+    def restore(self) -> None:
+        """Put the entries of kept matrices back where they stood; they must have room for them."""
         k, n = self._shape
         per = stride(k) // 32
         for v in self._kept:
@@ -100,6 +100,6 @@ class InOrder:
                 run, n * per * 8, n, k, per, self._ranks, *self.of(v), v.words, v.values
             )
 
-    def of(self, v: VectorStore) -> Moved:
-        """Return what a vector has in order, once it has been brought there."""
-        return self._moved[id(v)]
+    def of(self, v: VectorStore) -> Permuted:
+        """Return the permuted entries of a matrix, once `permute` has run."""
+        return self._permuted[id(v)]

@@ -1,121 +1,297 @@
-"""From recorded statements to a program: which loops one kernel can run, and why others cannot."""
+"""Which recorded loops a special kernel can run: searches, and sweeps over their levels."""
 
 from __future__ import annotations
 
-import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-import numpy as np
+from lagpu.backends.gpu.storage.forms import why_no_csr
+from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.operations import (
+    Apply,
+    Assign,
+    AssignScalar,
+    Ewise,
+    Extract,
+    Multiply,
+    Product,
+    Rejection,
+    Select,
+    Statement,
+    method_of,
+    operands_of,
+)
 
-from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.gpu.fused.search_grid import DEPTH, MOST, VALUE, Assignment, Traversal
-from lagpu.backends.gpu.kernels.functors import reads
-from lagpu.backends.gpu.ops.spmv import IDEMPOTENT
-from lagpu.backends.gpu.storage.casts import cast_array
-from lagpu.backends.gpu.storage.forms import why_no_rows
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
-from lagpu.backends.protocol import Product, Statement
-from lagpu.dtypes import DType
+__all__ = [
+    "DEPTH",
+    "MOST",
+    "NUMBER",
+    "VALUE",
+    "Assignment",
+    "SearchBody",
+    "SweepBody",
+    "match_search",
+    "match_sweep",
+    "method",
+]
 
-__all__ = ["traversal_of"]
+DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 of the search kernels has it
+MOST = 3  # assignments of a search whose kernel makes them itself
 
 
-def traversal_of(statements: list[Statement], f: VectorStore, times: int | None) -> Traversal | str:
-    """Return the traversal that these statements are, repeated until `f` is empty, or why not."""
-    places = [k for k, s in enumerate(statements) if s.method == "mxv"]
+def method(s: Statement) -> str:
+    """Return the name of a statement's operation."""
+    return method_of(s.operation, 1)
+
+
+# ----------------------------------------------------------------------------------- searches
+class Assignment(NamedTuple):
+    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``.
+
+    Attributes
+    ----------
+    target : VectorStore or MatrixHandle
+        ``x``.
+    what : int
+        `DEPTH`, `VALUE` or `NUMBER`.
+    number : NumPy scalar or None
+        The number.
+    """
+
+    target: Any
+    what: int
+    number: Any = None
+
+
+class SearchBody(NamedTuple):
+    """The body of a search: assignments to what the frontier reaches, and one masked product.
+
+    The frontier is a vector, or a matrix with a row for each of several searches.
+
+    Attributes
+    ----------
+    A : CscMatrix, (n, n)
+        The matrix.
+    frontier, excluded : VectorStore or MatrixHandle
+        ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
+    product : Product
+        The algebra.
+    assignments : tuple of Assignment
+        What is assigned to the frontier's entries.
+    assigns_first : bool
+        Whether the assignments stand before the product.
+    statements : sequence of Statement
+        The body.
+    """
+
+    A: CscMatrix
+    frontier: Any
+    excluded: Any
+    product: Product
+    assignments: tuple[Assignment, ...]
+    assigns_first: bool
+    statements: Sequence[Statement]
+
+    @property
+    def sums(self) -> bool:
+        """Whether the products of one level add up; else the first one of a vertex stands."""
+        return not self.product.semiring.monoid.has_any_terminal
+
+    @property
+    def reads(self) -> tuple[bool, bool]:
+        """Whether the multiplication reads the frontier's values, and the matrix' values."""
+        reads = self.product.semiring.multiply.reads
+        return reads if self.product.flip else reads[::-1]
+
+
+def match_search(
+    statements: Sequence[Statement], frontier: VectorStore | MatrixHandle
+) -> SearchBody | Rejection:
+    """Return the search that these statements are, repeated until `frontier` is empty."""
+    places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
     if len(places) != 1:
-        return f"{len(places)} products in the body; a traversal has one"
+        return Rejection(f"{len(places)} products in the body; a search has one")
     place = places[0]
-    product = statements[place]
-    A, u, how = product.args
-    mask = product.desc
-    if product.w is not f or u is not f:
-        return "the product does not map the frontier to itself"
-    if A.shape[0] != A.shape[1]:
-        return "the matrix is not square"
-    lacking = why_no_rows(A)
-    if lacking:
-        return f"a traversal needs the matrix by rows too, and {lacking}"
-    if how.kernel is not None or how.policy is not None:
-        return "the author chose the kernel"
-    if mask.accum is not None or not mask.replace or mask.mask is None:
-        return "the product has an accumulator, or no mask with replace"
-    if not (mask.structure and mask.complement):
-        return "the product's mask is not the complement of a structure"
-    assigned = _assignments(statements, f)
-    if isinstance(assigned, str):
+    out, desc, operation, _ = statements[place]
+    assert isinstance(operation, Multiply)
+    if out is not frontier or operation.operand is not frontier or operation.transposed:
+        return Rejection("the product does not map the frontier to itself")
+    matrix, product = operation.matrix, operation.product
+    if matrix.shape[0] != matrix.shape[1] or any(s.out is matrix for s in statements):
+        return Rejection("the matrix is not square, or the body writes it")
+    if product.kernel is not None or product.policy is not None:
+        return Rejection("the author chose the kernel")
+    if desc.accum is not None or not desc.replace or desc.mask is None:
+        return Rejection("the product has an accumulator, or no mask with replace")
+    if not (desc.structure and desc.complement):
+        return Rejection("the product's mask is not the complement of a structure")
+    assigned = _assignments(statements, frontier)
+    if isinstance(assigned, Rejection):
         return assigned
-    if mask.mask not in [a.x for a in assigned]:
-        return "what the mask excludes is not assigned in the body"
-    before = place > 0
-    if before and place != len(statements) - 1:
-        return "assignments stand on both sides of the product"
-    return _with_values(A, f, mask.mask, how, assigned, before, times)
+    if not any(desc.mask is a.target for a in assigned):
+        return Rejection("the body does not assign to the mask of the product")
+    assigns_first = place > 0
+    if assigns_first and place != len(statements) - 1:
+        return Rejection("assignments stand on both sides of the product")
+    return SearchBody(
+        matrix.csc(), frontier, desc.mask, product, assigned, assigns_first, statements
+    )
 
 
-def _assignments(statements: list[Statement], f: VectorStore) -> tuple[Assignment, ...] | str:
-    """Return the assignments ``x(f.S) << depth`` and ``x(f.S) << f``, or why there is another."""
+def _assignments(
+    statements: Sequence[Statement], frontier: Any
+) -> tuple[Assignment, ...] | Rejection:
     found: list[Assignment] = []
     for s in statements:
-        if s.method == "mxv":
+        operation, desc = s.operation, s.desc
+        if isinstance(operation, Multiply):
             continue
-        desc = s.desc
-        if desc.mask is not f or not desc.structure or desc.complement:
-            return f"{s.method} is not masked by the frontier's structure"
-        if desc.accum is not None or desc.replace or s.w is f or s.args[1] is not None:
-            return f"{s.method} has an accumulator, replace or indices"
-        if s.method == "assign_scalar" and s.is_counter:
-            what = DEPTH
-        elif s.method == "assign" and s.args[0] is f:
-            what = VALUE
+        if desc.mask is not frontier or not desc.structure or desc.complement:
+            return Rejection(f"{method(s)} is not masked by the frontier's structure")
+        if desc.accum is not None or desc.replace or s.out is frontier:
+            return Rejection(f"{method(s)} has an accumulator or replace, or writes the frontier")
+        if any(a.target is s.out for a in found):
+            return Rejection("a vector or matrix is assigned twice")
+        if not isinstance(operation, (Assign, AssignScalar)) or operation.indices is not None:
+            return Rejection(f"{method(s)} assigns neither depth, frontier nor one number")
+        if isinstance(operation, Assign):
+            if operation.operand is not frontier or operation.transposed:
+                return Rejection("assign assigns neither depth, frontier nor one number")
+            found.append(Assignment(s.out, VALUE))
+        elif s.assigns_counter:
+            found.append(Assignment(s.out, DEPTH))
+        elif s.scalars:
+            return Rejection("assign_scalar assigns a scalar of the loop")
         else:
-            return f"{s.method} assigns neither the depth nor the frontier"
-        if any(a.x is s.w for a in found):
-            return "a vector is assigned twice"
-        found.append(Assignment(s.w, what))
-    if len(found) > MOST:
-        return f"{len(found)} assignments; at most {MOST} fit"
+            found.append(Assignment(s.out, NUMBER, operation.value))
     return tuple(found)
 
 
-def _with_values(
-    A: MatrixStore,
-    f: VectorStore,
-    v: VectorStore,
-    how: Product,
-    assigned: tuple[Assignment, ...],
-    before: bool,
-    times: int | None,
-) -> Traversal | str:
-    """Decide how the products' values are kept."""
-    monoid, multiply = how.semiring.monoid, how.semiring.multiply
-    iso = _is_one(A, f, how)
-    sums = not iso and not monoid.has_any_terminal
-    reads_f = not iso and reads(multiply)[0 if how.flip else 1]
-    keep = sums or reads_f or (times is not None and not iso)
-    if sums and f.dtype is not how.result:
-        return f"sums of type {how.result} do not fit a frontier of {f.dtype}"
-    if sums and f.dtype.numpy.itemsize < 4:
-        return f"sums of type {f.dtype} have no atomic"
-    if keep and not before:
-        return "values are kept and the assignments stand behind the product"
-    return Traversal(A, f, v, how, assigned, before, sums, iso, keep)
+# ------------------------------------------------------------------------------------- sweeps
+class SweepBody(NamedTuple):
+    """A body that fits: statements at `here`, one product, statements at `above`.
+
+    All operands are vectors: the rows of a sweep over a matrix are worked on by themselves.
+
+    Attributes
+    ----------
+    before, after : sequence of Statement
+        What stands before the product and behind it.
+    product : Statement
+        ``y(above.S, replace=True) << x (+.x) A``.
+    multiply : Multiply
+        Its operation.
+    replaced : list of VectorStore
+        What has entries at `here` alone: x, and others written with replace.
+    """
+
+    before: Sequence[Statement]
+    product: Statement
+    multiply: Multiply
+    after: Sequence[Statement]
+    replaced: list[VectorStore]
 
 
-def _is_one(A: MatrixStore, f: VectorStore, how: Product) -> bool:
-    """Whether every product of the loop is 1, whatever the frontier."""
-    multiply = how.semiring.multiply
-    if multiply.positional or how.semiring.monoid.name not in IDEMPOTENT:
-        return False
-    reads_f, reads_a = reads(multiply) if how.flip else reads(multiply)[::-1]
-    if (reads_f and (f.values is not None or f.number != 1)) or (reads_a and A.values is not None):
-        return False
-    return _gives_one(multiply, f.dtype, A.number, how.domain, how.flip)
+def match_sweep(
+    statements: Sequence[Statement], here: VectorStore, above: VectorStore
+) -> SweepBody | Rejection:
+    """Return the parts of a sweep's body, or why it does not fit."""
+    places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
+    if len(places) != 1:
+        return Rejection(f"{len(places)} products in the body; a sweep has one")
+    place = places[0]
+    before, product, after = statements[:place], statements[place], statements[place + 1 :]
+    for s in (*before, *after):
+        if not isinstance(s.operation, (AssignScalar, Assign, Extract, Apply, Select, Ewise)):
+            return Rejection(f"{method(s)} is not among the operations of a fused sweep")
+        if getattr(s.operation, "indices", None) is not None:
+            return Rejection(f"{method(s)} has indices")
+    if any(s.out is mask for s in statements for mask in (here, above)):
+        return Rejection("the body writes a mask of the sweep")
+    replaced = _replaced_at_here(before, here)
+    if isinstance(replaced, Rejection):
+        return replaced
+    why = _why_no_product(product, above, replaced, before)
+    why = why or _why_not_behind(after, product.out, above, replaced)
+    if why:
+        return Rejection(why)
+    assert isinstance(product.operation, Multiply)
+    return SweepBody(before, product, product.operation, after, replaced)
 
 
-@functools.lru_cache(maxsize=64)
-def _gives_one(multiply: BinaryOp, dtype: DType, a: Any, domain: DType, flip: bool) -> bool:
-    one = cast_array(np, np.array([dtype.numpy.type(1)]), domain)
-    other = cast_array(np, np.array([a]), domain)
-    z = multiply.numpy(one, other) if flip else multiply.numpy(other, one)
-    return bool(np.asarray(z)[0] == 1)
+def _holds(x: VectorStore, vectors: list[VectorStore]) -> bool:
+    return any(x is v for v in vectors)
+
+
+def _stays_in(s: Statement, vectors: list[VectorStore]) -> bool:
+    """Whether what a statement makes has entries only where one of these vectors has some."""
+    inside = [_holds(x, vectors) for x in operands_of(s.operation)]
+    intersects = isinstance(s.operation, Ewise) and s.operation.kind == "ewise_mult"
+    return any(inside) if intersects else bool(inside) and all(inside)
+
+
+def _keeps_to(s: Statement, mask: VectorStore) -> bool:
+    """Whether it is masked by this one, not by its complement: all its values are True."""
+    return s.desc.mask is mask and not s.desc.complement
+
+
+def _replaced_at_here(
+    before: Sequence[Statement], here: VectorStore
+) -> list[VectorStore] | Rejection:
+    """Return the vectors that are replaced at `here`, or why a statement does not fit."""
+    replaced: list[VectorStore] = []
+    seen: list[VectorStore] = []  # read or written before they are replaced
+    for s in before:
+        desc = s.desc
+        inside = desc.mask is None and _stays_in(s, [here, *replaced])
+        if not _keeps_to(s, here) and not (inside and desc.accum is not None):
+            return Rejection(f"{method(s)} before the product is not masked by here")
+        seen += operands_of(s.operation)
+        if desc.replace and not _holds(s.out, replaced):
+            if desc.accum is not None or _holds(s.out, seen):
+                why = f"{method(s)} replaces what the body has read or written before"
+                return Rejection(why)
+            replaced.append(s.out)
+        else:
+            seen.append(s.out)
+    return replaced
+
+
+def _why_no_product(
+    s: Statement, above: VectorStore, replaced: list[VectorStore], before: Sequence[Statement]
+) -> str:
+    """Return why a product does not fit, or nothing."""
+    assert isinstance(s.operation, Multiply)
+    A, x, product = s.operation.matrix, s.operation.operand, s.operation.product
+    if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
+        return "the product is not written to above alone, with replace"
+    if not _holds(x, replaced):
+        return "the product multiplies what may have entries outside of here"
+    if any(s.out is b.out for b in before):
+        return "the product writes what the statements before it write"
+    if any(_holds(s.out, list(operands_of(b.operation))) for b in before) and s.out.nvals:
+        return "the product's output has entries before the first turn, and the body reads them"
+    if product.kernel is not None or product.policy is not None:
+        return "the author chose the kernel"
+    if max(A.shape) >= 2**31:
+        return "the matrix has more than 2**31 rows"
+    lacking = "" if product.transpose else why_no_csr(A.csc())
+    return lacking and f"it needs the matrix by rows too, and {lacking}"
+
+
+def _why_not_behind(
+    after: Sequence[Statement], y: VectorStore, above: VectorStore, replaced: list[VectorStore]
+) -> str:
+    """Return why a statement behind the product does not fit, or nothing."""
+    for s in after:
+        desc = s.desc
+        inside = desc.mask is None and _stays_in(s, [above, y])
+        if not _keeps_to(s, above) and not (inside and (desc.accum is not None or s.out is y)):
+            return f"{method(s)} behind the product is not masked by above"
+        if _holds(s.out, replaced):
+            return f"{method(s)} behind the product writes what is replaced at here"
+        if desc.replace and s.out is not y:
+            return f"{method(s)} behind the product has replace"
+    return ""

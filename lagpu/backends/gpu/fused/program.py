@@ -1,30 +1,49 @@
-"""Write and run one cooperative kernel for the recorded body of any loop.
+"""The generated loop: one cooperative kernel for the recorded body of any loop over vectors.
 
-Where `traversal` is made for searches, this serves what is left: each statement becomes a piece of
-the kernel, in order, with a barrier of the grid where one reads what other threads wrote. The text
-depends on operations, types and masks alone, so loops of one structure share one kernel.
+Where the grid search is made for searches, this serves what is left: each statement becomes some
+lines of the kernel, in order, with a barrier of the grid where one reads what other threads wrote.
+The text depends on operations, types and masks alone, so loops of one structure share one kernel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.fused.emit import MODES, source_of
-from lagpu.backends.gpu.fused.log import LogLines, LoopLog
-from lagpu.backends.gpu.fused.parameters import Parameters
-from lagpu.backends.gpu.fused.scalars import Cells, accum_of, why_no_cell
+from lagpu.backends.gpu.fused.emit import LogLines, Parameters, accumulator, expression
+from lagpu.backends.gpu.fused.match import method
+from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.ops import selection
-from lagpu.backends.gpu.storage.forms import by_rows, can_turn, is_symmetric
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore, nwords
+from lagpu.backends.gpu.ops.directions import PULL_FIRST, PULL_SUMS
+from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile.log_rows import ProgramRows
+from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import PushSpace, index_types, push_space
-from lagpu.backends.protocol import Descriptor, Product, Statement
 from lagpu.dtypes import BOOL, DType
-from lagpu.operations.scalar import Cell
+from lagpu.operations import (
+    Apply,
+    Assign,
+    AssignScalar,
+    Constant,
+    Descriptor,
+    Ewise,
+    Extract,
+    Multiply,
+    MultiplySelection,
+    Product,
+    Reduce,
+    Rejection,
+    Select,
+    Statement,
+    operands_of,
+)
 
-__all__ = ["Program", "program_of", "why_no_program"]
+__all__ = ["GeneratedLoop", "bytes_of", "generated_loop", "why_not_generated"]
 
 LINE = 16  # u64 a counter, as kFar in program/program.cuh
 FOREVER = 2**64 - 1
@@ -33,92 +52,120 @@ BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 256
 Array = Any
 
 
-def program_of(
-    statements: list[Statement], until_empty: VectorStore | None, unchanged: VectorStore | None
-) -> Program | str:
-    """Return the program of a loop's body, or why there is none."""
-    return why_no_program(statements) or Program(statements, until_empty, unchanged)
+def generated_loop(
+    statements: Sequence[Statement],
+    empty: VectorStore | None,
+    unchanged: VectorStore | None,
+    times: int | None,
+    why: str,
+) -> GeneratedLoop | Rejection:
+    """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
+    lacking = why_not_generated(statements)
+    if lacking:
+        return Rejection(lacking)
+    return GeneratedLoop(statements, empty, unchanged, times, why)
 
 
-def why_no_program(statements: list[Statement]) -> str:
-    """Return why statements cannot be a program, or nothing."""
+def why_not_generated(statements: Sequence[Statement]) -> str:
+    """Return why statements cannot be lines of one kernel, or nothing."""
     for s in statements:
-        why = _misfit(s)
+        why = _why_not(s)
         if why:
             return why
-    if all(type(s.w) is Cell for s in statements):
-        return "no vector is written"
-    return why_no_cell(statements)
+    if all(s.writes_scalar for s in statements):
+        return "the body writes no vector"
+    return why_no_scalars(statements)
 
 
-def _misfit(s: Statement) -> str:
-    """Return why a statement cannot be a piece of a program, or nothing."""
-    if s.method in ("assign_scalar", "assign", "extract"):
-        return f"{s.method} has indices" if s.args[1] is not None else ""
-    if s.method == "mxv":
-        A, u, how = s.args
-        if how.kernel is not None or how.policy is not None:
+def _why_not(s: Statement) -> str:
+    """Return why a statement cannot be lines of a kernel, or nothing."""
+    operation = s.operation
+    if isinstance(operation, (AssignScalar, Assign, Extract)):
+        return "" if operation.indices is None else f"{method(s)} has indices"
+    if isinstance(operation, (Multiply, MultiplySelection)):
+        product = operation.product
+        if product.kernel is not None or product.policy is not None:
             return "the author chose the kernel"
-        if max(A.shape) >= 2**31:
+        sizes = [operation.operand.size, s.out.size]
+        if isinstance(operation, MultiplySelection):
+            sizes.append(operation.indices.size)
+        elif max(operation.matrix.shape) >= 2**31:
             return "the matrix has more than 2**31 rows or columns"
-        return "" if u.size and s.w.size else "the matrix has no rows or no columns"
-    if s.method == "mxv_selection":
-        return selection.why_no_piece(s)
-    if s.method in ("apply", "select", "reduce", "constant", *MODES):
+        return "" if all(sizes) else "the matrix has no rows or no columns"
+    if isinstance(operation, Reduce) and type(operation.operand) is not VectorStore:
+        return "reduce sums up a matrix"
+    if isinstance(operation, (Apply, Select, Reduce, Constant, Ewise)):
         return ""
-    return f"{s.method} is no piece of a program yet"
+    return f"{method(s)} is not among the operations of a fused loop"
 
 
-class Program:
-    """The text of a kernel, its arguments, and the vectors it writes.
+class GeneratedLoop:
+    """The text of a kernel, its arguments, and the vectors it writes; see `FusedLoop`.
 
     Parameters
     ----------
-    statements : list of Statement
-        The body; each has passed `program_of`.
-    until_empty, unchanged : VectorStore or None
+    statements : sequence of Statement
+        The body; `why_not_generated` has nothing against it.
+    empty, unchanged : VectorStore or None
         The loop's condition.
+    times : int or None
+        Iterations, at most.
+    why : str
+        Why no other kernel runs the loop.
 
     Attributes
     ----------
     header : str
-        What has the pieces.
+        The header with the functions that the text calls.
     shared : tuple of str
         Lines for the shared memory of a block of threads.
     one_way : str
         Why a product has no direction to choose.
     """
 
+    name = "generated loop"
+    keeps_log = True
     header = "program/program.cuh"
     shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
     one_way = "the matrix has no other form"
 
     def __init__(
         self,
-        statements: list[Statement],
-        until_empty: VectorStore | None,
+        statements: Sequence[Statement],
+        empty: VectorStore | None,
         unchanged: VectorStore | None,
+        times: int | None,
+        why: str,
     ) -> None:
-        self._statements = statements
-        self._until_empty, self._unchanged = until_empty, unchanged
-        watched = [x for x in (until_empty, unchanged) if x is not None]
-        outputs = [s.w for s in statements if type(s.w) is not Cell]
-        self.written = list({id(x): x for x in [*outputs, *watched]}.values())
+        self.statements, self.why = statements, why
+        self._empty, self._unchanged, self._times = empty, unchanged, times
+        watched = [x for x in (empty, unchanged) if x is not None]
+        outputs = [s.out for s in statements if not s.writes_scalar]
+        self.written: list[VectorStore] = list({id(x): x for x in [*outputs, *watched]}.values())
         self.device = self.written[0].device
-        self._params = Parameters(self.written)
-        self._cells = Cells(statements, self._params, self.device)
+        self.params = Parameters()
+        self._scalars = KernelScalars(statements, self.params, self.device)
         self._before: list[str] = []  # what is done once, before the loop
         self._counters = 2  # entries, changes
         self._barrier: Array = None
 
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`: words and values of what is written, and of each product's sums."""
+        sums = sum(
+            bytes_of(s.out.size, s.operation.product.result)
+            for s in self.statements
+            if isinstance(s.operation, (Multiply, MultiplySelection))
+        )
+        return sum(x.bytes_to_write for x in self.written) + sums
+
     # ---------------------------------------------------------------------------- running
-    def run(self, times: int | None, log: LoopLog | None = None) -> None:
+    def run(self, log: LoopLog | None = None) -> None:
         """Run the loop to its end; nothing is waited for, unless a scalar may lack its value."""
-        if log is not None:
-            log.count()
+        rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        self._log = LogLines(len(self._statements), log is not None)
+        self._log = LogLines(len(self.statements), log is not None)
         kernel = self._kernel(0 if log is None else log.capacity)
         xp = self.device.xp
         barrier = self._barrier
@@ -127,37 +174,65 @@ class Program:
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         grid = self.device.max_cooperative_blocks(kernel, block)
         counters = xp.empty(3 * self._counters * LINE, np.uint64)
-        times = FOREVER if times is None else times
-        given = self._params.arguments(grid)
+        times = FOREVER if self._times is None else self._times
+        given = self.params.arguments(grid)
         self.device.launch(
             kernel, grid * block, *given, np.uint64(times), counters, barrier,
             *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
-        if log is not None:
-            log.ran_program(self.one_way)
+        if log is not None and rows is not None:
+            log.ran(rows)
         for x in self.written:
             x.counted(None)
             x.forget()
-        self._cells.ran()
+        self._scalars.ran()
+
+    def _rows(self, log: LoopLog) -> ProgramRows:
+        """Return what makes the rows of a trace; entries are counted now, nothing waits."""
+        statements = self.statements
+        inputs = [self._counted_input(s) for s in statements]
+        seen = {id(x): x for x in (*(s.out for s in statements), *inputs)}
+        counts = {
+            of: log.count_of(x) if type(x) is VectorStore else _none for of, x in seen.items()
+        }
+        bounds = {}
+        why = dict.fromkeys(range(len(statements)), self.one_way)
+        for k, s in enumerate(statements):
+            if isinstance(s.operation, MultiplySelection):
+                direction = "pull" if s.operation.product.transpose else "push"
+                why[k] = selection.reason(direction)
+            elif isinstance(s.operation, Multiply):
+                bounds[k] = self._bound(s.operation)
+        return ProgramRows(statements, inputs, counts, bounds, why)
+
+    def _counted_input(self, s: Statement) -> Any:
+        """Return the last vector that a statement reads, whose entries a row tells as input."""
+        found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+        return found[-1] if found else s.out
+
+    def _bound(self, operation: Multiply) -> tuple[int, int]:
+        """Return (entries, factor): a product pulls where its edges exceed their quotient."""
+        takes_any = operation.product.semiring.monoid.name == "any"
+        return operation.matrix.nvals, PULL_FIRST if takes_any else PULL_SUMS
 
     def _kernel(self, records: int) -> Kernel:
         """Write the text."""
         for x in self.written:
-            self._params.vector(x)
-        scalars = self._cells.opening()
-        pieces = [line for s in self._statements for line in self._statement(s)]
+            self.params.vector(x, written=True)
+        scalars = self._scalars.opening()
+        lines = [line for s in self.statements for line in self._statement(s)]
         log = self._log
         before, top, end = self._condition()
         counters = f"3 * {self._counters} * kFar"
-        selects = any(s.method == "mxv_selection" for s in self._statements)
+        selects = any(isinstance(s.operation, MultiplySelection) for s in self.statements)
         text = "\n".join(
             [
                 f'#include "{self.header}"',
                 *(['#include "program/selection.cuh"'] if selects else []),
-                *(['#include "program/scalars.cuh"'] if self._cells else []),
-                *self._params.structs,
+                *(['#include "program/scalars.cuh"'] if self._scalars else []),
+                *self.params.structs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
-                "program(" + ", ".join([*self._params.text, "u64 times", "u64* counters",
+                "program(" + ", ".join([*self.params.text, "u64 times", "u64* counters",
                                         "GridBarrier* barrier", *log.params()]) + ") {",
                 *self.shared,
                 f"for (i64 k = global_thread(); k < {counters}; k += global_threads()) "
@@ -174,26 +249,26 @@ class Program:
                 f"if (block_index() == 0 && block_thread() < {self._counters}) "
                 "next[block_thread() * kFar] = 0;",
                 *top,
-                *pieces,
+                *lines,
                 *end,
                 "}",
                 *log.closing(self._counters),
-                *self._cells.closing(),
+                *self._scalars.closing(),
                 "}",
             ]
         )  # fmt: skip
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         macros = {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
         macros |= {"LOG": str(records)} if log.on else {}
-        prelude = "".join(self._params.functors)
+        prelude = self.params.prelude.text
         return from_source(text, "program", file="program.cu", prelude=prelude, **macros)
 
     def _condition(self) -> tuple[list[str], list[str], list[str]]:
         """Return what is done before the loop, at its top and at its end."""
-        if self._until_empty is not None:
-            x = self._params.vector(self._until_empty)
+        if self._empty is not None:
+            x = self.params.vector(self._empty)
             top = [
-                f"count_entries({self._params.size(self._until_empty.size)}, {x}_words, now);",
+                f"count_entries({self.params.size(self._empty.size)}, {x}_words, now);",
                 "grid_sync(barrier);",
                 *self._log.at_top(self._counters),
                 "if (load_volatile(now) == 0) break;",
@@ -202,10 +277,10 @@ class Program:
         if self._unchanged is None:
             return [], [], ["grid_sync(barrier);", *self._log.at_end()] if self._log.on else []
         y = self._unchanged
-        x = self._params.vector(y)
+        x = self.params.vector(y)
         words = self._words(y.size)
         values = self._room(f"{y.dtype.ctype}*", y.size, y.dtype.numpy)
-        where = f"{self._params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
+        where = f"{self.params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
         end = [
             f"remember({where}, now + kFar);",
             "grid_sync(barrier);",
@@ -217,19 +292,42 @@ class Program:
     # --------------------------------------------------------------------------- statements
     def _statement(self, s: Statement) -> list[str]:
         """Return the lines of one statement."""
-        if s.method == "mxv":
-            return self._product(s)
-        if s.method == "mxv_selection":
-            return self._selection(s)
-        checks = self._cells.checks(s)
-        if type(s.w) is Cell:
-            return [*checks, *self._cells.statement(s), *self._counted(self._cells.count(s))]
+        if isinstance(s.operation, Multiply):
+            return self._product(s, s.operation)
+        if isinstance(s.operation, MultiplySelection):
+            return self._selection(s, s.operation)
+        checks = self._scalars.checks(s)
+        if s.writes_scalar:
+            count = self._counted(self._scalars.count(s))
+            return [*checks, *self._scalars.statement(s), *count]
         z, source = self._source(s)
-        return [*checks, *self._write(s.w, s.desc, z, source), "warp_sync();"]
+        return [*checks, *self._write(s.out, s.desc, z, source), "warp_sync();"]
 
     def _source(self, s: Statement) -> tuple[DType, str]:
         """Return the type of an element-wise statement's results and what makes them."""
-        return source_of(s, self._params, self._cells)
+        return expression(s, self)
+
+    def operand(self, x: VectorStore) -> str:
+        """See `Writer`."""
+        name = self.params.vector(x)
+        return f"{name}_words, {name}_values, {name}_iso"
+
+    def number(self, ctype: str, value: Any) -> str:
+        """See `Writer`."""
+        return self._scalars.number(ctype, value)
+
+    def counter(self, ctype: str) -> str:
+        """See `Writer`."""
+        return f"cast<{ctype}>(i64(depth))"
+
+    def constant(self, ctype: str, value: str) -> str:
+        """See `Writer`."""
+        return f"Filled<{ctype}>{{{value}}}"
+
+    def call(self, name: str, types: str, args: str) -> str:
+        """See `Writer`: what makes the results of a whole vector."""
+        struct = {"mapped": "Mapped", "chosen": "Selected", "combined": "Combined"}[name]
+        return f"{struct}<{types}>{{{args}}}"
 
     def _write(
         self,
@@ -241,11 +339,11 @@ class Program:
     ) -> list[str]:
         """Return the lines that write what `source` makes into `w`; a log has `logged` of it."""
         lines, mask, complement = self._mask(desc)
-        accum = accum_of(self._params, desc, w.dtype, z)
-        x, kind = self._params.vector(w), w.dtype.ctype
+        accum = accumulator(self.params, desc, w.dtype, z)
+        x, kind = self.params.vector(w), w.dtype.ctype
         replace = "true" if desc.replace else "false"
         out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
-        total = f"write_all<{accum}, {z.ctype}>({self._params.size(w.size)}, {out}, {source})"
+        total = f"write_all<{accum}, {z.ctype}>({self.params.size(w.size)}, {out}, {source})"
         if not self._log.on:
             return [*lines, f"{total};"]
         return [*lines, *self._counted(total, *logged)]
@@ -270,22 +368,22 @@ class Program:
             if not desc.structure and m.values is None:
                 if not m.number and m.nvals:  # all entries are zero, so none is kept
                     return [], "(const u32*)nullptr", "false" if desc.complement else "true"
-                return [], f"{self._params.vector(m)}_words", complement
-        x = self._params.vector(m)
+                return [], f"{self.params.vector(m)}_words", complement
+        x = self.params.vector(m)
         if desc.structure:
             return [], f"{x}_words", complement
         true = self._words(m.size)
-        size = self._params.size(m.size)
+        size = self.params.size(m.size)
         lines = [f"write_true_bits({size}, {x}_words, {x}_values, {true});", "warp_sync();"]
         return lines, true, complement
 
     # ----------------------------------------------------------------------------- products
-    def _product(self, s: Statement) -> list[str]:
+    def _product(self, s: Statement, operation: Multiply) -> list[str]:
         """Return the lines of a product: into a vector of its own, then from there into `w`."""
-        A, u, how = s.args
-        spec, incoming, outgoing = self._spec(A, u, how)
-        x = self._params.vector(u)
-        lines, mask, sums, result = self._target(s, spec)
+        A, u, product = operation.matrix.csc(), operation.operand, operation.product
+        spec, incoming, outgoing = self._spec(A, u, product)
+        x = self.params.vector(u)
+        lines, mask, sums, result = self._target(s, product, spec)
         place = self._counters
         self._counters += 3 + self._log.on
         lists = self._lists(outgoing, A)
@@ -293,8 +391,8 @@ class Program:
         pulls = f"const bool pulls{place} = " if self._log.on else ""
         lines += [
             f"{pulls}multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
-            f"{self._params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
-            f"{self._params.size(u.size)}, {mask}, {sums}, {lists}}}, "
+            f"{self.params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
+            f"{self.params.size(u.size)}, {mask}, {sums}, {lists}}}, "
             f"now + {place} * kFar, barrier, later);"
         ]
         at = f"load_volatile(at + {place} * kFar)"
@@ -303,19 +401,29 @@ class Program:
             f"load_volatile(at + {place + 3} * kFar)",
             "kUnknown" if incoming is None or outgoing is None else at,
         )
-        return [*lines, *self._write(s.w, s.desc, how.result, result, logged), "warp_sync();"]
+        return [*lines, *self._write(s.out, s.desc, product.result, result, logged), "warp_sync();"]
 
-    def _selection(self, s: Statement) -> list[str]:
+    def _selection(self, s: Statement, operation: MultiplySelection) -> list[str]:
         """Return the lines of a product with a selection, as those of `_product`."""
-        _, u, how = s.args
-        spec = self._params.product(how, u.dtype, BOOL)
-        lines, mask, sums, result = self._target(s, spec)
+        f, u, product = operation
+        params = self.params
+        spec = params.product(product, u.dtype, BOOL, f"Product{len(params.structs)}")
+        lines, mask, sums, result = self._target(s, product, spec)
         place = self._counters
         self._counters += self._log.on
         looked_at = f"now + {place} * kFar" if self._log.on else "(u64*)nullptr"
-        lines.append(selection.piece(self._params, spec, s, mask, sums, looked_at))
-        logged = "kPulls" if how.transpose else "kPushes", f"load_volatile(at + {place} * kFar)"
-        return [*lines, *self._write(s.w, s.desc, how.result, result, logged), "warp_sync();"]
+        x, y = params.vector(f), params.vector(u)
+        nrows = params.size(u.size if product.transpose else s.out.size)
+        chosen = f"{x}_words, {x}_values, {x}_iso, {params.size(f.size)}, {nrows}"
+        operand = f"{y}_words, {y}_values, {y}_iso"
+        types = f"{spec}, {str(product.transpose).lower()}, {f.dtype.ctype}"
+        lines.append(
+            f"select_all<{types}>({{{chosen}}}, {{{operand}}}, {mask}, {sums}, {looked_at}, "
+            "barrier);"
+        )
+        how = "kPulls" if product.transpose else "kPushes"
+        logged = how, f"load_volatile(at + {place} * kFar)"
+        return [*lines, *self._write(s.out, s.desc, product.result, result, logged), "warp_sync();"]
 
     def _words(self, size: int) -> str:
         """Add room for the presence words of so many entries; return its name."""
@@ -324,15 +432,14 @@ class Program:
     def _room(self, kind: str, count: int, dtype: np.dtype[Any]) -> str:
         """Add room for so many numbers, which the kernel knows as `kind`; return its name."""
         self.device.require(count * dtype.itemsize, "fused loop")
-        return self._params.add(kind, self.device.xp.empty(count, dtype))
+        return self.params.add(kind, self.device.xp.empty(count, dtype))
 
-    def _target(self, s: Statement, spec: str) -> tuple[list[str], str, str, str]:
+    def _target(self, s: Statement, product: Product, spec: str) -> tuple[list[str], str, str, str]:
         """Return the lines of a product's mask, its ``Mask``, its ``Sums``, and what reads them."""
         lines, mask, complement = self._mask(s.desc)
-        result = s.args[2].result
-        kind, size = result.ctype, self._params.size(s.w.size)
-        words = self._words(s.w.size)
-        values = self._room(f"{kind}*", s.w.size, result.numpy)
+        kind, size = product.result.ctype, self.params.size(s.out.size)
+        words = self._words(s.out.size)
+        values = self._room(f"{kind}*", s.out.size, product.result.numpy)
         sums = f"{{{words}, {values}}}"
         self._before.append(f"clear_sums<{spec}, {kind}>({sums}, {size});")
         zero = f"{kind}(0), {kind}(0), false"
@@ -340,20 +447,21 @@ class Program:
         return lines, f"{{{mask}, {complement}, {size}}}", sums, read
 
     def _spec(
-        self, A: MatrixStore, u: VectorStore, how: Product
-    ) -> tuple[str, MatrixStore | None, MatrixStore | None]:
+        self, A: CscMatrix, u: VectorStore, product: Product
+    ) -> tuple[str, CscMatrix | None, CscMatrix | None]:
         """Add the struct of a product's types; return its name and the forms of the matrix."""
-        both = is_symmetric(A) or A.rows is not None
-        if not both and can_turn(A):
-            both = by_rows(A) is not A
-        incoming = A if how.transpose else by_rows(A) if both else None
-        outgoing = A if not how.transpose else by_rows(A) if both else None
-        types = index_types(A)
-        if both and by_rows(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
-            incoming, outgoing = (A, None) if how.transpose else (None, A)
-        return self._params.product(how, u.dtype, A.dtype, **types), incoming, outgoing
+        both = is_symmetric(A) or A.csr is not None
+        if not both and may_make_csr(A):
+            both = csr_of(A) is not A
+        incoming = A if product.transpose else csr_of(A) if both else None
+        outgoing = A if not product.transpose else csr_of(A) if both else None
+        if both and csr_of(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
+            incoming, outgoing = (A, None) if product.transpose else (None, A)
+        name = f"Product{len(self.params.structs)}"
+        spec = self.params.product(product, u.dtype, A.dtype, name, **index_types(A))
+        return spec, incoming, outgoing
 
-    def _columns(self, form: MatrixStore | None, A: MatrixStore) -> str:
+    def _columns(self, form: CscMatrix | None, A: CscMatrix) -> str:
         """Return the initialiser of a form's ``Columns``."""
         types = index_types(A)
         ptr, idx, values = (
@@ -361,14 +469,14 @@ class Program:
         )
         number = A.dtype.numpy.type(0) if form is None else form.number
         parts = (
-            self._params.add(f"const {types['PTR']}*", ptr),
-            self._params.add(f"const {types['IDX']}*", idx),
-            self._params.add(f"const {A.dtype.ctype}*", values),
-            self._params.add(A.dtype.ctype, number),
+            self.params.add(f"const {types['PTR']}*", ptr),
+            self.params.add(f"const {types['IDX']}*", idx),
+            self.params.add(f"const {A.dtype.ctype}*", values),
+            self.params.add(A.dtype.ctype, number),
         )
         return "{" + ", ".join(parts) + "}"
 
-    def _lists(self, form: MatrixStore | None, A: MatrixStore) -> str:
+    def _lists(self, form: CscMatrix | None, A: CscMatrix) -> str:
         """Return the initialisers of the lists that a push needs."""
         space: PushSpace | None = None if form is None else push_space(form)
         kinds = ("i32*", f"{index_types(A)['PTR']}*", "u32*", "u64*")
@@ -376,5 +484,15 @@ class Program:
         if space is not None:
             arrays = (space.vertex, space.start, space.degree, space.chunks)
             self._barrier = space.barrier
-        names = [self._params.add(kind, array) for kind, array in zip(kinds, arrays, strict=True)]
+        names = [self.params.add(kind, array) for kind, array in zip(kinds, arrays, strict=True)]
         return f"{{{', '.join(names[:3])}}}, {names[3]}"
+
+
+def _none() -> int:
+    """Return the entries of a scalar before a loop; none of its rows tells them."""
+    return 0
+
+
+def bytes_of(size: int, dtype: DType) -> int:
+    """Return the bytes of presence words and values of so many entries."""
+    return 4 * nwords(size) + size * dtype.numpy.itemsize

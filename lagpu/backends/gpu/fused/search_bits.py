@@ -1,98 +1,64 @@
-"""Running a fused search of many sources: its workspace and one cooperative launch."""
+"""The bit-parallel search: many sources at once, a bit for each, as one cooperative kernel."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import VARIES, Bound, Device
-from lagpu.backends.gpu.fused.log import LoopLog
+from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch, has_free
+from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
-from lagpu.backends.gpu.ops.bitmap_mxm import Chunks, chunks_of
-from lagpu.backends.gpu.storage.bitmap import BlockStore, as_block, own, require, stride
-from lagpu.backends.gpu.storage.blockorder import batches, ranked
+from lagpu.backends.gpu.ops.directions import SEARCH_PUSH_COST
+from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile.log_rows import SearchRows, why_push_cost
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import index_types, pull_space
+from lagpu.backends.gpu.storage.forms import csr_of
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.workspaces import (
+    Chunks,
+    batches,
+    chunks_of,
+    index_types,
+    pull_space,
+    ranked,
+)
+from lagpu.operations import Rejection
 
-__all__ = ["BlockAssignment", "BlockSearch", "bytes_of", "run"]
+__all__ = ["BitParallelSearch", "bit_parallel_search"]
 
 COUNTERS = 3 * 5 * 16  # one of five is a log's
 RESULTS = 64  # as kResults in search/bits_state.cuh
 FOREVER = 2**32 - 1
-PUSH_COST = 4  # of an edge that is pushed, against one that is pulled (docs/design/blocks.md)
 NEW_LOG = 2  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 
 
-@dataclass(frozen=True)
-class BlockAssignment:
-    """``x(f.S) << depth`` or ``x(f.S) << number``.
+def bit_parallel_search(
+    counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
+) -> BitParallelSearch | Rejection:
+    """Return the search of a matrix' rows together, or why it does not fit.
 
-    Attributes
+    Parameters
     ----------
-    x : MatrixStore
-        What is assigned.
-    number : NumPy scalar or None
-        The constant; None for the depth.
-    out : object
-        Whose attribute `data` is to be `x` as it is after the loop.
-    """
-
-    x: MatrixStore
-    number: Any
-    out: Any
-
-
-@dataclass(frozen=True)
-class BlockSearch:
-    """A loop over blocks that one kernel runs; see search/bits.cu.
-
-    Attributes
-    ----------
-    forms : tuple of MatrixStore
-        The columns of the first are a vertex' predecessors, of the second its successors.
-    A : MatrixStore
-        What keeps the workspace.
-    f, v : MatrixStore
-        The frontier, and the matrix whose entries are not searched again.
-    f_out : object
-        Whose attribute `data` is to be the frontier after the loop.
+    counters : Counters
+        Of the backend.
+    body : SearchBody
+        The loop's body, which assigns no value of the frontier.
+    times : int or None
+        Iterations, at most.
     number : NumPy scalar
-        The value of the entries of a frontier that is left.
-    assignments : tuple of BlockAssignment
-        What is assigned to the frontier's entries.
-    before : bool
-        Whether the assignments stand before the product.
+        The value of each entry that a product makes.
     why : str
-        Why its rows are not searched apart, if that was asked.
+        Why the rows are searched together.
     """
-
-    forms: tuple[MatrixStore, MatrixStore]
-    A: MatrixStore
-    f: MatrixStore
-    v: MatrixStore
-    f_out: Any
-    number: Any
-    assignments: tuple[BlockAssignment, ...]
-    before: bool
-    why: str = ""
-
-    @property
-    def said(self) -> str:
-        """What it is called, and why it was chosen."""
-        return f"a search of a block: {self.why}" if self.why else "a search of a block"
-
-    @property
-    def assigns_anew(self) -> bool:
-        """Whether no matrix that is assigned has an entry, as far as the host knows."""
-        return all(
-            (a.x.entries.known if isinstance(a.x, BlockStore) else a.x.nvals) == 0
-            for a in self.assignments
-        )
+    made = BitParallelSearch(counters, body, times, number, why)
+    if not has_free(body.A.device, made.nbytes):
+        return Rejection("the workspace of a bit-parallel search does not fit")
+    return made
 
 
 class Workspace:
@@ -120,7 +86,7 @@ class Workspace:
         xp, count = device.xp, nwords(size)
         items = nwords(size // word)
         self.nbytes = 4 * (4 * count + 4 * items) + 8 * COUNTERS
-        device.require(self.nbytes, "block search", "Take fewer rows at a time.")
+        device.require(self.nbytes, "bit-parallel search", "Take fewer rows at a time.")
         self.words = [xp.zeros(count, np.uint32) for _ in range(3)]
         self.some = [xp.zeros(items, np.uint32) for _ in range(3)]
         self.visited = xp.empty(count, np.uint32)
@@ -128,18 +94,7 @@ class Workspace:
         self.counters = xp.zeros(COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.result = xp.zeros(RESULTS, np.uint64)
-        self.launches: dict[Any, Bound] = {}
-
-
-def bytes_of(
-    A: MatrixStore, f: MatrixStore, assignments: tuple[BlockAssignment, ...], times: int | None
-) -> int:
-    """Return the bytes that a search will ask for."""
-    size = stride(f.shape[0]) * f.shape[1]
-    words = 4 * nwords(size)
-    made = 0 if _place(f) in A.spaces else 5 * words
-    values = sum(size * a.x.dtype.numpy.itemsize + words for a in assignments)
-    return made + words * (_planes(f.shape[1], times) + (times is not None)) + values
+        self.launches: dict[Any, PreparedLaunch] = {}
 
 
 def _planes(n: int, times: int | None) -> int:
@@ -152,105 +107,140 @@ def _word(k: int) -> tuple[str, int]:
     return ("u64", 64) if stride(k) % 64 == 0 else ("u32", 32)
 
 
-def _place(f: MatrixStore) -> str:
-    """Return the name of the workspace that serves such frontiers."""
-    each = stride(f.shape[0])
-    return f"block search, {each} bits a vertex"
-
-
-def _space(s: BlockSearch, size: int) -> Workspace:
-    place = _place(s.f)
-    if place not in s.A.spaces:
-        s.A.spaces[place] = Workspace(s.A.device, size, _word(s.f.shape[0])[1])
-    space: Workspace = s.A.spaces[place]
-    return space
-
-
-def _kernel(s: BlockSearch, block: int, records: int) -> Kernel:
-    k = s.f.shape[0]
-    word, bits = _word(k)
-    logs = {"LOG": str(records), "ROWS": str(1 + len(s.assignments))} if records else {}
-    macros = {"WORD": word, "GROUPS": str(stride(k) // bits), **index_types(s.forms[0])}
-    macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS), **logs}
-    return kernel("search/bits.cu", "block_search", **macros)
-
-
 def _listed(chunks: Chunks) -> tuple[Any, ...]:
     return len(chunks.column), chunks.column, chunks.start
 
 
-def run(s: BlockSearch, counters: Counters, times: int | None, log: LoopLog | None = None) -> None:
-    """Run the loop to its end; nothing is waited for unless `times` may have ended it.
+class BitParallelSearch:
+    """A search of k sources that one kernel runs; see search/bits.cu and `FusedLoop`.
 
-    With a log, the search must be one that `assigns_anew`.
+    Parameters are those of `bit_parallel_search`.
     """
-    device, (k, n) = s.A.device, s.f.shape
-    frontier, v = as_block(counters, s.f).entries, as_block(counters, s.v).entries
-    outputs = [_output(counters, a.x) for a in s.assignments]
-    size = frontier.size
-    space = _space(s, size)
-    excluded = _excluded(s, frontier, v)
-    sources, listed, source_words = _sources(frontier)
-    count = _planes(n, times)
-    device.require(4 * count * nwords(size), "block search", "Take fewer rows at a time.")
-    planes = device.xp.empty(count * nwords(size), np.uint32)
-    f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
-    result = space.result if log is None else log.words
-    before = s.before + NEW_LOG * (log is not None and log.is_new)
-    _launch(s, space, 0 if log is None else log.capacity)(
-        sources, listed, source_words, excluded, before, FOREVER if times is None else times,
-        count, planes, f_words, result,
-    )  # fmt: skip
-    if log is not None:
-        log.ran_block(len(outputs), PUSH_COST)
-    for assignment, made in zip(s.assignments, outputs, strict=True):
-        _expand(assignment, made, space, planes, result, counters)
-        assignment.out.data = made
-    left = 0 if times is None else int(device.to_host(result[:8])[1])
-    rest = VectorStore(device, counters, s.f.dtype, size)
-    if left:
-        rest.set_bitmap(f_words, None, s.number, left)
-    s.f_out.data = BlockStore(device, s.f.dtype, (k, n), rest)
+
+    name = "bit-parallel search"
+
+    def __init__(
+        self, counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
+    ) -> None:
+        self._counters, self._body, self._times, self._number = counters, body, times, number
+        self.why, self.statements = why, body.statements
+        # A log does not tell entries that outputs had before.
+        self.keeps_log = all(_known_entries(a) == 0 for a in body.assignments)
+        A = body.A
+        # The columns of the first are a vertex' predecessors, of the second its successors.
+        self._forms = (A, csr_of(A)) if body.product.transpose else (csr_of(A), A)
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`."""
+        k, n = self._body.frontier.shape
+        size = stride(k) * n
+        words = 4 * nwords(size)
+        made = 0 if self._place in self._body.A.cache else 5 * words
+        targets = [a.target for a in self._body.assignments]
+        values: int = sum(size * x.dtype.numpy.itemsize + words for x in targets)
+        return made + words * (_planes(n, self._times) + (self._times is not None)) + values
+
+    @property
+    def _place(self) -> str:
+        """The name of the workspace that serves such frontiers."""
+        return f"bit-parallel search, {stride(self._body.frontier.shape[0])} bits a vertex"
+
+    def run(self, log: LoopLog | None = None) -> None:
+        """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+        body, counters, times = self._body, self._counters, self._times
+        device, (k, n) = body.A.device, body.frontier.shape
+        frontier = body.frontier.bitmap(counters).entries
+        outputs = [_output(counters, a) for a in body.assignments]
+        size = frontier.size
+        space = self._workspace(size)
+        excluded = self._excluded(frontier)
+        sources, listed, source_words = _sources(frontier)
+        count = _planes(n, times)
+        device.require(4 * count * nwords(size), self.name, "Take fewer rows at a time.")
+        planes = device.xp.empty(count * nwords(size), np.uint32)
+        f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
+        result = space.result if log is None else log.words
+        flags = body.assigns_first + NEW_LOG * (log is not None and log.is_new)
+        self._launch(space, 0 if log is None else log.capacity)(
+            sources, listed, source_words, excluded, flags, FOREVER if times is None else times,
+            count, planes, f_words, result,
+        )  # fmt: skip
+        if log is not None:
+            why = functools.partial(why_push_cost, SEARCH_PUSH_COST)
+            log.ran(SearchRows(body.statements, [None] * len(outputs), why))
+        for assignment, made in zip(body.assignments, outputs, strict=True):
+            _expand(assignment, made, space, planes, result, counters)
+            assignment.target.store = made
+        left = 0 if times is None else int(device.to_host(result[:8])[1])
+        dtype = body.frontier.dtype
+        rest = VectorStore(device, counters, dtype, size)
+        if left:
+            rest.set_bitmap(f_words, None, self._number, left)
+        body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
+
+    def _workspace(self, size: int) -> Workspace:
+        A, place = self._body.A, self._place
+        if place not in A.cache:
+            A.cache[place] = Workspace(A.device, size, _word(self._body.frontier.shape[0])[1])
+        space: Workspace = A.cache[place]
+        return space
+
+    def _launch(self, space: Workspace, records: int) -> PreparedLaunch:
+        """Return the launch of such searches on this matrix; what stands is bound, and kept."""
+        assigned = len(self._body.assignments)
+        key = self._forms[0] is self._body.A, assigned if records else 0, records
+        found = space.launches.get(key)
+        if found is None:
+            found = space.launches[key] = self._bound(space, records)
+        return found
+
+    def _bound(self, space: Workspace, records: int) -> PreparedLaunch:
+        """Bind what is the same in each search of such rows on this matrix; see `run`."""
+        body, (predecessors, successors) = self._body, self._forms
+        device, (k, n) = body.A.device, body.frontier.shape
+        pull = pull_space(predecessors, successors)
+        block = SIM_BLOCK if device.name == "sim" else BLOCK
+        code = self._kernel(block, records)
+        bits = stride(k)
+        order = batches(predecessors, bits // _word(k)[1])
+        ranks = ranked(predecessors, successors, bits // 8)
+        return device.prepare(
+            code, device.max_cooperative_blocks(code, block) * block,
+            n, body.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
+            successors.row_idx, pull.hint, pull.empty, order, *ranks,
+            *_listed(chunks_of(predecessors)), *_listed(chunks_of(successors)), *(PER_CALL,) * 6,
+            SEARCH_PUSH_COST, PER_CALL, space.visited, PER_CALL, *space.words, *space.some,
+            space.open, PER_CALL, space.counters, space.barrier, PER_CALL,
+            block=block, cooperative=True,
+        )  # fmt: skip
+
+    def _kernel(self, block: int, records: int) -> Kernel:
+        k = self._body.frontier.shape[0]
+        word, bits = _word(k)
+        rows = 1 + len(self._body.assignments)
+        logs = {"LOG": str(records), "ROWS": str(rows)} if records else {}
+        macros = {"WORD": word, "GROUPS": str(stride(k) // bits), **index_types(self._forms[0])}
+        macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS), **logs}
+        return kernel("search/bits.cu", "block_search", **macros)
+
+    def _excluded(self, frontier: VectorStore) -> Any:
+        """Return the bits that are not searched, but those assigned in the beginning; or None."""
+        v = self._body.excluded.bitmap(self._counters).entries
+        if v.form == "sparse" and not v.nvals:
+            return None
+        words = v.readable()[0]
+        assert words is not None
+        if not self._body.assigns_first:
+            return words.copy()
+        frontier.to_bitmap()
+        return words & ~frontier.words
 
 
-def _launch(s: BlockSearch, space: Workspace, records: int) -> Bound:
-    """Return the launch of such searches on this matrix; what stands is bound, and kept."""
-    key = s.forms[0] is s.A, len(s.assignments) if records else 0, records
-    found = space.launches.get(key)
-    if found is None:
-        found = space.launches[key] = _bound(s, space, records)
-    return found
-
-
-def _bound(s: BlockSearch, space: Workspace, records: int) -> Bound:
-    """Bind what is the same in each search of such a block on this matrix; see `run`."""
-    device, (predecessors, successors) = s.A.device, s.forms
-    pull = pull_space(predecessors, successors)
-    block = SIM_BLOCK if device.name == "sim" else BLOCK
-    code = _kernel(s, block, records)
-    bits = stride(s.f.shape[0])
-    order = batches(predecessors, bits // _word(s.f.shape[0])[1])
-    ranks = ranked(predecessors, successors, bits // 8)
-    return device.bound(
-        code, device.max_cooperative_blocks(code, block) * block,
-        s.f.shape[1], s.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
-        successors.row_idx, pull.hint, pull.empty, order, *ranks,
-        *_listed(chunks_of(predecessors)), *_listed(chunks_of(successors)), *(VARIES,) * 6,
-        PUSH_COST, VARIES, space.visited, VARIES, *space.words, *space.some, space.open, VARIES,
-        space.counters, space.barrier, VARIES, block=block, cooperative=True,
-    )  # fmt: skip
-
-
-def _excluded(s: BlockSearch, frontier: VectorStore, v: VectorStore) -> Any:
-    """Return the bits that are not searched, or None: v's, but those assigned in the beginning."""
-    if v.form == "sparse" and not v.nvals:
-        return None
-    words = v.readable()[0]
-    assert words is not None
-    if not s.before:
-        return words.copy()
-    frontier.to_bitmap()
-    return words & ~frontier.words
+def _known_entries(a: Assignment) -> int | None:
+    """Return how many entries an output has, if the host knows."""
+    store = a.target.store
+    return store.entries.known if isinstance(store, BitmapMatrix) else store.nvals
 
 
 def _sources(frontier: VectorStore) -> tuple[int, Any, Any]:
@@ -261,16 +251,16 @@ def _sources(frontier: VectorStore) -> tuple[int, Any, Any]:
     return 0, None, frontier.readable()[0]
 
 
-def _output(counters: Counters, x: MatrixStore) -> BlockStore:
-    """Return an output as a block; if it has no entry, nothing is written to it."""
-    made = own(counters, x)
+def _output(counters: Counters, a: Assignment) -> BitmapMatrix:
+    """Return an output as a bitmap matrix; if it has no entry, nothing is written to it."""
+    made: BitmapMatrix = a.target.own_bitmap(counters)
     require(made.device, made.shape, made.dtype, "assign")
     return made
 
 
 def _expand(
-    a: BlockAssignment,
-    made: BlockStore,
+    a: Assignment,
+    made: BitmapMatrix,
     space: Workspace,
     planes: Any,
     result: Any,
@@ -285,11 +275,11 @@ def _expand(
     launch = space.launches.get(w.dtype)
     if launch is None:
         run, words = kernel("bitmap/expand.cu", "block_expand", X=w.dtype.ctype), len(w.words)
-        launch = space.launches[w.dtype] = w.device.bound(
-            run, words, words, space.visited, *(VARIES,) * 8
+        launch = space.launches[w.dtype] = w.device.prepare(
+            run, words, words, space.visited, *(PER_CALL,) * 8
         )
     number = w.dtype.numpy.type(0) if a.number is None else a.number
-    launch(planes, result, blank, a.number is None, number, w.words, w.values, count)
+    launch(planes, result, blank, a.what == DEPTH, number, w.words, w.values, count)
     w.counted(count)
     w.forget()
     made.changed()

@@ -1,18 +1,25 @@
-"""Running a fused traversal: its workspace, its macros and one cooperative launch."""
+"""The grid search: all levels of a search from one frontier as one cooperative kernel."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import VARIES, Bound, Device
-from lagpu.backends.gpu.fused.log import LoopLog
+from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
+from lagpu.backends.gpu.fused.match import DEPTH, MOST, NUMBER, Assignment, SearchBody
 from lagpu.backends.gpu.kernels import Kernel, kernel
-from lagpu.backends.gpu.kernels.functors import monoid_functor, operator_functor, reads
-from lagpu.backends.gpu.storage import forms
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore, nwords
+from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
+from lagpu.backends.gpu.ops.directions import LONG_SEARCH_DEGREE, SEARCH_BETA, alpha_of
+from lagpu.backends.gpu.ops.spmv import iso_result
+from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
+from lagpu.backends.gpu.storage.casts import index_type
+from lagpu.backends.gpu.storage.forms import csr_of, why_no_csr
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
     index_types,
     num_chunks,
@@ -21,74 +28,59 @@ from lagpu.backends.gpu.storage.workspaces import (
     push_bytes,
     push_space,
 )
-from lagpu.backends.protocol import Product
+from lagpu.dtypes import INT32
+from lagpu.operations import Product, Rejection
 
-__all__ = ["Assignment", "Traversal", "kept_bytes", "run"]
+__all__ = ["GridSearch", "estimated_bytes", "grid_search", "levels_only"]
 
-# When to pull and when to push again, as Beamer, Asanovic and Patterson 2012, section 5.1, have it.
-# They take 14 and 24. On an H200, 2026-11-21: alpha 30 brought the slowest of 32 roots of kron20e16
-# from 0.23 to 0.19 ms at the same median, but delaunay20 from 2.3 to 3.1 ms, so long searches keep
-# 14; and mycielskian17, where a pull without a hit looks at a thousand predecessors, from 0.21 at
-# alpha 4 to 0.50 ms, again at the same median. Beta 64, 2026-11-22: what is nearly done is pulled
-# to its end, kron24e16 in 0.493 instead of 0.512 ms. A pull that sums looks at all edges, so it is
-# dearer: with its own alpha the slowest path count of mycielskian17 takes 0.42 ms and not 3.18.
-ALPHA, LONG_ALPHA, DENSE_ALPHA, BETA = (np.float32(x) for x in (30, 14, 4, 64))
-SUM_ALPHA, DENSE_SUM_ALPHA = np.float32(14), np.float32(2)
 COUNTERS = 3 * 5 * 16
-DEPTH, VALUE = 1, 2  # what is assigned, as LG_X0 has it
 FOREVER = 2**32 - 1
-MOST = 3  # assignments
 VARYING = 6 + 1 + 2 * MOST + 2  # arguments side by side: sources, values, outputs, flags, words
 NEW_LOG = 8  # beside the bits of outputs that are blank
-SOLO = 512  # frontier that one block searches alone
+SOLO = 512  # vertices of a frontier that one block searches alone
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
 FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
-SHORT_DEGREE = 8  # mean degree up to which levels are taken to be short
-DENSE_DEGREE = 128  # mean degree from which a miss of a pull is dear
+BETA = np.float32(SEARCH_BETA)
 
 
-class Assignment(NamedTuple):
-    """``x(f.S) << depth`` or ``x(f.S) << f``."""
+def grid_search(body: SearchBody, times: int | None) -> GridSearch | Rejection:
+    """Return the search of a vector as one kernel, or why it cannot be one."""
+    A, f, product = body.A, body.frontier, body.product
+    lacking = why_no_csr(A)
+    if lacking:
+        return Rejection(f"a grid search needs the matrix by rows too, and {lacking}")
+    if any(a.what == NUMBER for a in body.assignments):
+        return Rejection("a number is assigned, where a grid search assigns depth or frontier")
+    if len(body.assignments) > MOST:
+        return Rejection(f"{len(body.assignments)} assignments; at most {MOST} fit")
+    iso = _is_one(body)
+    sums = not iso and body.sums
+    keep = sums or (not iso and body.reads[0]) or (times is not None and not iso)
+    if sums and f.dtype is not product.result:
+        return Rejection(f"sums of type {product.result} do not fit a frontier of {f.dtype}")
+    if sums and f.dtype.numpy.itemsize < 4:
+        return Rejection(f"sums of type {f.dtype} have no atomic")
+    if keep and not body.assigns_first:
+        return Rejection("values are kept and the assignments stand behind the product")
+    return GridSearch(body, times, sums, iso, keep)
 
-    x: VectorStore
-    what: int
+
+def levels_only(A: CscMatrix, f: VectorStore, levels: VectorStore, product: Product) -> SearchBody:
+    """Return the search that assigns its depths to `levels`, and does nothing else."""
+    return SearchBody(A, f, levels, product, (Assignment(levels, DEPTH),), True, ())
 
 
-class Traversal(NamedTuple):
-    """A loop that one kernel runs; see search/grid.cu.
-
-    Attributes
-    ----------
-    A, f, v : MatrixStore, VectorStore, VectorStore
-        Matrix, frontier, and the vector whose entries are not searched again.
-    how : Product
-        The product ``f(~v.S, replace=True) << f (+.x) A``.
-    assignments : tuple of Assignment
-        What each vertex of the frontier is assigned.
-    before : bool
-        Whether the assignments stand before the product.
-    sums : bool
-        Whether the products of one level add up.
-    iso : bool
-        Whether every product is 1.
-    keep : bool
-        Whether the frontier's values are stored.
-    """
-
-    A: MatrixStore
-    f: VectorStore
-    v: VectorStore
-    how: Product
-    assignments: tuple[Assignment, ...]
-    before: bool
-    sums: bool
-    iso: bool
-    keep: bool
+def _is_one(body: SearchBody) -> bool:
+    """Whether every product of the loop is 1, whatever the frontier."""
+    f = body.frontier
+    if body.reads[0] and (f.values is not None or f.number != 1):
+        return False
+    return bool(iso_result(body.A, f.values is not None, f.number, body.product) == 1)
 
 
 class Workspace:
-    """What a traversal of one matrix needs besides the vectors; made once and kept.
+    """What a grid search of one matrix needs besides the vectors; made once and kept.
 
     Attributes
     ----------
@@ -98,7 +90,7 @@ class Workspace:
         Bytes of the workspace, without what single products share with it.
     """
 
-    def __init__(self, successors: MatrixStore, predecessors: MatrixStore) -> None:
+    def __init__(self, successors: CscMatrix, predecessors: CscMatrix) -> None:
         device, xp = successors.device, successors.device.xp
         n, words = successors.shape[0], nwords(successors.shape[0])
         push = push_space(successors)
@@ -106,7 +98,7 @@ class Workspace:
         kind = successors.col_ptr.dtype
         entry = 8 + kind.itemsize  # a vertex with the place of its edges
         self.nbytes = _own_bytes(n, kind.itemsize, push.num_chunks)
-        device.require(self.nbytes, "traversal")
+        device.require(self.nbytes, "grid search")
         self.empty, self.hint = pull.empty, pull.hint
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self.lists = [
@@ -118,25 +110,18 @@ class Workspace:
         self.counters = xp.zeros(COUNTERS, np.uint64)
         self.barrier = push.barrier
         self.result = xp.zeros(8, np.uint64)
-        self.launches: dict[Any, Bound] = {}
+        self.launches: dict[Any, PreparedLaunch] = {}
         self._levels: Any = None
-        short = successors.nvals <= SHORT_DEGREE * n
+        self.degree = successors.nvals / max(n, 1)
+        short = self.degree <= LONG_SEARCH_DEGREE
         self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
-        dense = successors.nvals >= DENSE_DEGREE * n
-        self.alpha = LONG_ALPHA if short else DENSE_ALPHA if dense else ALPHA
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
-
-    def alpha_of(self, t: Traversal) -> np.float32:
-        """Return how many times the edges that leave the frontier are weighed against the rest."""
-        if not t.sums:
-            return self.alpha
-        return DENSE_SUM_ALPHA if self.alpha == DENSE_ALPHA else SUM_ALPHA
 
     def levels(self, device: Device, n: int) -> Any:
         """Return room for the level each vertex is found in; made at the first call."""
         if self._levels is None:
-            device.require(4 * n, "traversal")
+            device.require(4 * n, "grid search")
             self._levels = device.xp.empty(n, np.int32)
             self.nbytes += 4 * n
         return self._levels
@@ -147,157 +132,182 @@ def _own_bytes(n: int, width: int, chunks: int) -> int:
     return 12 * nwords(n) + (8 + width) * n + 8 * chunks
 
 
-def kept_bytes(out_degree: Any, width: int) -> int:
-    """Return the bytes that a search for levels keeps with its matrix, shared lists included.
+def estimated_bytes(out_degree: Any, symmetric: bool) -> tuple[int, int]:
+    """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
 
     Parameters
     ----------
     out_degree : array of int, (n,)
         Entries of each row.
-    width : int
-        Bytes of a place of an entry.
+    symmetric : bool
+        Whether rows and columns are the same arrays; else a search reads both.
     """
-    n, chunks = len(out_degree), num_chunks(out_degree)
-    return push_bytes(n, width, chunks) + pull_bytes(n) + _own_bytes(n, width, chunks)
+    n, entries, chunks = len(out_degree), int(out_degree.sum()), num_chunks(out_degree)
+    index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
+    csc = entries * index + (n + 1) * place
+    kept = push_bytes(n, place, chunks) + pull_bytes(n) + _own_bytes(n, place, chunks)
+    return csc, csc * (1 if symmetric else 2) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
 
 
-def _forms(A: MatrixStore, how: Product) -> tuple[MatrixStore, MatrixStore]:
-    """Return (successors, predecessors): the columns of each are a vertex' neighbours."""
-    return (forms.by_rows(A), A) if how.transpose else (A, forms.by_rows(A))
+class GridSearch:
+    """A search from one frontier that one kernel runs; see search/grid.cu and `FusedLoop`.
 
-
-def _launch(
-    t: Traversal,
-    forms: tuple[MatrixStore, MatrixStore],
-    space: Workspace,
-    log: LoopLog | None,
-    blank: int,
-) -> Bound:
-    """Return the launch of this structure; what stands is bound, and kept for later loops."""
-    assigned = tuple((a.what, a.x.dtype) for a in t.assignments)
-    most, had = 0, False
-    if log is not None:
-        most, had = log.capacity, blank != (1 << len(assigned)) - 1  # then new entries are counted
-    key = (
-        t.how.semiring, t.how.flip, t.how.domain, t.f.dtype, assigned, t.before, t.sums, t.iso,
-        t.keep, most, had,
-    )  # fmt: skip
-    found = space.launches.get(key)
-    if found is None:
-        logs = {"LOG": str(most), "HAD": str(int(had))} if most else {}
-        found = space.launches[key] = _bound(t, forms, space, logs)
-    return found
-
-
-def _bound(
-    t: Traversal,
-    forms: tuple[MatrixStore, MatrixStore],
-    space: Workspace,
-    logs: dict[str, str],
-) -> Bound:
-    """Bind what is the same in each loop of this structure on this matrix; see `run`."""
-    successors, predecessors = forms
-    device, (n, _) = predecessors.device, predecessors.shape
-    made = _specialise(
-        t, predecessors, tuple((a.what, a.x.dtype.ctype) for a in t.assignments), space.block, logs
-    )
-    grid = device.max_cooperative_blocks(made, space.block, space.shared)
-    reads_matrix = not t.iso and reads(t.how.semiring.multiply)[1 if t.how.flip else 0]
-    hint = None if t.sums or (reads_matrix and predecessors.values is not None) else space.hint
-    matrix, inverse = (
-        (form.col_ptr, form.row_idx, None if t.iso else form.values)
-        for form in (successors, predecessors)
-    )
-    found_in = space.levels(device, n) if t.sums else None
-    return device.bound(
-        made, grid * space.block,
-        np.int64(n), np.uint64(t.A.nvals), *matrix, *inverse, False if t.iso else t.A.number,
-        hint, space.empty, *(VARIES,) * VARYING, np.uint32(t.before), VARIES, space.solo,
-        space.alpha_of(t), BETA, space.words[0], found_in, *space.words[1:], *space.lists,
-        *space.chunks, space.counters, space.barrier, VARIES,
-        block=space.block, cooperative=True, shared=space.shared,
-    )  # fmt: skip
-
-
-def _specialise(
-    t: Traversal,
-    A: MatrixStore,
-    assigned: tuple[tuple[int, str], ...],
-    block: int,
-    logs: dict[str, str],
-) -> Kernel:
-    macros = index_types(A)
-    prelude = ""
-    if not t.iso:
-        add, prelude = monoid_functor(t.how.semiring.monoid)
-        mul, text = operator_functor(t.how.semiring.multiply)
-        prelude += text
-        macros |= {"ADD": add, "MUL": mul, "T": t.how.domain.ctype, "Z": t.how.result.ctype}
-        macros |= {"FLIP": str(int(t.how.flip)), "A": A.dtype.ctype, "U": t.f.dtype.ctype}
-        macros |= {"ISO": "0"}
-    macros |= {"BLOCK": str(block)}
-    for k, (what, ctype) in enumerate(assigned):
-        macros |= {f"X{k}": str(what), f"X{k}_T": ctype}
-    macros |= logs
-    macros |= {"F": t.f.dtype.ctype, "SUM": str(int(t.sums)), "KEEP": str(int(t.keep))}
-    return kernel("search/grid.cu", "traverse", prelude=prelude, **macros)
-
-
-def run(t: Traversal, times: int | None, log: LoopLog | None = None) -> None:
-    """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
-    if times == 0:
-        return
-    A, f, device = t.A, t.f, t.A.device
-    successors, predecessors = forms = _forms(A, t.how)
-    forward = t.how.transpose or successors is predecessors
-    place = "traversal" if forward else "traversal against the edges"
-    if place not in A.spaces:
-        A.spaces[place] = Workspace(successors, predecessors)
-    space: Workspace = A.spaces[place]
-    result = space.result if log is None else log.words
-    num_sources, source = f.nvals, f.single
-    sources, source_values = (None, None) if source >= 0 else f.listed()
-    v_words = None
-    if t.v.nvals:
-        t.v.to_bitmap()
-        v_words = t.v.words.copy()  # it is written while it is read
-    blank, values, words, had = _outputs(t, log)
-    f_values = f.spare_values(f.dtype) if t.keep else None
-    f_words = None if times is None else f.spare_words()
-    flags = blank if log is None or not log.is_new else blank | NEW_LOG
-    _launch(t, forms, space, log, blank)(
-        v_words, sources, source_values, f.number, source, num_sources, f_values, *values, *words,
-        flags, f_words, FOREVER if times is None else times, result,
-    )  # fmt: skip
-    if log is not None:
-        log.ran_traversal(had, A.shape[0], float(space.alpha_of(t)), float(BETA))
-    left = 0 if f_words is None else int(device.to_host(result[:8])[1])
-    if left:
-        f.set_bitmap(f_words, f_values, None if t.keep else f.dtype.numpy.type(1), left)
-    else:
-        f.set_empty()
-
-
-def _outputs(
-    t: Traversal, log: LoopLog | None
-) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
-    """Return (bits of the outputs whose words are not set, values, words) of the assigned.
-
-    And, if there is a log, what tells how many entries each has; None for none.
+    Parameters
+    ----------
+    body : SearchBody
+        The loop's body.
+    times : int or None
+        Iterations, at most.
+    sums : bool
+        Whether the products of one level add up.
+    iso : bool
+        Whether every product is 1.
+    keep : bool
+        Whether the frontier's values are stored.
     """
-    blank = 0
-    had: list[Callable[[], int] | None] = []
-    values: list[Any] = [None] * MOST
-    words: list[Any] = [None] * MOST
-    for k, assignment in enumerate(t.assignments):
-        x = assignment.x
-        new = x.to_blank()
-        if new:
-            blank |= 1 << k
-        else:
-            x.to_writable()
+
+    name, why = "grid search", "the body is a search from one frontier"
+    keeps_log = True
+
+    def __init__(
+        self, body: SearchBody, times: int | None, sums: bool, iso: bool, keep: bool
+    ) -> None:
+        self._body, self._times = body, times
+        self._sums, self._iso, self._keep = sums, iso, keep
+        self.statements = body.statements
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`."""
+        assigned: int = sum(a.target.bytes_to_write for a in self._body.assignments)
+        kept: int = self._body.frontier.dtype.numpy.itemsize * self._n if self._keep else 0
+        return assigned + kept
+
+    @property
+    def _n(self) -> int:
+        return self._body.A.shape[0]
+
+    def run(self, log: LoopLog | None = None) -> None:
+        """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+        body, times, f = self._body, self._times, self._body.frontier
+        if times == 0:
+            return
+        space, result_words = self._workspace(), None if times is None else f.spare_words()
+        result = space.result if log is None else log.words
+        num_sources, source = f.nvals, f.single
+        sources, source_values = (None, None) if source >= 0 else f.listed()
+        excluded = None
+        if body.excluded.nvals:
+            body.excluded.to_bitmap()
+            excluded = body.excluded.words.copy()  # it is written while it is read
+        blank, values, words, had = self._outputs(log)
+        f_values = f.spare_values(f.dtype) if self._keep else None
+        flags = blank if log is None or not log.is_new else blank | NEW_LOG
+        self._launch(space, log, blank)(
+            excluded, sources, source_values, f.number, source, num_sources, f_values, *values,
+            *words, flags, result_words, FOREVER if times is None else times, result,
+        )  # fmt: skip
         if log is not None:
-            had.append(None if new else log.count_of(x))
-        values[k], words[k] = x.values, x.words
-        x.counted(None)
-    return blank, values, words, had
+            why = functools.partial(why_level, self._n, self._alpha(space), SEARCH_BETA)
+            log.ran(SearchRows(body.statements, had, why))
+        left = 0 if result_words is None else int(body.A.device.to_host(result[:8])[1])
+        if left:
+            f.set_bitmap(
+                result_words, f_values, None if self._keep else f.dtype.numpy.type(1), left
+            )
+        else:
+            f.set_empty()
+
+    def _forms(self) -> tuple[CscMatrix, CscMatrix]:
+        """Return (successors, predecessors): the columns of each are a vertex' neighbours."""
+        A = self._body.A
+        return (csr_of(A), A) if self._body.product.transpose else (A, csr_of(A))
+
+    def _workspace(self) -> Workspace:
+        A, (successors, predecessors) = self._body.A, self._forms()
+        forward = self._body.product.transpose or successors is predecessors
+        place = "grid search" if forward else "grid search against the edges"
+        if place not in A.cache:
+            A.cache[place] = Workspace(successors, predecessors)
+        space: Workspace = A.cache[place]
+        return space
+
+    def _alpha(self, space: Workspace) -> float:
+        return alpha_of(space.degree, self._sums)
+
+    def _outputs(
+        self, log: LoopLog | None
+    ) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
+        """Return (bits of the outputs whose words are not set, values, words) of the assigned.
+
+        And, if there is a log, what tells how many entries each has; None for none.
+        """
+        blank = 0
+        had: list[Callable[[], int] | None] = []
+        values: list[Any] = [None] * MOST
+        words: list[Any] = [None] * MOST
+        for k, assignment in enumerate(self._body.assignments):
+            x = assignment.target
+            new = x.to_blank()
+            if new:
+                blank |= 1 << k
+            else:
+                x.to_writable()
+            if log is not None:
+                had.append(None if new else log.count_of(x))
+            values[k], words[k] = x.values, x.words
+            x.counted(None)
+        return blank, values, words, had
+
+    def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
+        """Return the launch of this structure; what stands is bound, and kept for later loops."""
+        body, product = self._body, self._body.product
+        assigned = tuple((a.what, a.target.dtype) for a in body.assignments)
+        most, had = 0, False
+        if log is not None:
+            most, had = log.capacity, blank != (1 << len(assigned)) - 1  # new entries are counted
+        key = (
+            product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
+            body.assigns_first, self._sums, self._iso, self._keep, most, had,
+        )  # fmt: skip
+        found = space.launches.get(key)
+        if found is None:
+            logs = {"LOG": str(most), "HAD": str(int(had))} if most else {}
+            found = space.launches[key] = self._bound(space, logs)
+        return found
+
+    def _bound(self, space: Workspace, logs: dict[str, str]) -> PreparedLaunch:
+        """Bind what is the same in each loop of this structure on this matrix; see `run`."""
+        successors, predecessors = self._forms()
+        A, device, n, iso = self._body.A, predecessors.device, self._n, self._iso
+        made = self._kernel(predecessors, space.block, logs)
+        grid = device.max_cooperative_blocks(made, space.block, space.shared)
+        reads_matrix = not iso and self._body.reads[1]
+        unhinted = self._sums or (reads_matrix and predecessors.values is not None)
+        matrix, inverse = (
+            (form.col_ptr, form.row_idx, None if iso else form.values)
+            for form in (successors, predecessors)
+        )
+        found_in = space.levels(device, n) if self._sums else None
+        return device.prepare(
+            made, grid * space.block,
+            np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if iso else A.number,
+            None if unhinted else space.hint, space.empty, *(PER_CALL,) * VARYING,
+            np.uint32(self._body.assigns_first), PER_CALL, space.solo,
+            np.float32(self._alpha(space)), BETA, space.words[0], found_in, *space.words[1:],
+            *space.lists, *space.chunks, space.counters, space.barrier, PER_CALL,
+            block=space.block, cooperative=True, shared=space.shared,
+        )  # fmt: skip
+
+    def _kernel(self, form: CscMatrix, block: int, logs: dict[str, str]) -> Kernel:
+        body, macros, prelude = self._body, index_types(form), Prelude()
+        if not self._iso:
+            types, _ = macros_of(body.product, body.frontier.dtype, form.dtype, prelude)
+            macros |= types
+        macros |= {"BLOCK": str(block)}
+        for k, assignment in enumerate(body.assignments):
+            macros |= {f"X{k}": str(assignment.what), f"X{k}_T": assignment.target.dtype.ctype}
+        macros |= logs
+        macros |= {"F": body.frontier.dtype.ctype}
+        macros |= {"SUM": str(int(self._sums)), "KEEP": str(int(self._keep))}
+        return kernel("search/grid.cu", "traverse", prelude=prelude.text, **macros)

@@ -1,249 +1,254 @@
-"""Running a fused search of many sources, each by itself: rows apart."""
+"""The per-source search: each row of a frontier is searched by one block of threads alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.fused import rowsapart
+from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.fused import policy
+from lagpu.backends.gpu.fused.match import MOST, SearchBody
 from lagpu.backends.gpu.kernels import Kernel, kernel
-from lagpu.backends.gpu.kernels.functors import monoid_functor, operator_functor
-from lagpu.backends.gpu.ops.spmv_launch import by_inputs
-from lagpu.backends.gpu.storage.bitmap import BlockStore, as_block, own, stride
+from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
+from lagpu.backends.gpu.ops.strategies import by_inputs
+from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, stride
 from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore, nwords
+from lagpu.backends.gpu.storage.forms import why_no_csr
+from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types, push_space
-from lagpu.backends.protocol import Product
+from lagpu.operations import Rejection
 
-__all__ = [
-    "DEPTH",
-    "MOST",
-    "NUMBER",
-    "VALUE",
-    "RowAssignment",
-    "RowSearch",
-    "bytes_of",
-    "run",
-]
+__all__ = ["PerSourceSearch", "per_source_search"]
 
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
 SOLO = 2048  # vertices of a level in shared memory
 EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
-DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 has it
-MOST = 3  # assignments
 FOREVER = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class RowAssignment:
-    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``.
+def per_source_search(
+    counters: Counters, body: SearchBody, times: int | None
+) -> PerSourceSearch | Rejection:
+    """Return the search of a frontier that carries values, or why there is none."""
+    A, f, product = body.A, body.frontier, body.product
+    why = policy.why_not_per_source(A, f.shape[0])
+    if why:
+        return Rejection(f"the frontier carries values, and rows are not searched apart: {why}")
+    if not body.assigns_first:
+        return Rejection("the frontier carries values, and the assignments follow the product")
+    if len(body.assignments) > MOST:
+        return Rejection(f"{len(body.assignments)} assignments; at most {MOST} fit")
+    if body.sums and f.dtype is not product.result:
+        return Rejection(f"sums of type {product.result} do not fit a frontier of {f.dtype}")
+    if body.sums and f.dtype.numpy.itemsize < 4:
+        return Rejection(f"sums of type {f.dtype} have no atomic")
+    lacking = why_no_csr(A) if product.transpose else ""
+    if lacking:
+        return Rejection(f"a search needs the matrix by rows, and {lacking}")
+    made = PerSourceSearch(counters, body, times, None, "the frontier carries values")
+    if not made.fits():
+        return Rejection("the workspace of a per-source search does not fit")
+    return made
 
-    Attributes
+
+class PerSourceSearch:
+    """A search of k sources, each by itself; see search/per_source.cu and `FusedLoop`.
+
+    Parameters
     ----------
-    x : MatrixStore
-        What is assigned.
-    what : int
-        `DEPTH`, `VALUE` or `NUMBER`.
-    number : NumPy scalar or None
-        The constant.
-    out : object
-        Whose attribute `data` is to be `x` as it is after the loop.
-    """
-
-    x: MatrixStore
-    what: int
-    number: Any
-    out: Any
-
-
-@dataclass(frozen=True)
-class RowSearch:
-    """A loop over blocks that one kernel runs, each row by itself; see search/per_source.cu.
-
-    Attributes
-    ----------
-    A, f, v : MatrixStore
-        Matrix, frontier, and the matrix whose entries are not searched again.
-    f_out : object
-        Whose attribute `data` is to be the frontier after the loop.
-    how : Product
-        The product ``f(~v.S, replace=True) << f (+.x) A``.
-    sums : bool
-        Whether the products of one level add up; else the first one of a vertex stands.
-    assignments : tuple of RowAssignment
-        What is assigned to the frontier's entries.
+    counters : Counters
+        Of the backend.
+    body : SearchBody
+        The loop's body. Where values are stored, its assignments stand before the product.
+    times : int or None
+        Iterations, at most.
     number : NumPy scalar or None
         The value of each entry that a product makes; None if they vary and are stored. With a
-        number none is stored, so no assignment assigns `VALUE`.
-    before : bool
-        Whether the assignments stand before the product; they do where values are stored.
+        number none is stored, so the body assigns no value of the frontier.
     why : str
-        What made this way the better one, if there was another.
+        Why the rows are searched apart.
     """
 
-    A: MatrixStore
-    f: MatrixStore
-    v: MatrixStore
-    f_out: Any
-    how: Product
-    sums: bool
-    assignments: tuple[RowAssignment, ...]
-    number: Any = None
-    before: bool = True
-    why: str = ""
+    name = "per-source search"
+    keeps_log = False
+
+    def __init__(
+        self, counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
+    ) -> None:
+        self._counters, self._body, self._times, self._number = counters, body, times, number
+        self.why, self.statements = why, body.statements
+        self._keep = number is None
+        self._sums = self._keep and body.sums
+        self._form = by_inputs(body.A, body.product)
+        self._device = body.A.device
+
+    def fits(self) -> bool:
+        """Whether there is room for it."""
+        return has_free(self._device, self.nbytes)
 
     @property
-    def keep(self) -> bool:
-        """Whether values are stored."""
-        return self.number is None
+    def nbytes(self) -> int:
+        """See `FusedLoop`."""
+        k, n = self._body.frontier.shape
+        size = stride(k) * n
+        made = [a.target.dtype.numpy.itemsize for a in self._body.assignments]
+        if self._times is not None:
+            made.append(self._value_bytes())
+        outputs: int = sum(size * each + 4 * nwords(size) for each in made)
+        lists = n * (8 + int(self._form.col_ptr.itemsize)) + 4 * self._most_large()
+        state: int = k * n * (4 + self._value_bytes())
+        return int(state + self._blocks(self._search_kernel()) * lists + outputs)
 
-    @property
-    def said(self) -> str:
-        """What it is called, and why it was chosen."""
-        return f"rows apart: {self.why}" if self.why else "rows apart"
+    def _value_bytes(self) -> int:
+        """Return the bytes of a value that is stored."""
+        each: int = self._body.frontier.dtype.numpy.itemsize
+        return each if self._keep else 0
+
+    def _most_large(self) -> int:
+        """Return how many columns are followed by a warp or a block, at most."""
+        return push_space(self._form).num_chunks
+
+    def _search_kernel(self) -> Kernel:
+        macros = {
+            "KEEP": str(int(self._keep)),
+            "LOOK": str(LOOK),
+            "BITS": str(int(self._has_bits())),
+            "BLOCK": str(policy.block_size(self._device)),
+            "BLOCKS": str(policy.BLOCKS),
+            **index_types(self._form),
+        }
+        if not self._keep:
+            return kernel("search/per_source.cu", "row_search", **macros)
+        prelude = Prelude()
+        types, _ = macros_of(
+            self._body.product, self._body.frontier.dtype, self._body.A.dtype, prelude
+        )
+        types = {name: types[name] for name in ("ADD", "MUL", "U", "A", "T", "Z")}
+        return kernel(
+            "search/per_source.cu",
+            "row_search",
+            prelude=prelude.text,
+            SUM=str(int(self._sums)),
+            **types,
+            **macros,
+        )
+
+    def _write_kernel(self) -> Kernel:
+        macros = {"KEEP": str(int(self._keep)), "REST": str(int(self._times is not None))}
+        macros["X0"] = "0"
+        if self._keep:
+            macros["U"] = self._body.frontier.dtype.ctype
+        for q, a in enumerate(self._body.assignments):
+            macros |= {f"X{q}": str(a.what), f"X{q}_T": a.target.dtype.ctype}
+        return kernel("search/per_source.cu", "row_write", **macros)
+
+    def _shared(self) -> tuple[int, int]:
+        """Return (vertices of a level that shared memory holds, its bytes)."""
+        each = self._listed_bytes()
+        solo = min(SOLO, self._device.dynamic_shared_bytes // each)
+        return solo, solo * each + (self._bits_bytes() if self._has_bits() else 0)
+
+    def _listed_bytes(self) -> int:
+        """Return the bytes of a vertex in the lists of two levels in shared memory."""
+        return 2 * (8 + int(self._form.col_ptr.itemsize))
+
+    def _bits_bytes(self) -> int:
+        return 4 * nwords(self._body.frontier.shape[1])
+
+    def _has_bits(self) -> bool:
+        """Whether the bits of what a row has found stand in shared memory, beside whole lists.
+
+        Where products are summed a vertex' level is asked for in any case.
+        """
+        free = self._device.dynamic_shared_bytes - SOLO * self._listed_bytes()
+        return not self._sums and self._bits_bytes() <= free
+
+    def _blocks(self, code: Kernel) -> int:
+        """Return how many rows are searched at once."""
+        block = policy.block_size(self._device)
+        most = self._device.max_cooperative_blocks(code, block, self._shared()[1])
+        return int(min(most, self._body.frontier.shape[0]))
+
+    def run(self, _log: LoopLog | None = None) -> None:
+        """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+        body, counters, times, device = self._body, self._counters, self._times, self._device
+        (k, n), form, xp = body.frontier.shape, self._form, device.xp
+        code, (solo, shared), block = (
+            self._search_kernel(), self._shared(), policy.block_size(device),
+        )  # fmt: skip
+        blocks, most_large = self._blocks(code), self._most_large()
+        device.require(self.nbytes, self.name, "Take fewer rows at a time.")
+        frontier = _sources(counters, body.frontier, self._keep)
+        excluded = _excluded(counters, body.excluded)
+        matrix = (form.values, form.number) if self._keep else (None, False)
+        outputs: list[BitmapMatrix] = [a.target.own_bitmap(counters) for a in body.assignments]
+        last = np.int32(FOREVER if times is None else min(times, FOREVER - 1))
+        found_in, sums = xp.empty(k * n, np.int32), self._values(k * n)
+        # A cooperative launch only because the device counts blocks, and allows much shared memory,
+        # for such a one: no block waits for another.
+        device.launch(
+            code, blocks * block,
+            n, k, stride(k), form.col_ptr, form.row_idx, *matrix, excluded, *frontier,
+            not body.assigns_first, last, solo, 0 if self._has_bits() else EARLY, found_in, sums,
+            xp.empty(blocks * n, np.int32), xp.empty(blocks * n, form.col_ptr.dtype),
+            xp.empty(blocks * n, np.uint32), xp.empty(blocks * most_large, np.int32), most_large,
+            block=block, cooperative=True, shared=shared,
+        )  # fmt: skip
+        dtype = body.frontier.dtype
+        rest = VectorStore(device, counters, dtype, stride(k) * n)
+        f_words, f_values, left = None, None, counters.take()
+        if times is not None:
+            f_words, f_values = xp.empty(nwords(rest.size), np.uint32), self._values(rest.size)
+        self._write(outputs, last, (found_in, sums), (f_words, f_values, left))
+        if f_words is not None:
+            count = int(device.read(left))
+            if count:
+                rest.set_bitmap(f_words, f_values, self._number, count)
+        body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
+
+    def _values(self, count: int) -> Any:
+        """Return room for so many values, or None if none is stored."""
+        dtype = self._body.frontier.dtype.numpy
+        return self._device.xp.empty(count, dtype) if self._keep else None
+
+    def _write(
+        self,
+        outputs: list[BitmapMatrix],
+        last: Any,
+        state: tuple[Any, Any],
+        rest: tuple[Any, Any, Any],
+    ) -> None:
+        """Assign what the search has found."""
+        body, (k, n) = self._body, self._body.frontier.shape
+        numbers: list[Any] = [np.int32(0)] * MOST
+        values, words = ([None] * MOST for _ in range(2))
+        blank = 0
+        for q, (a, made) in enumerate(zip(body.assignments, outputs, strict=True)):
+            w = made.entries
+            if w.to_blank():
+                blank |= 1 << q
+            else:
+                w.to_writable()
+            numbers[q] = w.dtype.numpy.type(0) if a.number is None else a.number
+            values[q], words[q] = w.values, w.words
+        per = stride(k) // 32
+        self._device.launch(
+            self._write_kernel(), n * per * 8, n, k, per, *state, last, not body.assigns_first,
+            *numbers, *values, *words, np.uint32(blank), *rest,
+        )  # fmt: skip
+        for a, made in zip(body.assignments, outputs, strict=True):
+            made.entries.counted(None)
+            made.entries.forget()
+            made.changed()
+            a.target.store = made
 
 
-def bytes_of(s: RowSearch, times: int | None) -> int:
-    """Return the bytes that a search will ask for."""
-    k, n = s.f.shape
-    size = stride(k) * n
-    made = [a.x.dtype.numpy.itemsize for a in s.assignments]
-    if times is not None:
-        made.append(_value_bytes(s))
-    blocks = sum(size * each + 4 * nwords(size) for each in made)
-    return _workspace_bytes(s, _blocks(s, _search_kernel(s))) + blocks
-
-
-def _value_bytes(s: RowSearch) -> int:
-    """Return the bytes of a value that is stored."""
-    return s.f.dtype.numpy.itemsize if s.keep else 0
-
-
-def _workspace_bytes(s: RowSearch, blocks: int) -> int:
-    """Return the bytes of the rows' state, and of the lists of so many blocks."""
-    k, n = s.f.shape
-    form = by_inputs(s.A, s.how)
-    lists = n * (8 + int(form.col_ptr.itemsize)) + 4 * _most_large(form)
-    return k * n * (4 + _value_bytes(s)) + blocks * lists
-
-
-def _most_large(form: MatrixStore) -> int:
-    """Return how many columns are followed by a warp or a block, at most."""
-    return push_space(form).num_chunks
-
-
-def _search_kernel(s: RowSearch) -> Kernel:
-    macros = {
-        "KEEP": str(int(s.keep)),
-        "LOOK": str(LOOK),
-        "BITS": str(int(_has_bits(s))),
-        "BLOCK": str(rowsapart.block_size(s.A.device)),
-        "BLOCKS": str(rowsapart.BLOCKS),
-        **index_types(by_inputs(s.A, s.how)),
-    }
-    if not s.keep:
-        return kernel("search/per_source.cu", "row_search", **macros)
-    add, prelude = monoid_functor(s.how.semiring.monoid)
-    mul, text = operator_functor(s.how.semiring.multiply)
-    return kernel(
-        "search/per_source.cu",
-        "row_search",
-        prelude=prelude + (text if text != prelude else ""),
-        ADD=add,
-        MUL=mul,
-        U=s.f.dtype.ctype,
-        A=s.A.dtype.ctype,
-        T=s.how.domain.ctype,
-        Z=s.how.result.ctype,
-        SUM=str(int(s.sums)),
-        **macros,
-    )
-
-
-def _write_kernel(s: RowSearch, times: int | None) -> Kernel:
-    macros = {"KEEP": str(int(s.keep)), "REST": str(int(times is not None)), "X0": "0"}
-    if s.keep:
-        macros["U"] = s.f.dtype.ctype
-    for q, a in enumerate(s.assignments):
-        macros |= {f"X{q}": str(a.what), f"X{q}_T": a.x.dtype.ctype}
-    return kernel("search/per_source.cu", "row_write", **macros)
-
-
-def _shared(s: RowSearch) -> tuple[int, int]:
-    """Return (vertices of a level that shared memory holds, its bytes)."""
-    each = _near_bytes(s)
-    solo = min(SOLO, s.A.device.dynamic_shared_bytes // each)
-    return solo, solo * each + (_bits_bytes(s) if _has_bits(s) else 0)
-
-
-def _near_bytes(s: RowSearch) -> int:
-    """Return the bytes of a vertex in the lists of two levels in shared memory."""
-    return 2 * (8 + int(by_inputs(s.A, s.how).col_ptr.itemsize))
-
-
-def _bits_bytes(s: RowSearch) -> int:
-    return 4 * nwords(s.f.shape[1])
-
-
-def _has_bits(s: RowSearch) -> bool:
-    """Whether the bits of what a row has found stand in shared memory, beside whole lists.
-
-    Where products are summed a vertex' level is asked for in any case.
-    """
-    free = s.A.device.dynamic_shared_bytes - SOLO * _near_bytes(s)
-    return not s.sums and _bits_bytes(s) <= free
-
-
-def _blocks(s: RowSearch, code: Kernel) -> int:
-    """Return how many rows are searched at once."""
-    most = s.A.device.max_cooperative_blocks(code, rowsapart.block_size(s.A.device), _shared(s)[1])
-    return min(most, s.f.shape[0])
-
-
-def run(s: RowSearch, counters: Counters, times: int | None) -> None:
-    """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
-    device, (k, n) = s.A.device, s.f.shape
-    xp, form = device.xp, by_inputs(s.A, s.how)
-    code, (solo, shared) = _search_kernel(s), _shared(s)
-    blocks, most_large = _blocks(s, code), _most_large(form)
-    device.require(bytes_of(s, times), "row search", "Take fewer rows at a time.")
-    frontier, excluded = _sources(counters, s.f, s.keep), _excluded(counters, s.v)
-    matrix = (form.values, form.number) if s.keep else (None, False)
-    outputs = [own(counters, a.x) for a in s.assignments]
-    last = np.int32(FOREVER if times is None else min(times, FOREVER - 1))
-    found_in, sums = xp.empty(k * n, np.int32), _values(s, k * n)
-    # A cooperative launch only because the device counts blocks, and allows much shared memory, for
-    # such a one: no block waits for another.
-    device.launch(
-        code, blocks * rowsapart.block_size(s.A.device),
-        n, k, stride(k), form.col_ptr, form.row_idx, *matrix, excluded, *frontier, not s.before,
-        last, solo, 0 if _has_bits(s) else EARLY, found_in, sums, xp.empty(blocks * n, np.int32),
-        xp.empty(blocks * n, form.col_ptr.dtype), xp.empty(blocks * n, np.uint32),
-        xp.empty(blocks * most_large, np.int32), most_large,
-        block=rowsapart.block_size(s.A.device), cooperative=True, shared=shared,
-    )  # fmt: skip
-    rest = VectorStore(device, counters, s.f.dtype, stride(k) * n)
-    f_words, f_values, left = None, None, counters.take()
-    if times is not None:
-        f_words, f_values = xp.empty(nwords(rest.size), np.uint32), _values(s, rest.size)
-    _write(s, outputs, times, last, (found_in, sums), (f_words, f_values, left))
-    if f_words is not None:
-        count = int(device.read(left))
-        if count:
-            rest.set_bitmap(f_words, f_values, s.number, count)
-    s.f_out.data = BlockStore(device, s.f.dtype, (k, n), rest)
-
-
-def _values(s: RowSearch, count: int) -> Any:
-    """Return room for so many values, or None if none is stored."""
-    return s.A.device.xp.empty(count, s.f.dtype.numpy) if s.keep else None
-
-
-def _sources(counters: Counters, f: MatrixStore, keep: bool) -> tuple[Any, int, Any, Any, Any]:
+def _sources(counters: Counters, f: MatrixHandle, keep: bool) -> tuple[Any, int, Any, Any, Any]:
     """Return the frontier: (words, entries of a list, list, values, number), words or a list."""
-    entries = as_block(counters, f).entries
+    entries = f.bitmap(counters).entries
     if entries.form == "sparse" and entries.nvals <= f.shape[1]:  # each block reads all of a list
         listed, values = entries.listed()
         where = None, len(listed), listed
@@ -253,44 +258,10 @@ def _sources(counters: Counters, f: MatrixStore, keep: bool) -> tuple[Any, int, 
     return *where, *((values, entries.number) if keep else (None, False))
 
 
-def _excluded(counters: Counters, v: MatrixStore) -> Any:
+def _excluded(counters: Counters, v: MatrixHandle) -> Any:
     """Return the presence words of what is not searched, or None."""
-    entries = as_block(counters, v).entries
+    entries = v.bitmap(counters).entries
     if entries.form == "sparse" and not entries.nvals:
         return None
     entries.to_bitmap()
     return entries.words
-
-
-def _write(
-    s: RowSearch,
-    outputs: list[BlockStore],
-    times: int | None,
-    last: Any,
-    state: tuple[Any, Any],
-    rest: tuple[Any, Any, Any],
-) -> None:
-    """Assign what the search has found."""
-    device, (k, n) = s.A.device, s.f.shape
-    numbers: list[Any] = [np.int32(0)] * MOST
-    values, words = ([None] * MOST for _ in range(2))
-    blank = 0
-    for q, (a, made) in enumerate(zip(s.assignments, outputs, strict=True)):
-        w = made.entries
-        if w.to_blank():
-            blank |= 1 << q
-        else:
-            w.to_writable()
-        zero = w.dtype.numpy.type(0)
-        numbers[q] = zero if a.number is None else a.number
-        values[q], words[q] = w.values, w.words
-    per = stride(k) // 32
-    device.launch(
-        _write_kernel(s, times), n * per * 8, n, k, per, *state, last, not s.before, *numbers,
-        *values, *words, np.uint32(blank), *rest,
-    )  # fmt: skip
-    for a, made in zip(s.assignments, outputs, strict=True):
-        made.entries.counted(None)
-        made.entries.forget()
-        made.changed()
-        a.out.data = made

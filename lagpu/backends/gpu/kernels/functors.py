@@ -1,4 +1,8 @@
-"""Operators as kernels know them: the functor's name, and the text of a user's own."""
+"""Operators as kernels know them: the functor's name, and the text of a user's own.
+
+A `Prelude` gathers the texts of one kernel, each once: an operator that multiplies and accumulates
+has one functor.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,9 @@ import functools
 
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
 from lagpu.dtypes import FP64, DType
+from lagpu.operations import Product
 
-__all__ = ["monoid_functor", "operator_functor", "reads"]
-
-# Multiplications that do not look at one operand's value; positional ones look at neither.
-_IGNORES = {"first": (True, False), "second": (False, True), "pair": (False, False)}
+__all__ = ["Prelude", "accum_macros", "macros_of"]
 
 _STRUCT = """struct {name} {{
   static constexpr bool reads_x = true, reads_y = true;
@@ -25,13 +27,60 @@ _MONOID = """  template <class Z>
 """
 
 
-def reads(op: BinaryOp) -> tuple[bool, bool]:
-    """Return whether `op` looks at its left and at its right operand."""
-    return (False, False) if op.positional else _IGNORES.get(op.name, (True, True))
+class Prelude:
+    """The functor texts of users' operators in one kernel, each once, in the order of first use."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+
+    def functor(self, op: Operator | Monoid) -> str:
+        """Return the name of an operator's functor, whose text stands in the prelude if need be."""
+        name, text = _monoid_functor(op) if isinstance(op, Monoid) else _operator_functor(op)
+        if text:
+            self._texts[text] = None
+        return name
+
+    @property
+    def text(self) -> str:
+        """The texts, to be pasted before the kernel; an empty string if there are none."""
+        return "".join(self._texts)
+
+
+def macros_of(
+    product: Product, u: DType, a: DType, prelude: Prelude | None = None
+) -> tuple[dict[str, str], str]:
+    """Return the macros that specialise a kernel of a product, and its prelude.
+
+    Parameters
+    ----------
+    product : Product
+        The algebra.
+    u, a : DType
+        Types of the values of the vector and of the matrix.
+    prelude : Prelude, optional
+        Where functors are put; by default a new one.
+    """
+    prelude = prelude or Prelude()
+    macros = {
+        "ADD": prelude.functor(product.semiring.monoid),
+        "MUL": prelude.functor(product.semiring.multiply),
+        "U": u.ctype, "A": a.ctype, "T": product.domain.ctype, "Z": product.result.ctype,
+        "FLIP": str(int(product.flip)), "ISO": "0",
+    }  # fmt: skip
+    return macros, prelude.text
+
+
+def accum_macros(accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude) -> dict[str, str]:
+    """Return the macros of an accumulator that adds results of type `z` to entries of type `w`."""
+    if accum is None:
+        return {}
+    domain, result = accum.types(w, z)
+    name = prelude.functor(accum)
+    return {"ACCUM": name, "ACCUM_T": domain.ctype, "ACCUM_Z": result.ctype}
 
 
 @functools.cache
-def operator_functor(op: Operator) -> tuple[str, str]:
+def _operator_functor(op: Operator) -> tuple[str, str]:
     """Return the functor's name, and its C++ text if the operator is a user's."""
     if not op.body:
         return op.cuda, ""
@@ -39,7 +88,7 @@ def operator_functor(op: Operator) -> tuple[str, str]:
 
 
 @functools.cache
-def monoid_functor(monoid: Monoid) -> tuple[str, str]:
+def _monoid_functor(monoid: Monoid) -> tuple[str, str]:
     """Return the functor's name, and its C++ text if the monoid is a user's."""
     if not monoid.registered:
         return monoid.op.cuda, ""

@@ -1,4 +1,4 @@
-"""Operations on blocks entry by entry: those of the vectors that their entries are."""
+"""Operations on bitmap matrices, entry by entry: those of the vectors that store their entries."""
 
 from __future__ import annotations
 
@@ -6,61 +6,57 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import monoid_functor
+from lagpu.backends.gpu.kernels.functors import Prelude, accum_macros
 from lagpu.backends.gpu.ops import elementwise
-from lagpu.backends.gpu.storage.bitmap import BlockStore, as_block, described, own, require, stride
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
-from lagpu.backends.protocol import Applied, Descriptor
+from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
+from lagpu.operations import BoundOperator, Descriptor
 
-__all__ = ["apply", "combine", "dup", "fill", "reduce_columns", "select", "write"]
+__all__ = ["apply", "combine", "fill", "on_entries", "reduce_columns", "select", "write"]
 
 
-def _like(A: BlockStore, dtype: DType, what: str) -> VectorStore:
+def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
+    """Return a descriptor whose mask is the vector that stores the entries of the mask."""
+    if desc.mask is None:
+        return desc
+    return desc._replace(mask=desc.mask.bitmap(counters).entries)
+
+
+def _like(A: BitmapMatrix, dtype: DType, what: str) -> VectorStore:
     require(A.device, A.shape, dtype, what)
     return VectorStore(A.device, A.entries.counters, dtype, A.entries.size)
 
 
-def _make_room(C: BlockStore) -> None:
+def _make_room(C: BitmapMatrix) -> None:
     """Store bits and values of an output."""
     if C.entries.form != "bitmap" or C.entries.values is None:
         require(C.device, C.shape, C.dtype, "assign")
     C.entries.to_writable()
 
 
-def _block(A: BlockStore, entries: VectorStore) -> BlockStore:
-    return BlockStore(A.device, entries.dtype, A.shape, entries)
+def _matrix(A: BitmapMatrix, entries: VectorStore) -> BitmapMatrix:
+    return BitmapMatrix(A.device, entries.dtype, A.shape, entries)
 
 
-def dup(A: BlockStore, dtype: DType) -> BlockStore:
-    """Return a copy, cast."""
-    if A.entries.form == "bitmap":
-        require(A.device, A.shape, None if A.entries.values is None else dtype, "dup")
-    made = _block(A, A.entries.copy(dtype))
-    made.alive = A.alive
-    return made
-
-
-def write(counters: Counters, C: MatrixStore, desc: Descriptor, T: MatrixStore) -> BlockStore:
-    """Return what ``C<M> = T`` makes of `C`, in place."""
-    if desc.accum is None and desc.replace and isinstance(T, BlockStore) and T.under is desc:
-        T.under = None
-        return T if T.dtype is C.dtype else dup(T, C.dtype)
-    made = own(counters, C)
+def write(counters: Counters, C: MatrixHandle, desc: Descriptor, T: BitmapMatrix) -> None:
+    """``C<M> = T``, in place."""
+    made = C.own_bitmap(counters)
     _make_room(made)
-    elementwise.write(made.entries, described(counters, desc), as_block(counters, T).entries)
+    elementwise.write(made.entries, on_entries(counters, desc), T.entries)
     made.changed()
-    return made
+    C.store = made
 
 
-def fill(counters: Counters, C: MatrixStore, desc: Descriptor, value: Any) -> BlockStore:
-    """Return what ``C<M> = value`` makes of `C`, in place."""
-    made, how = own(counters, C), described(counters, desc)
+def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> None:
+    """``C<M> = value``, in place."""
+    made = C.own_bitmap(counters)
     w, k = made.entries, C.shape[0]
-    mask, complement = elementwise.mask_words(how)
+    mask, complement = elementwise.mask_words(on_entries(counters, desc))
     if desc.accum is None and w.known == 0:  # then all entries have one value: it is not stored
         require(C.device, C.shape, None, "assign")
         w.set_empty()
@@ -68,9 +64,10 @@ def fill(counters: Counters, C: MatrixStore, desc: Descriptor, value: Any) -> Bl
         w.iso = value
     else:
         _make_room(made)
-    count = counters.take()
-    text, macros = elementwise.accum_of(desc.accum, w.dtype, w.dtype)
-    run = kernel("bitmap/products.cu", "block_fill", prelude=text, W=w.dtype.ctype, **macros)
+    count, prelude = counters.take(), Prelude()
+    macros = accum_macros(desc.accum, w.dtype, w.dtype, prelude)
+    file, text = "bitmap/products.cu", prelude.text
+    run = kernel(file, "block_fill", prelude=text, W=w.dtype.ctype, **macros)
     w.device.launch(
         run, len(w.words), len(w.words), stride(k) // 32, k, value, mask, complement,
         desc.replace, w.words, w.values, count,
@@ -78,53 +75,45 @@ def fill(counters: Counters, C: MatrixStore, desc: Descriptor, value: Any) -> Bl
     w.counted(count)
     w.forget()
     made.changed()
-    return made
+    C.store = made
 
 
 def combine(
-    mode: str,
-    counters: Counters,
-    A: MatrixStore,
-    B: MatrixStore,
+    kind: str,
+    A: BitmapMatrix,
+    B: BitmapMatrix,
     op: BinaryOp,
     defaults: tuple[Any, Any] | None = None,
-) -> BlockStore:
+) -> BitmapMatrix:
     """Return ``A (+) B`` or ``A (x) B``."""
-    a, b = as_block(counters, A), as_block(counters, B)
-    w = _like(a, op.types(A.dtype, B.dtype)[1], mode)
-    elementwise.combine(mode, w, Descriptor(), a.entries, b.entries, op, defaults)
-    return _block(a, w)
+    w = _like(A, op.types(A.dtype, B.dtype)[1], kind)
+    elementwise.combine(kind, w, Descriptor(), A.entries, B.entries, op, defaults)
+    return _matrix(A, w)
 
 
-def apply(A: BlockStore, op: Operator, how: Applied) -> BlockStore:
+def apply(A: BitmapMatrix, function: BoundOperator) -> BitmapMatrix:
     """Return ``f(A)``, of an operator that does not look at positions."""
-    w = _like(A, how.result, "apply")
-    elementwise.map_entries(w, Descriptor(), A.entries, op, how)
-    return _block(A, w)
+    w = _like(A, function.result, "apply")
+    elementwise.map_entries(w, Descriptor(), A.entries, function)
+    return _matrix(A, w)
 
 
-def select(A: BlockStore, op: IndexUnaryOp, thunk: Any) -> BlockStore:
+def select(A: BitmapMatrix, op: IndexUnaryOp, thunk: Any) -> BitmapMatrix:
     """Return the entries for which an operator of the value alone holds."""
     w = _like(A, A.dtype, "select")
     elementwise.select_entries(w, Descriptor(), A.entries, op, thunk)
-    return _block(A, w)
+    return _matrix(A, w)
 
 
-def reduce_columns(A: BlockStore, monoid: Monoid) -> VectorStore:
+def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     """Return ``w[j] = (+)_i A[i, j]``."""
     xp, n = A.device.xp, A.shape[1]
-    result = monoid.types(A.dtype)[1]
-    add, text = monoid_functor(monoid)
+    result, prelude = monoid.types(A.dtype)[1], Prelude()
+    macros = {"ADD": prelude.functor(monoid), "U": A.dtype.ctype, "Z": result.ctype}
     found, sums = xp.empty(n, bool), xp.empty(n, result.numpy)
     words, values, number = A.entries.readable()
-    run = kernel(
-        "bitmap/products.cu",
-        "block_reduce_columns",
-        prelude=text,
-        ADD=add,
-        U=A.dtype.ctype,
-        Z=result.ctype,
-    )
+    file, text = "bitmap/products.cu", prelude.text
+    run = kernel(file, "block_reduce_columns", prelude=text, **macros)
     per = stride(A.shape[0]) // 32
     A.device.launch(run, 32 * n, n, per, words, values, number, found, sums)
     where = xp.flatnonzero(found).astype(np.int64)

@@ -9,15 +9,16 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
-from lagpu.backends.gpu.device.protocol import VARIES, Bound
+from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.kernels.functors import Prelude, accum_macros
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.protocol import Applied, Descriptor
 from lagpu.dtypes import DType, lookup
+from lagpu.operations import BoundOperator, Descriptor
 
 __all__ = [
-    "accum_of",
+    "EWISE_MODES",
     "apply_entries",
     "assign_value",
     "combine",
@@ -25,13 +26,15 @@ __all__ = [
     "map_entries",
     "mask_words",
     "reduce_entries",
+    "reduce_values",
     "scatter",
     "select_entries",
     "write",
 ]
 
 BLOCK = 512  # threads
-MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
+#: The kinds of `Ewise`, as kernels number them.
+EWISE_MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 
 
 def mask_words(desc: Descriptor) -> tuple[Any, bool]:
@@ -52,31 +55,21 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
     return true, desc.complement
 
 
-def accum_of(accum: BinaryOp | None, dtype: DType, result: DType) -> tuple[str, dict[str, str]]:
-    """Return the accumulator's functor text and macros."""
-    if accum is None:
-        return "", {}
-    domain, out = accum.types(dtype, result)
-    name, text = operator_functor(accum)
-    return text, {"ACCUM": name, "ACCUM_T": domain.ctype, "ACCUM_Z": out.ctype}
-
-
 def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) -> None:
     """Write `t` into `w`, cast; with `region` only at the indices whose bit is set."""
-    map_entries(w, desc, t, unary.identity, _as_it_is(t.dtype), region)
+    map_entries(w, desc, t, _identity(t.dtype), region)
 
 
 @functools.cache
-def _as_it_is(dtype: DType) -> Applied:
-    return Applied(dtype, dtype)
+def _identity(dtype: DType) -> BoundOperator:
+    return BoundOperator(unary.identity, dtype, dtype)
 
 
 def map_entries(
     w: VectorStore,
     desc: Descriptor,
     u: VectorStore,
-    op: Operator,
-    how: Applied,
+    function: BoundOperator,
     region: Any = None,
 ) -> None:
     """``w<m> = f(u)``."""
@@ -84,26 +77,27 @@ def map_entries(
     words, values, number = u.readable()
     w.to_writable()
     count = w.counters.take()
-    types = (u.dtype, how.domain, how.result, w.dtype)
-    run = _over(w.device, w.size, "map", op, types, desc.accum, 12)
-    scalar, left = _bound(how)
+    types = (u.dtype, function.domain, function.result, w.dtype)
+    run = _launch_over(w.device, w.size, "map", function.op, types, desc.accum, 12)
+    scalar, left = _bound_operand(function)
     run(
-        *own_words(u, w, words), values, number, scalar, left,
+        *_own_words(u, w, words), values, number, scalar, left,
         mask, complement, desc.replace, region, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
     w.forget()
 
 
-def own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
-    """Return the words `u` has now: making `w` writable may have changed its form, if it is `w`."""
+def _own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
+    """Return the words that `u` has now: they change if it is `w`, which was made writable."""
     return (w.words if u is w else words,)
 
 
-def _bound(how: Applied) -> tuple[Any, bool]:
-    if how.left is not None:
-        return how.left, True
-    return (how.domain.zero if how.right is None else how.right), False
+def _bound_operand(function: BoundOperator) -> tuple[Any, bool]:
+    """Return the bound operand, or a zero; and whether it is the left one."""
+    if function.left is not None:
+        return function.left, True
+    return (function.domain.zero if function.right is None else function.right), False
 
 
 def select_entries(
@@ -115,9 +109,9 @@ def select_entries(
     w.to_writable()
     count = w.counters.take()
     types = (u.dtype, lookup(thunk.dtype), u.dtype, w.dtype)
-    run = _over(w.device, w.size, "choose", op, types, desc.accum, 10)
+    run = _launch_over(w.device, w.size, "choose", op, types, desc.accum, 10)
     run(
-        *own_words(u, w, words), values, number, thunk,
+        *_own_words(u, w, words), values, number, thunk,
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
@@ -125,7 +119,7 @@ def select_entries(
 
 
 @functools.lru_cache(maxsize=1024)
-def _over(
+def _launch_over(
     device: Any,
     size: int,
     name: str,
@@ -133,26 +127,26 @@ def _over(
     types: tuple[DType, DType, DType, DType],
     accum: BinaryOp | None,
     varying: int,
-) -> Bound:
+) -> PreparedLaunch:
     """Return a launch from elementwise/map.cu over all of a vector; all but the size varies.
 
     `types` are those of what is read, of the operator's domain and result, and of the output.
     """
     read, domain, result, written = types
-    text, macros = accum_of(accum, written, result)
-    if name != "fill":
-        macros |= {"U": read.ctype, "T": domain.ctype}
+    macros, prelude = {"W": written.ctype}, Prelude()
+    if op is not None:
+        macros |= {"OP": prelude.functor(op), "U": read.ctype, "T": domain.ctype}
     if name == "map":
         macros["Z"] = result.ctype
-    if op is not None:
-        macros["OP"], own = operator_functor(op)
-        text = own + text
-    run = kernel("elementwise/map.cu", name, prelude=text, W=written.ctype, **macros)
+    macros |= accum_macros(accum, written, result, prelude)
+    run = kernel("elementwise/map.cu", name, prelude=prelude.text, **macros)
     # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
     most, block = device.resident_threads, BLOCK
     if name == "fill":
         most, block = most // 2, block // 2
-    made: Bound = device.bound(run, min(size, most), size, *(VARIES,) * varying, block=block)
+    made: PreparedLaunch = device.prepare(
+        run, min(size, most), size, *(PER_CALL,) * varying, block=block
+    )
     return made
 
 
@@ -161,14 +155,14 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     mask, complement = mask_words(desc)
     w.to_writable()
     count = w.counters.take()
-    fill = _over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum, 8)
+    fill = _launch_over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum, 8)
     fill(value, mask, complement, desc.replace, region, w.words, w.values, count)
     w.counted(count)
     w.forget()
 
 
 def combine(
-    mode: str,
+    kind: str,
     w: VectorStore,
     desc: Descriptor,
     u: VectorStore,
@@ -187,9 +181,9 @@ def combine(
     if v is w:
         v_args = v.readable()
     count = w.counters.take()
-    run = _of_two(w.device, w.size, op, (u.dtype, v.dtype, w.dtype), desc.accum)
+    run = _launch_of_two(w.device, w.size, op, (u.dtype, v.dtype, w.dtype), desc.accum)
     run(
-        MODES[mode], *u_args, *v_args, *(defaults or (zero, zero)),
+        EWISE_MODES[kind], *u_args, *v_args, *(defaults or (zero, zero)),
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
@@ -197,31 +191,22 @@ def combine(
 
 
 @functools.lru_cache(maxsize=1024)
-def _of_two(
+def _launch_of_two(
     device: Any,
     size: int,
     op: BinaryOp,
     types: tuple[DType, DType, DType],
     accum: BinaryOp | None,
-) -> Bound:
+) -> PreparedLaunch:
     """Return the launch that combines vectors of these types into one; all but the size varies."""
     domain, result = op.types(*types[:2])
-    text, macros = accum_of(accum, types[2], result)
-    name, own = operator_functor(op)
-    run = kernel(
-        "elementwise/combine.cu",
-        "combine",
-        prelude=own + (text if text != own else ""),
-        OP=name,
-        U=types[0].ctype,
-        V=types[1].ctype,
-        T=domain.ctype,
-        Z=result.ctype,
-        W=types[2].ctype,
-        **macros,
-    )
+    prelude = Prelude()
+    macros = {"OP": prelude.functor(op), "T": domain.ctype, "Z": result.ctype}
+    macros |= {name: dtype.ctype for name, dtype in zip("UVW", types, strict=True)}
+    macros |= accum_macros(accum, types[2], result, prelude)
+    run = kernel("elementwise/combine.cu", "combine", prelude=prelude.text, **macros)
     threads = min(size, device.resident_threads)
-    made: Bound = device.bound(run, threads, size, *(VARIES,) * 15, block=BLOCK)
+    made: PreparedLaunch = device.prepare(run, threads, size, *(PER_CALL,) * 15, block=BLOCK)
     return made
 
 
@@ -257,43 +242,37 @@ def reduce_entries(u: VectorStore, monoid: Monoid) -> Any:
 
 
 def reduce_values(
-    device: Any, n: int, words: Any, values: Any, number: Any, dtype: DType, monoid: Monoid
+    device: Device, n: int, words: Any, values: Any, number: Any, dtype: DType, monoid: Monoid
 ) -> Any:
-    """Reduce in two launches: a sum a block, then the sum of those."""
+    """Reduce in two launches: a sum for each thread block, then the sum of those."""
     xp = device.xp
     result = monoid.types(dtype)[1]
-    add, text = monoid_functor(monoid)
+    prelude = Prelude()
+    macros = {"ADD": prelude.functor(monoid), "Z": result.ctype}
     blocks = min(1024, -(-n // 256))
     partial, found = xp.empty(blocks, result.numpy), xp.zeros(blocks, bool)
-    macros = {"ADD": add, "Z": result.ctype}
-    run = kernel("elementwise/reduce.cu", "reduce_entries", prelude=text, U=dtype.ctype, **macros)
-    device.launch(run, blocks * 256, n, words, values, number, partial, found)
+    first, again = (
+        kernel("elementwise/reduce.cu", "reduce_entries", prelude=prelude.text, U=u, **macros)
+        for u in (dtype.ctype, result.ctype)
+    )
+    device.launch(first, blocks * 256, n, words, values, number, partial, found)
     keep = xp.flatnonzero(found)
     sums = partial[keep]
     total, one = xp.empty(1, result.numpy), xp.empty(1, bool)
-    again = kernel(
-        "elementwise/reduce.cu", "reduce_entries", prelude=text, U=result.ctype, **macros
-    )
     zero = result.numpy.type(0)
     device.launch(again, 256, len(sums), None, sums, zero, total, one)
     return device.read(total)
 
 
-def apply_entries(device: Any, A: Any, op: Operator, how: Applied, dtype: DType) -> Any:
-    """Return ``f`` of each entry of a matrix, in the order of its columns."""
-    name, text = operator_functor(op)
+def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
+    """Return ``f`` of each entry of a matrix, cast to `dtype`, in the order of its columns."""
+    device, prelude = A.device, Prelude()
+    types = {"U": A.dtype, "T": function.domain, "Z": function.result, "W": dtype}
+    macros = {name: kind.ctype for name, kind in types.items()}
+    macros["OP"] = prelude.functor(function.op)
+    run = kernel("elementwise/map.cu", "apply_values", prelude=prelude.text, **macros)
     out = device.xp.empty(A.nvals, dtype.numpy)
-    run = kernel(
-        "elementwise/map.cu",
-        "apply_values",
-        prelude=text,
-        OP=name,
-        U=A.dtype.ctype,
-        T=how.domain.ctype,
-        Z=how.result.ctype,
-        W=dtype.ctype,
-    )
-    scalar, left = _bound(how)
+    scalar, left = _bound_operand(function)
     rows = A.row_idx.astype(np.int64)
     device.launch(run, A.nvals, A.nvals, rows, A.columns(), A.values, A.number, scalar, left, out)
     return out

@@ -1,4 +1,4 @@
-"""Matrices lined up: as vectors over the positions where any of them has an entry.
+"""Sparse matrices on one pattern: as vectors over the positions where any of them has an entry.
 
 So mask, accumulator, replace and the element-wise combinations are the vectors' own kernels: what
 lies outside these positions has no entry before and none after.
@@ -14,17 +14,18 @@ from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
-from lagpu.backends.protocol import Descriptor
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
+from lagpu.operations import Descriptor
 
 __all__ = ["at_positions", "combine", "positions", "require_numbered", "write"]
 
 Array = Any
 
 
-def positions(A: MatrixStore) -> Array:
+def positions(A: CscMatrix) -> Array:
     """Return the entries' positions column by column, as single numbers that rise."""
     require_numbered(A.shape)
     return A.columns() * np.int64(A.shape[0]) + A.row_idx
@@ -41,38 +42,38 @@ def require_numbered(shape: tuple[int, int]) -> None:
 
 def at_positions(
     device: Device, dtype: DType, shape: tuple[int, int], where: Array, values: Any, iso: Any
-) -> MatrixStore:
+) -> CscMatrix:
     """Return the matrix with entries at rising positions."""
     xp, nrows = device.xp, max(shape[0], 1)
     cols = where // nrows
     ptr = xp.searchsorted(cols, xp.arange(shape[1] + 1, dtype=np.int64)).astype(np.int64)
-    return MatrixStore(device, dtype, shape, ptr, where - cols * nrows, values, iso)
+    return CscMatrix(device, dtype, shape, ptr, where - cols * nrows, values, iso)
 
 
-class Places(NamedTuple):
-    """Positions that matrices are lined up over.
+class Pattern(NamedTuple):
+    """The positions over which matrices become vectors.
 
     Attributes
     ----------
     numbers : array of INT64
         They rise.
-    form : MatrixStore or None
-        A matrix with entries just there, if there is one.
+    form : CscMatrix or None
+        A matrix with entries at exactly these positions, if there is one.
     """
 
     numbers: Array
-    form: MatrixStore | None
+    form: CscMatrix | None
 
 
-def _union(A: MatrixStore, B: MatrixStore, a: Array, b: Array) -> Places:
-    """Return the positions of both: nothing is sorted if one of them has those of the other."""
+def _union(A: CscMatrix, B: CscMatrix, a: Array, b: Array) -> Pattern:
+    """Return the positions of both; nothing is sorted if one has all positions of the other."""
     A.device.require((len(a) + len(b)) * 96, "matrix operation", "Use fewer or smaller matrices.")
     xp = A.device.xp
     if _within(xp, b, a):
-        return Places(a, A)
+        return Pattern(a, A)
     if _within(xp, a, b):
-        return Places(b, B)
-    return Places(xp.unique(xp.concatenate([a, b])), None)
+        return Pattern(b, B)
+    return Pattern(xp.unique(xp.concatenate([a, b])), None)
 
 
 def _within(xp: Any, part: Array, whole: Array) -> bool:
@@ -83,19 +84,19 @@ def _within(xp: Any, part: Array, whole: Array) -> bool:
     return bool((whole[at] == part).all())
 
 
-def _lined_up(counters: Counters, A: MatrixStore, own: Array, places: Places) -> VectorStore:
-    """Return `A`, whose positions are `own`, as a vector over `places`, which has all of them."""
-    v = VectorStore(A.device, counters, A.dtype, len(places.numbers))
-    if own is places.numbers:
+def _on_pattern(counters: Counters, A: CscMatrix, own: Array, pattern: Pattern) -> VectorStore:
+    """Return `A`, whose positions are `own`, as a vector over `pattern`, which has all of them."""
+    v = VectorStore(A.device, counters, A.dtype, len(pattern.numbers))
+    if own is pattern.numbers:
         v.set_full(A.values, A.iso)
     else:
-        v.set_sparse(A.device.xp.searchsorted(places.numbers, own), A.values, A.iso)
+        v.set_sparse(A.device.xp.searchsorted(pattern.numbers, own), A.values, A.iso)
     return v
 
 
-def _masking(counters: Counters, M: MatrixStore, places: Places) -> VectorStore:
-    """Return a mask as a vector over `places`; its entries elsewhere keep nothing."""
-    xp, numbers, own = M.device.xp, places.numbers, positions(M)
+def _masking(counters: Counters, M: CscMatrix, pattern: Pattern) -> VectorStore:
+    """Return a mask as a vector over `pattern`; its entries elsewhere keep nothing."""
+    xp, numbers, own = M.device.xp, pattern.numbers, positions(M)
     v = VectorStore(M.device, counters, M.dtype, len(numbers))
     if len(numbers):
         at = xp.searchsorted(numbers, own)
@@ -104,68 +105,71 @@ def _masking(counters: Counters, M: MatrixStore, places: Places) -> VectorStore:
     return v
 
 
-def _back(v: VectorStore, places: Places, shape: tuple[int, int]) -> MatrixStore:
-    """Return a vector over `places` as a matrix."""
-    form = places.form
+def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> CscMatrix:
+    """Return a vector over `pattern` as a matrix."""
+    form = pattern.form
     if form is not None and v.nvals == v.size:
         iso = v.iso if v.values is None else None
-        return MatrixStore(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
+        return CscMatrix(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
     indices, values = v.listed()
-    return at_positions(v.device, v.dtype, shape, places.numbers[indices], values, v.iso)
+    return at_positions(v.device, v.dtype, shape, pattern.numbers[indices], values, v.iso)
 
 
 def combine(
-    mode: str,
+    kind: str,
     counters: Counters,
-    A: MatrixStore,
-    B: MatrixStore,
+    A: CscMatrix,
+    B: CscMatrix,
     op: BinaryOp,
     defaults: tuple[Any, Any] | None = None,
-) -> MatrixStore:
+) -> CscMatrix:
     """Return ``A (+) B`` or ``A (x) B``."""
     a, b = positions(A), positions(B)
-    places = _union(A, B, a, b)
-    w = VectorStore(A.device, counters, op.types(A.dtype, B.dtype)[1], len(places.numbers))
-    u, v = _lined_up(counters, A, a, places), _lined_up(counters, B, b, places)
-    elementwise.combine(mode, w, Descriptor(), u, v, op, defaults)
-    return _back(w, places, A.shape)
+    pattern = _union(A, B, a, b)
+    w = VectorStore(A.device, counters, op.types(A.dtype, B.dtype)[1], len(pattern.numbers))
+    u, v = _on_pattern(counters, A, a, pattern), _on_pattern(counters, B, b, pattern)
+    elementwise.combine(kind, w, Descriptor(), u, v, op, defaults)
+    return _from_pattern(w, pattern, A.shape)
 
 
 def write(
     counters: Counters,
-    C: MatrixStore,
+    C: CscMatrix,
     desc: Descriptor,
-    T: MatrixStore,
+    T: CscMatrix,
     rows: Array | None = None,
     cols: Array | None = None,
-) -> MatrixStore:
-    """Return what ``C<M> = T`` makes of `C`; only in some rows and columns, if they are given."""
+) -> CscMatrix:
+    """Return what ``C<M> = T`` makes of `C`; only in some rows and columns, if they are given.
+
+    `desc` has the mask, a matrix by columns.
+    """
     c, t = positions(C), positions(T)
-    places = _union(C, T, c, t)
+    pattern = _union(C, T, c, t)
     if desc.mask is not None:
-        mask = _masking(counters, desc.mask, places)
+        mask = _masking(counters, desc.mask, pattern)
         if not desc.structure and desc.mask.values is None and not desc.mask.number:
             mask.set_empty()  # all its entries are zero, so none is kept
         desc = desc._replace(mask=mask)
-    w, v = _lined_up(counters, C, c, places), _lined_up(counters, T, t, places)
+    w, v = _on_pattern(counters, C, c, pattern), _on_pattern(counters, T, t, pattern)
     w.values = None if w.values is None else w.values.copy()  # it is written to
-    elementwise.write(w, desc, v, _region(counters, C, places.numbers, rows, cols))
-    return _back(w, places, C.shape)
+    elementwise.write(w, desc, v, _region(counters, C, pattern.numbers, rows, cols))
+    return _from_pattern(w, pattern, C.shape)
 
 
 def _region(
-    counters: Counters, C: MatrixStore, places: Array, rows: Array | None, cols: Array | None
+    counters: Counters, C: CscMatrix, pattern: Array, rows: Array | None, cols: Array | None
 ) -> Array | None:
     """Return presence words of the positions in these rows and columns, or None for all."""
     if rows is None and cols is None:
         return None
     xp, nrows = C.device.xp, max(C.shape[0], 1)
-    inside = xp.ones(len(places), bool)
+    inside = xp.ones(len(pattern), bool)
     if cols is not None:
-        inside &= xp.isin(places // nrows, cols)
+        inside &= xp.isin(pattern // nrows, cols)
     if rows is not None:
-        inside &= xp.isin(places % nrows, rows)
-    region = VectorStore(C.device, counters, C.dtype, len(places))
+        inside &= xp.isin(pattern % nrows, rows)
+    region = VectorStore(C.device, counters, C.dtype, len(pattern))
     region.set_sparse(xp.flatnonzero(inside), None, C.dtype.numpy.type(0))
     region.to_bitmap()
     return region.words

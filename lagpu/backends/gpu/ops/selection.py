@@ -5,20 +5,26 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from lagpu.backends.gpu.device.protocol import VARIES, Bound, Device
-from lagpu.backends.gpu.fused.parameters import Parameters
+from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.kernels.functors import macros_of
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.protocol import Product, Statement
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
+from lagpu.operations import Product
 
-__all__ = ["choose", "multiply", "piece", "reason", "why_no_piece"]
+__all__ = ["TRAFFIC", "choose", "multiply", "reason"]
+
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "selection_gather": {"u_values": ("out", 1.0), "w_values": ("out", 1.0)},
+    "selection_scatter": {"u_values": ("edges", 1.0), "w_values": ("out", 1.0)},
+    "selection_reset": {},
+}
 
 
-def choose(how: Product) -> Plan:
+def choose(product: Product) -> Plan:
     """Return the plan of a product with a selection, of which there is one a direction.
 
     Raises
@@ -26,12 +32,12 @@ def choose(how: Product) -> Plan:
     NotSupported
         If the author names a kernel or a policy.
     """
-    if how.kernel is not None or how.policy is not None:
+    if product.kernel is not None or product.policy is not None:
         raise NotSupported(
-            f"{how.kernel or how.policy}: a selection has no such choice. "
+            f"{product.kernel or product.policy}: a selection has no such choice. "
             "Leave kernel= and policy= out."
         )
-    direction = "pull" if how.transpose else "push"
+    direction = "pull" if product.transpose else "push"
     return Plan(direction, _KERNELS[direction], reason(direction))
 
 
@@ -49,7 +55,7 @@ def multiply(
     w: VectorStore,
     f: VectorStore,
     u: VectorStore,
-    how: Product,
+    product: Product,
     plan: Plan,
     mask: tuple[Any, bool],
     edges: Any,
@@ -60,23 +66,23 @@ def multiply(
     ----------
     w : VectorStore
         The output, whose spare buffers are used.
-    f, u, how, plan
+    f, u, product, plan
         The vector whose selection is P, the vector multiplied, the product and its plan.
     mask : (words or None, complement)
         Presence words of the mask.
     edges : array or None
         Counter of the entries of P looked at.
     """
-    made = VectorStore(w.device, w.counters, how.result, w.size)
+    made = VectorStore(w.device, w.counters, product.result, w.size)
     if not (w.size and f.size and u.size):
         return made
     chosen, inputs = f.readable(), u.readable()
-    words, values, count = w.spare_words(), w.spare_values(how.result), w.counters.take()
+    words, values, count = w.spare_words(), w.spare_values(product.result), w.counters.take()
     types = f.dtype, u.dtype
-    if not how.transpose:
-        _launch(w.device, "selection_reset", w.size, how, types)(w.size, words, values)
-    run = _launch(w.device, plan.kernel, f.size, how, types)
-    nrows = u.size if how.transpose else w.size
+    if not product.transpose:
+        _launch(w.device, "selection_reset", w.size, product, types)(w.size, words, values)
+    run = _launch(w.device, plan.kernel, f.size, product, types)
+    nrows = u.size if product.transpose else w.size
     run(f.size, nrows, *chosen, *inputs, *mask, words, values, count, edges)
     made.set_bitmap(words, values, None, count)
     return made
@@ -84,50 +90,10 @@ def multiply(
 
 @functools.lru_cache(maxsize=1024)
 def _launch(
-    device: Device, name: str, threads: int, how: Product, types: tuple[DType, DType]
-) -> Bound:
+    device: Device, name: str, threads: int, product: Product, types: tuple[DType, DType]
+) -> PreparedLaunch:
     """Return the launch of a kernel of spmv/selection.cu; `types` are those of f and u."""
-    add, add_text = monoid_functor(how.semiring.monoid)
-    mul, mul_text = operator_functor(how.semiring.multiply)
-    run = kernel(
-        "spmv/selection.cu", name, prelude=add_text + mul_text, F=types[0].ctype, ADD=add, MUL=mul,
-        U=types[1].ctype, A=BOOL.ctype, T=how.domain.ctype, Z=how.result.ctype,
-        FLIP=str(int(how.flip)), ISO="0",
-    )  # fmt: skip
-    return device.bound(run, threads, *(VARIES,) * len(run.params))
-
-
-# ---------------------------------------------------------------------------- in a program
-def why_no_piece(s: Statement) -> str:
-    """Return why a product with a selection cannot be a piece of a program, or nothing."""
-    f, u, how = s.args
-    if how.kernel is not None or how.policy is not None:
-        return "the author chose the kernel"
-    return "" if f.size and u.size and s.w.size else "the matrix has no rows or no columns"
-
-
-def piece(params: Parameters, spec: str, s: Statement, mask: str, sums: str, looked_at: str) -> str:
-    """Return the line of a program that puts a product into its sums.
-
-    Parameters
-    ----------
-    params : Parameters
-        Of the kernel.
-    spec : str
-        Name of the struct of its types.
-    s : Statement
-        The product.
-    mask, sums : str
-        Initialisers of ``Mask`` and ``Sums``.
-    looked_at : str
-        Where the entries of P looked at are counted, or a null pointer.
-    """
-    f, u, how = s.args
-    x, y = params.vector(f), params.vector(u)
-    nrows = params.size(u.size if how.transpose else s.w.size)
-    chosen = f"{x}_words, {x}_values, {x}_iso, {params.size(f.size)}, {nrows}"
-    operand = f"{y}_words, {y}_values, {y}_iso"
-    types = f"{spec}, {str(how.transpose).lower()}, {f.dtype.ctype}"
-    return (
-        f"select_all<{types}>({{{chosen}}}, {{{operand}}}, {mask}, {sums}, {looked_at}, barrier);"
-    )
+    macros, prelude = macros_of(product, types[1], BOOL)
+    macros["F"] = types[0].ctype
+    run = kernel("spmv/selection.cu", name, prelude=prelude, **macros)
+    return device.prepare(run, threads, *(PER_CALL,) * len(run.params))

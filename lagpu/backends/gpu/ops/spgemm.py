@@ -6,35 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, Semiring
+from lagpu.algebra.operators import BinaryOp, Monoid
+from lagpu.algebra.tables import monoid
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import monoid_functor, operator_functor
+from lagpu.backends.gpu.kernels.functors import Prelude
 from lagpu.backends.gpu.ops.pattern import at_positions, positions, require_numbered
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.storage.forms import by_rows, from_coo, take, transpose
-from lagpu.backends.gpu.storage.vector import MatrixStore
-from lagpu.backends.protocol import Descriptor
+from lagpu.backends.gpu.storage.forms import csr_of, from_coo, take, transpose
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.dtypes import DType
+from lagpu.operations import Descriptor, Product
 
-__all__ = ["extract", "kronecker", "mxm", "plan", "turn"]
+__all__ = ["TRAFFIC", "extract", "kronecker", "mxm", "plan", "transposed"]
 
 Array = Any
 
 
-def turn(A: MatrixStore) -> MatrixStore:
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "sum_products": dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0)),
+    "dot_products": dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5)),
+}
+
+
+def transposed(A: CscMatrix) -> CscMatrix:
     """Return ``A'``, kept beside `A` unless its author forbade that."""
-    return by_rows(A) if A.turnable else transpose(A)
+    return csr_of(A) if A.may_keep_csr else transpose(A)
 
 
 def mxm(
-    A: MatrixStore,
-    A_rows: MatrixStore | None,
-    B: MatrixStore,
-    semiring: Semiring,
+    A: CscMatrix,
+    A_rows: CscMatrix | None,
+    B: CscMatrix,
+    product: Product,
     desc: Descriptor,
     edges: Array | None = None,
-) -> tuple[MatrixStore, Plan]:
-    """Return ``A (+.x) B`` and how it was made; `A_rows` is ``A'`` if it is at hand.
+) -> tuple[CscMatrix, Plan]:
+    """Return ``A (+.x) B`` and how it was made; `A_rows` is ``A'`` if it is there.
 
     With a mask that is not complemented, the dot product of a row and a column for each entry of
     the mask may take fewer steps than all products. `edges`, unless None, gets the number of
@@ -55,16 +63,16 @@ def mxm(
         steps, all_ = int(xp.minimum(wide, high).sum()) + mask.nvals, int(counts.sum())
         if steps <= all_:
             why = "steps of dot products at the mask's entries {} <= products {}", steps, all_
-            rows = turn(A) if A_rows is None else A_rows
-            return _dots(rows, B, mask, cols, semiring, edges), Plan("", "dot_products", why)
+            rows = transposed(A) if A_rows is None else A_rows
+            return _dots(rows, B, mask, cols, product, edges), Plan("", "dot_products", why)
         why = "products {} < steps of dot products at the mask's entries {}", all_, steps
         found = found._replace(why=why)
     if edges is not None:
         edges.fill(int(counts.sum()))
-    return _all(A, B, counts, semiring, mask, desc.complement), found
+    return _all(A, B, counts, product, mask, desc.complement), found
 
 
-def plan(A: MatrixStore, B: MatrixStore) -> Plan:
+def plan(A: CscMatrix, B: CscMatrix) -> Plan:
     """Return how ``A (+.x) B`` would be made without a mask."""
     lengths = A.device.xp.diff(A.col_ptr).astype(np.int64)
     return _plan(int(lengths[B.row_idx].sum()))
@@ -75,13 +83,13 @@ def _plan(count: int) -> Plan:
 
 
 def _all(
-    A: MatrixStore,
-    B: MatrixStore,
+    A: CscMatrix,
+    B: CscMatrix,
     counts: Array,
-    semiring: Semiring,
-    mask: MatrixStore | None,
+    product: Product,
+    mask: CscMatrix | None,
     complement: bool,
-) -> MatrixStore:
+) -> CscMatrix:
     """List every product, sort those that the mask keeps by entry, add each run."""
     xp, shape = A.device.xp, (A.shape[0], B.shape[1])
     A.device.require(int(counts.sum()) * 64, "mxm", "Give a mask, or take fewer rows at a time.")
@@ -95,8 +103,9 @@ def _all(
     first = xp.ones(len(key), bool)
     first[1:] = key[1:] != key[:-1]
     starts = xp.flatnonzero(first)
-    how = (monoid_functor(semiring.monoid), semiring.multiply, semiring.types(A.dtype, B.dtype))
-    return _summed(A, B, a[order], b[order], starts, key[starts], shape, *how)
+    semiring, types = product.semiring, (product.domain, product.result)
+    pairs = a[order], b[order], starts, key[starts]
+    return _summed(A, B, *pairs, shape, semiring.monoid, semiring.multiply, types)
 
 
 def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
@@ -107,37 +116,27 @@ def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
     return owner, starts[owner] + total - (ends - counts)[owner]
 
 
-def _index(array: Array) -> str:
+def _index_type(array: Array) -> str:
     return "i32" if array.dtype.itemsize == 4 else "i64"
 
 
 def _summed(
-    A: MatrixStore,
-    B: MatrixStore,
+    A: CscMatrix,
+    B: CscMatrix,
     a: Array,
     b: Array,
     starts: Array,
     where: Array,
     shape: tuple[int, int],
-    add: tuple[str, str],
+    add: Monoid,
     multiply: BinaryOp,
     types: tuple[DType, DType],
-) -> MatrixStore:
+) -> CscMatrix:
     """Return the matrix of the runs of products that begin at `starts`, at positions `where`."""
     xp, (domain, result) = A.device.xp, types
-    name, text = operator_functor(multiply)
-    run = kernel(
-        "spgemm/mxm.cu",
-        "sum_products",
-        prelude=add[1] + (text if text != add[1] else ""),
-        ADD=add[0],
-        MUL=name,
-        A=A.dtype.ctype,
-        B=B.dtype.ctype,
-        T=domain.ctype,
-        Z=result.ctype,
-        BIDX=_index(B.row_idx),
-    )
+    macros, prelude = _macros(A, B, add, multiply, domain, result)
+    bidx = _index_type(B.row_idx)
+    run = kernel("spgemm/mxm.cu", "sum_products", prelude=prelude, BIDX=bidx, **macros)
     values = xp.empty(len(starts), result.numpy)
     bounds = xp.append(starts, len(a)).astype(np.int64)
     cols = where // max(shape[0], 1)
@@ -149,51 +148,48 @@ def _summed(
     return at_positions(A.device, result, shape, where, values, None)
 
 
+def _macros(
+    A: CscMatrix, B: CscMatrix, add: Monoid, multiply: BinaryOp, domain: DType, result: DType
+) -> tuple[dict[str, str], str]:
+    """Return the macros of types and functors, and the prelude."""
+    prelude = Prelude()
+    types = {"A": A.dtype, "B": B.dtype, "T": domain, "Z": result}
+    macros = {"ADD": prelude.functor(add), "MUL": prelude.functor(multiply)}
+    return macros | {name: dtype.ctype for name, dtype in types.items()}, prelude.text
+
+
 def _dots(
-    R: MatrixStore,
-    B: MatrixStore,
-    mask: MatrixStore,
+    R: CscMatrix,
+    B: CscMatrix,
+    mask: CscMatrix,
     cols: Array,
-    semiring: Semiring,
+    product: Product,
     edges: Array | None,
-) -> MatrixStore:
+) -> CscMatrix:
     """Return the products of rows and columns at the entries of the mask, whose columns are `cols`.
 
     `R` is ``A'``.
     """
     xp, n = R.device.xp, mask.nvals
-    domain, result = semiring.types(R.dtype, B.dtype)
+    semiring, domain, result = product.semiring, product.domain, product.result
     R.device.require(n * (48 + result.numpy.itemsize), "mxm")
-    (add, add_text), (name, text) = (
-        monoid_functor(semiring.monoid),
-        operator_functor(semiring.multiply),
-    )
-    run = kernel(
-        "spgemm/mxm.cu",
-        "dot_products",
-        prelude=add_text + (text if text != add_text else ""),
-        ADD=add,
-        MUL=name,
-        A=R.dtype.ctype,
-        B=B.dtype.ctype,
-        T=domain.ctype,
-        Z=result.ctype,
-        APTR=_index(R.col_ptr),
-        AIDX=_index(R.row_idx),
-        BPTR=_index(B.col_ptr),
-        BIDX=_index(B.row_idx),
-        **({} if edges is None else {"EDGES": "1"}),
-    )
+    macros, prelude = _macros(R, B, semiring.monoid, semiring.multiply, domain, result)
+    indices = {
+        "APTR": R.col_ptr, "AIDX": R.row_idx, "BPTR": B.col_ptr, "BIDX": B.row_idx,
+    }  # fmt: skip
+    macros |= {name: _index_type(array) for name, array in indices.items()}
+    macros |= {} if edges is None else {"EDGES": "1"}
+    run = kernel("spgemm/mxm.cu", "dot_products", prelude=prelude, **macros)
     values, found = xp.empty(n, result.numpy), xp.zeros(n, bool)
     R.device.launch(
         run, n, n, mask.row_idx.astype(np.int64), cols, R.col_ptr, R.row_idx, R.values,
         R.number, B.col_ptr, B.row_idx, B.values, B.number, values, found, edges,
     )  # fmt: skip
-    made = MatrixStore(R.device, result, mask.shape, mask.col_ptr, mask.row_idx, values)
+    made = CscMatrix(R.device, result, mask.shape, mask.col_ptr, mask.row_idx, values)
     return take(made, found)
 
 
-def kronecker(A: MatrixStore, B: MatrixStore, op: BinaryOp) -> MatrixStore:
+def kronecker(A: CscMatrix, B: CscMatrix, op: BinaryOp) -> CscMatrix:
     """Return a block ``A[i, j] (x) B`` for each entry of `A`."""
     xp, (p, q) = A.device.xp, B.shape
     shape = (A.shape[0] * p, A.shape[1] * q)
@@ -205,11 +201,11 @@ def kronecker(A: MatrixStore, B: MatrixStore, op: BinaryOp) -> MatrixStore:
     key = (A.columns()[a] * q + B.columns()[b]) * np.int64(shape[0]) + rows
     order = xp.argsort(key)
     types = op.types(A.dtype, B.dtype)
-    add = ("AnyOf", "")  # each sum has one product
-    return _summed(A, B, a[order], b[order], each, key[order], shape, add, op, types)
+    pairs = a[order], b[order], each, key[order]  # each sum has one product
+    return _summed(A, B, *pairs, shape, monoid.any, op, types)
 
 
-def extract(A: MatrixStore, rows: Array | None, cols: Array | None) -> MatrixStore:
+def extract(A: CscMatrix, rows: Array | None, cols: Array | None) -> CscMatrix:
     """Return ``A(I, J)``; indices may repeat, None means all."""
     xp = A.device.xp
     columns = xp.arange(A.shape[1], dtype=np.int64) if cols is None else cols

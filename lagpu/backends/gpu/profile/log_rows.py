@@ -1,143 +1,104 @@
-"""The rows that the records of a fused loop stand for."""
+"""The rows of a trace that the records of a fused loop stand for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.ops.bitmap_mxm import PUSH_COST
-from lagpu.backends.gpu.ops.selection import reason
-from lagpu.backends.gpu.profile.traffic import PieceMoves, SearchMoves
-from lagpu.backends.gpu.profile.unlogged import PRODUCTS
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.profile.traffic import SearchTraffic, StatementTraffic
 from lagpu.backends.profile import LoopRow, Measured
-from lagpu.backends.protocol import Statement
+from lagpu.operations import (
+    Constant,
+    Multiply,
+    MultiplySelection,
+    Statement,
+    operands_of,
+)
 
-__all__ = [
-    "BEGINS",
-    "RECORD",
-    "Loop",
-    "rows_of_program",
-    "rows_of_search",
-    "vectors_of",
-    "why_block",
-    "why_level",
-]
+__all__ = ["ProgramRows", "SearchRows", "why_level", "why_push_cost"]
 
-PULL_FIRST, PULL_SUMS = 14, 3  # as kPullFirst and kPullSums in program/program.cuh
 # As in common/log.cuh.
-BEGINS, _WRITES, _PUSHES, _PUSHES_ALONE, _PULLS = range(5)
-_FIELDS = ("how", "statement", "iteration", "in", "out", "edges", "leaving", "other", "ns")
-RECORD = np.dtype([*((name, np.uint64) for name in _FIELDS), ("added", np.uint64, 3)])
+_WRITES, _PUSHES, _PUSHES_ALONE, _PULLS = range(1, 5)
 _UNKNOWN = 2**64 - 1
+Count = Callable[[], int]
 
 
-class Loop(NamedTuple):
-    """What the host knows of a fused loop, to make rows of its records.
+class SearchRows:
+    """The rows of a search, of whose records each stands for all statements in one level.
 
-    Attributes
+    Parameters
     ----------
-    methods : list of str
-        Of its statements.
-    writes, reads : list of int
-        Which vector each writes, and which goes in and is counted; its own if there is none.
-    bounds : dict
-        For each product the entries of its matrix, and how many times the edges that leave the
-        vector must exceed them for a program to pull.
+    statements : sequence of Statement
+        The body.
+    had : list of callable or None
+        For each assignment what returns the entries of its output before; None for none.
+    why : callable
+        Returns why a level went in its direction: ``why(record, pulled before)``.
     """
 
-    methods: list[str]
-    writes: list[int]
-    reads: list[int]
-    bounds: dict[int, tuple[int, int]]
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        had: list[Count | None],
+        why: Callable[[Any, bool], str],
+    ) -> None:
+        self._traffic = SearchTraffic.of(statements)
+        self._had, self._why, self._count = had, why, len(statements)
+        is_product = [isinstance(s.operation, Multiply) for s in statements]
+        self._product = is_product.index(True)
+        self._others = [k for k in range(self._count) if k != self._product]
+        # an assignment of the depth has no operand: its row tells what its output had
+        self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
 
-    @classmethod
-    def of(cls, statements: Sequence[Statement]) -> Loop:
-        """Return it."""
-        place = {key: k for k, key in enumerate(vectors_of(statements))}
-        return cls(
-            [s.method for s in statements],
-            [place[id(s.w)] for s in statements],
-            [place[id(_counted_input(s))] for s in statements],
-            {k: _bound(s) for k, s in enumerate(statements) if s.method == "mxv"},
-        )
+    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
+        """Return the rows."""
+        return list(self._rows(records))
 
-
-def vectors_of(statements: Sequence[Statement]) -> dict[int, Any]:
-    """Return the vectors and scalars that are counted, by their ``id``."""
-    return {id(v): v for s in statements for v in (s.w, _counted_input(s))}
-
-
-def _counted_input(s: Statement) -> Any:
-    """Return the vector whose entries are counted: of a block's statement the first, else the last.
-
-    A constant goes into the output itself.
-    """
-    found = [x for x in s.args if type(x) is VectorStore]
-    return found[-1 if s.out is None else 0] if found else s.w
-
-
-def _bound(s: Statement) -> tuple[int, int]:
-    """Return what a product's edges must exceed for a program to pull, and how many times."""
-    A, _, how = s.args
-    if s.out is None:
-        return A.nvals, PULL_FIRST if how.semiring.monoid.name == "any" else PULL_SUMS
-    return A.nvals * (s.w.size // A.shape[1 if how.transpose else 0] // 32), PUSH_COST
-
-
-def rows_of_search(
-    loop: Loop,
-    moves: SearchMoves,
-    records: np.ndarray[Any, Any],
-    had: list[Callable[[], int] | None],
-    why: Callable[[Any, bool], str],
-) -> Iterator[LoopRow]:
-    """Yield the rows of each level: one record stands for all statements."""
-    product = next(k for k, method in enumerate(loop.methods) if method in PRODUCTS)
-    behind = product == 0
-    others = [k for k in range(len(loop.methods)) if k != product]
-    before = [0 if count is None else count() for count in had]
-    last, reached, pulled = list(before), 0, False
-    made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
-    for r, ms in _timed(records):
-        entered, found = int(r["in"]), int(r["out"])
-        assigned = found if behind else entered
-        left = moves.positions - reached - (0 if behind else entered)
-        reached += assigned
-        level, pulls = int(r["iteration"]), r["how"] == _PULLS
-        rows = []
-        for k, statement in enumerate(others):
-            into = last[k] if loop.reads[statement] == loop.writes[statement] else assigned
-            last[k] = before[k] + (reached if had[k] is None else int(r["added"][k]))
-            written = made._replace(bytes=assigned * moves.assigned[k])
-            rows.append(LoopRow(statement, level, into, last[k], written))
-        measured = Measured(
-            ms,
-            None,
-            direction="pull" if pulls else "push",
-            kernel="fused",
-            reason=why(r, pulled),
-            edges=_known(r["edges"]),
-            bytes=_bytes_of_level(moves, r, left),
-        )
-        rows.insert(product, LoopRow(product, level, entered, found, measured))
-        pulled = pulls
-        yield from rows
+    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        product, traffic = self._product, self._traffic
+        behind = product == 0
+        before = [0 if count is None else count() for count in self._had]
+        last, reached, pulled = list(before), 0, False
+        made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
+        for r, ms in _timed(records):
+            entered, found = int(r["in"]), int(r["out"])
+            assigned = found if behind else entered
+            left = traffic.positions - reached - (0 if behind else entered)
+            reached += assigned
+            level, pulls = int(r["iteration"]), r["how"] == _PULLS
+            rows = []
+            for k, statement in enumerate(self._others):
+                into = last[k] if self._reads_itself[k] else assigned
+                last[k] = before[k] + (reached if self._had[k] is None else int(r["added"][k]))
+                written = made._replace(bytes=assigned * traffic.assigned[k])
+                rows.append(LoopRow(statement, level, into, last[k], written))
+            measured = Measured(
+                ms,
+                None,
+                direction="pull" if pulls else "push",
+                kernel="fused",
+                reason=self._why(r, pulled),
+                edges=_known(r["edges"]),
+                bytes=_bytes_of_level(traffic, r, left),
+            )
+            rows.insert(product, LoopRow(product, level, entered, found, measured))
+            pulled = pulls
+            yield from rows
 
 
-def _bytes_of_level(moves: SearchMoves, r: Any, left: int) -> int | None:
+def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
     edges, entered, found = _known(r["edges"]), int(r["in"]), int(r["out"])
     if edges is None:
         return None
     if r["how"] == _PULLS:
-        return moves.pull(edges, entered, found, left)
-    return moves.push(edges, entered, found, r["how"] == _PUSHES_ALONE)
+        return traffic.pull(edges, entered, found, left)
+    return traffic.push(edges, entered, found, r["how"] == _PUSHES_ALONE)
 
 
 def why_level(n: int, alpha: float, beta: float, r: Any, pulled: bool) -> str:
-    """Return why a level went in its direction, in numbers."""
+    """Return why a level of a grid search went in its direction, in numbers."""
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {r['in']}, few for some levels: one block alone"
     if pulled:
@@ -147,44 +108,72 @@ def why_level(n: int, alpha: float, beta: float, r: Any, pulled: bool) -> str:
     return f"edges {r['leaving']} {sign} unexplored {r['other']} / {alpha:g}"
 
 
-def why_block(cost: int, r: Any, pulled: bool) -> str:
-    """Return why a level of a search of a block went in its direction, in numbers."""
+def why_push_cost(cost: int, r: Any, pulled: bool) -> str:
+    """Return why a level of a bit-parallel search went in its direction, in numbers."""
     return f"edges {r['leaving']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"
 
 
-def rows_of_program(
-    loop: Loop,
-    moves: list[PieceMoves],
-    records: np.ndarray[Any, Any],
-    before: Sequence[Callable[[], int]],
-    one_way: str,
-) -> Iterator[LoopRow]:
-    """Yield the rows of a program: a record a statement and iteration."""
-    counts = [count() for count in before]
-    for r, ms in _timed(records):
-        k = int(r["statement"])
-        measured = Measured(ms, None, kernel="fused", reason="a piece of one program")
-        if k in loop.bounds:
-            measured = _product(measured, r, *loop.bounds[k], one_way)
-        if loop.methods[k] == "mxv_selection":
-            direction = "pull" if r["how"] == _PULLS else "push"
-            measured = measured._replace(
-                direction=direction, reason=reason(direction), edges=_known(r["edges"])
-            )
-        if loop.methods[k] == "constant":
-            continue  # a number for a scalar has no row, as it has none in an eager loop
-        entered = counts[loop.reads[k]]
-        found = counts[loop.writes[k]] = int(r["out"])
-        moved = moves[k].moved(measured.edges, entered, found, r["how"] == _PULLS)
-        yield LoopRow(k, int(r["iteration"]), entered, found, measured._replace(bytes=moved))
+class ProgramRows:
+    """The rows of a generated loop, with a record for each statement and iteration.
 
+    Parameters
+    ----------
+    statements : sequence of Statement
+        The body, on vectors.
+    inputs : list
+        For each statement the vector or scalar whose entries its row tells as those that went in.
+    counts : dict
+        What returns the entries of a vector before the loop, by the vector's ``id``.
+    bounds : dict
+        For each product of a matrix (entries, factor): it pulls where the edges that leave the
+        vector, times the factor, exceed the entries.
+    why : dict
+        For each product why it has no direction to choose, where it has none.
+    """
 
-def _product(measured: Measured, r: Any, nvals: int, factor: int, one_way: str) -> Measured:
-    pulled, leaving, why = r["how"] == _PULLS, _known(r["leaving"]), one_way
-    if leaving is not None:
-        why = f"edges {leaving} {'>' if pulled else '<='} {nvals} / {factor}"
-    direction = "pull" if pulled else "push"
-    return measured._replace(direction=direction, reason=why, edges=_known(r["edges"]))
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        inputs: list[Any],
+        counts: dict[int, Count],
+        bounds: dict[int, tuple[int, int]],
+        why: dict[int, str],
+    ) -> None:
+        self._traffic = [StatementTraffic.of(s) for s in statements]
+        self._counts, self._bounds, self._why = counts, bounds, why
+        self._writes = [id(s.out) for s in statements]
+        self._reads = [id(x) for x in inputs]
+        self._operations = [type(s.operation) for s in statements]
+
+    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
+        """Return the rows."""
+        return list(self._rows(records))
+
+    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        counts = {of: count() for of, count in self._counts.items()}
+        for r, ms in _timed(records):
+            k = int(r["statement"])
+            operation, pulls = self._operations[k], r["how"] == _PULLS
+            measured = Measured(ms, None, kernel="fused", reason="a piece of one program")
+            if operation in (Multiply, MultiplySelection):
+                direction = "pull" if pulls else "push"
+                measured = measured._replace(
+                    direction=direction, reason=self._reason(k, r), edges=_known(r["edges"])
+                )
+            if operation is Constant:
+                continue  # a number for a scalar has no row, as it has none in an eager loop
+            entered = counts[self._reads[k]]
+            found = counts[self._writes[k]] = int(r["out"])
+            moved = self._traffic[k].moved(measured.edges, entered, found, pulls)
+            row = measured._replace(bytes=moved)
+            yield LoopRow(k, int(r["iteration"]), entered, found, row)
+
+    def _reason(self, k: int, r: Any) -> str:
+        leaving = _known(r["leaving"])
+        if leaving is None or k not in self._bounds:
+            return self._why[k]
+        entries, factor = self._bounds[k]
+        return f"edges {leaving} {'>' if r['how'] == _PULLS else '<='} {entries} / {factor}"
 
 
 def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
-from lagpu.backends.gpu.device.observer import TRAFFIC, Shadow, Work
-from lagpu.backends.gpu.fused.log import LoopLog
-from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.profile.unlogged import rows_of_all
-from lagpu.backends.gpu.storage.bitmap import BlockStore
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
-from lagpu.backends.profile import Measured, Whole
+from lagpu.backends.gpu.device.observer import DeviceObserver, Work
+from lagpu.backends.gpu.profile.log import DeviceLoop, LoopLog, rows_without_log
+from lagpu.backends.gpu.profile.probe import Runtime
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix
+from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.profile import LoopMeasured, Measured
+from lagpu.operations import FusedLoop, Multiply, MultiplySelection, Operation, Rejection
 
-if TYPE_CHECKING:
-    from lagpu.backends.gpu.backend import GpuBackend
+__all__ = ["GpuMeter", "MeterPool"]
 
-__all__ = ["TRAFFIC", "GpuMeter"]
+
+class MeterPool:
+    """What meters that have stopped leave for the next: observers, and buffers of logs."""
+
+    def __init__(self) -> None:
+        self.observers: list[DeviceObserver] = []
+        self.logs: list[Any] = []
 
 
 class GpuMeter:
@@ -26,85 +32,98 @@ class GpuMeter:
 
     Parameters
     ----------
-    backend : GpuBackend
-        Whose statements.
+    runtime : Runtime
+        Where operations tell what they chose.
+    traffic : mapping
+        The part of its arrays that each kernel moves; see `DeviceObserver`.
+    pool : MeterPool
+        What earlier meters left.
     """
 
-    def __init__(self, backend: GpuBackend) -> None:
-        self._backend = backend
-        spare = backend.shadows
-        self._shadow = spare.pop() if spare else Shadow(backend.device)
+    def __init__(self, runtime: Runtime, traffic: Mapping[str, Any], pool: MeterPool) -> None:
+        self._runtime, self._device, self._pool = runtime, runtime.device, pool
+        spare = pool.observers
+        self._observer = spare.pop() if spare else DeviceObserver(self._device, traffic)
         self._outside = Work()
-        self._shadow.enter(self._outside)
-        self._compiled = backend.device.compile_ms  # before, and since then inside statements
+        self._observer.enter(self._outside)
+        self._compiled = self._device.compile_ms  # before, and since then inside statements
         self._log: LoopLog | None = None
 
     def run(
-        self, work: Callable[[], None], method: str, w: VectorStore | None, args: tuple[Any, ...]
+        self, work: Callable[[], None], out: Any, operation: Operation | None
     ) -> Callable[[], Measured]:
-        """Run one operation; see `Meter`."""
-        if method == "set" and w is not None and w.known == 0 and w.form == "sparse":
+        """Run one statement; see `Meter`."""
+        if operation is None and out.known == 0 and out.form == "sparse":
             start = time.perf_counter()  # a first entry: nothing is launched, nor copied
             work()
             first_ms = (time.perf_counter() - start) * 1e3
             return lambda: Measured(0.0, first_ms, bytes=0)
-        shadow = self._shadow
-        shadow.see_launches(True)
-        if method in ("mxv", "mxv_selection") and w is not None:
-            return self._run_product(work, w, args[1])
-        if method == "matrix_mxm":
-            return self._run_product(work, None, args[0])
-        shadow.now = now = Work()
-        try:
-            _, host_ms = self._clock(now, work)
-        finally:
-            shadow.now = self._outside
+        if isinstance(operation, (Multiply, MultiplySelection)):
+            return self._run_product(work, out, operation.operand)
+        now = Work()
+        _, host_ms = self._observed(now, work, timed=True)
         return lambda: now.measured(host_ms)
 
     def _run_product(
-        self, work: Callable[[], None], w: VectorStore | None, u: VectorStore | MatrixStore
+        self, work: Callable[[], None], out: VectorStore | MatrixHandle, operand: Any
     ) -> Callable[[], Measured]:
-        """Run a product of `u`, into the vector `w` or a new matrix."""
-        backend, shadow = self._backend, self._shadow
-        backend.edges = counted = backend.counters.take()
-        before = self.count(u)
-        shadow.now = now = Work()
+        """Run a product; of matrices, the result is counted before it is written."""
+        runtime, now = self._runtime, Work()
+        runtime.edges = counted = runtime.counters.take()
+        before = self.count(operand)
         try:
-            host_ms = self._clock(now, work)[1]
+            _, host_ms = self._observed(now, work, timed=True)
         finally:
-            shadow.now, backend.edges = self._outside, None
-        made, backend.product = backend.product, None
-        plan, read = backend.plan, shadow.below("read")
-        written = made if w is None else w
-        after = (lambda: 0) if written is None else self.count(written)
-        return lambda: _of_product(now, host_ms, plan, int(read(counted)), before, after)
+            runtime.edges = None
+        made, runtime.product = runtime.product, None
+        plan, read = runtime.plan, self._observer.unseen("read")
+        written: Any = out if isinstance(out, VectorStore) else made
+        after = self.count(written)
 
-    def run_loop(self, work: Callable[[], bool]) -> Whole | None:
-        """See `Meter`: the kernel keeps the times, so launches are not timed; or it has no log."""
-        backend, shadow = self._backend, self._shadow
-        if self._log is None:
-            time_launches = functools.partial(shadow.see_launches, True)
-            self._log = LoopLog(backend.device, shadow.below, backend.logs, time_launches)
-        backend.loop_log = log = self._log
-        log.unlogged = None
-        shadow.now = now = Work()
-        shadow.see_launches(False)
-        try:
-            fused, host_ms = self._clock(now, work)
-        finally:
-            shadow.now, backend.loop_log = self._outside, None
-            log.end()
-        rows, log.rows = log.rows, None
-        methods = log.unlogged
-        if methods is not None:
-            rows = lambda: rows_of_all(methods, now.measured(host_ms).kernel_ms)  # noqa: E731
-        if not fused or rows is None:
-            return None
-        return Whole(rows, lambda: now.measured(host_ms))
+        def measured() -> Measured:
+            edges = int(read(counted))
+            counts = {"edges": edges, "in": before(), "out": after()}
+            found = now.measured(host_ms, **counts)._replace(edges=edges)
+            if plan is None:
+                return found
+            return found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
 
-    def _clock(self, now: Work, work: Callable[[], Any]) -> tuple[Any, float]:
-        """Return what `work` does, and the milliseconds the host took for it."""
-        device = self._backend.device
+        return measured
+
+    def run_loop(
+        self, plan: Callable[[], FusedLoop | Rejection]
+    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+        """See `Meter`: a kernel that keeps a log has the times; launches of others are timed."""
+        now = Work()
+        loop, host_ms = self._observed(now, lambda: self._plan_and_run(plan), timed=False)
+        if isinstance(loop, Rejection):
+            return loop, None
+        rows = None if self._log is None else self._log.take_rows()
+        if not loop.keeps_log:  # of the loop nothing is kept: it holds matrices
+            multiply = [isinstance(s.operation, Multiply) for s in loop.statements]
+            rows = lambda: rows_without_log(multiply, now.measured(host_ms).kernel_ms)  # noqa: E731
+        if rows is None:  # it had no iteration
+            return cast(FusedLoop, loop), None
+        return cast(FusedLoop, loop), LoopMeasured(rows, lambda: now.measured(host_ms))
+
+    def _plan_and_run(self, plan: Callable[[], FusedLoop | Rejection]) -> DeviceLoop | Rejection:
+        found = plan()
+        if isinstance(found, Rejection):
+            return found
+        loop = cast(DeviceLoop, found)
+        if loop.keeps_log:
+            if self._log is None:
+                self._log = LoopLog(self._device, self._observer.unseen, self._pool.logs)
+            loop.run(self._log)
+        else:
+            self._observer.timed = True
+            loop.run()
+        return loop
+
+    def _observed(self, now: Work, work: Callable[[], Any], timed: bool) -> tuple[Any, float]:
+        """Return what `work` returns, and the milliseconds the host took for it."""
+        device, observer = self._device, self._observer
+        observer.now, observer.timed = now, timed
         compiled, start = device.compile_ms, time.perf_counter()
         try:
             found = work()
@@ -112,46 +131,30 @@ class GpuMeter:
             host_ms = (time.perf_counter() - start) * 1e3
             now.compile_ms = device.compile_ms - compiled
             self._compiled += now.compile_ms
+            observer.now, observer.timed = self._outside, False  # what is outside has no times
         return found, host_ms
 
     def unrecorded(self) -> int:
         """See `Meter`."""
         return 0 if self._log is None else self._log.lost
 
-    def count(self, x: VectorStore | MatrixStore) -> Callable[[], int]:
+    def count(self, x: VectorStore | MatrixHandle | CscMatrix | BitmapMatrix) -> Callable[[], int]:
         """See `Meter`: a number on the host, or the counter that a kernel will have filled."""
-        v = x.entries if isinstance(x, BlockStore) else x
-        if isinstance(v, MatrixStore) or v.known is not None:
+        store = x.store if isinstance(x, MatrixHandle) else x
+        v = store.entries if isinstance(store, BitmapMatrix) else store
+        if isinstance(v, CscMatrix) or v.known is not None:
             known = v.nvals
             return lambda: known
-        shadow, device = self._shadow, self._backend.device
-        shadow.timed, compiled = False, device.compile_ms  # of the trace, not of the program
+        compiled = self._device.compile_ms
         try:
-            return v.count_later(shadow.below("read"))
-        finally:
-            shadow.timed = True
-            self._compiled += device.compile_ms - compiled
+            return v.pending_count(self._observer.unseen("read"))
+        finally:  # the count is the trace's, not the program's
+            self._compiled += self._device.compile_ms - compiled
 
     def stop(self) -> Callable[[], Measured]:
         """See `Meter`."""
-        self._shadow.leave()
-        self._backend.shadows.append(self._shadow)
+        self._observer.leave()
+        self._pool.observers.append(self._observer)
         outside = self._outside
-        outside.compile_ms = self._backend.device.compile_ms - self._compiled
+        outside.compile_ms = self._device.compile_ms - self._compiled
         return lambda: outside.measured(outside.compile_ms)
-
-
-def _of_product(
-    work: Work,
-    host_ms: float,
-    plan: Plan | None,
-    edges: int,
-    before: Callable[[], int],
-    after: Callable[[], int],
-) -> Measured:
-    """Return what was measured, with what is known of a product."""
-    counts = {"edges": edges, "in": before(), "out": after()}
-    found = work.measured(host_ms, **counts)._replace(edges=edges)
-    if plan is None:
-        return found
-    return found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)

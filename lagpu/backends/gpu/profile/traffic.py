@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lagpu.backends.gpu.kernels.functors import reads
-from lagpu.backends.gpu.profile.unlogged import PRODUCTS
 from lagpu.backends.gpu.storage.bitmap import stride
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore, nwords
-from lagpu.backends.protocol import Statement
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.dtypes import BOOL, DType
+from lagpu.operations import Multiply, Statement, operands_of
 
-__all__ = ["PieceMoves", "SearchMoves"]
+__all__ = ["SearchTraffic", "StatementTraffic"]
 
-_PLACE = 8  # bytes of a vertex and its degree in a list of vertices
+_LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
 
 
-class SearchMoves(NamedTuple):
+class SearchTraffic(NamedTuple):
     """What a level of a search moves; in bytes, but for `vertices`.
 
     Attributes
@@ -51,22 +50,23 @@ class SearchMoves(NamedTuple):
     assigned: list[int]
 
     @classmethod
-    def of(cls, statements: Sequence[Statement]) -> SearchMoves:
+    def of(cls, statements: Sequence[Statement]) -> SearchTraffic:
         """Return it."""
-        product = next(k for k, x in enumerate(statements) if x.method in PRODUCTS)
-        s = statements[product]
-        assigned = [_value(x.w.dtype) for k, x in enumerate(statements) if k != product]
-        if s.method == "matrix_mxm":
-            A, (rows, n) = s.args[1], s.w.shape
+        made = next(s for s in statements if isinstance(s.operation, Multiply))
+        assigned = [_value(s.out.dtype) for s in statements if s is not made]
+        operation = made.operation
+        assert isinstance(operation, Multiply)
+        A, u, product = operation.matrix.csc(), operation.operand, operation.product
+        if not isinstance(u, VectorStore):
+            rows, n = u.shape
             each = stride(rows)
             word, bits = min(each, 64) // 8, each * n // 8
             return cls(_index(A), word, bits, _offset(A), 0, 0, n, rows * n, assigned)
-        A, u, how = s.args
-        reads_u, reads_a = reads(how.semiring.multiply)[:: 1 if how.flip else -1]
-        adds_up = not how.semiring.monoid.has_any_terminal
+        reads_u, reads_a = product.semiring.multiply.reads[:: 1 if product.flip else -1]
+        adds_up = not product.semiring.monoid.has_any_terminal
         carried = _value(u.dtype) if reads_u or adds_up else 0
         edge, offset, n = _index(A) + (_value_in(A) if reads_a else 0), _offset(A), u.size
-        listed = _PLACE + offset
+        listed = _LISTED_VERTEX + offset
         return cls(edge, 4, 4 * nwords(n), offset, listed, carried, n, n, assigned)
 
     def push(self, edges: int, entered: int, found: int, alone: bool) -> int:
@@ -85,8 +85,8 @@ class SearchMoves(NamedTuple):
         return self.edge * edges + columns + 3 * self.bits + self.value * (entered + found)
 
 
-class PieceMoves(NamedTuple):
-    """What a statement of a program moves in an iteration; in bytes, but for `columns`.
+class StatementTraffic(NamedTuple):
+    """What a statement of a generated loop moves in an iteration; in bytes, but for `columns`.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class PieceMoves(NamedTuple):
     values : int
         Of one value of each of them.
     edge, offset : int
-        As in `SearchMoves`; 0 if it is no product with a matrix.
+        As in `SearchTraffic`; 0 if it is no product with a matrix.
     columns : int
         How many a pull looks at.
     """
@@ -107,22 +107,23 @@ class PieceMoves(NamedTuple):
     columns: int = 0
 
     @classmethod
-    def of(cls, s: Statement) -> PieceMoves:
+    def of(cls, s: Statement) -> StatementTraffic:
         """Return it."""
-        seen = {id(v): v for v in (s.w, *s.args) if type(v) is VectorStore}
+        operation = s.operation
+        seen = {id(v): v for v in (s.out, *operands_of(operation)) if type(v) is VectorStore}
         values = sum(_value(v.dtype) for v in seen.values())
         mask = s.desc.mask
         if mask is not None and id(mask) not in seen:
             seen[id(mask)] = mask
             values += 0 if s.desc.structure else _value(mask.dtype)
         bits = sum(4 * nwords(v.size) for v in seen.values())
-        if s.method != "mxv":
+        if not isinstance(operation, Multiply):
             return cls(bits, values)
-        A, _, how = s.args
-        sums = _value(how.result)  # which stand in a vector of their own
-        reads_a = reads(how.semiring.multiply)[1 if how.flip else 0]
-        edge, columns = _index(A) + (_value_in(A) if reads_a else 0), A.shape[how.transpose]
-        return cls(bits + 4 * nwords(s.w.size), values + sums, edge, _offset(A), columns)
+        A, product = operation.matrix.csc(), operation.product
+        sums = _value(product.result)  # which stand in a vector of their own
+        reads_a = product.semiring.multiply.reads[1 if product.flip else 0]
+        edge, columns = _index(A) + (_value_in(A) if reads_a else 0), A.shape[product.transpose]
+        return cls(bits + 4 * nwords(s.out.size), values + sums, edge, _offset(A), columns)
 
     def moved(self, edges: int | None, entered: int, found: int, pulled: bool) -> int:
         """Return the bytes; the vectors have as many values as went in or came out."""
@@ -131,15 +132,15 @@ class PieceMoves(NamedTuple):
         return whole + self.edge * (edges or 0) + 2 * self.offset * columns
 
 
-def _index(A: MatrixStore) -> int:
+def _index(A: CscMatrix) -> int:
     return int(A.row_idx.dtype.itemsize)
 
 
-def _offset(A: MatrixStore) -> int:
+def _offset(A: CscMatrix) -> int:
     return int(A.col_ptr.dtype.itemsize)
 
 
-def _value_in(A: MatrixStore) -> int:
+def _value_in(A: CscMatrix) -> int:
     return 0 if A.values is None else A.dtype.numpy.itemsize
 
 

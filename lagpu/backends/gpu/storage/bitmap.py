@@ -1,6 +1,6 @@
-"""Blocks: matrices of few rows and many columns, stored column by column as a vector is stored.
+"""Bitmap matrices: few rows and many columns, stored position by position as a vector is.
 
-A row is a source of a search, a column a vertex, so one gather takes the bits of 64 sources.
+A row is a source of a search, a column a vertex, so one load takes the bits of 64 sources.
 """
 
 from __future__ import annotations
@@ -12,25 +12,13 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
-from lagpu.backends.protocol import Descriptor
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 
-__all__ = [
-    "BlockStore",
-    "as_block",
-    "bytes_of",
-    "described",
-    "fits",
-    "is_block",
-    "of_few",
-    "own",
-    "require",
-    "stride",
-]
+__all__ = ["BitmapMatrix", "bytes_of", "fits", "of_few", "require", "stride"]
 
 MOST_ROWS = 1024
-_COLUMN_FORM = ("col_ptr", "row_idx", "values", "iso")
 
 
 def stride(nrows: int) -> int:
@@ -39,7 +27,7 @@ def stride(nrows: int) -> int:
 
 
 def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:
-    """Return the bytes of a block of this shape, or None if it cannot be one: it must be wide."""
+    """Return the bytes of a bitmap matrix of this shape; None if the shape is not wide enough."""
     k, n = shape
     if not 1 <= k <= MOST_ROWS or n < 2 * k:
         return None
@@ -47,9 +35,10 @@ def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:
 
 
 def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
-    """Whether a matrix of this shape may be a block: wide, and bits and values fit twice.
+    """Whether a matrix of this shape may be a bitmap: wide, and bits and values fit four times.
 
-    Once will do where nothing has to be asked for; to ask the driver takes longer than a level.
+    If the memory pool already holds one copy, that is enough: querying the driver costs more than
+    a level of a search.
     """
     needed = bytes_of(dtype, shape)
     if needed is None:
@@ -59,21 +48,21 @@ def fits(device: Device, dtype: DType, shape: tuple[int, int]) -> bool:
 
 
 def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: str) -> None:
-    """Raise OutOfMemory unless a block's bits fit, and with a type its values."""
+    """Raise OutOfMemory unless the bits of a bitmap matrix fit, and with a type its values."""
     size = stride(shape[0]) * shape[1]
     values = 0 if dtype is None else size * dtype.numpy.itemsize
     device.require(size // 8 + values, what, "Take fewer rows at a time.")
 
 
-class BlockStore(MatrixStore):
-    """A block; what asks for its column form (`col_ptr` and so on) gets it, made once.
-
-    Unlike other matrices it is changed in place, so nothing else may hold it.
+class BitmapMatrix:
+    """A matrix stored position by position. It is changed in place, so nothing else may hold it.
 
     Attributes
     ----------
+    shape : tuple of int
+        (k, n).
     entries : VectorStore
-        Entry (i, j) stands at ``j * stride(nrows) + i``; the positions past nrows are empty.
+        Entry (i, j) stands at ``j * stride(k) + i``; the positions past k are empty.
     alive : array of u64 or None
         The rows that have entries, a bit each, 32 or 64 a number as the products take them.
     """
@@ -82,45 +71,48 @@ class BlockStore(MatrixStore):
         self, device: Device, dtype: DType, shape: tuple[int, int], entries: VectorStore
     ) -> None:
         self.device, self.dtype, self.shape, self.entries = device, dtype, shape, entries
-        self.turnable = True
-        self.kernels: dict[Any, Any] = {}
-        self.spaces: dict[str, Any] = {}
         self.changed()
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "nvals":
-            return self.entries.nvals
-        if name not in _COLUMN_FORM:
-            raise AttributeError(name)
-        self._make_columns()
-        return self.__dict__[name]
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return self.entries.nvals
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the block."""
+        """Bytes of bits and values."""
         v = self.entries
         return sum(x.nbytes for x in (v.words, v.values, v.indices) if x is not None)
 
-    def _make_columns(self) -> None:
-        xp, n = self.device.xp, self.shape[1]
-        self.device.require(48 * self.entries.nvals + 16 * n, "block as columns")
-        positions, self.values = self.entries.listed()
-        each = np.int64(stride(self.shape[0]))
-        cols = positions // each
-        ptr = xp.searchsorted(cols, xp.arange(n + 1, dtype=np.int64))
-        self.col_ptr = ptr.astype(index_type(len(positions)))
-        self.row_idx = (positions - cols * each).astype(index_type(self.shape[0]))
-        self.iso = self.entries.number if self.values is None else None
-
     def changed(self) -> None:
         """Forget what was derived from the entries."""
-        for name in _COLUMN_FORM:
-            self.__dict__.pop(name, None)
-        self.symmetric: bool | None = None
-        self.rows: MatrixStore | None = None
-        self.spaces.clear()
-        self.under: Descriptor | None = None
+        self._csc: CscMatrix | None = None
         self.alive: Any = None
+
+    def copy(self, dtype: DType) -> BitmapMatrix:
+        """Return a copy, cast to `dtype`."""
+        if self.entries.form == "bitmap":
+            require(self.device, self.shape, None if self.entries.values is None else dtype, "dup")
+        made = BitmapMatrix(self.device, dtype, self.shape, self.entries.copy(dtype))
+        made.alive = self.alive
+        return made
+
+    def csc(self) -> CscMatrix:
+        """Return the matrix by columns; made at the first call after a change, and kept."""
+        if self._csc is None:
+            self._csc = self._made_csc()
+        return self._csc
+
+    def _made_csc(self) -> CscMatrix:
+        xp, (k, n) = self.device.xp, self.shape
+        self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
+        positions, values = self.entries.listed()
+        each = np.int64(stride(k))
+        cols = positions // each
+        ptr = xp.searchsorted(cols, xp.arange(n + 1, dtype=np.int64))
+        rows = (positions - cols * each).astype(index_type(k))
+        iso = self.entries.number if values is None else None
+        return CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
 
 
 def of_few(
@@ -131,11 +123,11 @@ def of_few(
     values: Any,
     dtype: DType,
     shape: tuple[int, int],
-) -> BlockStore | None:
-    """Return a block of triplets that the host has, at most one a row: the sources of searches.
+) -> BitmapMatrix | None:
+    """Return a bitmap matrix of triplets on the host, at most one a row: the sources of searches.
 
-    None if there are more of them, or two of one place, or they are on the device, or no block
-    fits.
+    None if there are more of them, or two of one position, or they are on the device, or a bitmap
+    matrix does not fit.
     """
     if len(rows) > shape[0] or not all(isinstance(x, np.ndarray) for x in (rows, cols)):
         return None
@@ -151,40 +143,4 @@ def of_few(
     v = VectorStore(device, counters, dtype, each * shape[1])
     packed = None if iso else device.from_host(values[order])
     v.set_sparse(device.from_host(positions), packed, values if iso else None)
-    return BlockStore(device, dtype, shape, v)
-
-
-def is_block(*matrices: MatrixStore | None) -> bool:
-    """Whether one of them is a block."""
-    return any(isinstance(A, BlockStore) for A in matrices)
-
-
-def as_block(counters: Counters, A: MatrixStore) -> BlockStore:
-    """Return `A` as a block to be read, kept beside its column form."""
-    if isinstance(A, BlockStore):
-        return A
-    if "block" not in A.spaces:
-        A.spaces["block"] = _made(counters, A)
-    found: BlockStore = A.spaces["block"]
-    return found
-
-
-def own(counters: Counters, C: MatrixStore) -> BlockStore:
-    """Return the output `C` as a block to be changed."""
-    return C if isinstance(C, BlockStore) else _made(counters, C)
-
-
-def _made(counters: Counters, A: MatrixStore) -> BlockStore:
-    each = stride(A.shape[0])
-    v = VectorStore(A.device, counters, A.dtype, each * A.shape[1])
-    v.set_sparse(A.columns() * np.int64(each) + A.row_idx, A.values, A.number)
-    if A.values is not None:
-        v.iso = None
-    return BlockStore(A.device, A.dtype, A.shape, v)
-
-
-def described(counters: Counters, desc: Descriptor) -> Descriptor:
-    """Return a descriptor whose mask is the vector that a block's entries are."""
-    if desc.mask is None:
-        return desc
-    return desc._replace(mask=as_block(counters, desc.mask).entries)
+    return BitmapMatrix(device, dtype, shape, v)

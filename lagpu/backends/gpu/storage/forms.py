@@ -1,4 +1,4 @@
-"""Matrices made of other matrices or of triplets: sorting, merging, transposing on the device."""
+"""Matrices made from arrays, triplets or other matrices: sorting, merging, transposing."""
 
 from __future__ import annotations
 
@@ -8,25 +8,105 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, format_bytes, has_free
-from lagpu.backends.gpu.storage.casts import cast_array
-from lagpu.backends.gpu.storage.vector import MatrixStore
+from lagpu.backends.gpu.storage.casts import cast_array, index_type
+from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue
 
 __all__ = [
-    "by_rows",
-    "can_turn",
+    "csr_of",
+    "diagonal",
+    "empty",
+    "entry",
     "equals_transpose",
     "from_coo",
+    "from_csc",
+    "from_diagonal",
     "is_equal",
     "is_symmetric",
+    "may_make_csr",
+    "on_device",
+    "own_on_device",
     "take",
     "transpose",
-    "why_no_rows",
-    "why_not_turned",
+    "why_no_csr",
+    "why_no_second_form",
 ]
 
 Array = Any
+
+
+def empty(device: Device, dtype: DType, shape: tuple[int, int]) -> CscMatrix:
+    """Return a matrix without entries."""
+    device.require(4 * shape[1], "Matrix")
+    none, ptr = device.xp.empty(0, np.int32), device.xp.zeros(shape[1] + 1, np.int32)
+    return CscMatrix(device, dtype, shape, ptr, none, None, dtype.numpy.type(0))
+
+
+def from_csc(
+    device: Device,
+    col_ptr: Any,
+    row_idx: Any,
+    values: Any,
+    dtype: DType,
+    shape: tuple[int, int],
+) -> CscMatrix:
+    """Return a matrix of valid, sorted CSC arrays; `values` is an array or one scalar."""
+    count = len(row_idx)
+    iso = values if np.ndim(values) == 0 else _only_value(values)
+    item = dtype.numpy.itemsize if iso is None else 0
+    width = np.dtype(index_type(shape[0])).itemsize + item
+    device.require(count * width + len(col_ptr) * 8, "Matrix")
+    ptr = on_device(device, _narrow(col_ptr, count))
+    idx = on_device(device, _narrow(row_idx, shape[0]))
+    packed = None if iso is not None else on_device(device, values)
+    return CscMatrix(device, dtype, shape, ptr, idx, packed, iso)
+
+
+def _only_value(values: Any) -> Any:
+    """Return the value that all have, or None if they differ or there are none."""
+    if not len(values):
+        return None
+    first = values[:1]
+    return first.dtype.type(first[0].item()) if bool((values == first).all()) else None
+
+
+def _narrow(indices: Any, largest: int) -> Any:
+    """Return host indices in the type they are stored in, before they travel."""
+    if isinstance(indices, np.ndarray):
+        return indices.astype(index_type(largest), copy=False)
+    return indices
+
+
+def from_diagonal(v: VectorStore, k: int) -> CscMatrix:
+    """Return the square matrix with a vector on diagonal `k`."""
+    indices, values = v.listed()
+    n = v.size + abs(k)
+    rows, cols = indices + max(-k, 0), indices + max(k, 0)
+    packed = v.number if values is None else values
+    return from_coo(v.device, rows, cols, packed, v.dtype, (n, n), None)
+
+
+def diagonal(A: CscMatrix, k: int, counters: Counters) -> VectorStore:
+    """Return diagonal `k` as a vector."""
+    cols = A.columns()
+    chosen = A.device.xp.flatnonzero(cols - A.row_idx == k)
+    size = min(A.shape[0], A.shape[1] - k) if k >= 0 else min(A.shape[0] + k, A.shape[1])
+    v = VectorStore(A.device, counters, A.dtype, size)
+    values = None if A.values is None else A.values[chosen]
+    v.set_sparse(cols[chosen] - max(k, 0), values, A.iso)
+    return v
+
+
+def entry(A: CscMatrix, i: int, j: int) -> Any:
+    """Return entry (i, j) as a Python scalar, or None."""
+    first, last = A.column_range(j)
+    at = int(A.device.xp.searchsorted(A.row_idx[first:last], i)) + first
+    if at == last or int(A.row_idx[at]) != i:
+        return None
+    return A.number.item() if A.values is None else A.device.read(A.values[at : at + 1])
 
 
 def from_coo(
@@ -37,7 +117,7 @@ def from_coo(
     dtype: DType,
     shape: tuple[int, int],
     dup_op: BinaryOp | None,
-) -> MatrixStore:
+) -> CscMatrix:
     """Return a matrix of triplets in any order; see `Backend.matrix_from_coo`."""
     xp = device.xp
     device.require(len(rows) * 48, "from_coo")  # keys, their order, and the sorted copies
@@ -56,7 +136,7 @@ def from_coo(
             packed, iso = xp.full(len(rows), iso, dtype.numpy), None
         packed = _merge(xp, packed, starts, dup_op, dtype)
         rows, cols = rows[starts], cols[starts]
-    return MatrixStore(device, dtype, shape, _pointer(xp, cols, shape[1]), rows, packed, iso)
+    return CscMatrix(device, dtype, shape, _pointer(xp, cols, shape[1]), rows, packed, iso)
 
 
 def _by_column(xp: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> Array:
@@ -93,11 +173,17 @@ def on_device(device: Device, array: Any) -> Array:
     return device.from_host(np.asarray(array))
 
 
+def own_on_device(device: Device, array: Any, kind: Any) -> Array:
+    """Return an array on the device that nobody else holds: vectors are written in place."""
+    made: Array = on_device(device, array).astype(kind, copy=False)
+    return made.copy() if made is array else made
+
+
 def transpose(
-    A: MatrixStore,
+    A: CscMatrix,
     what: str = "transpose",
     remedy: str = "Use A.T in a product instead of A.T.new().",
-) -> MatrixStore:
+) -> CscMatrix:
     """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
     xp = A.device.xp
     A.device.require(_bytes_beside(A), what, remedy)
@@ -105,21 +191,21 @@ def transpose(
     ptr = _pointer(xp, A.row_idx[order].astype(np.int64), A.shape[0])
     cols = A.columns()[order]
     values = None if A.values is None else A.values[order]
-    return MatrixStore(A.device, A.dtype, (A.shape[1], A.shape[0]), ptr, cols, values, A.iso)
+    return CscMatrix(A.device, A.dtype, (A.shape[1], A.shape[0]), ptr, cols, values, A.iso)
 
 
-def take(A: MatrixStore, kept: Array) -> MatrixStore:
+def take(A: CscMatrix, kept: Array) -> CscMatrix:
     """Return the entries where the Boolean array `kept` holds."""
     xp = A.device.xp
     before = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(kept, dtype=np.int64)])
     chosen = xp.flatnonzero(kept)
     values = None if A.values is None else A.values[chosen]
-    return MatrixStore(
+    return CscMatrix(
         A.device, A.dtype, A.shape, before[A.col_ptr], A.row_idx[chosen], values, A.iso
     )
 
 
-def is_equal(A: MatrixStore, B: MatrixStore) -> bool:
+def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
     """Whether two matrices of one shape have the same entries with equal values."""
     xp = A.device.xp
     if A.nvals != B.nvals:
@@ -131,17 +217,17 @@ def is_equal(A: MatrixStore, B: MatrixStore) -> bool:
     return bool(xp.all(A.all_values() == B.all_values()))
 
 
-def is_symmetric(A: MatrixStore) -> bool:
+def is_symmetric(A: CscMatrix) -> bool:
     """Whether ``A' == A`` is known, or can be found out: False where memory does not let one look.
 
     Then products do with one form, as those of a directed matrix whose second one does not fit.
     """
-    if A.symmetric is None and A.rows is None and not has_free(A.device, _bytes_beside(A)):
+    if A.symmetric is None and A.csr is None and not has_free(A.device, _bytes_beside(A)):
         return False
     return equals_transpose(A)
 
 
-def equals_transpose(A: MatrixStore) -> bool:
+def equals_transpose(A: CscMatrix) -> bool:
     """Whether ``A' == A``; the answer is remembered.
 
     Raises
@@ -150,48 +236,48 @@ def equals_transpose(A: MatrixStore) -> bool:
         If it is not known, and there is no room for the transpose.
     """
     if A.symmetric is None:
-        A.symmetric = A.shape[0] == A.shape[1] and is_equal(A, A.rows or _rows(A))
+        A.symmetric = A.shape[0] == A.shape[1] and is_equal(A, A.csr or _rows(A))
     return A.symmetric
 
 
-def by_rows(A: MatrixStore) -> MatrixStore:
+def csr_of(A: CscMatrix) -> CscMatrix:
     """Return ``A'``, made at the first call and kept; `A` itself if it is symmetric."""
     square = A.shape[0] == A.shape[1]
-    if square and A.symmetric is None and A.rows is None and has_free(A.device, _bytes_beside(A)):
+    if square and A.symmetric is None and A.csr is None and has_free(A.device, _bytes_beside(A)):
         rows = _rows(A)  # what tells whether it is needed
         A.symmetric = is_equal(A, rows)
-        A.rows = None if A.symmetric else rows
+        A.csr = None if A.symmetric else rows
     if is_symmetric(A):
         return A
-    if A.rows is None:
-        A.rows = _rows(A)
-    return A.rows
+    if A.csr is None:
+        A.csr = _rows(A)
+    return A.csr
 
 
-def _rows(A: MatrixStore) -> MatrixStore:
+def _rows(A: CscMatrix) -> CscMatrix:
     """Return ``A'`` for a search, whose author wrote no transpose."""
     return transpose(A, "rows of the matrix", "")
 
 
-def can_turn(A: MatrixStore) -> bool:
+def may_make_csr(A: CscMatrix) -> bool:
     """Whether the second form of a matrix may be made: it is allowed, and there is room."""
-    return A.turnable and has_free(A.device, A.nbytes + _bytes_beside(A))
+    return A.may_keep_csr and has_free(A.device, A.nbytes + _bytes_beside(A))
 
 
-def why_not_turned(A: MatrixStore) -> str:
-    """Return why `can_turn` says no."""
-    if not A.turnable:
+def why_no_second_form(A: CscMatrix) -> str:
+    """Return why `may_make_csr` says no."""
+    if not A.may_keep_csr:
         return "its orientation is csc"
     need, free = A.nbytes + _bytes_beside(A), A.device.free_bytes()
     return f"to make it needs {format_bytes(need)}, {format_bytes(free)} free"
 
 
-def why_no_rows(A: MatrixStore) -> str:
+def why_no_csr(A: CscMatrix) -> str:
     """Return why the form by rows of a matrix is not to be had, or nothing."""
-    there = A.symmetric or A.rows is not None or can_turn(A) or is_symmetric(A)
-    return "" if there else why_not_turned(A)
+    there = A.symmetric or A.csr is not None or may_make_csr(A) or is_symmetric(A)
+    return "" if there else why_no_second_form(A)
 
 
-def _bytes_beside(A: MatrixStore) -> int:
+def _bytes_beside(A: CscMatrix) -> int:
     """Return the bytes that sorting the entries by row takes, beside the result."""
     return 32 * A.nvals

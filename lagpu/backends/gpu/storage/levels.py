@@ -1,25 +1,30 @@
-"""The entries of an integer vector in one ordering by level, from which each level is cut."""
+"""The levels of a search, of a vector or a bitmap matrix: ordered, and cut out one by one."""
 
 from __future__ import annotations
 
 import weakref
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.stats import Listing
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
+from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.stats import EdgeOffsets
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import BOOL
 
-__all__ = ["LevelList", "VectorLevels"]
+__all__ = ["BitmapLevels", "LevelOffsets", "Ordered", "VectorLevels"]
 
 Array = Any
+ORDER_BLOCK, SIM_BLOCK = 1024, 64  # threads
 
 
 class VectorLevels:
-    """See `lagpu.backends.levels.Levels`.
+    """See `lagpu.operations.Levels`.
 
     Attributes
     ----------
@@ -45,7 +50,7 @@ class VectorLevels:
         if len(where):
             ends = self._device.to_host(self.level[:: max(1, len(where) - 1)])
             self.lowest, self.deepest = int(ends[0]), int(ends[-1])
-        self._lists: tuple[weakref.ref[MatrixStore], Array] | None = None
+        self._lists: tuple[weakref.ref[CscMatrix], Array] | None = None
 
     @cached_property
     def offsets(self) -> Array:
@@ -61,17 +66,17 @@ class VectorLevels:
         return found
 
     def cut(self, d: int) -> VectorStore:
-        """See `lagpu.backends.levels.Levels`."""
+        """See `lagpu.operations.Levels`."""
         made = VectorStore(self._device, self._counters, BOOL, self.size)
         vertices = self.order[self.starts[d] : self.starts[d + 1]]
         if len(vertices) == self.size:
             made.set_full(None, np.True_)
         else:
             made.set_sparse(vertices.astype(np.int64), None, np.True_)
-        made.listing = LevelList(self, d)
+        made.edge_offsets = LevelOffsets(self, d)
         return made
 
-    def listing(self, d: int, form: MatrixStore) -> Listing | None:
+    def edge_offsets(self, d: int, form: CscMatrix) -> EdgeOffsets | None:
         """Return level d with the entries of a matrix before each of its columns.
 
         The columns of all levels are summed by one scan, at the first call.
@@ -87,11 +92,11 @@ class VectorLevels:
         if first == last:
             return None
         before = self._lists[1][first:last]
-        return Listing(weakref.ref(form), self.order[first:last], before - before[0])
+        return EdgeOffsets(weakref.ref(form), self.order[first:last], before - before[0])
 
 
-class LevelList:
-    """What the mask of a level has instead of a `Listing`: it is made when a product asks for it.
+class LevelOffsets:
+    """The edge offsets of one level, computed when a product first needs them.
 
     Parameters
     ----------
@@ -104,6 +109,91 @@ class LevelList:
     def __init__(self, levels: VectorLevels, d: int) -> None:
         self._levels, self._d = levels, d
 
-    def of(self, form: MatrixStore) -> Listing | None:
-        """Return the level's list of the columns of `form`."""
-        return self._levels.listing(self._d, form)
+    def of(self, form: CscMatrix) -> EdgeOffsets | None:
+        """Return the edge offsets of the level for the columns of `form`."""
+        return self._levels.edge_offsets(self._d, form)
+
+
+class Ordered(NamedTuple):
+    """The vertices of each row by level.
+
+    Attributes
+    ----------
+    order : array of INT32, (k * n,)
+        Row i begins at ``i * n``.
+    offsets : array of INT32, (k * (deepest + 2),)
+        Where each level begins in its row.
+    last : array of INT32, (k,)
+        The deepest level of each row; -1 if it has none.
+    ranks : array of INT32, (k * n,)
+        Where each vertex stands in the order of its row; -1 if it has no level.
+    """
+
+    order: Array
+    offsets: Array
+    last: Array
+    ranks: Array
+
+
+class BitmapLevels:
+    """See `lagpu.operations.Levels`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the matrix, (k, n).
+    """
+
+    def __init__(self, counters: Counters, A: MatrixHandle) -> None:
+        self._counters, self._device, self.shape = counters, A.device, A.shape
+        # Levels are read once, and a body may write them: bitmap matrices are changed in place.
+        self._bitmap = A.bitmap(counters)
+        if self._bitmap is A.store:
+            self._bitmap = self._bitmap.copy(A.dtype)
+        self.lowest, self.deepest = self._ends()
+
+    def _ends(self) -> tuple[int, int]:
+        v = self._bitmap.entries
+        if v.form == "sparse" and not v.nvals:
+            return 0, -1
+        bounds = np.iinfo(v.dtype.numpy)
+        none = np.array([bounds.max, bounds.min], v.dtype.numpy)
+        ends = self._device.from_host(none)
+        run = kernel("sweep/order.cu", "level_ends", U=v.dtype.ctype)
+        self._device.launch(run, v.size, v.size, *v.readable(), ends)
+        lowest, deepest = self._device.to_host(ends).tolist()
+        return (0, -1) if lowest > deepest else (lowest, deepest)
+
+    def cut(self, d: int) -> MatrixHandle:
+        """See `lagpu.operations.Levels`."""
+        v = self._bitmap.entries
+        require(self._device, self.shape, None, "sweep")
+        made = VectorStore(self._device, self._counters, BOOL, v.size)
+        words, count = made.spare_words(), self._counters.take()
+        run = kernel("sweep/order.cu", "cut_level", U=v.dtype.ctype)
+        level = v.dtype.numpy.type(d)
+        self._device.launch(run, v.size, v.size, *v.readable(), level, words, count)
+        made.set_bitmap(words, None, np.True_, count)
+        return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
+
+    def order_bytes(self) -> int:
+        """Return the bytes of what `ordered` makes."""
+        k, n = self.shape
+        return 4 * k * (2 * n + self.deepest + 3)
+
+    def ordered(self) -> Ordered:
+        """Sort the vertices of each row by level; they rise nearly in each."""
+        xp, (k, n), v = self._device.xp, self.shape, self._bitmap.entries
+        made = Ordered(
+            xp.empty(k * n, np.int32),
+            xp.empty(k * (self.deepest + 2), np.int32),
+            xp.empty(k, np.int32),
+            xp.empty(k * n, np.int32),
+        )
+        per = stride(k) // 32
+        run = kernel("sweep/order.cu", "level_rows", U=v.dtype.ctype)
+        self._device.launch(run, n * per * 8, k, n, per, *v.readable(), made.ranks)
+        block = SIM_BLOCK if self._device.name == "sim" else ORDER_BLOCK
+        run = kernel("sweep/order.cu", "order_rows")
+        self._device.launch(run, k * block, k, n, self.deepest, *made, block=block)
+        return made

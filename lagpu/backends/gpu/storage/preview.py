@@ -1,4 +1,4 @@
-"""The few entries that a display shows, without a conversion and with small transfers only."""
+"""The first entries of an object, for display: no conversion, and small transfers only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.storage.bitmap import BlockStore
-from lagpu.backends.gpu.storage.vector import MatrixStore, VectorStore
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix
+from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
 
 __all__ = ["corner", "head", "matrix_form", "vector_form"]
 
@@ -50,7 +52,7 @@ def _first_bits(v: VectorStore, count: int) -> Array:
     return np.array(found[:count], np.int64)
 
 
-def corner(A: MatrixStore, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
     """Return (rows, columns, values) of the entries in the first rows and columns."""
     to = A.device
     ends = to.to_host(A.col_ptr[: ncols + 1]).tolist()
@@ -78,9 +80,10 @@ def vector_form(v: VectorStore) -> str:
     return v.form + ", iso" * (v.values is None and v.nvals > 0)
 
 
-def matrix_form(A: MatrixStore) -> str:
-    """Return what is stored of a matrix."""
-    if isinstance(A, BlockStore):
-        return "block" + ", iso" * (A.entries.values is None and A.nvals > 0)
-    both = "csc and csr" if A.rows is not None else "csc"
-    return both + ", iso" * (A.values is None and A.nvals > 0)
+def matrix_form(A: MatrixHandle) -> str:
+    """Return the forms that are stored of a matrix, and whether one value stands for all."""
+    store = A.store
+    if isinstance(store, BitmapMatrix):
+        return "bitmap" + ", iso" * (store.entries.values is None and store.nvals > 0)
+    both = "csc and csr" if store.csr is not None else "csc"
+    return both + ", iso" * (store.values is None and store.nvals > 0)

@@ -1,64 +1,99 @@
-"""What a product leaves behind in its vectors, for the products after it."""
+"""What a product attaches to its vectors: statistics, edge offsets, a count not read back yet."""
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from lagpu.backends.gpu.storage.vector import MatrixStore
+from lagpu.backends.gpu.device.protocol import Device, HostNotification
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 
-__all__ = ["Listable", "Listing", "Trail"]
+__all__ = ["EdgeOffsets", "OffsetsSource", "PendingCount", "ProductStats"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
-EXPLORED, PULLED = 3, 4  # as kExplored and kPulled in spmv/either.cu
 
 
-class Trail(NamedTuple):
-    """What a product leaves in its result, so that a planner can plan the next one.
+class ProductStats(NamedTuple):
+    """Statistics that a product attaches to its result: the planner of the next product reads them.
 
     Attributes
     ----------
     matrix : callable
-        A weak reference to the matrix.
+        A weak reference to the matrix of the product.
     pulled : bool
-        Whether the product was pulled.
+        Whether the product pulled.
     visited, explored : int
         Vertices and edges of the frontiers before this one, as far as the host knows.
-    counts : array of u64, or None
-        Entries of the vector and edges that leave them; at `EXPLORED` and `PULLED`, zero unless
-        the device decided the direction, what is to be added to `explored`, and whether it pulled.
     """
 
-    matrix: weakref.ref[MatrixStore]
+    matrix: weakref.ref[CscMatrix]
     pulled: bool
     visited: int
     explored: int
-    counts: Array
 
 
-class Listing(NamedTuple):
-    """The matrix entries in the columns of a vector's entries, numbered by a product.
+class EdgeOffsets(NamedTuple):
+    """The prefix sum of a frontier's degrees: its vertices, and where their edges begin.
 
     Attributes
     ----------
     form : callable
         A weak reference to the form of the matrix that has these columns.
     vertex, offset : array
-        The columns, rising, and the number of entries before each.
+        The columns, rising, and the number of matrix entries before each.
     """
 
-    form: weakref.ref[MatrixStore]
+    form: weakref.ref[CscMatrix]
     vertex: Array
     offset: Array
 
-    def of(self, form: MatrixStore) -> Listing | None:
-        """Return it if it is of the columns of `form`."""
+    def of(self, form: CscMatrix) -> EdgeOffsets | None:
+        """Return these offsets if they are of the columns of `form`."""
         return self if self.form() is form else None
 
 
-class Listable(Protocol):
-    """What has a list of a vector's columns, or makes it."""
+class OffsetsSource(Protocol):
+    """An object that has the edge offsets of a vector, or makes them when it is asked."""
 
-    def of(self, form: MatrixStore) -> Listing | None:
-        """Return the list of the columns of `form`, if there is one."""
+    def of(self, form: CscMatrix) -> EdgeOffsets | None:
+        """Return the edge offsets for the columns of `form`, or None."""
+
+
+class PendingCount:
+    """A number of entries that the device may still be counting; call it for the number.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    known : int or None
+        The number, if it is known.
+    count : array of u64, or None
+        Where it will be.
+    notification : HostNotification or None
+        By which a kernel tells it.
+    read : callable, optional
+        Reads `count`, instead of the device.
+    """
+
+    __slots__ = ("_count", "_device", "_known", "_notification", "_read")
+
+    def __init__(
+        self,
+        device: Device,
+        known: int | None,
+        count: Array,
+        notification: HostNotification | None = None,
+        read: Callable[[Array], Any] | None = None,
+    ) -> None:
+        self._device, self._known, self._count = device, known, count
+        self._notification, self._read = notification, read
+
+    def __call__(self) -> int:
+        """Return the number; this may wait for the device."""
+        if self._known is not None:
+            return self._known
+        if self._notification is not None:
+            return self._device.wait_for(self._notification, self._count)[0]
+        return int((self._read or self._device.read)(self._count[:1]))

@@ -1,4 +1,4 @@
-"""Vectors and matrices on a device: their storage forms, and the ways from one form to another."""
+"""Vectors on a device: their storage forms, and the conversions from one form to another."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, Signal
+from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.storage.casts import cast_array, cast_number, index_type
+from lagpu.backends.gpu.storage.casts import cast_array, cast_number
 from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.later import Later
-from lagpu.backends.gpu.storage.stats import Listable, Trail
-from lagpu.backends.protocol import Descriptor
+from lagpu.backends.gpu.storage.stats import OffsetsSource, PendingCount, ProductStats
 from lagpu.dtypes import DType
 
-__all__ = ["MatrixStore", "VectorStore", "nwords"]
+__all__ = ["VectorStore", "nwords"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -44,30 +42,30 @@ class VectorStore:
     single : int
         The index of the only entry of a sparse vector whose index list is not on the device yet;
         else -1.
-    trail : Trail or None
-        What the product that made it left for the planner.
-    leaving : int or None
+    stats : ProductStats or None
+        Statistics of the product that made it, from which the planner chooses the next direction.
+    frontier_edges : int or None
         Matrix entries in the columns of its entries, known if a product counted them.
-    listing : Listable or None
-        These entries, if a product was to keep them or they are a level.
+    edge_offsets : OffsetsSource or None
+        Offsets of these matrix entries, if a product was to keep them or the vector is a level.
     """
 
     __slots__ = (
         "_count",
+        "_notification",
         "_nvals",
-        "_signal",
         "counters",
         "device",
         "dtype",
+        "edge_offsets",
         "form",
+        "frontier_edges",
         "indices",
         "iso",
-        "leaving",
-        "listing",
         "single",
         "size",
         "spare",
-        "trail",
+        "stats",
         "values",
         "words",
     )
@@ -77,12 +75,12 @@ class VectorStore:
     indices: Array
     values: Array
     iso: Any
-    trail: Trail | None
-    leaving: int | None
-    listing: Listable | None
+    stats: ProductStats | None
+    frontier_edges: int | None
+    edge_offsets: OffsetsSource | None
     _nvals: int | None
     _count: Array
-    _signal: Signal | None
+    _notification: HostNotification | None
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device = device
@@ -97,7 +95,7 @@ class VectorStore:
         self.form, self.indices, self.words = "sparse", indices, None
         self.values, self.iso = values, iso
         self._nvals, self._count = 0 if indices is None else len(indices), None
-        self._signal = None
+        self._notification = None
         self.forget()
         self.single = -1
 
@@ -124,19 +122,19 @@ class VectorStore:
         self.form, self.indices, self.words, self.single = "full", None, None, -1
         self.values, self.iso = values, iso
         self._nvals, self._count = self.size, None
-        self._signal = None
+        self._notification = None
         self.forget()
 
     def forget(self) -> None:
         """Drop what a product left here: it has other entries now."""
-        self.trail = self.leaving = self.listing = None
+        self.stats = self.frontier_edges = self.edge_offsets = None
 
-    def counted(self, count: Array | int | None, signal: Signal | None = None) -> None:
+    def counted(self, count: Array | int | None, signal: HostNotification | None = None) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted.
 
-        With a signal, `count` has two numbers: the second is `leaving`.
+        With a signal, `count` has two numbers: the second is `frontier_edges`.
         """
-        self._signal = signal
+        self._notification = signal
         self._nvals, self._count = (count, None) if isinstance(count, int) else (None, count)
 
     def adopt(self, other: VectorStore) -> None:
@@ -144,8 +142,16 @@ class VectorStore:
         self._keep_buffers()
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
-        self._nvals, self._count, self._signal = other._nvals, other._count, other._signal
-        self.trail, self.leaving, self.listing = other.trail, other.leaving, other.listing
+        self._nvals, self._count, self._notification = (
+            other._nvals,
+            other._count,
+            other._notification,
+        )
+        self.stats, self.frontier_edges, self.edge_offsets = (
+            other.stats,
+            other.frontier_edges,
+            other.edge_offsets,
+        )
         self.single = other.single
 
     def hold_product(
@@ -154,15 +160,15 @@ class VectorStore:
         values: Array | None,
         iso: Any,
         counts: Array,
-        signal: Signal,
-        trail: Trail,
+        signal: HostNotification,
+        stats: ProductStats,
     ) -> None:
         """Become the bitmap that a product is writing, as `adopt` does; part of each level."""
         self._keep_buffers()
         self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
         self.values, self.iso = values, iso
-        self._nvals, self._count, self._signal = None, counts, signal
-        self.trail, self.leaving, self.listing = trail, None, None
+        self._nvals, self._count, self._notification = None, counts, signal
+        self.stats, self.frontier_edges, self.edge_offsets = stats, None, None
 
     def _keep_buffers(self) -> None:
         if self.form == "bitmap":
@@ -176,11 +182,13 @@ class VectorStore:
         if self._nvals is None:
             if self._count is None:
                 self._start_count()
-            if self._signal is None:
+            if self._notification is None:
                 self._nvals = int(self.device.read(self._count))
             else:
-                self._nvals, self.leaving = self.device.heed(self._signal, self._count)
-            self._count = self._signal = None
+                self._nvals, self.frontier_edges = self.device.wait_for(
+                    self._notification, self._count
+                )
+            self._count = self._notification = None
         return self._nvals
 
     @property
@@ -188,12 +196,12 @@ class VectorStore:
         """`nvals`, if it needs no asking."""
         return self._nvals
 
-    def count_later(self, read: Callable[[Array], Any] | None = None) -> Later:
+    def pending_count(self, read: Callable[[Array], Any] | None = None) -> PendingCount:
         """Return what will ask, or `read`, how many entries there are now; nothing waits before."""
         if self._nvals is None and self._count is None:
             self._start_count()
-        signal = self._signal if read is None else None
-        return Later(self.device, self._nvals, self._count, signal, read)
+        signal = self._notification if read is None else None
+        return PendingCount(self.device, self._nvals, self._count, signal, read)
 
     def _start_count(self) -> None:
         self._count = self.counters.take()
@@ -202,7 +210,7 @@ class VectorStore:
     @property
     def pulled(self) -> bool:
         """Whether it was made by a pull."""
-        return self.trail is not None and self.trail.pulled
+        return self.stats is not None and self.stats.pulled
 
     @property
     def number(self) -> Any:
@@ -242,7 +250,7 @@ class VectorStore:
             self.set_bitmap(words, None, self.iso, 1)
             return
         self._upload()
-        count, packed, listing = self.nvals, self.values, self.listing
+        count, packed, edge_offsets = self.nvals, self.values, self.edge_offsets
         words = self.spare_words()
         words.fill(0)
         values = None if packed is None else self.spare_values(self.dtype)
@@ -251,7 +259,7 @@ class VectorStore:
                 "scatter_entries", count, count, self.indices, packed, words, values, typed=True
             )
         self.set_bitmap(words, values, self.iso, count)
-        self.listing = listing  # of the same entries
+        self.edge_offsets = edge_offsets  # of the same entries
 
     def _upload(self) -> None:
         """Put the index list of a sparse vector on the device, if it is not there."""
@@ -279,6 +287,13 @@ class VectorStore:
             if self.iso is not None and self._nvals != 0:
                 values.fill(self.iso)
             self.values, self.iso = values, None
+
+    @property
+    def bytes_to_write(self) -> int:
+        """Bytes that `to_writable` asks for."""
+        words = 0 if self.form == "bitmap" else 4 * nwords(self.size)
+        has_values = self.form == "bitmap" and self.values is not None
+        return words + (0 if has_values else self.size * self.dtype.numpy.itemsize)
 
     def readable(self) -> tuple[Array | None, Array | None, Any]:
         """Return (words or None for full, values or None for iso, iso) for a kernel that reads."""
@@ -309,6 +324,16 @@ class VectorStore:
             self._run("list_bits", groups * 32, count, self.words, starts, indices)
         return indices
 
+    def set_values(self, packed: Array) -> None:
+        """Replace the values of all entries, by index; what a product left here stays."""
+        if self.form == "bitmap":
+            values = self.spare_values(self.dtype)
+            values[self.list_indices()] = packed
+            packed = values
+        else:
+            self._upload()
+        self.values, self.iso = packed, None
+
     def copy(self, dtype: DType) -> VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
@@ -321,79 +346,65 @@ class VectorStore:
             made.set_full(values, iso)
         else:
             made.set_bitmap(self.words.copy(), values, iso, self.nvals)
-        made.trail, made.leaving, made.listing = self.trail, self.leaving, self.listing
+        made.stats, made.frontier_edges, made.edge_offsets = (
+            self.stats,
+            self.frontier_edges,
+            self.edge_offsets,
+        )
         return made
 
-
-class MatrixStore:
-    """A matrix by columns; of equal values only one is kept.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        (nrows, ncols).
-    col_ptr, row_idx : array
-        INT32 while they hold every offset and every row, else INT64; rows rise in a column.
-    values : array or None
-        None if all entries have the value `iso`.
-    symmetric : bool or None
-        Whether the matrix equals its transpose, once known.
-    rows : MatrixStore or None
-        The transpose, made when a product asks for it.
-    turnable : bool
-        Whether `rows` may be made.
-    under : Descriptor or None
-        That of the product which made it, and kept to its mask, until it is written.
-    kernels : dict
-        Kernels that ran on this form, by what they were specialised for.
-    spaces : dict
-        What kernels keep between runs, by their kind.
-    """
-
-    def __init__(
-        self,
-        device: Device,
-        dtype: DType,
-        shape: tuple[int, int],
-        col_ptr: Array,
-        row_idx: Array,
-        values: Array | None,
-        iso: Any = None,
-    ) -> None:
-        self.device = device
-        self.dtype = dtype
-        self.shape = shape
-        self.nvals = len(row_idx)
-        self.col_ptr = col_ptr.astype(index_type(self.nvals), copy=False)
-        self.row_idx = row_idx.astype(index_type(shape[0]), copy=False)
-        self.values = values
-        self.iso = iso
-        self.symmetric: bool | None = None
-        self.rows: MatrixStore | None = None
-        self.turnable = True
-        self.under: Descriptor | None = None
-        self.kernels: dict[Any, Any] = {}
-        self.spaces: dict[str, Any] = {}
-
+    # ------------------------------------------------------------------------- single entries
     @property
-    def number(self) -> Any:
-        """`iso` as the kernels take it: any number of the type where values are stored."""
-        return self.dtype.zero if self.iso is None else self.iso
+    def shape(self) -> tuple[int]:
+        """``(size,)``."""
+        return (self.size,)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the column form."""
-        values = 0 if self.values is None else self.values.nbytes
-        return int(self.col_ptr.nbytes + self.row_idx.nbytes + values)
+    def get(self, i: int) -> Any:
+        """Return entry `i` as a Python scalar, or None."""
+        words, values, number = self.readable()
+        device = self.device
+        if words is not None and not int(device.read(words[i // 32 : i // 32 + 1])) >> i % 32 & 1:
+            return None
+        return number.item() if values is None else device.read(values[i : i + 1])
 
-    def all_values(self) -> Array:
-        """Return a value for each entry, also where only one is kept."""
-        if self.values is not None:
-            return self.values
-        return self.device.xp.full(self.nvals, self.number, self.dtype.numpy)
+    def set(self, i: int, value: Any) -> None:
+        """Set entry `i` to a NumPy scalar of the vector's type."""
+        if self.form == "sparse" and self.nvals == 0:
+            self.set_single(i, value)
+            return
+        known = self.nvals + (self.get(i) is None)
+        self.to_writable()
+        self.words[i // 32 : i // 32 + 1] |= np.uint32(1 << i % 32)
+        self.values[i : i + 1] = value
+        self.counted(known)
+        self.forget()
 
-    def columns(self) -> Array:
-        """Return the column of each entry, INT64."""
+    def remove(self, i: int) -> None:
+        """Delete entry `i` if there is one."""
+        if self.get(i) is None:
+            return
+        known = self.nvals - 1
+        self.to_bitmap()
+        self.words[i // 32 : i // 32 + 1] &= np.uint32(0xFFFFFFFF ^ 1 << i % 32)
+        self.counted(known)
+        self.forget()
+
+    def resize(self, size: int) -> None:
+        """Change the size; entries beyond it are deleted."""
+        indices, values = self.listed()
+        kept = indices < size
+        self.size, self.spare = size, {}
+        self.set_sparse(indices[kept], None if values is None else values[kept], self.iso)
+
+    def isequal(self, other: VectorStore) -> bool:
+        """Whether a vector of the same size has the same entries with equal values."""
         xp = self.device.xp
-        entries = xp.arange(self.nvals, dtype=self.col_ptr.dtype)
-        return (xp.searchsorted(self.col_ptr, entries, side="right") - 1).astype(np.int64)
+        if self.nvals != other.nvals:
+            return False
+        (i, x), (j, y) = self.listed(), other.listed()
+        if not bool(xp.all(i == j)):
+            return False
+        if x is None and y is None:
+            return len(i) == 0 or bool(self.number == other.number)
+        x, y = (v.number if z is None else z for v, z in ((self, x), (other, y)))
+        return bool(xp.all(x == y))

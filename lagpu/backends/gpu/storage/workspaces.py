@@ -1,26 +1,36 @@
-"""What kernels need beside a matrix and vectors: made once for a form of a matrix, and kept."""
+"""Workspaces that kernels need for a form of a matrix: made once, and kept in its cache."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, kernel
-from lagpu.backends.gpu.storage.vector import MatrixStore, nwords
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import nwords
 
 __all__ = [
+    "Chunks",
     "PullSpace",
     "PushSpace",
+    "Ranked",
+    "batches",
+    "chunks_of",
     "index_types",
     "num_chunks",
     "pull_bytes",
     "pull_space",
     "push_bytes",
     "push_space",
+    "ranked",
 ]
 
 SMALL, CHUNK = 32, 256  # as in spmv/push.cuh
+LONG = (
+    1024  # entries of a column from which it is cut into chunks, as kLongColumn in bitmap/sums.cuh
+)
 MOST_BLOCKS = 4096  # of a cooperative launch
 Array = Any
 
@@ -40,7 +50,7 @@ class PushSpace:
         Bytes of all these.
     """
 
-    def __init__(self, A: MatrixStore) -> None:
+    def __init__(self, A: CscMatrix) -> None:
         xp, n = A.device.xp, A.shape[1]
         self._lengths = A.col_ptr[1:] - A.col_ptr[:-1]
         self._ncols = n
@@ -81,7 +91,7 @@ class PullSpace:
         Bytes of both.
     """
 
-    def __init__(self, A: MatrixStore, lengths: Array) -> None:
+    def __init__(self, A: CscMatrix, lengths: Array) -> None:
         device, n = A.device, A.shape[1]
         self.nbytes = pull_bytes(n)
         device.require(self.nbytes, "product workspace")
@@ -117,7 +127,7 @@ def pull_bytes(n: int) -> int:
     return 4 * (nwords(n) + n)
 
 
-def index_types(A: MatrixStore) -> dict[str, str]:
+def index_types(A: CscMatrix) -> dict[str, str]:
     """Return the macros for the types of a matrix' index arrays."""
     return {
         "PTR": "i32" if A.col_ptr.dtype == np.int32 else "i64",
@@ -125,33 +135,158 @@ def index_types(A: MatrixStore) -> dict[str, str]:
     }
 
 
-def push_space(A: MatrixStore) -> PushSpace:
+def push_space(A: CscMatrix) -> PushSpace:
     """Return the lists of `A`, made at the first call."""
-    if "push" not in A.spaces:
-        A.spaces["push"] = PushSpace(A)
-    space: PushSpace = A.spaces["push"]
+    if "push" not in A.cache:
+        A.cache["push"] = PushSpace(A)
+    space: PushSpace = A.cache["push"]
     return space
 
 
-def pull_space(A: MatrixStore, rows: MatrixStore | None) -> PullSpace:
+def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
     """Return what is known of the columns of `A`, made at the first call.
 
     Parameters
     ----------
-    A : MatrixStore
+    A : CscMatrix
         The matrix by the columns that are pulled into.
-    rows : MatrixStore or None
+    rows : CscMatrix or None
         The same matrix by rows, if it is there: it has the rows' lengths.
     """
-    if "pull" not in A.spaces:
-        A.spaces["pull"] = PullSpace(A, _row_lengths(A) if rows is None else rows.col_ptr)
-    space: PullSpace = A.spaces["pull"]
+    if "pull" not in A.cache:
+        A.cache["pull"] = PullSpace(A, _row_lengths(A) if rows is None else rows.col_ptr)
+    space: PullSpace = A.cache["pull"]
     return space
 
 
-def _row_lengths(A: MatrixStore) -> Array:
+def _row_lengths(A: CscMatrix) -> Array:
     """Return where each row would begin if they stood one behind the other."""
     xp = A.device.xp
     before = xp.zeros(A.shape[0] + 1, A.col_ptr.dtype)
     before[1:] = xp.cumsum(xp.bincount(A.row_idx, minlength=A.shape[0]))
     return before
+
+
+class Chunks(NamedTuple):
+    """The long columns of a matrix, and the chunks they are cut into, first chunks first."""
+
+    columns: Any
+    column: Any
+    start: Any
+    nbytes: int
+
+
+def chunks_of(form: CscMatrix) -> Chunks:
+    """Return the chunks of a form's long columns, made at the first call."""
+    if "chunks" not in form.cache:
+        xp = form.device.xp
+        lengths = xp.diff(form.col_ptr).astype(np.int64)
+        columns = xp.flatnonzero(lengths > LONG).astype(np.int64)
+        parts = (lengths[columns] + LONG - 1) // LONG
+        ends = xp.cumsum(parts)
+        each = xp.arange(int(ends[-1]) if len(columns) else 0, dtype=np.int64)
+        owner = xp.searchsorted(ends, each, side="right")
+        part = each - (ends - parts)[owner]
+        order = xp.argsort(part, kind="stable")  # what a first chunk finds, later ones leave out
+        start = form.col_ptr[columns].astype(np.int64)[owner] + part * LONG
+        column, start = columns[owner][order], start[order]
+        nbytes = int(columns.nbytes + column.nbytes + start.nbytes)
+        form.cache["chunks"] = Chunks(columns, column, start, nbytes)
+    found: Chunks = form.cache["chunks"]
+    return found
+
+
+# Vertices are ranked if those whose words L1 holds have such a share of the entries
+# (docs/design/blocks.md).
+CACHED, SHARE = 200_000, 1 / 4
+ROUND = 128  # entries that a warp looks at together
+
+
+def batches(form: CscMatrix, groups: int) -> Array:
+    """Return the batches of 32 words, those with most entries first; made at the first call.
+
+    So blocks have equal work, and the batches that are taken last are short. Long columns, which
+    are taken by chunks, do not count.
+
+    Parameters
+    ----------
+    form : CscMatrix
+        The matrix by the columns that are pulled into.
+    groups : int
+        Words a vertex.
+
+    Returns
+    -------
+    array of u32
+    """
+    place = f"batches, {groups} words a vertex"
+    if place not in form.cache:
+        xp, n = form.device.xp, form.shape[1]
+        lengths = xp.diff(form.col_ptr)
+        before = xp.zeros(n + 1, np.int64)
+        xp.cumsum(xp.where(lengths > LONG, 0, lengths), out=before[1:])
+        ends = xp.arange(nwords(n * groups) + 1, dtype=np.int64) * 32
+        first, last = ends[:-1] // groups, xp.minimum(n, (ends[1:] + groups - 1) // groups)
+        rounds = (before[last] - before[first]) // ROUND
+        form.cache[place] = xp.argsort(-rounds, kind="stable").astype(np.uint32)
+    found: Array = form.cache[place]
+    return found
+
+
+class Ranked(NamedTuple):
+    """Vertices in the order of how many entries lead from them; all None if that is no use.
+
+    The words that are looked at most then share lines of L1.
+
+    Attributes
+    ----------
+    rank : array of i32
+        Of each vertex.
+    idx : array
+        The matrix's row indices by ranks.
+    words : array of u32
+        Room for a frontier's words by ranks.
+    """
+
+    rank: Array | None
+    idx: Array | None
+    words: Array | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all these."""
+        return sum(int(x.nbytes) for x in self if x is not None)
+
+
+def ranked(form: CscMatrix, rows: CscMatrix, each: int) -> Ranked:
+    """Return the vertices by ranks, made at the first call, which may wait for the device.
+
+    Parameters
+    ----------
+    form : CscMatrix
+        The matrix by the columns that are pulled into.
+    rows : CscMatrix
+        The same matrix by rows.
+    each : int
+        Bytes of a vertex' words.
+    """
+    place = f"ranks, {each} bytes a vertex"
+    if place not in form.cache:
+        form.cache[place] = _rank(form, rows, each)
+    found: Ranked = form.cache[place]
+    return found
+
+
+def _rank(form: CscMatrix, rows: CscMatrix, each: int) -> Ranked:
+    """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
+    xp, n, idx = form.device.xp, form.shape[0], form.row_idx
+    none = Ranked(None, None, None)
+    if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
+        return none
+    lengths = xp.diff(rows.col_ptr)
+    order = xp.argsort(-lengths, kind="stable")
+    if int(lengths[order[: CACHED // each]].sum()) < SHARE * form.nvals:
+        return none
+    rank = xp.empty(n, np.int32)
+    rank[order] = xp.arange(n, dtype=np.int32)
+    return Ranked(rank, rank.astype(idx.dtype, copy=False)[idx], xp.empty(n * each // 4, np.uint32))

@@ -1,0 +1,130 @@
+"""How a recorded loop runs: which kernel takes it whole, or why none does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.fused import policy
+from lagpu.backends.gpu.fused.match import MOST, VALUE, SearchBody, match_search
+from lagpu.backends.gpu.fused.program import generated_loop
+from lagpu.backends.gpu.fused.program_bitmap import generated_bitmap_loop
+from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
+from lagpu.backends.gpu.fused.search_grid import grid_search
+from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch, per_source_search
+from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
+from lagpu.backends.gpu.ops.spmv import iso_result
+from lagpu.backends.gpu.profile.log import DeviceLoop
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, stride
+from lagpu.backends.gpu.storage.casts import cast_number
+from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.forms import why_no_csr
+from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
+from lagpu.operations import Rejection, Statement, Sweep, Until
+
+__all__ = ["plan_loop"]
+
+
+def plan_loop(
+    counters: Counters, body: Sequence[Statement], turns: Until | Sweep
+) -> DeviceLoop | Rejection:
+    """Return the kernel that runs a loop; see `Backend.plan_loop`.
+
+    A loop that is a search has a kernel made for searches, a sweep one written for it; any other
+    loop has one written for its body. Each of them says why, in numbers if it has a choice.
+    """
+    if isinstance(turns, Sweep):
+        return _plan_sweep(counters, body, turns)
+    why = "the loop has no frontier"
+    if turns.empty is not None:
+        search = _plan_search(counters, body, turns.empty, turns.times)
+        if not isinstance(search, Rejection):
+            return search
+        why = search.why
+    why = f"no search: {why}"
+    if any(isinstance(s.out, MatrixHandle) for s in body):
+        return generated_bitmap_loop(counters, body, *turns, why)
+    return generated_loop(body, *turns, why)
+
+
+def _plan_sweep(
+    counters: Counters, body: Sequence[Statement], turns: Sweep
+) -> DeviceLoop | Rejection:
+    here, above, levels = turns
+    if isinstance(levels, BitmapLevels):
+        return per_source_sweep(counters, body, here, above, levels)
+    assert isinstance(levels, VectorLevels)
+    return vector_sweep(body, here, above, levels)
+
+
+# ----------------------------------------------------------------------------------- searches
+def _plan_search(
+    counters: Counters, statements: Sequence[Statement], frontier: Any, times: int | None
+) -> DeviceLoop | Rejection:
+    body = match_search(statements, frontier)
+    if isinstance(body, Rejection):
+        return body
+    if not isinstance(frontier, MatrixHandle):
+        return grid_search(body, times)
+    number = _value_left(body)
+    carries_values = number is None or any(a.what == VALUE for a in body.assignments)
+    why = _why_no_bitmaps(body)
+    if why:
+        return Rejection(why)
+    if carries_values:
+        return per_source_search(counters, body, times)
+    return _search_of_bits(counters, body, times, number)
+
+
+def _search_of_bits(
+    counters: Counters, body: SearchBody, times: int | None, number: Any
+) -> DeviceLoop | Rejection:
+    """Return the search of rows that carry no values: apart if that is better, or together."""
+    A = body.A
+    lacking = why_no_csr(A)
+    if lacking:
+        return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
+    k, n = body.frontier.shape
+    together = policy.why_not_per_source(A, k)
+    if not together and len(body.assignments) > MOST:
+        together = f"{len(body.assignments)} assignments > {MOST}"
+    bound = policy.depth_bound(A)
+    if not together and times is not None and times <= bound:
+        together = f"at most {times} levels <= {bound}"
+    if not together and n <= bound:
+        together = f"{n} vertices have at most {bound} levels"
+    if not together:
+        depth = policy.depth_of(counters, A, body.product)
+        together = depth.why
+        if depth.deep:
+            apart = PerSourceSearch(counters, body, times, number, depth.why)
+            if has_free(A.device, apart.nbytes):
+                return apart
+            together = f"{depth.why}, but the lists of a per-source search do not fit"
+    return bit_parallel_search(counters, body, times, number, together)
+
+
+def _value_left(body: SearchBody) -> Any:
+    """Return the value of each entry of the frontier after any product, or None if it varies."""
+    frontier: MatrixHandle = body.frontier
+    store = frontier.store
+    x = store.entries if isinstance(store, BitmapMatrix) else store
+    has_values, number = x.values is not None, x.number
+    for _ in range(2):
+        found = iso_result(body.A, has_values, number, body.product)
+        if found is None:
+            return None
+        before, has_values, number = number, False, cast_number(found, frontier.dtype)
+    return number if before == number else None
+
+
+def _why_no_bitmaps(body: SearchBody) -> str:
+    """Return why frontier and outputs cannot be bitmap matrices, or nothing."""
+    k, n = body.frontier.shape
+    if n >= 2**31 or n * stride(k) // 32 >= 2**31:
+        return "the frontier has 2**31 words or more"
+    if not all(x.may_be_bitmap for x in (body.frontier, *(a.target for a in body.assignments))):
+        return "a matrix is no bitmap matrix, and does not fit as one"
+    return ""

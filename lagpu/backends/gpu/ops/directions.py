@@ -1,0 +1,66 @@
+"""When a product or a search pushes and when it pulls: every threshold, and where it is from.
+
+Published rules have their papers' numbers. The others were best on an H200 over the seven graphs of
+docs/benchmarks; docs/design/planner.md has the measurements.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BEAMER",
+    "BFS2D_RATIO",
+    "BITS_PUSH_COST",
+    "EAGER_BETA",
+    "HIRAGUSHI",
+    "LONG_SEARCH_DEGREE",
+    "PULL_FIRST",
+    "PULL_SUMS",
+    "SEARCH_BETA",
+    "SEARCH_PUSH_COST",
+    "TURBOBFS_DENSITY",
+    "WARP_LENGTH",
+    "alpha_of",
+]
+
+# A search pulls from the level on where (edges that leave the frontier) * alpha exceeds the edges
+# not looked at yet, and pushes again where (vertices of the frontier) * beta is less than n:
+# Beamer, Asanovic and Patterson 2012, section 5.1. (alpha, beta) as each paper has them:
+BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
+# What is nearly done is pulled to its end by one kernel (2026-11-22: kron24e16 in 0.493 instead of
+# 0.512 ms); product by product, a push of a small frontier is cheaper.
+SEARCH_BETA, EAGER_BETA = 64.0, 24.0
+#: Entries of a mean column up to which searches are taken to have many levels.
+LONG_SEARCH_DEGREE = 8.0
+_DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many predecessors
+
+#: Frontier density from which ``turbobfs`` pulls (Artiles and Saeed 2021, section III C).
+TURBOBFS_DENSITY = 0.10
+#: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bisson and Bernaschi, section 3.2,
+#: leave it to the user to find).
+BFS2D_RATIO = 0.05
+#: Mean column length from which a warp a column is faster than a thread.
+WARP_LENGTH = 16.0
+
+#: What a push of one edge costs with k rows of bits, against a pull's look at an entry: in a
+#: product by itself, and in a bit-parallel search (docs/design/bitmap.md).
+BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
+#: A product in a generated loop pulls where the frontier's edges times this exceed all edges: of a
+#: pull that ends at its first hit, and of one that adds up. As kPullFirst and kPullSums in
+#: program/program.cuh.
+PULL_FIRST, PULL_SUMS = 14, 3
+
+
+def alpha_of(degree: float, sums: bool = False) -> float:
+    """Return alpha for a matrix of so many entries a column.
+
+    On an H200, 2026-11-21: alpha 30 brought the slowest of 32 roots of kron20e16 from 0.23 to
+    0.19 ms at the same median, but delaunay20 from 2.3 to 3.1 ms, so long searches keep 14; and
+    mycielskian17, where a pull without a hit looks at a thousand predecessors, takes 0.21 ms at
+    alpha 4 and 0.50 at 30. A pull that `sums` looks at all edges, so it is dearer: with its own
+    alpha the slowest path count of mycielskian17 takes 0.42 ms and not 3.18.
+    """
+    if degree <= LONG_SEARCH_DEGREE:
+        return 14.0
+    if degree >= _DENSE_DEGREE:
+        return 2.0 if sums else 4.0
+    return 14.0 if sums else 30.0

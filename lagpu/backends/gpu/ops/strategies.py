@@ -1,0 +1,286 @@
+"""The strategies of a masked product: one row each, with the kernel that runs it.
+
+A strategy binds its kernel to a matrix once: types, forms of the matrix and workspaces. What is
+left for each product is the vector, the mask and the output; see `ProductLaunch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
+from lagpu.backends.gpu.kernels import Kernel, kernel
+from lagpu.backends.gpu.kernels.functors import macros_of
+from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.workspaces import PullSpace, index_types, pull_space, push_space
+from lagpu.dtypes import DType
+from lagpu.errors import NotSupported
+from lagpu.operations import Product
+
+__all__ = [
+    "STRATEGIES",
+    "TRAFFIC",
+    "Job",
+    "ProductLaunch",
+    "Strategy",
+    "by_inputs",
+    "by_outputs",
+    "edges_of_outputs",
+]
+
+LINE = 16  # as in spmv/push.cu
+
+
+class ProductLaunch(NamedTuple):
+    """A product that has been bound to a matrix: everything that serves the next one like it.
+
+    Attributes
+    ----------
+    launch : PreparedLaunch
+        Takes the vector as (words, values, number), the mask as (words, complement), then lists if
+        the kernel has such, then words and values of the result, counters, the memory and the
+        serial of a notification, and the edge counter.
+    dtype : DType
+        Type of the values that it writes.
+    counters : int
+        How many counters it needs.
+    reset : PreparedLaunch or None
+        Clears words and values of the result before.
+    lists : tuple
+        The lists of the matrix' workspace.
+    """
+
+    launch: PreparedLaunch
+    dtype: DType
+    counters: int = 3
+    reset: PreparedLaunch | None = None
+    lists: tuple[Any, ...] = ()
+
+
+class Job(NamedTuple):
+    """What a product's launch is specialised by.
+
+    Attributes
+    ----------
+    A, u, product
+        Matrix, vector and algebra.
+    group : int
+        Entries a group, for ``push_virtual``.
+    dtype : DType
+        Type of the values that are written.
+    iso : bool
+        Whether all sums have one known value, so that none is computed.
+    """
+
+    A: CscMatrix
+    u: VectorStore
+    product: Product
+    group: int
+    dtype: DType
+    iso: bool
+
+
+class Strategy(NamedTuple):
+    """One way to compute ``w<m> = A (+.x) u``; docs/kernels has a page for each.
+
+    Attributes
+    ----------
+    name : str
+        What authors and policies call it.
+    kernel : str
+        The kernel's name; it stands in ``kernels/spmv/``.
+    bind : callable
+        Binds the kernel for a job.
+    traffic : dict
+        For each array that the kernel reads or writes only in part: the count which the bytes are
+        proportional to (``edges`` looked at, entries that go ``in`` or come ``out``), and how many
+        elements for each. Arrays that are not named count whole.
+    atomic : bool
+        Whether sums are made by atomics, in the type of the sum and not in that of the output.
+    any_order : bool
+        Whether `any` is made so too.
+    needs_form : bool
+        Whether it needs the form of the matrix for its direction; else it goes through any.
+    """
+
+    name: str
+    kernel: str
+    bind: Callable[[Strategy, Job], ProductLaunch]
+    traffic: Mapping[str, tuple[str, float]]
+    atomic: bool = False
+    any_order: bool = False
+    needs_form: bool = True
+
+    @property
+    def direction(self) -> str:
+        """``"push"`` or ``"pull"``."""
+        return self.name.partition("_")[0]
+
+    def result_type(self, product: Product, wanted: DType) -> DType:
+        """Return the type of the values that it writes, for an output of type `wanted`."""
+        is_any = product.semiring.monoid.name == "any"
+        return product.result if self.any_order or (self.atomic and not is_any) else wanted
+
+
+def by_outputs(A: CscMatrix, product: Product) -> CscMatrix:
+    """Return the form whose columns are the output's entries, made and kept if need be."""
+    return A if product.transpose else csr_of(A)
+
+
+def by_inputs(A: CscMatrix, product: Product) -> CscMatrix:
+    """Return the form whose columns are the input's entries, made and kept if need be."""
+    return csr_of(A) if product.transpose else A
+
+
+def edges_of_outputs(A: CscMatrix, product: Product, form: CscMatrix) -> Any:
+    """Return the offsets that tell how many edges leave an output; None if they are not there.
+
+    They count the next frontier's edges, if the output can be one: then the matrix is square.
+    """
+    if A.shape[0] != A.shape[1]:
+        return None
+    rows = A if not product.transpose or is_symmetric(A) else A.csr
+    return rows.col_ptr if rows is not None and rows.col_ptr.dtype == form.col_ptr.dtype else None
+
+
+def _kernel(file: str, name: str, form: CscMatrix, job: Job, **more: str) -> Kernel:
+    """Return the kernel for these types; what it does not read does not specialise it."""
+    macros, prelude = index_types(form), ""
+    if not job.iso:
+        types, prelude = macros_of(job.product, job.u.dtype, form.dtype)
+        macros = {**macros, **types, "W": job.dtype.ctype}
+    return kernel(file, name, prelude=prelude, **macros, **more)
+
+
+def _matrix_arguments(form: CscMatrix, iso: bool) -> tuple[Any, Any]:
+    """Return (values, iso) of the matrix for a kernel."""
+    return (None, False) if iso else (form.values, form.number)
+
+
+# Grids of a pull, as often as they are resident: each thread block more adds to the same counters.
+_PULL_WAVES = 2
+# What each run gives: the vector and the mask, and after the workspace the result and its counts.
+_IN, _OUT = (PER_CALL,) * 5, (PER_CALL,) * 6
+
+
+def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
+    """Return threads of a cooperative launch; half of the blocks meet at a barrier sooner."""
+    blocks = A.device.max_cooperative_blocks(run)
+    return 256 * (blocks if whole else max(1, blocks // 2))
+
+
+def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
+    """Bind ``pull_scalar``, ``pull_warp`` or ``pull_bitmap``."""
+    A, product, iso = job.A, job.product, job.iso
+    form = by_outputs(A, product)
+    n = form.shape[1]
+    threads = nwords(n) * 32
+    extra: tuple[Any, ...] = ()
+    if strategy.name == "pull_warp":
+        threads = nwords(n) * 256
+    elif strategy.name == "pull_bitmap":
+        space = _pull_space(A, form)
+        extra = (space.empty, _usable_hint(form, job, space.hint))
+        threads = min(threads, _PULL_WAVES * A.device.resident_threads)
+    run = _kernel("spmv/pull.cu", strategy.kernel, form, job)
+    launch = A.device.prepare(
+        run, threads, n, form.col_ptr, form.row_idx, *_matrix_arguments(form, iso), *_IN, *extra,
+        edges_of_outputs(A, product, form), *_OUT,
+    )  # fmt: skip
+    return ProductLaunch(launch, job.dtype)
+
+
+def _pull_space(A: CscMatrix, form: CscMatrix) -> PullSpace:
+    return pull_space(form, A if form is not A else A.csr if not is_symmetric(A) else A)
+
+
+def _usable_hint(form: CscMatrix, job: Job, hint: Any) -> Any:
+    """Return the hint if a single product is a whole sum, and needs no matrix value."""
+    if job.iso:
+        return hint
+    semiring = job.product.semiring
+    reads_matrix = semiring.multiply.reads[1 if job.product.flip else 0]
+    if semiring.monoid.name != "any" or (reads_matrix and form.values is not None):
+        return None
+    return hint
+
+
+def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
+    """Bind ``push_edge``, and what clears its result before."""
+    A, product = job.A, job.product
+    more = {"TRANSPOSE": str(int(product.transpose))}
+    prepare, size = A.device.prepare, A.shape[1 if product.transpose else 0]
+    reset = _kernel("spmv/edge.cu", "spmv_edge_reset", A, job, **more)
+    run = _kernel("spmv/edge.cu", strategy.kernel, A, job, **more)
+    launch = prepare(
+        run, A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx,
+        *_matrix_arguments(A, job.iso), *_IN, edges_of_outputs(A, product, A), *_OUT,
+    )  # fmt: skip
+    return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size, PER_CALL, PER_CALL))
+
+
+def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
+    """Bind ``push_queue``, ``push_active``, ``push_virtual`` or ``pull_active``."""
+    A, product = job.A, job.product
+    pulls = strategy.direction == "pull"
+    form = by_outputs(A, product) if pulls else by_inputs(A, product)
+    if form.shape[1] >= 2**31:
+        raise NotSupported(f"{strategy.name}: lists at most 2**31 columns. Use push_edge.")
+    space = push_space(form)
+    fixed: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
+    lists: tuple[Any, ...] = ()
+    more = {}
+    if strategy.name in ("push_active", "pull_active"):
+        lists = (-1,) * pulls + (space.vertex, space.start)
+        fixed = (space.shares,) + (PER_CALL,) * len(lists)
+    elif strategy.name == "push_virtual":
+        fixed = (space.groups(job.group),)
+        more["GROUP"] = str(job.group)
+    run = _kernel("spmv/push.cu", strategy.kernel, form, job, **more)
+    threads = _cooperative(A, run, whole=strategy.name != "push_queue")
+    launch = A.device.prepare(
+        run, threads, *(form.shape[1:] if pulls else form.shape[::-1]), form.col_ptr,
+        form.row_idx, *_matrix_arguments(form, job.iso), *_IN,
+        edges_of_outputs(A, product, form), *fixed, *_OUT, space.barrier, cooperative=True,
+    )  # fmt: skip
+    return ProductLaunch(launch, job.dtype, counters=3 * LINE, lists=lists)
+
+
+_EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}
+_PULL = {**_EACH_EDGE, "lengths": ("out", 2.0)}
+_PUSH = {
+    **_PULL,
+    "u_values": ("in", 1.0),
+    **dict.fromkeys(("col_ptr", "vertex", "start", "offset", "degree", "groups"), ("in", 2.0)),
+    "chunks": ("edges", 2 / 256),  # as in spmv/push.cuh: one for 256 edges, written and read
+    "shares": ("in", 0.0),
+}
+_LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))
+_PULL_ACTIVE = {**_PULL, **_LISTED, "shares": ("in", 0.0)}
+_PUSH_EDGE = {"lengths": ("out", 2.0)}
+
+#: All strategies by name, in the order of docs/kernels.
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy(
+            "push_edge", "spmv_csc_edge", _bind_push_edge, _PUSH_EDGE,
+            atomic=True, any_order=True, needs_form=False,
+        ),
+        Strategy("push_queue", "spmv_push_queue", _bind_listed, _PUSH, atomic=True),
+        Strategy("push_active", "spmv_push_active", _bind_listed, _PUSH, atomic=True),
+        Strategy("push_virtual", "spmv_push_virtual", _bind_listed, _PUSH, atomic=True),
+        Strategy("pull_active", "spmv_pull_active", _bind_listed, _PULL_ACTIVE, atomic=True),
+        Strategy("pull_scalar", "spmv_csc_scalar", _bind_pull, _PULL),
+        Strategy("pull_warp", "spmv_csc_warp", _bind_pull, _PULL),
+        Strategy("pull_bitmap", "spmv_csc_bitmap", _bind_pull, _PULL),
+    )
+}  # fmt: skip
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+TRAFFIC: dict[str, Mapping[str, tuple[str, float]]] = {
+    **{strategy.kernel: strategy.traffic for strategy in STRATEGIES.values()},
+    "spmv_edge_reset": {},
+}

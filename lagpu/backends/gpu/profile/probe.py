@@ -1,0 +1,42 @@
+"""What operations share and report: device, counters, and the choice made for the last product."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix
+from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+
+__all__ = ["Runtime"]
+
+
+class Runtime:
+    """The device of a backend, and what is known of the product that ran last.
+
+    Parameters
+    ----------
+    device : Device
+        Where operations run.
+
+    Attributes
+    ----------
+    counters : Counters
+        Zeroed numbers for kernels.
+    plan : Plan or None
+        Direction, kernel and reason of the last product; None before the first one.
+    edges : array or None
+        While a product is measured, the counter of the matrix entries that it looks at.
+    product : CscMatrix, BitmapMatrix or None
+        While a product of matrices is measured, its result before it was written.
+    """
+
+    __slots__ = ("counters", "device", "edges", "plan", "product")
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.counters = Counters(device)
+        self.plan: Any = None
+        self.edges: Any = None
+        self.product: CscMatrix | BitmapMatrix | None = None

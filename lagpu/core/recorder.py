@@ -1,0 +1,147 @@
+"""Recording the statements of a loop's body instead of running them, and running them after all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Protocol
+
+from lagpu.backends.protocol import Backend
+from lagpu.operations import Constant, Statement, resolved
+
+__all__ = ["Recorder", "current_recorder", "flush", "run_statement", "why_unreadable"]
+
+
+class HasBackend(Protocol):
+    """An object that lives on a backend."""
+
+    @property
+    def backend(self) -> Backend:
+        """Where."""
+
+
+class Recorder:
+    """Takes the statements of a loop's body instead of running them, until it is closed.
+
+    Parameters
+    ----------
+    backend : Backend
+        Whose statements it takes; those of other backends run at once.
+    ndim : int or None
+        Whether it takes statements that write vectors (1) or matrices (2); a statement of the other
+        kind ends the recording. None: what the first statement writes. Scalars go with both.
+    replay_one : callable, optional
+        Runs the k-th statement that was taken, by calling what it is given with k.
+
+    Attributes
+    ----------
+    ndim : int or None
+        As given, or found.
+    statements : list of Statement
+        What was taken and has not run.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        ndim: int | None = None,
+        replay_one: Callable[[int, Callable[[], None]], None] | None = None,
+    ) -> None:
+        self.backend, self.ndim = backend, ndim
+        self.statements: list[Statement] = []
+        self._replay_one = replay_one or (lambda _, work: work())
+        self._is_open = False
+
+    def open(self) -> None:
+        """Take the statements of this thread or task from now on."""
+        self._is_open = True
+        _current.set(self)
+
+    def close(self) -> None:
+        """Take no more."""
+        self._is_open = False
+        if _current.get() is self:  # it may be closed in another context than it was opened in
+            _current.set(None)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes statements."""
+        return self._is_open
+
+    def takes(self, s: Statement, ndim: int, backend: Backend | None) -> bool:
+        """Take a statement that writes such an object, or return False: it is to run now.
+
+        What was taken before has run by then if the statement may depend on it.
+        """
+        if backend is not self.backend and backend is not None:
+            if ndim == 0:
+                self.flush()
+            return False
+        kind = max(ndim, 1)
+        if self.ndim is None:
+            self.ndim = kind
+        if kind != self.ndim:
+            self.flush()
+            return False
+        self.statements.append(s)
+        return True
+
+    def flush(self) -> None:
+        """Run what was taken, in order, and take no more."""
+        self.close()
+        taken, self.statements = self.statements, []
+        for k, s in enumerate(taken):
+            self._replay_one(k, partial(run_statement, self.backend, s))
+
+
+_current: ContextVar[Recorder | None] = ContextVar("lagpu_recorder", default=None)
+
+
+def current_recorder() -> Recorder | None:
+    """Return the recorder that takes the statements of this thread or task, or None."""
+    found = _current.get()
+    return found if found is not None and found.is_open else None
+
+
+def _recorder_of(backend: Backend | None) -> Recorder | None:
+    """Return the recorder whose statements an object of this backend (None: any) may depend on."""
+    found = current_recorder()
+    return found if found is None or backend is None or backend is found.backend else None
+
+
+def flush(backend: Backend | None = None) -> None:
+    """Run what was recorded for a backend (None: for any), since somebody looks at an object."""
+    recorder = _recorder_of(backend)
+    if recorder is not None:
+        recorder.flush()
+
+
+def why_unreadable(x: HasBackend) -> str:
+    """Return why a display cannot look at an object now, or an empty string."""
+    return "" if _recorder_of(x.backend) is None else "a loop is being recorded"
+
+
+def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
+    """Run one statement now.
+
+    Parameters
+    ----------
+    backend : Backend or None
+        Where its operands are; None for a number that is assigned to a scalar.
+    s : Statement
+        It may refer to scalars, and to the counter of a loop.
+    depth : int
+        The value of that counter.
+    """
+    operation = resolved(s.operation, depth)
+    if s.writes_scalar:
+        if isinstance(operation, Constant):
+            number = operation.value
+        else:
+            assert backend is not None
+            number = backend.evaluate(operation)
+        s.out.write(s.desc.accum, s.dtype, number)
+    else:
+        assert backend is not None
+        backend.execute(s if operation is s.operation else s._replace(operation=operation))

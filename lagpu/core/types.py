@@ -1,0 +1,63 @@
+"""What modules that stand below `Vector` and `Matrix` know of them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from lagpu.backends.protocol import Backend
+from lagpu.dtypes import DType
+from lagpu.operations import Handle
+
+__all__ = ["MatrixLike", "VectorLike"]
+
+
+class VectorLike(Protocol):
+    """A `Vector`."""
+
+    dtype: DType
+    size: int
+    name: str
+    backend: Backend
+    data: Handle
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(size,)``."""
+
+
+class MatrixLike(Protocol):
+    """A `Matrix`, its transpose, or another view.
+
+    Attributes
+    ----------
+    stored : Matrix or SelectionMatrix
+        What a view is a view of; a matrix itself.
+    """
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the values."""
+
+    @property
+    def name(self) -> str:
+        """Name in formulas and messages."""
+
+    @property
+    def nrows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def ncols(self) -> int:
+        """Number of columns."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(nrows, ncols)``."""
+
+    @property
+    def backend(self) -> Backend:
+        """The backend."""
+
+    @property
+    def stored(self) -> Any:
+        """The matrix, or what it is a view of."""
