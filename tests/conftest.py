@@ -12,6 +12,7 @@ from lagpu import backends, generators
 from lagpu.errors import BackendUnavailable
 
 ALL = ("cpu", "sim", "gpu")
+PLAIN_ARCHITECTURE = "sm_90"
 MUST_IN_CI = ("cpu", "sim")  # a machine without a GPU still has these
 
 hypothesis.settings.register_profile("dev", deadline=None)
@@ -48,6 +49,15 @@ def pytest_generate_tests(metafunc):
     names = asked_for(metafunc.config) or ALL
     params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
     metafunc.parametrize("backend", params, indirect=True, scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What is compiled for one GPU compiles for the others: the plain run takes one of them."""
+    for item in items:
+        arch = item.callspec.params.get("arch") if hasattr(item, "callspec") else None
+        if arch not in (None, PLAIN_ARCHITECTURE):
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
 import gc
 
 import pytest
+from builtin_names import BUILT_IN
 
 import lagpu
 from lagpu import (
@@ -26,30 +27,6 @@ from lagpu.errors import (
 )
 
 pytestmark = pytest.mark.usefixtures("own_garbage")
-
-BUILT_IN = {
-    "DimensionMismatch": ValueError,
-    "DomainMismatch": TypeError,
-    "IndexOutOfBound": IndexError,
-    "LimitExceeded": RuntimeError,
-    "InvalidValue": ValueError,
-    "EmptyObject": ValueError,
-    "CycleFound": ValueError,
-    "NoPath": ValueError,
-    "NotConverged": ArithmeticError,
-    "UnknownOperator": AttributeError,
-    "NotComputed": AttributeError,
-    "BackendMismatch": TypeError,
-    "BackendUnavailable": ImportError,
-    "NotSupported": NotImplementedError,
-    "OutOfMemory": MemoryError,
-    "FileFormatError": ValueError,
-    "FileMissing": FileNotFoundError,
-    "CheckFailed": AssertionError,
-    "CrosscheckFailed": AssertionError,
-    "KernelCompileError": RuntimeError,
-    "KernelLaunchError": RuntimeError,
-}
 
 
 def test_the_tree_of_errors():

@@ -1,6 +1,7 @@
 """Imports point one way, packages are small, `import lagpu` is light, public names are complete."""
 
 import ast
+import collections
 import importlib
 import pkgutil
 import subprocess
@@ -22,7 +23,7 @@ ORDER = (
     ("algebra",),
     ("operations",),
     ("backends.profile",),
-    ("backends.protocol",),
+    ("backends.protocol", "backends.batch"),
     ("backends.cpu", "backends.gpu"),
     ("backends",),
     ("core",),
@@ -228,3 +229,53 @@ def test_small_files(name):
 
 def test_kernels_are_among_the_files_measured():
     assert {"backends/gpu/kernels/search/grid.cu", "core/expr.py"} <= SOURCES.keys()
+
+
+# ------------------------------------------------------------------------------------ the tests
+
+HERE = Path(__file__).parent
+FOLDERS = {"support", "docs"}  # of no package: what several files share, and the pages
+
+
+def stands_for(name):
+    """Return the module of lagpu that a test file is for, by its path, or an empty string."""
+    path = Path(name)
+    package = ".".join(path.parent.parts)
+    about = path.stem.removeprefix("test_")
+    modules = [m for m in FILES if m.rpartition(".")[0] == package]
+    if package in FILES and about.startswith(package.rpartition(".")[2]):
+        return package
+    named = [m for m in modules if f"{about}_".startswith(m.rpartition(".")[2] + "_")]
+    return max(named, key=len, default="")
+
+
+@pytest.mark.parametrize("name", [n for n in TESTS if Path(n).stem.startswith("test_")])
+def test_a_test_lives_where_its_code_lives(name):
+    """``test_<module>.py`` or ``test_<module>_<aspect>.py``, or so named after the package."""
+    if Path(name).parent.name not in FOLDERS and Path(name).parent != Path():
+        assert stands_for(name), f"tests/{name}: no module of lagpu/{Path(name).parent} is so named"
+
+
+def test_every_package_has_its_tests():
+    tested = {stands_for(name).rpartition(".")[0] or stands_for(name) for name in TESTS}
+    tested |= {stands_for(name) for name in TESTS}
+    packages = {m.rpartition(".")[0] for m in FILES if m.count(".")} - {""}
+    for package in packages:
+        assert any(t == package or t.startswith(package + ".") for t in tested), package
+
+
+def test_names_of_tests_are_unique():
+    """Their folders stand side by side on Python's path."""
+    names = collections.Counter(Path(name).name for name in TESTS)
+    assert [name for name, count in names.items() if count > 1] == []
+    assert not {Path(name).stem for name in TESTS} & set(sys.stdlib_module_names)
+
+
+def test_tests_share_by_support_alone():
+    for name, path in TESTS.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module in TEST_MODULES:
+                assert (path.parent / f"{node.module}.py").exists(), (name, node.module)
+
+
+TEST_MODULES = {Path(name).stem for name in TESTS if Path(name).stem.startswith("test_")}

@@ -136,8 +136,9 @@ class Lockstep(Observer):
     def batch_size(
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """Return the oracle's answer."""
-        return self.places[0].batch_size(A.parts[0], sources, levels, live)
+        """Return what is good everywhere: the least answer of all."""
+        found = self._each(lambda place, k: place.batch_size(part(A, k), sources, levels, live))
+        return int(min(found))
 
     def meter(self) -> NoReturn:
         """Refuse: a trace would see this backend, and no kernel."""

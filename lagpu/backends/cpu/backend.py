@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.cpu import matrices, vectors
 from lagpu.backends.cpu.handles import (
     NULL,
@@ -44,10 +45,6 @@ from lagpu.operations import (
 __all__ = ["CpuBackend"]
 
 Array = np.ndarray[Any, Any]
-# Of searches of many sources at once: bytes of a product's entry while it is sorted, and of a
-# vertex in all vectors together; and how many entries a batch may touch. More do not run faster.
-_ENTRY_BYTES = 96
-_TOUCHED = 2**24
 
 
 class CpuBackend:
@@ -94,16 +91,8 @@ class CpuBackend:
     def batch_size(
         self, A: Box, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """See `Backend`: a power of two or all of them.
-
-        As many as fit half of the free memory if in the widest level every edge of each source is
-        on a shortest path; and no more than touch 2**24 entries, in the widest product and where
-        each level is written into its matrix.
-        """
-        n, nvals = A.gb.nrows, A.gb.nvals
-        fit = self.free_bytes() // 2 // (_ENTRY_BYTES * (nvals + n))
-        room = min(fit, _TOUCHED // (nvals + n + levels * n))
-        return sources if room >= sources else 1 << max(0, room.bit_length() - 1)
+        """See `Backend`: a power of two or all of them."""
+        return sparse_batch_size(self.free_bytes(), A.gb.nrows, A.gb.nvals, sources, levels)
 
     def meter(self) -> Meter:
         """See `Backend`."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.fused.search_grid import grid_search, levels_only
 from lagpu.backends.gpu.ops.strategies import by_inputs
@@ -39,7 +40,6 @@ BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 #: entries. See "Deep or not" in docs/design/bitmap.md for the costs that these follow from.
 LEVELS, EDGES = 64, 1 << 15
 _PROBE_BYTES = 64  # a vertex, that a search and its workspace ask for at most
-_GENERIC_ENTRY_BYTES, _GENERIC_TOUCHED = 96, 2**24  # as the cpu backend's batch_size has them
 
 
 class _Hubs(NamedTuple):
@@ -166,9 +166,7 @@ def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DTy
     """
     device, n = A.device, A.shape[0]
     if bytes_of(FP64, (_SHALLOW[-1], n)) is None:
-        room = device.free_bytes() // 2 // (_GENERIC_ENTRY_BYTES * (A.nvals + n))
-        room = min(room, _GENERIC_TOUCHED // (A.nvals + n + levels * n))
-        return sources if room >= sources else 1 << max(0, room.bit_length() - 1)
+        return sparse_batch_size(device.free_bytes(), n, A.nvals, sources, levels)
     shallow = levels <= _MOST_SHALLOW_LEVELS
     choices = _SHALLOW if shallow else () if why_not_per_source(A, 2) else _DEEP
     free = device.free_bytes()

@@ -1,0 +1,85 @@
+"""No algorithm's loop goes back to the host for each level: whatever the graph is like."""
+
+import contextlib
+
+import pytest
+from graphs import both_ways, matrix, random_edges
+from loop_names import is_fused
+
+from lagpu import FP64, INT64, algorithms, generators
+from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.errors import NoPath
+
+HUBS = generators.kronecker(6, 8, backend="sim")  # some columns of most entries
+SPARSE = generators.road(9, backend="sim")
+DIRECTED = matrix(90, random_edges(90, 240, seed=3), "sim")
+TREE = matrix(33, [(v // 2, v) for v in range(1, 33)], "sim")
+WEIGHTED = matrix(30, both_ways([(u, v, 1 + (u * v) % 7) for u, v in random_edges(30, 60, 5)]),
+                  "sim", weights="whole")  # fmt: skip
+
+#: What a sweep over blocks is where rows share their work: few levels, each of large products.
+SWEEP = "eager: rows are not swept apart: "
+#: Algorithms without a loop of products: one or two statements.
+NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
+#: What an algorithm is called with beside the graph.
+MORE = {
+    "bfs": (1,), "bfs_levels": (1,), "bfs_parents": (1,), "count_shortest_paths": (1,),
+    "sssp": (1,), "bellman_ford": (1,), "delta_stepping": (1,), "k_hop": (1, 2),
+    "neighborhood": (1, 2), "bfs_levels_joint": ([0, 1],), "bfs_levels_multi": ([0, 1, 2],),
+    "bfs_parents_multi": ([0, 1, 2],), "has_path": (0, 1), "shortest_path": (0, 1),
+    "betweenness_estimate": (5,),
+}  # fmt: skip
+
+
+@pytest.fixture
+def outcomes(monkeypatch):
+    """What `last_loop` was, one loop that did something after the other."""
+    said = []
+
+    def say(_, how):
+        if how != "no iteration":  # as of a source with no edge
+            said.append(how)
+
+    kept = property(lambda _: said[-1] if said else "", say)
+    monkeypatch.setattr(GpuBackend, "last_loop", kept, raising=False)
+    return said
+
+
+def graphs_for(name):
+    if name.startswith("topological"):
+        return [TREE]
+    if name in ("sssp", "bellman_ford", "delta_stepping"):
+        return [WEIGHTED, WEIGHTED.dup(FP64), HUBS]
+    undirected = {
+        "maximal_independent_set",
+        "bipartite_sides",
+        "is_bipartite",
+        "diameter",
+        "pseudo_diameter",
+    }
+    return [HUBS, SPARSE, TREE] if name in undirected else [HUBS, SPARSE, DIRECTED]
+
+
+@pytest.mark.parametrize("name", sorted(set(algorithms.__all__) - NO_LOOP))
+def test_every_loop_is_one_kernel(outcomes, name):
+    call = getattr(algorithms, name)
+    for A in graphs_for(name):
+        outcomes.clear()
+        with contextlib.suppress(NoPath):  # diameter of a graph in parts
+            call(A, *MORE.get(name, ()))
+        assert outcomes
+        assert all(is_fused(how) or how.startswith(SWEEP) for how in outcomes), outcomes
+
+
+@pytest.mark.parametrize("A", [HUBS, SPARSE, DIRECTED])
+@pytest.mark.parametrize("batch", [1, 2, 17])
+def test_batches_of_sources(outcomes, A, batch):
+    algorithms.betweenness_centrality(A, k=17, seed=1, batch=batch)
+    assert all(is_fused(how) or how.startswith(SWEEP) for how in outcomes), outcomes
+
+
+@pytest.mark.parametrize("method", ["fastsv", "bfs"])
+def test_components_either_way(outcomes, method):
+    for A in (HUBS, SPARSE, DIRECTED, WEIGHTED.dup(INT64)):
+        algorithms.connected_components(A, method=method)
+    assert all(is_fused(how) for how in outcomes), outcomes

@@ -1,0 +1,215 @@
+"""Kernel sources: headers, macros and signatures; and every one compiles for real GPUs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import nvrtc
+import pytest
+from nvrtc import ARCHITECTURES, nvrtc_compile
+
+import lagpu.backends.gpu
+from lagpu.backends.gpu.kernels import Param, from_source, kernel, sources_hash
+from lagpu.errors import InvalidValue
+
+PACKAGE = Path(lagpu.backends.gpu.__file__).parent
+KERNELS = PACKAGE / "kernels"
+HERE = Path(nvrtc.__file__).parent  # of the tests' own kernels
+CPP = sorted(
+    path
+    for folder in (PACKAGE, HERE)
+    for path in folder.rglob("*")
+    if path.suffix in (".cu", ".cuh", ".hpp", ".cpp")
+)
+_NAMES = re.compile(
+    r"__global__\s+(?:__launch_bounds__\([^)]*\)\s+)?void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)"
+)
+
+# One kernel a file: compiling it compiles the whole file with its default macros.
+FILES = sorted(str(path.relative_to(KERNELS)) for path in KERNELS.rglob("*.cu"))
+
+
+def kernel_names(path: Path) -> list[str]:
+    return _NAMES.findall(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("file", FILES)
+def test_nvrtc_compiles_every_file(file, arch):
+    assert nvrtc_compile(kernel(file, kernel_names(KERNELS / file)[0]), arch, optimised=True)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_kernel_is_compiled_without_the_others_of_its_file(file):
+    names = kernel_names(KERNELS / file)
+    for name in names:
+        one = kernel(file, name)
+        assert re.findall(r"\b__global__\b", re.sub(r"//.*", "", one.alone)) == ["__global__"]
+        assert len(one.alone.splitlines()) == len(one.source.splitlines())
+        found = nvrtc_compile(one, "sm_90")
+        assert name.encode() in found
+        others = [other for other in names if other != name]
+        assert not [other for other in others if b".text." + other.encode() + b"\0" in found]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("ctype", ["i32", "u32", "i64", "u64", "f32", "f64"])
+def test_nvrtc_compiles_the_primitives(ctype, arch):
+    text = (HERE / "device_kernels.cu").read_text("utf-8")
+    primitives = from_source(text, "contend", file="device_kernels.cu", X=ctype)
+    assert nvrtc_compile(primitives, arch, optimised=True)
+
+
+@pytest.mark.parametrize("path", [*KERNELS.rglob("*.cu"), HERE / "device_kernels.cu"], ids=str)
+def test_nvcc_compiles_every_file_alone(path, tmp_path):
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        pytest.skip("nvcc is missing")
+    done = subprocess.run(
+        [nvcc, "-std=c++17", "-I", KERNELS, "-c", path, "-o", tmp_path / "out.o"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_signature_is_understood(file):
+    names = kernel_names(KERNELS / file)
+    assert names
+    for name in names:
+        assert kernel(file, name).params
+
+
+@pytest.mark.parametrize("path", CPP, ids=str)
+def test_format(path):
+    tool = shutil.which("clang-format")
+    if tool is None:
+        try:
+            import clang_format
+        except ImportError:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip("clang-format is missing")
+        tool = clang_format.get_executable("clang-format")
+    done = subprocess.run(
+        [tool, "--dry-run", "-Werror", path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_intrinsics_stay_in_the_primitives():
+    forbidden = re.compile(
+        r"\b(threadIdx|blockIdx|blockDim|gridDim|__sync\w*|__shfl\w*|__ballot\w*|__ldg|__shared__"
+        r"|atomic[A-Z]\w*|asm|cooperative_groups|cub)\b"
+    )
+    for path in (path for path in CPP if path.suffix in (".cu", ".cuh")):
+        code = re.sub(r"//.*", "", path.read_text("utf-8"))
+        if path != KERNELS / "common/prims.cuh":
+            assert not forbidden.findall(code), path.name
+
+
+# ---- sources
+
+
+def test_headers_are_pasted_once_and_recursively():
+    pasted = kernel("elementwise/bitmap.cu", "count_bits").source
+    assert "#include" not in re.sub(r'#include "prims.hpp"', "", pasted)
+    assert pasted.count("#define LAGPU_PRIMS_CUH") == 1
+    assert pasted.count("#define LAGPU_COLLECTIVES_CUH") == 1
+    headers = ("prims", "collectives", "prims")
+    twice = "".join(f'#include "common/{name}.cuh"\n' for name in headers) + GOOD
+    assert from_source(twice, "k").source.count("#define LAGPU_PRIMS_CUH") == 1
+
+
+def test_lines_are_told_as_written():
+    source = kernel("elementwise/bitmap.cu", "count_bits").source
+    lines = source.splitlines()
+    at = next(i for i, line in enumerate(lines) if "__global__ void count_bits" in line)
+    mark = max(i for i in range(at) if lines[i].startswith("#line"))
+    told = int(lines[mark].split()[1]) + at - mark - 1
+    assert lines[mark].endswith('"elementwise/bitmap.cu"')
+    written = (KERNELS / "elementwise/bitmap.cu").read_text("utf-8").splitlines()
+    assert "__global__ void count_bits" in written[told - 1]
+
+
+GOOD = """
+#ifndef LG_X
+#define LG_X f64
+#define LG_INDEX u32  // and its index
+#endif
+using Value = LG_X;
+// extern "C" __global__ void k(commented out);
+extern "C" __global__ void __launch_bounds__(256, 2)
+    k(const LG_X* __restrict__ u_values, Value* const w, LG_INDEX n, const bool flag /* why, n */,
+      GridBarrier* barrier) {}
+extern "C" __global__ void none() {}
+"""
+HEAD = '#include "common/prims.cuh"\n'
+
+
+def test_signature():
+    assert from_source(HEAD + GOOD, "k").params == (
+        Param("u_values", "f64", pointer=True, const=True),
+        Param("w", "f64", pointer=True, const=False),
+        Param("n", "u32", pointer=False, const=False),
+        Param("flag", "bool", pointer=False, const=False),
+        Param("barrier", "GridBarrier", pointer=True, const=False),
+    )
+    assert from_source(HEAD + GOOD, "none").params == ()
+
+
+def test_macros_specialise():
+    chosen = from_source(HEAD + GOOD, "k", X="bool", INDEX="i64")
+    assert [param.ctype for param in chosen.params[:3]] == ["bool", "bool", "i64"]
+    assert chosen.flags == ("-std=c++17", "-DLG_INDEX=i64", "-DLG_X=bool")
+    assert repr(chosen) == "generated.cu:k(INDEX=i64, X=bool)"
+    assert from_source(HEAD + GOOD, "k", INDEX="i64", X="bool") is not None
+
+
+def test_kernels_are_kept():
+    assert kernel("elementwise/bitmap.cu", "count_bits") is kernel(
+        "elementwise/bitmap.cu", "count_bits"
+    )
+
+
+def test_prelude_stands_behind_the_primitives():
+    prelude = "struct Twice { LG_DEVICE i32 operator()(i32 x) const { return 2 * x; } };"
+    source = from_source(HEAD + GOOD, "k", prelude=prelude).source
+    assert source.index("struct GridBarrier") < source.index(prelude) < source.index("using Value")
+    with pytest.raises(InvalidValue, match=r"includes none of .*prims\.cuh"):
+        from_source(GOOD, "k", prelude=prelude)
+
+
+@pytest.mark.parametrize(
+    ("call", "fact"),
+    [
+        (lambda: kernel("no.cu", "k"), "no file no.cu"),
+        (lambda: kernel("elementwise/bitmap.cu", "nothing"), "has no extern"),
+        (lambda: kernel("elementwise/bitmap.cu", "count_bits", Z="f64"), "does not use LG_Z"),
+        (lambda: from_source(HEAD + GOOD, "k", X="unsigned int"), "is not one word"),
+        (lambda: from_source(HEAD + GOOD, "k", X="i16"), "i16 in .* is none of"),
+        (lambda: from_source(HEAD + GOOD.replace("bool flag", "bool"), "k"), "not plain"),
+        (lambda: from_source('#include "no.cuh"\n', "k"), "not among the headers"),
+    ],
+)
+def test_what_a_kernel_cannot_be(call, fact):
+    with pytest.raises(InvalidValue, match=fact):
+        call()
+
+
+def test_sources_hash_covers_every_source(tmp_path):
+    assert re.fullmatch(r"[0-9a-f]{64}", sources_hash())
+    assert sources_hash() == sources_hash()
+
+
+def test_sources_travel_with_the_package():
+    package = resources.files("lagpu.backends.gpu")
+    assert package.joinpath("kernels/common/prims.cuh").is_file()
+    assert package.joinpath("device/sim_runtime/runtime.cpp").is_file()

@@ -1,0 +1,80 @@
+"""A matrix whose second form does not fit: everything runs with the one that is there."""
+
+import pytest
+from loop_names import GENERATED, loop_name
+
+import lagpu
+from lagpu import Matrix, Vector, algorithms, semiring
+from lagpu.backends.gpu import backend as of_gpu
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.storage import forms
+from lagpu.errors import NotSupported, OutOfMemory
+from lagpu.generators import kronecker
+
+
+@pytest.fixture
+def scarce():
+    """A backend of its own, and what leaves it too few free bytes to sort a matrix by row."""
+    device = SimDevice()
+
+    def fill(A):
+        device.free_bytes = lambda: 32 * A.nvals - 8
+
+    return of_gpu.GpuBackend("scarce", device), fill
+
+
+def directed(place):
+    G = kronecker(5, backend="cpu", seed=3).to_coo()
+    keep = (G[0] < G[1]) | (G[0] % 3 == 0)
+    return Matrix.from_coo(G[0][keep], G[1][keep], nrows=32, ncols=32, backend=place)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_products_and_loops_run_without_rows(scarce, known):
+    place, fill = scarce
+    A = directed(place)
+    right = algorithms.bfs_levels(directed("cpu"), 1)
+    if known:
+        assert not A.is_symmetric
+    fill(A)
+    q = Vector.from_coo([1], True, size=32, like=A)
+    found = semiring.any_pair(q @ A, kernel="push_edge").new()
+    assert found.nvals == right.select("valueeq", 1).new().nvals
+    assert "second form is missing: to make it needs" in lagpu.explain(semiring.any_pair(q @ A))
+    with pytest.raises(NotSupported, match=r"to make it needs .*, .* free. Use push_edge, or free"):
+        semiring.any_pair(q @ A, kernel="push_queue").new()
+    assert algorithms.bfs_levels(A, 1).to("cpu").isequal(right)
+    assert loop_name(place) == GENERATED
+    with lagpu.eager():
+        assert algorithms.bfs_levels(A, 1).to("cpu").isequal(right)
+    assert A.data.store.csr is None
+    if not known:
+        with pytest.raises(OutOfMemory, match="rows of the matrix: needs"):
+            assert not A.is_symmetric  # who asks gets no guess
+
+
+def test_it_is_looked_at_again_once_there_is_room(scarce):
+    place, fill = scarce
+    A = kronecker(5, backend=place, seed=3)
+    A.data.store.symmetric = None
+    fill(A)
+    q = Vector.from_coo([1], True, size=32, like=A)
+    assert "missing" in lagpu.explain(semiring.any_pair(q @ A))
+    del place.device.free_bytes
+    assert "missing" not in lagpu.explain(semiring.any_pair(q @ A))
+    assert semiring.any_pair(q @ A, kernel="push_queue").new().nvals > 0
+
+
+def test_rows_are_sorted_once(monkeypatch):
+    """What tells that a matrix is not symmetric is the form that is kept."""
+    place = of_gpu.GpuBackend("roomy", SimDevice())
+    sorted_, sort = [], forms._rows
+    monkeypatch.setattr(forms, "_rows", lambda A: sorted_.append(A) or sort(A))
+    L = directed(place).select("tril", -1).new()
+    symmetric = kronecker(5, backend=place)
+    for A in (L, symmetric):
+        for _ in range(2):
+            semiring.plus_pair(A @ A.T).new(mask=A.S)
+    assert sorted_ == [L.data.store, symmetric.data.store]
+    assert (L.data.store.symmetric, symmetric.data.store.symmetric) == (False, True)
+    assert symmetric.data.store.csr is None

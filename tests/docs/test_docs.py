@@ -1,0 +1,241 @@
+"""The pages say what is so: their code runs, and the course's code is that of the examples."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import lagpu
+from lagpu import backends, binary, semiring
+from lagpu.errors import BackendUnavailable
+
+mpl = pytest.importorskip("matplotlib")  # of the group test
+mpl.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "{code-cell}" in page.read_text("utf-8"))
+COURSE = [page for page in PAGES if page.parent.name == "course"]
+
+
+def cells(page):
+    """Return (tags, code) of each cell of a page."""
+    found = re.findall(r"^```\{code-cell\}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    split = [re.match(r"(?::tags: \[(.*?)\]\n)?(.*)", body, re.S) for body in found]
+    return [(match[1] or "", match[2]) for match in split]
+
+
+def statements(code):
+    """Return what the code does, without imports and names alone."""
+    body = ast.parse(code).body
+    shown = (ast.Name, ast.Attribute)
+    return [
+        ast.dump(node)
+        for node in body
+        if not isinstance(node, (ast.Import, ast.ImportFrom))
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, shown))
+    ]
+
+
+def name(page):
+    return str(page.relative_to(DOCS))
+
+
+def run(page, monkeypatch):
+    """Run the cells of a page, and return the names that they have made; forget its operators."""
+    monkeypatch.setattr(plt, "show", lambda: None)
+    for table in (binary, semiring):
+        monkeypatch.setattr(table, "_rows", dict(table._rows))
+    world = {"__name__": "page"}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for _tags, code in cells(page):
+            exec(compile(code, str(page), "exec"), world)
+    plt.close("all")
+    return world
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_code_of_a_page_runs(page, monkeypatch):
+    monkeypatch.chdir(page.parent)
+    run(page, monkeypatch)
+
+
+@pytest.fixture
+def no_compiler(monkeypatch):
+    """As on a machine without one, whatever was found and loaded before."""
+
+    def make_sim():
+        raise BackendUnavailable("sim: no C++ compiler.")
+
+    monkeypatch.delitem(backends._loaded, "sim", raising=False)
+    monkeypatch.setattr("lagpu.backends.gpu.make_sim", make_sim)
+
+
+@pytest.mark.parametrize("page", COURSE, ids=name)
+def test_a_page_of_the_course_needs_no_compiler_and_no_other_file(
+    page, monkeypatch, tmp_path, no_compiler
+):
+    monkeypatch.chdir(tmp_path)
+    assert not run(page, monkeypatch).get("has_sim")
+
+
+def test_the_course_shows_what_was_measured(monkeypatch):
+    """Page 5 holds its numbers, so that it runs without this repository: they must be these."""
+    page = run(DOCS / "course" / "05_gpu_kernels.md", monkeypatch)
+    file = json.loads((DOCS / "benchmarks" / "h200-bfs.json").read_text("utf-8"))
+    found = {
+        (row["graph"], row["mode"]): float(f"{row['median_ms']:.3g}")
+        for row in file["rows"]
+        if row["output"] == "levels"
+    }
+    graphs = dict.fromkeys(graph for graph, _ in found)
+    measured = {graph: (found[graph, "eager"], found[graph, "fused"]) for graph in graphs}
+    assert page["measured"] == measured
+    text = (DOCS / "course" / "05_gpu_kernels.md").read_text("utf-8")
+    assert f"{file['machine']['device']}, {file['date'][:10]}, commit {file['commit']}" in text
+
+    speed = (DOCS / "design" / "speed.md").read_text("utf-8").split("## The fused traversal")[1]
+    header, _, *steps = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in speed.split("\n\n")[1].splitlines()
+    )
+    columns = dict(zip(header, zip(*steps, strict=True), strict=True))
+    del columns["step"]
+    assert page["steps"] == {
+        graph: tuple(float(ms) for ms in column if ms != "-") for graph, column in columns.items()
+    }
+
+
+@pytest.mark.parametrize("page", COURSE, ids=name)
+def test_an_example_does_what_its_page_does(page):
+    """Each statement of the page, pictures apart, stands in the script, in the same order."""
+    script = statements((ROOT / "examples" / f"{page.stem}.py").read_text("utf-8"))
+    at = 0
+    for tags, code in cells(page):
+        for statement in statements(code) if tags != "picture" else ():
+            assert statement in script[at:], f"{page.name}: {code}"
+            at = script.index(statement, at) + 1
+
+
+def test_every_page_of_the_course_has_an_example_and_the_other_way_round():
+    scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert {page.stem for page in (DOCS / "course").glob("*.md")} == scripts
+
+
+def test_every_algorithm_is_listed():
+    listed = set(re.findall(r"`(\w+)`", (DOCS / "algorithms.md").read_text("utf-8")))
+    assert set(lagpu.algorithms.__all__) <= listed
+
+
+def test_every_public_name_is_in_the_interface():
+    said = (DOCS / "api.md").read_text("utf-8")
+    constants = {"BOOL", "INT32", "INT64", "UINT32", "UINT64", "FP32", "FP64"}
+    tables = {"unary", "binary", "indexunary", "monoid", "semiring"}
+    for public in set(lagpu.__all__) - constants - tables:
+        assert f"lagpu.{public}\n" in said, public
+
+
+def test_prose_has_no_long_dashes():
+    for page in (*(DOCS / "course").glob("*.md"), *(DOCS / "operations").glob("*.md")):
+        assert "\N{EM DASH}" not in page.read_text("utf-8"), page
+
+
+# ----------------------------------------------------------------------------------- notation
+
+
+def rows_of_notation():
+    """Return (lagpu, python-graphblas) of each row of the tables."""
+    text = (DOCS / "notation.md").read_text("utf-8")
+    rows = re.findall(r"^\* - .*\n  - `(.*)`\n  - (.*)\n  - .*$", text, re.M)
+    return [(ours, ours if theirs == "*the same*" else theirs.strip("`")) for ours, theirs in rows]
+
+
+def objects(library):
+    """Return the names that the lines use, in one of the two libraries."""
+    if library == "lagpu":
+        from lagpu import FP64, INT64, Matrix, Scalar, Vector, binary, monoid, semiring, unary
+
+        where = {"backend": "cpu"}
+    else:
+        from graphblas import Matrix, Scalar, Vector, binary, monoid, semiring, unary
+        from graphblas.dtypes import FP64, INT64
+
+        where = {}
+    I, J, X = [0, 0, 1, 2, 3], [1, 2, 2, 0, 3], [1.0, 4.0, 2.0, 0.5, 3.0]  # noqa: E741
+    n = 4
+    world = {"n": n, "FP64": FP64, "Matrix": Matrix, "Vector": Vector}
+    world |= {"binary": binary, "monoid": monoid, "semiring": semiring, "unary": unary}
+    world["A"] = Matrix.from_coo(I, J, X, nrows=n, ncols=n, **where)
+    world["B"] = Matrix(FP64, n, n, **where)
+    world["P"] = Matrix.from_coo([0, 1, 2], [1, 2, 0], [1, 1, 1], nrows=n, ncols=n, **where)
+    world["p"] = Vector.from_coo([0, 2], [0, 2], size=n, **where)
+    world["s"] = Scalar(FP64)
+    world["x"] = None
+    for name, indices, values in (
+        ("u", [0, 1, 3], [4.0, 2.5, 9.0]),
+        ("v", [1, 2], [0.0, 1.0]),
+        ("w", [0, 2], [7.0, 8.0]),
+        ("m", [0, 1, 3], [1.0, 0.0, 1.0]),
+        ("q", [0, 1], [1.0, 1.0]),
+        ("t", [0, 1], [5.0, 6.0]),
+    ):
+        size = 2 if name == "t" else n
+        world[name] = Vector.from_coo(indices, values, FP64, size=size, **where)
+    world |= {"I": [0, 2], "J": J, "X": X, "INT64": INT64}
+    return world
+
+
+def content(world):
+    found = {k: [part.tolist() for part in world[k].to_coo()] for k in "ABPpuvwmqt"}
+    s = world["s"]
+    return found | {"s": s if s is None else s.value, "x": world["x"]}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), rows_of_notation())
+def test_both_notations_mean_the_same(ours, theirs):
+    found, before = [], []
+    for library, line in (("lagpu", ours), ("graphblas", theirs)):
+        world = objects(library)
+        world["I"] = world["I"] if "from_coo" not in line else [0, 0, 1, 2, 3]
+        before.append(content(world))
+        exec(line, world)
+        found.append(content(world))
+    assert before[0] == before[1]
+    assert found[0] == found[1]
+    if not line.startswith("w = Vector(FP64, n)"):
+        assert found[0] != before[0] or "dup" in line or ours == theirs
+
+
+def test_the_notation_covers_every_operation():
+    rows = rows_of_notation()
+    assert len(rows) > 30
+    said = " ".join(ours for ours, _ in rows)
+    for word in (
+        "@",
+        "ewise_add",
+        "ewise_mult",
+        "ewise_union",
+        "apply",
+        "select",
+        "reduce",
+        "diag",
+    ):
+        assert word in said
+    pages = {page.stem for page in (DOCS / "operations").glob("*.md")} - {"index"}
+    assert pages >= {"vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select"}
+    assert pages >= {
+        "reduce",
+        "reduce_rowwise",
+        "assign",
+        "extract",
+        "transpose",
+        "selection",
+        "diag",
+    }

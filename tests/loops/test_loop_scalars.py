@@ -1,0 +1,250 @@
+"""Scalars in loops: sums over a vector are pieces of a program, and numbers are read there."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from loop_names import loop_name
+from nvrtc import ARCHITECTURES, nvrtc_compile
+from scalar_loops import (
+    PROGRAM,
+    as_floats,
+    assert_same,
+    both,
+    constants,
+    counted,
+    lagged,
+    masked,
+    normalised,
+    sums,
+    thresholds,
+    two_loops,
+    unions,
+    vectors,
+)
+
+import lagpu
+from lagpu import BOOL, FP32, FP64, INT32, INT64, UINT64, Matrix, Scalar, Vector, binary, monoid
+from lagpu.errors import EmptyObject
+
+SIZES = [1, 31, 32, 33, 256, 1023, 1025]
+MONOIDS = ("plus", "times", "min", "max", "lor", "land", "lxor", "lxnor", "any")
+
+
+@pytest.fixture
+def place(backend):
+    """A backend that runs loops as programs."""
+    if not backend.capabilities.fuses:
+        pytest.skip(f"{backend.name} runs loops in one way")
+    return backend
+
+
+@pytest.mark.parametrize("kind", ["empty", "one", "iso", "sparse", "bitmap", "full"])
+@pytest.mark.parametrize("n", SIZES)
+def test_sums_of_all_forms_and_sizes(place, n, kind):
+    fused, eager = both(
+        place,
+        sums,
+        lambda: vectors(n, INT64, place, kind),
+        lambda: Vector(INT64, n, backend=place),
+        lambda: Scalar(INT64),
+        lambda: monoid.plus,
+    )
+    assert_same(fused, eager)
+    expected = vectors(n, INT64, lagpu.backends.get("cpu"), kind).reduce("plus").new().value
+    assert fused[-1].value == expected
+
+
+@pytest.mark.parametrize("name", MONOIDS)
+@pytest.mark.parametrize("dtype", [BOOL, INT32, UINT64, FP32, FP64], ids=str)
+def test_every_monoid_and_type(place, name, dtype):
+    add = monoid[name]
+    for n, kind in ((70, "sparse"), (300, "full")):
+        fused, eager = both(
+            place,
+            sums,
+            lambda n=n, kind=kind: vectors(n, dtype, place, kind),
+            lambda n=n: Vector(dtype, n, backend=place),
+            lambda: Scalar(add.types(dtype)[1]),
+            lambda: add,
+        )
+        if name == "any":
+            values = fused[0].to_coo()[1]
+            assert fused[-1].value in values
+            assert eager[-1].value in values
+        else:
+            assert_same(fused, eager)
+
+
+def test_sums_of_nan(place):
+    """The least of numbers and NaN is a number; that of NaN alone is NaN."""
+    for add in (monoid.min, monoid.max, monoid.plus):
+        for values in ([np.nan] * 70, [np.nan, 3.0, np.nan, 1.0] * 20):
+            fused, eager = both(
+                place,
+                sums,
+                lambda values=values: Vector.from_dense(np.array(values), backend=place),
+                lambda values=values: Vector(FP64, len(values), backend=place),
+                lambda: Scalar(FP64),
+                lambda add=add: add,
+            )
+            assert_same(fused[-1:], eager[-1:])
+
+
+def test_a_sum_is_the_same_in_each_run(place):
+    rng = np.random.default_rng(7)
+    values = rng.random(100_000) * 10.0 ** rng.integers(-8, 8, 100_000)
+    v = Vector.from_dense(values, backend=place)
+    found = set()
+    for _ in range(5):
+        s = Scalar(FP64)
+        sums(v, Vector(FP64, v.size, backend=place), s, monoid.plus)
+        assert loop_name(place) == PROGRAM
+        found.add(s.value)
+    assert len(found) == 1
+    assert found.pop() == pytest.approx(values.sum(), rel=1e-12)
+
+
+def test_results_are_cast_into_the_scalar(place):
+    for dtype in (INT32, BOOL, FP32, UINT64):
+        fused, eager = both(
+            place,
+            sums,
+            lambda: Vector.from_dense(np.array([-1.5, 2.0, -7.25]), backend=place),
+            lambda: Vector(FP64, 3, backend=place),
+            lambda dtype=dtype: Scalar(dtype, 1),
+            lambda: monoid.plus,
+        )
+        assert_same(fused, eager)
+
+
+@pytest.mark.parametrize("dtype", [FP32, FP64], ids=str)
+def test_whole_numbers_become_floats_as_on_the_host(place, dtype):
+    for number in (2**62 + 2**38 + 1, -(2**53) - 1, 7):
+        fused, eager = both(
+            place,
+            as_floats,
+            lambda number=number: Vector.from_coo([1], [number], INT64, size=2, backend=place),
+            lambda: Vector(dtype, 2, backend=place),
+            lambda: Scalar(INT64),
+        )
+        assert fused[1].isequal(eager[1])
+        assert fused[2].value == number
+
+
+# ---------------------------------------------------------------------------------- whole loops
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_loops_of_a_user(place, n):
+    rng = np.random.default_rng(n)
+    rows, cols = rng.integers(0, n, 4 * n), rng.integers(0, n, 4 * n)
+
+    def graph():
+        values = 1.0 + np.arange(4 * n) % 3
+        return Matrix.from_coo(
+            [*rows, *range(n)], [*cols, *range(n)], [*values, *[1.0] * n],
+            nrows=n, ncols=n, dup_op=binary.first, backend=place,
+        )  # fmt: skip
+
+    def full():
+        return Vector.from_dense(np.arange(n) % 7 + 1.0, backend=place)
+
+    def some():
+        return Vector.from_coo(np.arange(0, n, 2), np.arange(0, n, 2) % 5, size=n, backend=place)
+
+    def blank():
+        return Vector(FP64, n, backend=place)
+
+    for function, *make in (
+        (normalised, graph, full, blank, lambda: Scalar(FP64), lambda: 4),
+        (masked, full, blank, some, lambda: Scalar(FP64)),
+        (masked, full, blank, some, lambda: Scalar(INT64, 5)),
+        (lagged, full, blank, lambda: Scalar(FP64), lambda: Scalar(FP64, 2.5)),
+        (thresholds, full, full, lambda: Scalar(FP64), lambda: Scalar(FP64), blank),
+        (unions, some, some, blank, lambda: Scalar(INT64), lambda: Scalar(INT64)),
+        (constants, blank, lambda: Scalar(INT64)),
+        (counted, full, lambda: Vector.from_coo([0], 1.0, size=1, backend=place),
+         lambda: Scalar(FP64, 9)),
+        (two_loops, full, blank, lambda: Scalar(FP64), lambda: Scalar(FP64)),
+    ):  # fmt: skip
+        assert_same(*both(place, function, *make))
+
+
+def test_what_the_loops_leave_is_right(backend):
+    """On every backend, cpu too: numbers worked out by hand."""
+    ones = Vector.from_dense(np.ones(40), backend=backend)
+    blank = Vector(FP64, 40, backend=backend)
+    before, s = Scalar(FP64), Scalar(FP64, 2)
+    lagged(ones, blank, before, s)
+    assert (before.value, s.value) == (2 + 3 + 0 + 1 + 2, 2 + 4 + 0 + 1 + 2 + 3)
+    one, total = Vector.from_coo([0], 1.0, size=1, backend=backend), Scalar(FP64)
+    counted(ones, one, total)
+    assert (one.nvals, total.value) == (0, 40 / 64)
+    counts, last = Vector.from_dense(np.zeros(3), backend=backend), Scalar(INT64)
+    constants(counts, last)
+    assert (counts.to_dense().tolist(), last.value) == ([10.0] * 3, 4)
+    s, t = Scalar(FP64), Scalar(FP64)
+    two_loops(Vector.from_dense(np.ones(40), backend=backend), blank, s, t)
+    assert (s.value, t.value) == (2, 40 * 40 * 4)
+
+
+def test_a_scalar_stays_on_the_device_until_it_is_asked_for(place, monkeypatch):
+    v = Vector.from_dense(np.arange(40.0), backend=place)
+    w, s, t = Vector(FP64, 40, backend=place), Scalar(FP64, 0.0), Scalar(FP64, 0.0)
+    masked(v, w, Vector(BOOL, 40, backend=place), s)
+    reads = []
+    to_host = place.device.to_host
+    monkeypatch.setattr(place.device, "to_host", lambda a: reads.append(a) or to_host(a))
+    masked(v, w, Vector(BOOL, 40, backend=place), s)
+    masked(v, w, Vector(BOOL, 40, backend=place), t)
+    assert not reads
+    assert (s.value, t.value) == (4 * 780, 2 * 780)
+    assert len(reads) == 2
+    assert (s.value, t.value) == (4 * 780, 2 * 780)
+    assert len(reads) == 2
+    s << 1.0
+    t.clear()
+    for x in (s, t):
+        masked(v, w, Vector(BOOL, 40, backend=place), x)
+    assert (s.value, t.value) == (1 + 2 * 780, 2 * 780)
+
+
+def test_a_scalar_as_ever(backend):
+    s = Scalar(INT32, 3)
+    s(accum=binary.plus) << 4
+    s << s
+    assert (s.value, s.nvals, repr(s)) == (7, 1, "Scalar(INT32, 7)")
+    t = Scalar(FP64)
+    t << s
+    assert t.value == 7.0
+    s.clear()
+    assert s.is_empty
+    with pytest.raises(EmptyObject):
+        t << s
+
+
+# ------------------------------------------------------------------------------------ the compiler
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("traced", [False, True])
+def test_nvrtc_compiles_programs_with_sums(arch, traced, monkeypatch):
+    from lagpu.backends.gpu.fused import program
+    from lagpu.backends.gpu.kernels import from_source
+
+    made, sim = [], lagpu.backends.get("sim")
+    monkeypatch.setattr(
+        program, "from_source", lambda *a, **how: made.append(from_source(*a, **how)) or made[-1]
+    )
+    with lagpu.trace() if traced else contextlib.nullcontext():
+        for name, dtype in zip(MONOIDS, (*lagpu.dtypes.ALL, *lagpu.dtypes.ALL), strict=False):
+            add = monoid[name]
+            v = vectors(33, dtype, sim, "sparse")
+            sums(v, Vector(dtype, 33, backend=sim), Scalar(add.types(dtype)[1]), add)
+        blank = Vector(FP64, 33, backend=sim)
+        lagged(v.dup(FP64), blank, Scalar(FP64), Scalar(FP32, 1))
+        thresholds(v.dup(FP64), v.dup(FP64), Scalar(INT64), Scalar(BOOL), blank)
+    assert len(made) == len(MONOIDS) + 2
+    for kernel in made[ARCHITECTURES.index(arch) :: 3]:  # each for one GPU, and each GPU some
+        assert nvrtc_compile(kernel, arch)

@@ -1,0 +1,269 @@
+"""Which bodies may be recorded is read from the source; what is not proved runs eagerly."""
+
+import ast
+import functools
+import importlib.util
+import linecache
+
+import pytest
+from loop_names import GENERATED, is_fused
+
+from lagpu import INT64, Matrix, Vector, binary, loop, semiring
+from lagpu.core.recorder import current_recorder
+
+HEAD = "import lagpu\nfrom lagpu import binary, loop, semiring\n\n\n"
+
+
+@pytest.fixture
+def place(backend):
+    if backend.name == "cpu":
+        pytest.skip("cpu records nothing")
+    return backend
+
+
+def load(path, source):
+    path.write_text(HEAD + source, "utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    linecache.checkcache(str(path))
+    return module
+
+
+def start(place):
+    A = Matrix.from_coo([0, 1, 2], [1, 2, 0], 2, INT64, nrows=3, ncols=3, backend=place)
+    return A, Vector.from_coo([0], 1, size=3, backend=place)
+
+
+def how(function, place, *more):
+    A, x = start(place)
+    result = function(A, x, *more)
+    return place.last_loop, x.to_coo()[1].tolist(), result
+
+
+BODIES = {
+    "a nested loop": (
+        "for i in loop(times=2):\n    for j in loop(times=2):\n"
+        "        x << semiring.plus_times(x @ A)",
+        GENERATED,  # the inner one
+        [16],
+    ),
+    "an else clause": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
+        "else:\n    x << x.apply(binary.plus, right=1)",
+        "has an else",
+        [5],
+    ),
+    "a new vector": (
+        "for i in loop(times=2):\n    y = semiring.plus_times(x @ A).new()\n    x << y",
+        "no w << call statement",
+        [4],
+    ),
+    "new inside a statement": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A).new()",
+        "",
+        [4],
+    ),
+    "a branch on a value": (
+        "for i in loop(times=2):\n    if x.nvals:\n        x << semiring.plus_times(x @ A)",
+        "no w << call statement",
+        [4],
+    ),
+    "a branch inside an expression": (
+        "for i in loop(times=2):\n    x << semiring.plus_times((x if i else x) @ A)",
+        "IfExp",
+        [4],
+    ),
+    "a walrus": (
+        "for i in loop(times=2):\n    x << (y := semiring.plus_times(x @ A))",
+        "NamedExpr",
+        [4],
+    ),
+    "an early return": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n    return i",
+        "no w << call statement",
+        [2],
+    ),
+    "a continue": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n    continue",
+        "no w << call statement",
+        [4],
+    ),
+    "a wrapped loop": (
+        "for i, k in enumerate(loop(times=2)):\n    x << semiring.plus_times(x @ A)",
+        "",
+        [4],
+    ),
+    "a comprehension": (
+        "[x.update(semiring.plus_times(x @ A)) for i in loop(times=2)]",
+        "not the iterable of one for",
+        [4],
+    ),
+    "two loops with one counter": (
+        "for i in loop(times=2):\n    x << i\n    x << semiring.plus_times(x @ A)\n"
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)",
+        GENERATED,
+        [8, 8, 8],
+    ),
+    "a counter read in a function of another loop": (
+        "for i in range(2):\n    last = lambda: i\n"
+        "for i in loop(times=3):\n    x << semiring.plus_times(x @ A)\n"
+        "x << x.apply(binary.plus, right=last())",
+        "reads the counter i",
+        [10],
+    ),
+    "a counter read behind two loops": (
+        "for i in range(2):\n    x << x.apply(binary.plus, right=i)\n"
+        "for i in loop(times=3):\n    x << semiring.plus_times(x @ A)\n"
+        "x << x.apply(binary.plus, right=i)",
+        "reads the counter i",
+        [18],
+    ),
+    "a line that writes nothing": (
+        "k = 1\nfor i in loop(times=2):\n    k << 2\n    x << semiring.plus_times(x @ A)",
+        "a line of the body writes nothing",
+        [4],
+    ),
+    "two statements in a line": (
+        "for i in loop(times=2): x << semiring.plus_times(x @ A); x << x.apply(binary.plus, 1)",
+        GENERATED,
+        [7],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies(place, tmp_path, name):
+    body, why, values = BODIES[name]
+    lines = "\n".join("    " + line for line in body.splitlines())
+    module = load(tmp_path / "body.py", f"def run(A, x):\n{lines}\n")
+    ran, found, _ = how(module.run, place)
+    assert found == values
+    assert ran.startswith(f"{GENERATED}: " if why == GENERATED else "eager: ")
+    assert why in ran
+
+
+def test_a_stale_source_is_not_believed(place, tmp_path):
+    """The file was changed after it was imported: what it says is not what runs."""
+    body = "def run(A, x):\n    for i in loop(times=2):\n        x << semiring.{}(x @ A)\n"
+    module = load(tmp_path / "stale.py", body.format("plus_times"))
+    (tmp_path / "stale.py").write_text(HEAD + body.format("plus_first"), "utf-8")
+    linecache.checkcache(str(tmp_path / "stale.py"))
+    ran, found, _ = how(module.run, place)
+    assert ran == "eager: its source is not what runs, or cannot be read"
+    assert found == [4]
+
+
+def test_a_cell_of_a_notebook(place, monkeypatch):
+    """Each statement is compiled alone there, with other byte code where a name is imported."""
+    source = (
+        "from lagpu import loop, semiring\n\n\ndef run(A, x):\n"
+        "    for i in loop(times=2):\n        x << semiring.plus_times(x @ A)\n"
+    )
+    lines = source.splitlines(keepends=True)
+    monkeypatch.setitem(linecache.cache, "cell-7.py", (len(source), None, lines, "cell-7.py"))
+    world = {}
+    for statement in ast.parse(source).body:
+        exec(compile(ast.Module([statement], []), "cell-7.py", "exec"), world)
+    ran, found, _ = how(world["run"], place)
+    assert is_fused(ran)
+    assert found == [4]
+
+
+def test_code_without_a_file(place):
+    """As in a read-eval-print loop or exec."""
+    space = {"loop": loop, "semiring": semiring}
+    exec(
+        "def run(A, x):\n    for i in loop(times=2):\n        x << semiring.plus_times(x @ A)\n",
+        space,
+    )
+    ran, found, _ = how(space["run"], place)
+    assert ran.startswith("eager: its source")
+    assert found == [4]
+
+
+def twice(function):
+    @functools.wraps(function)
+    def wrapper(A, x):
+        function(A, x)
+        function(A, x)
+
+    return wrapper
+
+
+@twice
+def decorated(A, x):
+    for _ in loop(times=2):
+        x << semiring.plus_times(x @ A)
+
+
+def test_a_decorated_function_is_fused(place):
+    ran, found, _ = how(decorated, place)
+    assert is_fused(ran)
+    assert found == [16]
+
+
+def rebound(A, x, plus):
+    for _ in loop(times=2):
+        x << x.apply(plus, right=1)
+
+
+def test_names_are_looked_up_each_time(place):
+    """The same site, fused first; then a name means something else."""
+    for plus, value in ((binary.plus, 3), (binary.times, 1)):
+        ran, found, _ = how(rebound, place, plus)
+        assert ran.startswith(f"{GENERATED}: ")
+        assert found == [value]
+    assert how(rebound, place, "minus")[0] == "eager: plus is neither a lagpu object nor a number"
+
+
+def test_loops_in_a_class_and_a_closure(place, tmp_path):
+    module = load(
+        tmp_path / "inside.py",
+        "class Search:\n"
+        "    def run(self, A, x):\n"
+        "        def inner():\n"
+        "            for i in loop(times=2):\n"
+        "                x << semiring.plus_times(x @ A)\n"
+        "        inner()\n",
+    )
+    ran, found, _ = how(module.Search().run, place)
+    assert is_fused(ran)
+    assert found == [4]
+
+
+def test_an_error_while_recording_runs_what_came_before(place, tmp_path):
+    module = load(
+        tmp_path / "raises.py",
+        "def run(A, x, y):\n"
+        "    for i in loop(times=2):\n"
+        "        x << semiring.plus_times(x @ A)\n"
+        "        x << y\n",
+    )
+    A, x = start(place)
+    with pytest.raises(Exception, match="shape"):
+        module.run(A, x, Vector(INT64, 5, backend=place))
+    assert x.to_coo()[1].tolist() == [2]
+    assert current_recorder() is None
+    assert place.last_loop == "eager: its body raised"
+
+
+class Counting(Vector):
+    calls = 0
+
+    def __call__(self, *args, **named):
+        type(self).calls += 1
+        return super().__call__(*args, **named)
+
+
+def written_by_a_class(x, one):
+    for _ in loop(times=3):
+        x(one.S) << 1
+
+
+def test_an_object_of_an_authors_own_class_may_do_anything(place):
+    x, one = Counting(INT64, 3, backend=place), Vector.from_coo([1], True, size=3, backend=place)
+    Counting.calls = 0
+    written_by_a_class(x, one)
+    assert Counting.calls == 3
+    assert place.last_loop == "eager: x is neither a lagpu object nor a number"

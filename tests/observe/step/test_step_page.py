@@ -1,0 +1,270 @@
+"""Steps of algorithms as text, as drawings and as a page."""
+
+import json
+import re
+
+import pytest
+from browser import browse, check_page, needs_browser
+
+import lagpu
+from lagpu import FP64, INT32, INT64, Matrix, Scalar, Vector, algorithms, generators, semiring
+from lagpu.cli import main
+from lagpu.errors import LimitExceeded
+from lagpu.observe.step import drawing, svg
+from lagpu.observe.step import page as step_page
+
+
+@pytest.fixture
+def A(backend):
+    return generators.path(4, backend=backend)
+
+
+def test_a_step_as_text(A):
+    s = list(lagpu.step(algorithms.bfs_levels, A, 1))[3]
+    line = s.line
+    assert repr(s).splitlines() == [
+        f"step 4: level 1, bfs.py:{line}",
+        "  levels(frontier.S) << 1",
+        "> levels    1 0 1 .",
+        "  frontier  T . T .",
+    ]
+
+
+def test_long_vectors_and_scalars_as_text(backend):
+    def wide(n):
+        u = Vector.from_coo([0, 30], [0.5, 1 / 3], size=n, backend=backend)
+        s = Scalar(FP64)
+        u << u.apply("ainv")
+        s << u.reduce()
+        return s
+
+    first, last = lagpu.step(wide, 40)
+    assert "  ... 16 more, 2 entries" in repr(first)
+    assert "-0.5" in repr(first)
+    assert repr(first).splitlines()[-1] == "  s  ."
+    assert repr(last).splitlines()[-1].startswith("> s  -0.83")
+
+
+def cells(drawn, style):
+    """Return the upper left corners of the squares of a style."""
+    paths = re.findall(r'<path d="([^"]*)" ([^>]*)/>', drawn)
+    found = [d for d, look in paths if look.strip() == svg.STYLES[style].strip()]
+    return [tuple(map(float, xy)) for d in found for xy in re.findall(r"M([\d.]+) ([\d.]+)", d)]
+
+
+def test_a_drawing_shows_what_a_product_touches(A):
+    s = list(lagpu.step(algorithms.bfs_levels, A, 1))[4]  # frontier {0, 2}, levels {0, 1, 2}
+    drawn = drawing.draw(s)
+    assert (len(cells(drawn, "used")), len(cells(drawn, "met"))) == (
+        1,
+        2,
+    )  # 2 -> 3; 0 -> 1 and 2 -> 1
+    assert len(cells(drawn, "dot")) == A.nvals - 3
+    assert len(cells(drawn, "band")) == 2
+    assert len(cells(drawn, "veil")) == len(cells(drawn, "blocked")) == 3
+    assert len(cells(drawn, "kept")) == 1
+    assert len(cells(drawn, "changed")) == 3
+    assert len(cells(drawn, "zero")) == 1
+    assert len(cells(drawn, "none")) == 2 + 1 + 3  # factor, levels, frontier
+    assert drawn.count(">T</text>") == 2 + 1
+
+
+def test_a_drawing_of_a_product_from_the_right(backend):
+    def right(A):
+        u = Vector.from_coo([0], [1.0], size=3, like=A)
+        w = Vector(FP64, 2, like=A)
+        m = Vector.from_coo([1], [1.0], size=2, like=A)
+        w(m.V) << semiring.plus_times(A @ u)
+
+    A = Matrix.from_coo([0, 1, 1], [0, 0, 2], 2.0, nrows=2, ncols=3, backend=backend)
+    (s,) = lagpu.step(right, A)
+    drawn = drawing.draw(s)
+    assert (len(cells(drawn, "used")), len(cells(drawn, "met")), len(cells(drawn, "dot"))) == (
+        1,
+        1,
+        1,
+    )
+    ((x, y),) = cells(drawn, "band")
+    assert len(cells(drawn, "kept")) == 1
+    assert s.product == ("A", False, "u", False)
+    assert all(px >= x for px, _ in cells(drawn, "used"))
+    assert y > 0
+
+
+def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
+    def squares(A):
+        q = Vector.from_coo([0], True, size=4, like=A)
+        M = Matrix(INT64, 4, 4, like=A)
+        M << semiring.plus_pair(A @ A)
+        q << semiring.any_pair(q @ A)
+
+    first, last = lagpu.step(squares, A)
+    drawn = drawing.draw(first)
+    assert len(cells(drawn, "entry")) == first.matrices["M"].nvals + 1  # and of q
+    assert len(cells(drawn, "dot")) == A.nvals
+    texts = re.findall(r">([^<>]*)</text>", drawn)
+    assert "\u25b6 M" in texts
+    values = sorted(map(str, first.matrices["M"].to_coo()[2].tolist()))
+    behind = texts.index("\u25b6 M") + 1 + 4  # and the numbers of its rows
+    assert sorted(texts[behind:][: len(values)]) == values
+    assert "A: 4 x 4, 6 entries" in texts
+    assert f"\u25b6 M: 4 x 4, {len(values)} entries" in texts
+    texts = re.findall(r">([^<>]*)</text>", drawing.draw(last))
+    assert "q @ A" in texts
+    assert f"M: 4 x 4, {len(values)} entries" in texts
+    alone = next(lagpu.step(algorithms.bfs_levels, A, 0))
+    assert "entries" not in drawing.draw(alone)  # the only matrix is drawn
+
+
+def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
+    found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
+    layout = drawing.Layout.of(found)
+    assert (layout.matrix, layout.nrows, layout.ncols, layout.written) == ("A", 4, 4, 2)
+    heights = {re.search(r'height="([\d.]+)"', drawing.draw(s, layout))[1] for s in found}
+    assert len(heights) == 1
+
+
+def test_numbers_are_short_in_cells(backend):
+    def thirds():
+        v = Vector(FP64, 4, backend=backend)
+        v[0], v[1] = 1 / 3, -2.0
+        v[2] = 1e-9
+
+    drawn = drawing.draw(list(lagpu.step(thirds))[-1])
+    assert re.findall(r">([^<>]*)</text>", drawn)[-3:] == ["0.33", "-2", "1e-09"]
+
+
+def test_notebooks_get_a_drawing_or_text(A, backend):
+    found = list(lagpu.step(algorithms.bfs_levels, A, 1))
+    assert found[2]._repr_html_().count("<svg") == 1
+    check_page(found[2]._repr_html_())
+    large = generators.path(drawing.LARGEST + 1, backend=backend)
+    first = next(lagpu.step(algorithms.bfs_levels, large, 0))
+    assert first._repr_html_().startswith("<pre>step 1:")
+
+
+# ----------------------------------------------------------------------------------- the page
+
+
+@pytest.fixture(scope="module")
+def page():
+    A = generators.grid2d(3, 4, backend="cpu")
+    return step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
+
+
+def sections(page):
+    return re.findall(r'<section class="step".*?</section>', page, re.DOTALL)
+
+
+def test_the_page_holds_every_step_and_nothing_from_outside(page):
+    check_page(page)
+    assert "<h1>Levels &lt;1&gt;</h1>" in page
+    assert "graph a &amp; b" in page
+    assert len(sections(page)) == 13
+    assert "hidden" not in "".join(sections(page))  # without a script all are shown
+    assert "frontier(~levels.S, replace) &lt;&lt; frontier any_pair A" in sections(page)[2]
+    assert "@media print" in page
+    for meaning in ("entry", "explicit zero", "no entry"):
+        assert f">{meaning}</text>" in page
+
+
+def test_the_page_shows_the_text_of_the_algorithm(page):
+    listing = re.search(r'<div class="code">.*?</div>', page, re.DOTALL)[0]
+    assert "def bfs_levels(A: Matrix, source: int) -&gt; Vector:" in listing
+    assert "Return each vertex&#x27;s distance" in listing
+    assert "Raises" not in listing
+    line = re.search(r'data-line="(\d+)"', sections(page)[2])[1]
+    assert re.search(rf'id="c0-{line}"[^>]*><code[^>]*>frontier\(~levels.S', listing)
+
+
+def test_shared_drawings_are_there(page):
+    used = set(re.findall(r'<use href="#(\w+)"/>', page))
+    assert used
+    assert used <= set(re.findall(r'<g id="(\w+)">', page))
+
+
+def state(dom):
+    """Return what a browser shows: steps not hidden, lines marked, the counter."""
+    shown = [k for k, s in enumerate(sections(dom)) if "hidden" not in s.split(">")[0]]
+    marked = re.findall(r'id="c0-(\d+)" data-n="\d+" class="now"', dom)
+    counter = re.search(r'id="where"[^>]*>([^<]*)<', dom)[1]
+    return shown, list(map(int, marked)), counter
+
+
+def key(name):
+    return f"document.dispatchEvent(new KeyboardEvent('keydown', {{key: {json.dumps(name)}}}));"
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("script", "at"),
+    [
+        ("", 0),
+        (key("ArrowRight") * 2, 2),
+        (key("ArrowRight") * 3 + key("ArrowLeft"), 2),
+        (key("ArrowRight") + key(" ") + key("PageDown") + key("ArrowDown") + key("ArrowUp"), 1),
+        (key("ArrowLeft"), 0),
+        (key("End"), 12),
+        (key("End") + key("ArrowRight"), 12),
+        (key("End") + key("Home"), 0),
+        ("document.getElementById('on').click();" * 4
+         + "document.getElementById('back').click();", 3),
+        ("const s = document.getElementById('slider'); s.value = 7;"
+         "s.dispatchEvent(new Event('input'));", 6),
+    ],
+)  # fmt: skip
+def test_keys_and_buttons_step(page, tmp_path, script, at):
+    first = next(lagpu.step(algorithms.bfs_levels, generators.path(2, backend="cpu"), 0)).line
+    line = first if at == 0 else first + (2 if at % 2 else 3)
+    level = "" if at == 0 else f", level {(at - 1) // 2}"
+    assert state(browse(page, tmp_path, script)) == (
+        [at], [line], f"step {at + 1} of 13{level}",
+    )  # fmt: skip
+
+
+def test_text_on_a_page_is_escaped(backend):
+    def evil(A):
+        holder = {"x": Vector(INT32, 2, like=A, name="</svg><script>alert(1)</script>")}
+        holder["x"] << 1
+
+    found = list(lagpu.step(evil, generators.path(2, backend=backend)))
+    made = step_page.page(found, "</title><script>")
+    check_page(made)
+    assert "<script>alert" not in made
+    assert "<script>alert" not in found[0]._repr_html_()
+
+
+def test_a_page_of_no_steps():
+    check_page(step_page.page([], "nothing"))
+
+
+def test_large_graphs_are_refused_with_the_limit(monkeypatch):
+    A = generators.path(drawing.LARGEST + 1, backend="cpu")
+    with pytest.raises(LimitExceeded, match="65 > 64"):
+        step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
+    monkeypatch.setattr(step_page, "MOST", 5)
+    with pytest.raises(LimitExceeded, match="7 steps > 5"):
+        step_page.page(
+            lagpu.step(algorithms.bfs_levels, generators.path(3, backend="cpu"), 0), "long"
+        )
+
+
+def test_bfs_writes_its_steps(tmp_path, capsys):
+    file = tmp_path / "s.html"
+    args = ["bfs", "grid:3x3", "-s", "4", "-b", "sim", "--output", "parents", "--json"]
+    assert main([*args, "--step", str(file)]) == 0
+    page = file.read_text("utf-8")
+    check_page(page)
+    assert "bfs_parents from vertex 4" in page
+    assert json.loads(capsys.readouterr().out)["reached"] == 9
+
+
+def test_bfs_refuses_what_no_page_has_room_for(tmp_path, capsys):
+    file = tmp_path / "s.html"
+    assert main(["bfs", "path:65", "-s", "0", "-b", "cpu", "--step", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("lagpu: --step: the graph is of size 65 > 64")
+    assert not file.exists()
+    assert main(["bfs", "path:5", "-s", "0", "-b", "cpu", "--step", "s.json"]) == 2
+    assert "does not end in .html" in capsys.readouterr().err

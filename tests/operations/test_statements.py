@@ -1,0 +1,84 @@
+"""The records that the front end hands to a backend: complete tables, and scalars read in time."""
+
+import typing
+
+import numpy as np
+import pytest
+
+from lagpu import FP64, INT32, Scalar, Vector, binary, operations
+from lagpu.core.recorder import Recorder
+from lagpu.operations import (
+    Apply,
+    AssignScalar,
+    BoundOperator,
+    CounterRef,
+    Ewise,
+    Multiply,
+    Operation,
+    ScalarRef,
+    method_of,
+    operands_of,
+    resolved,
+    statements,
+)
+
+RECORDS = typing.get_args(Operation)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.__name__)
+def test_each_operation_is_in_every_table(record):
+    """What it reads are fields that it has, and it has a name for messages."""
+    assert set(statements._READS[record]) <= set(record._fields)
+    assert record is Ewise or any(statements._NAMES[record])
+    assert record.__name__ in operations.__all__
+
+
+def test_the_tables_hold_nothing_else():
+    assert statements._READS.keys() == set(RECORDS)
+    assert statements._NAMES.keys() == set(RECORDS) - {Ewise}
+
+
+def recorded(backend, *statements_):
+    """Return the records of statements that a loop's recorder takes."""
+    recorder = Recorder(backend)
+    recorder.open()
+    try:
+        for write in statements_:
+            write()
+        return list(recorder.statements)
+    finally:
+        recorder.close()
+
+
+def test_a_record_holds_handles_and_cannot_be_changed(backend):
+    u, w = (Vector(FP64, 3, like=None, backend=backend) for _ in "uw")
+    (s,) = recorded(backend, lambda: w.__lshift__(u.ewise_add(u, binary.plus)))
+    assert s.out is w.data
+    assert operands_of(s.operation) == (u.data, u.data)
+    assert method_of(s.operation, 1) == "ewise_add"
+    assert method_of(s.operation, 2) == "matrix_ewise_add"
+    with pytest.raises(AttributeError):
+        s.operation.left = None
+
+
+def test_a_scalar_is_read_when_the_statement_runs(backend):
+    u, w = (Vector.from_dense([1.0, 2.0], backend=backend) for _ in "uw")
+    s = Scalar(FP64, 3.0)
+    (taken,) = recorded(backend, lambda: w.__lshift__(u.apply(binary.plus, right=s)))
+    assert type(taken.operation) is Apply
+    s << 5.0
+    now = resolved(taken.operation)
+    assert isinstance(now.function, BoundOperator)
+    assert 5.0 in now.function
+    assert any(type(part) is ScalarRef for part in taken.operation.function)
+
+
+def test_a_counter_is_cast_to_the_type_of_its_output():
+    operation = AssignScalar(CounterRef(INT32), None)
+    assert resolved(operation, 7) == AssignScalar(np.int32(7), None)
+    assert type(resolved(operation, 7).value) is np.int32
+
+
+def test_an_operation_without_scalars_is_returned_as_it_is():
+    operation = Multiply(object(), object(), product=None)
+    assert resolved(operation, 3) is operation

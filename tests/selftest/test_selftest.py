@@ -1,0 +1,250 @@
+"""The self-test: its report, and that it finds a backend that errs."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lagpu import backends, selftest, versions
+from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.backends.gpu.fused.program_bitmap import GeneratedBitmapLoop
+from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch
+from lagpu.backends.gpu.fused.sweep import PerSourceSweep
+from lagpu.backends.gpu.ops import elementwise
+from lagpu.backends.gpu.ops.strategies import STRATEGIES
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.cli import main
+from lagpu.operations import Multiply, MultiplySelection
+from lagpu.selftest import bitmap, matrices, products, runner, searches, selections, vectors
+from lagpu.selftest.case import Case
+from lagpu.selftest.data import DEEP, GRAPHS
+
+
+def failing(cases, place: str = "sim") -> list[str]:
+    """Return the names of the cases that fail."""
+    rows = [runner._row(case, backends.get(place), backends.get("cpu")) for case in cases]
+    return [row["case"] for row in rows if not row["passed"]]
+
+
+def chosen(cases, *words: str) -> list[Case]:
+    found = [case for case in cases if any(word in case.name for word in words)]
+    assert found, words
+    return found
+
+
+def searches_on(graph) -> list[Case]:
+    return [case for case in searches.cases() if case.name.endswith(f" on {graph.name}")]
+
+
+@pytest.fixture
+def place(backend):
+    """The name of a backend that has kernels."""
+    if backend.device is None:
+        pytest.skip("test_the_report runs every case here")
+    return backend.name
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("module", [vectors, matrices, bitmap, selections])
+def test_all_cases_pass(place, module):
+    assert failing(module.cases(), place) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("graph", [*GRAPHS, DEEP], ids=lambda graph: graph.name)
+def test_all_searches_pass(place, graph):
+    assert failing(searches_on(graph), place) == []
+
+
+def test_every_search_is_on_one_of_the_graphs():
+    names = [case.name for graph in (*GRAPHS, DEEP) for case in searches_on(graph)]
+    assert sorted(names) == sorted(case.name for case in searches.cases())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kernel", [*STRATEGIES, ""])
+def test_all_products_pass(place, kernel):
+    assert failing(products.cases((kernel,)), place) == []
+
+
+@pytest.mark.parametrize("first", range(3))
+def test_some_of_all_cases_pass(place, first):
+    """Every twelfth, so that each group and each kernel has some."""
+    cases = list(runner._cases(backends.get(place)))[4 * first :: 3 * 12]
+    assert failing(cases, place) == []
+
+
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_the_report(tmp_path, monkeypatch, capsys, every):
+    monkeypatch.setenv("LAGPU_COMMIT", "0123abc")
+    all_cases = runner._cases
+    monkeypatch.setattr(runner, "_cases", lambda place: islice(all_cases(place), 0, None, every))
+    file = tmp_path / "report.json"
+    assert main(["selftest", "--backend", "cpu", "--json", str(file)]) == 0
+    assert "0 failed" in capsys.readouterr().out
+    report = json.loads(file.read_text())
+    assert list(tmp_path.iterdir()) == [file]
+    assert datetime.fromisoformat(report["date"]).tzinfo is not None
+    assert report["backend"] == "cpu"
+    assert report["device"] == {"device": "host"}
+    assert report["sources_hash"] == ""  # of its own the backend has no kernels
+    assert report["commit"] == "0123abc"
+    assert report["versions"] == versions.versions()
+    for row in report["rows"]:
+        assert row.keys() == {"group", "case", "passed", "ms", "detail"}
+        assert row["passed"] is True
+    groups = {row["group"] for row in report["rows"]}
+    assert groups - {"operators"} == {"products", "vectors", "matrices", "algorithms"}
+    assert every > 1 or "operators" in groups  # which is one case
+    totals = report["totals"]
+    assert totals["cases"] == totals["passed"] == len(report["rows"])
+    assert totals["failed"] == 0
+    names = [(row["group"], row["case"]) for row in report["rows"]]
+    assert len(set(names)) == len(names)
+
+
+def test_a_failure_is_shown_and_exits_with_1(monkeypatch, capsys):
+    def fail(place: Any, oracle: Any) -> str:
+        raise ValueError("[bold]planted")
+
+    monkeypatch.setattr(runner, "_cases", lambda place: iter([Case("vectors", "planted", fail)]))
+    assert main(["selftest", "--backend", "cpu"]) == 1
+    out = capsys.readouterr().out
+    assert "FAILED vectors: planted: ValueError: [bold]planted" in out
+    assert "0 of 1 passed, 1 failed" in out
+
+
+def test_the_device_stands_in_the_report(monkeypatch):
+    monkeypatch.setattr(runner, "_cases", lambda place: iter([]))
+    report = selftest.run("sim")
+    assert report["device"]["device"].startswith("sim")
+    assert "compiler" in report["device"]
+
+
+# ------------------------------------------------------------------------------ planted faults
+
+
+def test_a_loop_over_a_block_that_ignores_its_masks_is_found(monkeypatch):
+    unmasked = [], "(const u32*)nullptr", "false"
+    monkeypatch.setattr(GeneratedBitmapLoop, "_mask", lambda self, desc: unmasked)
+    name = "steps, and numbers on hub 1023"  # it ends whatever it writes
+    assert failing(chosen(bitmap.cases(), name)) == [name]
+
+
+def with_products(monkeypatch, change, kind=Multiply):
+    """Run each product with a vector as `change` makes its statement."""
+    whole = GpuBackend.execute
+
+    def execute(self, s):
+        changes = isinstance(s.operation, kind) and type(s.out) is VectorStore
+        whole(self, change(s) if changes else s)
+
+    monkeypatch.setattr(GpuBackend, "execute", execute)
+
+
+def with_product(s, **fields):
+    """The statement with another algebra."""
+    product = s.operation.product._replace(**fields)
+    return s._replace(operation=s.operation._replace(product=product))
+
+
+def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
+    with_products(
+        monkeypatch, lambda s: s._replace(desc=s.desc._replace(mask=None, complement=False))
+    )
+    cases = chosen(products.cases(STRATEGIES), "any_pair BOOL")
+    assert len(failing(cases)) == len(cases)
+    # Without its mask a search never ends; a product over a graph without edges does.
+    assert failing(chosen(searches.cases(), "bfs_levels on empty 33")) == []
+
+
+def test_exchanged_operands_are_found(monkeypatch):
+    with_products(monkeypatch, lambda s: with_product(s, flip=not s.operation.product.flip))
+    assert failing(chosen(products.cases(("pull_warp",)), "plus_minus"))
+    assert failing(chosen(matrices.cases(), "product with A.T", "registered"))
+
+
+def test_a_transposed_product_is_found(monkeypatch):
+    with_products(
+        monkeypatch, lambda s: with_product(s, transpose=not s.operation.product.transpose)
+    )
+    assert failing(chosen(products.cases(("push_edge",)), "any_pair BOOL", "any_secondi"))
+    assert failing(chosen(searches.cases(), "directed random 32"))
+
+
+def test_a_selection_that_takes_what_is_no_row_is_found(monkeypatch):
+    def clipped(s):
+        f = s.operation.indices
+        rows = f.copy(f.dtype)
+        rows.to_writable()
+        rows.values = np.minimum(rows.values, f.size - 1)
+        return s._replace(operation=s.operation._replace(indices=rows))
+
+    with_products(monkeypatch, clipped, MultiplySelection)
+    assert failing(selections.cases()) == [
+        case.name for case in selections.cases() if "loop" not in case.name
+    ]
+
+
+def test_a_wrong_parent_is_found(monkeypatch):
+    whole = GpuBackend.vector_to_coo
+
+    def off_by_one(self, v):
+        indices, values = whole(self, v)
+        return indices, values + (values.dtype.kind == "i") * (indices == indices.max(initial=0))
+
+    monkeypatch.setattr(GpuBackend, "vector_to_coo", off_by_one)
+    for name in ("bfs_parents", "bfs_levels", "bfs"):
+        assert failing(chosen(searches.cases(), f"{name} on random 31")), name
+
+
+def test_a_lost_accumulator_is_found(monkeypatch):
+    whole = elementwise.write
+
+    def overwritten(w, desc, t, region=None):
+        whole(w, desc._replace(accum=None), t, region)
+
+    monkeypatch.setattr(elementwise, "write", overwritten)
+    assert failing(chosen(vectors.cases(), "assign and extract INT64"))
+
+
+def test_a_wrong_type_is_found(monkeypatch):
+    whole = GpuBackend.vector_to_coo
+
+    def widened(self, v):
+        indices, values = whole(self, v)
+        return indices, values.astype("f8")
+
+    monkeypatch.setattr(GpuBackend, "vector_to_coo", widened)
+    assert failing(chosen(vectors.cases(), "apply abs INT32"))
+
+
+def test_rows_apart_that_err_are_found(monkeypatch):
+    """On a GPU the sources of a deep graph are searched, and swept, each by itself."""
+    cases = chosen(searches.cases(), "ladder")
+    names = [case.name for case in cases]
+    whole = PerSourceSearch.run
+
+    def ended(self, log=None):
+        if not self._keep:
+            self._times = 50
+        whole(self, log)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PerSourceSearch, "run", ended)
+        assert failing(cases) == names[:1]
+    monkeypatch.setattr(PerSourceSweep, "run", lambda self, log=None: None)
+    assert failing(cases) == names[1:]
+
+
+def test_commit(monkeypatch):
+    monkeypatch.setenv("LAGPU_COMMIT", "from the environment")
+    assert versions.commit() == "from the environment"
+    monkeypatch.delenv("LAGPU_COMMIT")
+    monkeypatch.setenv("PATH", "")  # no git
+    assert versions.commit() is None

@@ -1,0 +1,25 @@
+"""Names of Python's own errors."""
+
+BUILT_IN = {
+    "DimensionMismatch": ValueError,
+    "DomainMismatch": TypeError,
+    "IndexOutOfBound": IndexError,
+    "LimitExceeded": RuntimeError,
+    "InvalidValue": ValueError,
+    "EmptyObject": ValueError,
+    "CycleFound": ValueError,
+    "NoPath": ValueError,
+    "NotConverged": ArithmeticError,
+    "UnknownOperator": AttributeError,
+    "NotComputed": AttributeError,
+    "BackendMismatch": TypeError,
+    "BackendUnavailable": ImportError,
+    "NotSupported": NotImplementedError,
+    "OutOfMemory": MemoryError,
+    "FileFormatError": ValueError,
+    "FileMissing": FileNotFoundError,
+    "CheckFailed": AssertionError,
+    "CrosscheckFailed": AssertionError,
+    "KernelCompileError": RuntimeError,
+    "KernelLaunchError": RuntimeError,
+}

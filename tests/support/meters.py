@@ -1,0 +1,36 @@
+"""What a device was asked for while a program ran."""
+
+import pytest
+
+from lagpu.backends.gpu.device.cuda_launch import CudaLaunch
+
+
+@pytest.fixture
+def place(backend):
+    if backend.name == "cpu":
+        pytest.skip("cpu has no device")
+    return backend
+
+
+@pytest.fixture
+def told(place, monkeypatch):
+    """What is asked of the device, in order; kernels by their names."""
+    found, device = [], place.device
+
+    def telling(name, own):
+        def tell(self, *args):
+            found.append(args[0].name if name == "run" else name.strip("_"))
+            return own(self, *args)
+
+        return tell
+
+    for name in ("run", "_from_host", "_to_host", "_read", "timer"):
+        monkeypatch.setattr(type(device), name, telling(name, getattr(type(device), name)))
+    launch = CudaLaunch._launch
+
+    def tell_quick(self, new):  # it does not ask the device
+        found.append(self.kernel.name)
+        launch(self, new)
+
+    monkeypatch.setattr(CudaLaunch, "_launch", tell_quick)
+    return found
