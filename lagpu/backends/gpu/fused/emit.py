@@ -1,7 +1,7 @@
 """The text of generated kernels: parameters, the expression of a statement, the lines of a log.
 
 `lagpu.backends.gpu.fused.program` writes a kernel for any loop, `emit_sweep` one for a sweep. Both
-say what a statement computes with the functions of common/entries.cuh.
+say what a statement computes with the functions of common/entry.cuh.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from lagpu.algebra.tables import unary
-from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
+from lagpu.backends.gpu.kernels.functors import Prelude, accumulator, macros_of
+from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import (
@@ -28,9 +29,7 @@ from lagpu.operations import (
     Statement,
 )
 
-__all__ = ["LogLines", "Parameters", "Writer", "accumulator", "expression"]
-
-_EWISE_MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
+__all__ = ["LogLines", "Parameters", "Writer", "accum_type", "expression"]
 
 
 class Parameters:
@@ -124,13 +123,9 @@ class Parameters:
         self._args.append(value)
 
 
-def accumulator(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
+def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
     """Return the type of an accumulator for results of type `z`; one that assigns for none."""
-    if desc.accum is None:
-        return "Accum<NoAccum, bool, bool>"
-    domain, result = desc.accum.types(w, z)
-    name = params.prelude.functor(desc.accum)
-    return f"Accum<{name}, {domain.ctype}, {result.ctype}>"
+    return f"Accum<{', '.join(accumulator(desc.accum, w, z, params.prelude))}>"
 
 
 # ------------------------------------------------------------------------------- expressions
@@ -158,7 +153,7 @@ class Writer(Protocol):
         """Return an entry everywhere."""
 
     def call(self, name: str, types: str, args: str) -> str:
-        """Return ``mapped``, ``chosen`` or ``combined`` of common/entries.cuh."""
+        """Return ``mapped``, ``chosen`` or ``combined`` of common/entry.cuh."""
 
 
 def expression(s: Statement, write: Writer) -> tuple[DType, str]:
@@ -183,21 +178,18 @@ def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     left, right = operation.left, operation.right
     domain, result = operation.op.types(left.dtype, right.dtype)
     x, y = write.operand(left), write.operand(right)
-    zero = domain.numpy.type(0)
-    missing = [write.number(domain.ctype, d) for d in operation.defaults or (zero, zero)]
+    missing = [write.number(domain.ctype, d) for d in operation.defaults or (domain.zero,) * 2]
     types = ", ".join(t.ctype for t in (domain, result, left.dtype, right.dtype))
-    args = ", ".join([str(_EWISE_MODES[operation.kind]), x, y, *missing])
+    args = ", ".join([str(EWISE_MODES[operation.kind]), x, y, *missing])
     return result, write.call("combined", f"{functor(operation.op)}, {types}", args)
 
 
 def _mapped(write: Writer, u: VectorStore, function: BoundOperator) -> str:
     x, name = write.operand(u), write.params.prelude.functor(function.op)
-    scalar = function.right if function.left is None else function.left
-    zero = function.domain.numpy.type(0)
-    bound = write.number(function.domain.ctype, zero if scalar is None else scalar)
+    scalar, is_left = bound_operand(function)
+    bound = write.number(function.domain.ctype, scalar)
     types = f"{name}, {function.domain.ctype}, {function.result.ctype}, {u.dtype.ctype}"
-    side = "true" if function.left is not None else "false"
-    return write.call("mapped", types, f"{x}, {bound}, {side}")
+    return write.call("mapped", types, f"{x}, {bound}, {str(is_left).lower()}")
 
 
 # -------------------------------------------------------------------------------- the log

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from lagpu.backends.gpu.fused.emit import Parameters, accumulator, expression
+from lagpu.backends.gpu.fused.emit import Parameters, accum_type, expression
 from lagpu.backends.gpu.fused.level_order import LevelOrder
 from lagpu.backends.gpu.fused.match import SweepBody
 from lagpu.backends.gpu.ops.strategies import by_outputs
@@ -252,7 +252,7 @@ class SweepText:
         """Return the lines of an element-wise statement."""
         z, source = expression(s, self)
         w, kind = self._names[id(s.out)], s.out.dtype
-        accum = accumulator(self.params, s.desc, kind, z)
+        accum = accum_type(self.params, s.desc, kind, z)
         return [f"{w} = written<{accum}, {kind.ctype}, {z.ctype}>({w}, {source}, i);"]
 
     def operand(self, x: VectorStore) -> str:

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.fused.emit import LogLines, Parameters, accumulator, expression
+from lagpu.backends.gpu.fused.emit import LogLines, Parameters, accum_type, expression
 from lagpu.backends.gpu.fused.match import method
 from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.ops import selection
 from lagpu.backends.gpu.ops.directions import PULL_FIRST, PULL_SUMS
+from lagpu.backends.gpu.ops.elementwise import mask_bits
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import ProgramRows
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
@@ -339,7 +340,7 @@ class GeneratedLoop:
     ) -> list[str]:
         """Return the lines that write what `source` makes into `w`; a log has `logged` of it."""
         lines, mask, complement = self._mask(desc)
-        accum = accumulator(self.params, desc, w.dtype, z)
+        accum = accum_type(self.params, desc, w.dtype, z)
         x, kind = self.params.vector(w), w.dtype.ctype
         replace = "true" if desc.replace else "false"
         out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
@@ -360,17 +361,12 @@ class GeneratedLoop:
     def _mask(self, desc: Descriptor) -> tuple[list[str], str, str]:
         """Return (lines that prepare it, presence words, complement) of a mask."""
         m: VectorStore | None = desc.mask
-        complement = "true" if desc.complement else "false"
-        if m is None:
-            return [], "(const u32*)nullptr", "false"
-        if not any(m is x for x in self.written):
-            m.readable()
-            if not desc.structure and m.values is None:
-                if not m.number and m.nvals:  # all entries are zero, so none is kept
-                    return [], "(const u32*)nullptr", "false" if desc.complement else "true"
-                return [], f"{self.params.vector(m)}_words", complement
+        bits, complemented = mask_bits(desc)
+        complement = str(complemented).lower()
+        if m is None or bits == "nowhere":
+            return [], "(const u32*)nullptr", complement
         x = self.params.vector(m)
-        if desc.structure:
+        if bits == "presence":
             return [], f"{x}_words", complement
         true = self._words(m.size)
         size = self.params.size(m.size)

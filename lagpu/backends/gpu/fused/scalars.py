@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused.emit import Parameters, accumulator
+from lagpu.backends.gpu.fused.emit import Parameters, accum_type
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import Constant, Reduce, ScalarRef, ScalarValue, Statement
@@ -83,7 +83,7 @@ class KernelScalars:
             there = add("bool", np.bool_(value is not None))
             place = add("const u64*", x.location)
             name = self._names[id(x)]
-            lines.append(f"Cell<{kind}> {name} = load_cell({place}, {number}, {there});")
+            lines.append(f"Entry<{kind}> {name} = load_scalar({place}, {there}, {number});")
         return lines
 
     def number(self, ctype: str, value: Any) -> str:
@@ -112,9 +112,10 @@ class KernelScalars:
             value = f"cast<{made.ctype}>(i64(depth))"
             if not s.assigns_counter:
                 value = self.number(made.ctype, operation.value)
-            z = f"Cell<{made.ctype}>{{{value}, true}}"
-        accum = accumulator(self._params, s.desc, kind, made)
-        return [f"write_cell<{accum}>(&{self._names[id(s.out)]}, {z});"]
+            z = f"Entry<{made.ctype}>{{true, {value}}}"
+        accum = accum_type(self._params, s.desc, kind, made)
+        name = self._names[id(s.out)]
+        return [f"{name} = written<{accum}>({name}, {z}, 0);"]
 
     def count(self, s: Statement) -> str:
         """Return how many values the scalar has that a statement writes, counted by one thread."""
@@ -125,7 +126,7 @@ class KernelScalars:
         if not self._all:
             return []
         stores = [
-            f"store_cell({self._out_name} + {WORDS * k}, {self._names[id(x)]});"
+            f"store_scalar({self._out_name} + {WORDS * k}, {self._names[id(x)]});"
             for k, x in enumerate(self._written)
         ]
         failed = f"{self._out_name}[{WORDS * len(self._written)}] = failed;"

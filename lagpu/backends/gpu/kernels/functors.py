@@ -12,7 +12,7 @@ from lagpu.algebra.operators import BinaryOp, Monoid, Operator
 from lagpu.dtypes import FP64, DType
 from lagpu.operations import Product
 
-__all__ = ["Prelude", "accum_macros", "macros_of"]
+__all__ = ["Prelude", "accum_macros", "accumulator", "macros_of"]
 
 _STRUCT = """struct {name} {{
   static constexpr bool reads_x = true, reads_y = true;
@@ -70,13 +70,25 @@ def macros_of(
     return macros, prelude.text
 
 
+def accumulator(
+    accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude
+) -> tuple[str, str, str]:
+    """Return functor, domain and result of what adds results of type `z` to entries of type `w`.
+
+    As ``Accum`` in common/entry.cuh takes them; without an accumulator one that assigns.
+    """
+    if accum is None:
+        return "NoAccum", "bool", "bool"
+    domain, result = accum.types(w, z)
+    return prelude.functor(accum), domain.ctype, result.ctype
+
+
 def accum_macros(accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude) -> dict[str, str]:
-    """Return the macros of an accumulator that adds results of type `z` to entries of type `w`."""
+    """Return the macros of an accumulator; none if there is none."""
     if accum is None:
         return {}
-    domain, result = accum.types(w, z)
-    name = prelude.functor(accum)
-    return {"ACCUM": name, "ACCUM_T": domain.ctype, "ACCUM_Z": result.ctype}
+    names = ("ACCUM", "ACCUM_T", "ACCUM_Z")
+    return dict(zip(names, accumulator(accum, w, z, prelude), strict=True))
 
 
 @functools.cache

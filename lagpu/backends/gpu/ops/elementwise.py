@@ -21,9 +21,11 @@ __all__ = [
     "EWISE_MODES",
     "apply_entries",
     "assign_value",
+    "bound_operand",
     "combine",
     "gather",
     "map_entries",
+    "mask_bits",
     "mask_words",
     "reduce_entries",
     "reduce_values",
@@ -33,26 +35,43 @@ __all__ = [
 ]
 
 BLOCK = 512  # threads
-#: The kinds of `Ewise`, as kernels number them.
+#: The kinds of `Ewise`, as ``Meeting`` in common/entry.cuh numbers them.
 EWISE_MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
 
 
-def mask_words(desc: Descriptor) -> tuple[Any, bool]:
-    """Return the mask as (presence words or None, complement), as ``mask_bits`` takes them."""
+def mask_bits(desc: Descriptor) -> tuple[str, bool]:
+    """Return where the bits of a mask are, and whether they are complemented.
+
+    ``"nowhere"`` if no bits are needed: a null mask keeps all, and complemented nothing. Else
+    ``"presence"``, or ``"values"`` if the entries that are not zero have to be found.
+    """
     mask: VectorStore | None = desc.mask
     if mask is None:
-        return None, False
-    if desc.structure and mask.form == "bitmap":  # quickly: it is within each level's time
-        return mask.words, desc.complement
-    if not desc.structure and mask.values is None and not mask.number and mask.nvals:
-        return None, not desc.complement  # all entries are zero, so none is kept
+        return "nowhere", False
+    if desc.structure:
+        return "presence", desc.complement
+    if mask.values is not None:
+        return "values", desc.complement
+    if not mask.number and mask.nvals:  # all entries are zero, so none is kept
+        return "nowhere", not desc.complement
+    return "presence", desc.complement
+
+
+def mask_words(desc: Descriptor) -> tuple[Any, bool]:
+    """Return the mask as (presence words or None, complement), as ``kept_bits`` takes them."""
+    mask: VectorStore | None = desc.mask
+    if mask is not None and desc.structure and mask.form == "bitmap":
+        return mask.words, desc.complement  # quickly: it is within each level's time
+    bits, complement = mask_bits(desc)
+    if mask is None or bits == "nowhere":
+        return None, complement
     words, values, _ = mask.readable()
-    if desc.structure or values is None:
-        return words, desc.complement
+    if bits == "presence":
+        return words, complement
     true = mask.device.xp.empty(nwords(mask.size), np.uint32)
     run = kernel("elementwise/bitmap.cu", "true_bits", U=mask.dtype.ctype)
     mask.device.launch(run, mask.size, mask.size, words, values, true)
-    return true, desc.complement
+    return true, complement
 
 
 def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) -> None:
@@ -79,7 +98,7 @@ def map_entries(
     count = w.counters.take()
     types = (u.dtype, function.domain, function.result, w.dtype)
     run = _launch_over(w.device, w.size, "map", function.op, types, desc.accum, 12)
-    scalar, left = _bound_operand(function)
+    scalar, left = bound_operand(function)
     run(
         *_own_words(u, w, words), values, number, scalar, left,
         mask, complement, desc.replace, region, w.words, w.values, count,
@@ -93,8 +112,8 @@ def _own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
     return (w.words if u is w else words,)
 
 
-def _bound_operand(function: BoundOperator) -> tuple[Any, bool]:
-    """Return the bound operand, or a zero; and whether it is the left one."""
+def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
+    """Return the bound operand, or a zero; and whether it is the left one, as ``mapped`` asks."""
     if function.left is not None:
         return function.left, True
     return (function.domain.zero if function.right is None else function.right), False
@@ -272,7 +291,7 @@ def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
     macros["OP"] = prelude.functor(function.op)
     run = kernel("elementwise/map.cu", "apply_values", prelude=prelude.text, **macros)
     out = device.xp.empty(A.nvals, dtype.numpy)
-    scalar, left = _bound_operand(function)
+    scalar, left = bound_operand(function)
     rows = A.row_idx.astype(np.int64)
     device.launch(run, A.nvals, A.nvals, rows, A.columns(), A.values, A.number, scalar, left, out)
     return out

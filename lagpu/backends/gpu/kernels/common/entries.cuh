@@ -1,12 +1,13 @@
-// Entries of a vector in memory, and the GraphBLAS rule for writing them.
+// Entries of a vector in memory, and operations on all of them; what holds of one entry is in
+// common/entry.cuh.
 //
 // A vector of n entries at most: `words` has a presence bit for each index (bit i % 32 of word
 // i / 32; null means that all are present; bits past n are 0), `values` a value for each index
 // (null means that all have the value `iso`).
 #ifndef LAGPU_ENTRIES_CUH
 #define LAGPU_ENTRIES_CUH
-#include "common/algebra.cuh"
 #include "common/collectives.cuh"
+#include "common/entry.cuh"
 
 LG_DEVICE bool has_entry(const u32* words, i64 i) {
   return !words || (words[i / 32] >> (i % 32) & 1);
@@ -22,8 +23,7 @@ LG_DEVICE u32 entry_bits(const u32* words, i64 w, i64 n) {
 // The positions of word w that a mask keeps: `words` null without `complement` is no mask at all,
 // and with it keeps nothing.
 LG_DEVICE u32 mask_bits(const u32* words, bool complement, i64 w, i64 n) {
-  const u32 all = entry_bits(nullptr, w, n);
-  return (complement ? ~entry_bits(words, w, n) : entry_bits(words, w, n)) & all;
+  return kept_bits(words, complement, w) & entry_bits(nullptr, w, n);
 }
 
 template <class T, class X>
@@ -31,40 +31,10 @@ LG_DEVICE T entry_value(const X* values, X iso, i64 i) {
   return cast<T>(values ? values[i] : iso);
 }
 
-// the accumulator's functor, domain and result; NoAccum assigns
-#ifndef LG_ACCUM
-#define LG_ACCUM NoAccum
-#endif
-#ifndef LG_ACCUM_T
-#define LG_ACCUM_T bool
-#endif
-#ifndef LG_ACCUM_Z
-#define LG_ACCUM_Z bool
-#endif
-
-struct NoAccum : Functor {
-  LG_CALL { return Z(y); }
-};
-
-// An accumulator with its domain and result; of NoAccum these do not matter.
-template <class Op, class T, class Z>
-struct Accum {
-  static constexpr bool assigns = IsSame<Op, NoAccum>::value;
-  template <class W, class Y>
-  LG_DEVICE static W call(W before, Y y, i64 i) {
-    return cast<W>(Op::template call<Z, T>(cast<T>(before), cast<T>(y), i, 0, 0));
-  }
-};
-typedef Accum<LG_ACCUM, LG_ACCUM_T, LG_ACCUM_Z> ChosenAccum;
-
-// Write the result z to one index, where w may be `present`.
-template <class Acc, class W, class Z>
-LG_DEVICE void write_entry(W* w_values, i64 i, bool present, Z z) {
-  if constexpr (Acc::assigns) {
-    w_values[i] = cast<W>(z);
-  } else {
-    w_values[i] = present ? Acc::call(w_values[i], z, i) : cast<W>(z);
-  }
+// The entry at i; a value is loaded only if it is there.
+template <class U>
+LG_DEVICE Entry<U> load_entry(bool there, const U* values, U iso, i64 i) {
+  return {there, there && values ? values[i] : iso};
 }
 
 // The output of an element-wise operation, with how it is written: mask (words, complement),
@@ -110,29 +80,28 @@ LG_DEVICE void each_word(u32 bits, i64 k, Each each) {
 }
 
 // w<m> = what `result` gives for each of n indices: result.where(k, n) has a bit for each index of
-// word k where there may be a value, and there result(i, &z) says whether there is one. Each thread
-// reads and writes its own index alone, and a warp writes its words last, so w may be an input, and
-// the mask w. Returns the entries of w that this lane counts.
+// word k where there may be an entry, and there result(i) is it. Each thread reads and writes its
+// own index alone, and a warp writes its words last, so w may be an input, and the mask w. Returns
+// the entries of w that this lane counts.
 template <class Acc, class Z, class W, class Result>
 LG_DEVICE u64 write_all(i64 n, const Output<W>& w, Result result) {
   u64 total = 0;
   each_tile(n, [&](i64 k, bool mine) {
-    u32 kept = 0, inside = 0, before = 0, some = 0;
+    u32 before = 0, after = 0, some = 0;
     if (mine) {
-      kept = mask_bits(w.mask, w.complement, k, n);
-      inside = w.region ? w.region[k] : 0xffffffffu;
+      const u32 kept = mask_bits(w.mask, w.complement, k, n);
+      const u32 inside = w.region ? w.region[k] : 0xffffffffu;
       before = w.words[k];
+      after = staying<Acc>(before, kept, inside, w.replace);
       some = result.where(k, n) & kept & inside;
     }
-    u32 after = before & (Acc::assigns ? ~(kept & inside) : 0xffffffffu);
-    if (w.replace) after &= kept;
     each_word(some, k, [&](u32 from, i64 i) {
       const u32 lane = 1u << lane_id();
       const u32 bits = warp_shfl(some, from), old = warp_shfl(before, from);
-      Z z = Z(0);
-      const bool found = (bits & lane) && result(i, &z);
-      if (found) write_entry<Acc>(w.values, i, old & lane, z);
-      const u32 new_bits = warp_ballot(found);
+      Entry<Z> t{false, Z(0)};
+      if (bits & lane) t = result(i);
+      if (t.there) write_entry<Acc>(w.values, i, old & lane, t);
+      const u32 new_bits = warp_ballot(t.there);
       if (lane_id() == from) after |= new_bits;
     });
     if (after != before) w.words[k] = after;
@@ -151,11 +120,8 @@ struct Mapped {
   bool scalar_left;
 
   LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
-  LG_DEVICE bool operator()(i64 i, Z* z) const {
-    const T x = entry_value<T>(values, iso, i);
-    *z = scalar_left ? Op::template call<Z, T>(scalar, x, i, 0, 0)
-                     : Op::template call<Z, T>(x, scalar, i, 0, 0);
-    return true;
+  LG_DEVICE Entry<Z> operator()(i64 i) const {
+    return mapped<Op, T, Z>(load_entry(true, values, iso, i), scalar, scalar_left, i, 0);
   }
 };
 
@@ -168,9 +134,8 @@ struct Selected {
   T thunk;
 
   LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
-  LG_DEVICE bool operator()(i64 i, U* z) const {
-    *z = values ? values[i] : iso;
-    return Op::template call<bool, T>(cast<T>(*z), thunk, i, 0, 0);
+  LG_DEVICE Entry<U> operator()(i64 i) const {
+    return chosen<Op>(load_entry(true, values, iso, i), thunk, i, 0);
   }
 };
 
@@ -180,13 +145,10 @@ struct Filled {
   W value;
 
   LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(nullptr, k, n); }
-  LG_DEVICE bool operator()(i64, W* z) const {
-    *z = value;
-    return true;
-  }
+  LG_DEVICE Entry<W> operator()(i64) const { return {true, value}; }
 };
 
-// u (+) v or u (x) v, as elementwise/combine.cu has the modes.
+// u (+) v or u (x) v, as `mode` says.
 template <class Op, class T, class Z, class U, class V>
 struct Combined {
   i32 mode;
@@ -199,19 +161,13 @@ struct Combined {
   T u_default, v_default;
 
   LG_DEVICE u32 where(i64 k, i64 n) const {
-    const u32 u = entry_bits(u_words, k, n), v = entry_bits(v_words, k, n);
-    return mode == 1 ? u & v : u | v;
+    return met(mode, entry_bits(u_words, k, n), entry_bits(v_words, k, n));
   }
-  LG_DEVICE bool operator()(i64 i, Z* z) const {
-    const bool in_u = mode == 1 || has_entry(u_words, i);
-    const bool in_v = mode == 1 || has_entry(v_words, i);
-    if (mode == 2 || (in_u && in_v)) {
-      *z = Op::template call<Z, T>(in_u ? entry_value<T>(u_values, u_iso, i) : u_default,
-                                   in_v ? entry_value<T>(v_values, v_iso, i) : v_default, i, 0, 0);
-    } else {
-      *z = in_u ? entry_value<Z>(u_values, u_iso, i) : entry_value<Z>(v_values, v_iso, i);
-    }
-    return true;
+  LG_DEVICE Entry<Z> operator()(i64 i) const {
+    const bool both = mode == kEwiseMult;  // as `where` says
+    const bool in_u = both || has_entry(u_words, i), in_v = both || has_entry(v_words, i);
+    return combined<Op, T, Z>(mode, load_entry(in_u, u_values, u_iso, i),
+                              load_entry(in_v, v_values, v_iso, i), u_default, v_default, i, 0);
   }
 };
 

@@ -1,8 +1,6 @@
 // Element-wise combinations of two vectors, with mask, accumulator and replace.
 //
-//   mode 0, ewise_add:    w<m>[i] = u[i] (+) v[i] on the union, one side alone as it is
-//   mode 1, ewise_mult:   w<m>[i] = u[i] (x) v[i] on the intersection
-//   mode 2, ewise_union:  w<m>[i] = u[i] (+) v[i] on the union, a default for the missing side
+//   combine:  w<m>[i] = u[i] (+) v[i]  or  u[i] (x) v[i], as `mode` says; see common/entry.cuh
 //
 // Vectors of n entries and the way of writing as in common/entries.cuh.
 #include "common/entries.cuh"

@@ -1,7 +1,7 @@
 // Entry by entry: apply, select, assign; with mask, accumulator and replace.
 //
-//   map:     w<m>[i] = f(u[i], s)  or  f(s, u[i])      choose:  w<m>[i] = u[i] where f(u[i], s, i,
-//   0) fill:    w<m>[i] = s           apply_values, keep_values: the same for a matrix' entries
+//   map:     w<m>[i] = f(u[i], s) or f(s, u[i])     choose:  w<m>[i] = u[i] where f(u[i], s, i, 0)
+//   fill:    w<m>[i] = s                            apply_values:  as map, of a matrix' entries
 //
 // Vectors of n entries and the way of writing as in common/entries.cuh.
 #include "common/entries.cuh"
@@ -52,9 +52,8 @@ extern "C" __global__ void apply_values(i64 count, const i64* __restrict__ rows,
                                         const LG_U* __restrict__ values, LG_U iso, LG_T scalar,
                                         bool scalar_left, LG_W* __restrict__ out) {
   for (i64 p = global_thread(); p < count; p += global_threads()) {
-    const LG_T x = entry_value<LG_T>(values, iso, p);
+    const Entry<LG_U> x = load_entry(true, values, iso, p);
     const i64 i = rows[p], j = cols[p];
-    out[p] = cast<LG_W>(scalar_left ? LG_OP::call<LG_Z, LG_T>(scalar, x, i, 0, j)
-                                    : LG_OP::call<LG_Z, LG_T>(x, scalar, i, 0, j));
+    out[p] = cast<LG_W>(mapped<LG_OP, LG_T, LG_Z>(x, scalar, scalar_left, i, j).value);
   }
 }

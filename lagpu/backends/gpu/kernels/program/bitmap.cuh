@@ -16,10 +16,7 @@ struct InRows {
     const u32 per = u32(stride / 32);  // there are fewer than 2^32 words
     return source.where(word, n) & rows_of<u32>(u32(word) % per, k);
   }
-  template <class Z>
-  LG_DEVICE bool operator()(i64 i, Z* z) const {
-    return source(i, z);
-  }
+  LG_DEVICE auto operator()(i64 i) const { return source(i); }
 };
 
 // A product into t. Begins and ends with a barrier. `columns` are the long ones; `sums` and `found`

@@ -7,61 +7,42 @@
 #define LAGPU_SCALARS_CUH
 #include "common/entries.cuh"
 
+// In memory a scalar is two words: its value, and whether it has one. `from` is null for one that
+// the host knows.
 template <class T>
-struct Cell {
-  T value;
-  bool there;
-};
-
-// In memory a cell is two words: the value, and whether there is one. `from` is null for a cell
-// whose value the host knows.
-template <class T>
-LG_DEVICE Cell<T> load_cell(const u64* from, T value, bool there) {
-  if (!from) return {value, there};
-  return {*reinterpret_cast<const T*>(from), from[1] != 0};
+LG_DEVICE Entry<T> load_scalar(const u64* from, bool there, T value) {
+  if (!from) return {there, value};
+  return {from[1] != 0, *reinterpret_cast<const T*>(from)};
 }
 
 template <class T>
-LG_DEVICE void store_cell(u64* to, const Cell<T>& cell) {
-  *reinterpret_cast<T*>(to) = cell.value;
-  to[1] = cell.there;
-}
-
-// cell = z, or with an accumulator cell (+) z.
-template <class Acc, class T, class Z>
-LG_DEVICE void write_cell(Cell<T>* cell, const Cell<Z>& z) {
-  if constexpr (Acc::assigns) {
-    if (z.there) cell->value = cast<T>(z.value);
-    cell->there = z.there;
-  } else if (z.there) {
-    cell->value = cell->there ? Acc::call(cell->value, z.value, 0) : cast<T>(z.value);
-    cell->there = true;
-  }
+LG_DEVICE void store_scalar(u64* to, const Entry<T>& scalar) {
+  *reinterpret_cast<T*>(to) = scalar.value;
+  to[1] = scalar.there;
 }
 
 // A scalar where a number stands; whole numbers become floats as on the host, by way of f64.
 template <class T, class X>
-LG_DEVICE T number_of(const Cell<X>& cell) {
-  if constexpr (Limits<T>::is_float && !Limits<X>::is_float) return T(f64(cell.value));
-  return cast<T>(cell.value);
+LG_DEVICE T number_of(const Entry<X>& scalar) {
+  if constexpr (Limits<T>::is_float && !Limits<X>::is_float) return T(f64(scalar.value));
+  return cast<T>(scalar.value);
 }
 
 template <class Add, class Z>
-LG_DEVICE Cell<Z> join(const Cell<Z>& x, const Cell<Z>& y) {
-  if (!x.there) return y;
-  return {y.there ? add<Add>(x.value, y.value) : x.value, true};
+LG_DEVICE Entry<Z> join(const Entry<Z>& x, const Entry<Z>& y) {
+  return written<Accum<Add, Z, Z>>(x, y, 0);
 }
 
 // The fold over the warp, the same on every lane though `Add` may take one of its operands.
 template <class Add, class Z>
-LG_DEVICE Cell<Z> warp_fold(Cell<Z> x) {
+LG_DEVICE Entry<Z> warp_fold(Entry<Z> x) {
   for (u32 step = LG_WARP / 2; step; step /= 2)
-    x = join<Add>(x, Cell<Z>{warp_shfl_xor(x.value, step), warp_shfl_xor(x.there, step)});
-  return {warp_shfl(x.value, 0), warp_shfl(x.there, 0)};
+    x = join<Add>(x, Entry<Z>{warp_shfl_xor(x.there, step), warp_shfl_xor(x.value, step)});
+  return {warp_shfl(x.there, 0), warp_shfl(x.value, 0)};
 }
 
 template <class Add, class Z>
-LG_DEVICE Cell<Z> block_fold(Cell<Z> x) {
+LG_DEVICE Entry<Z> block_fold(Entry<Z> x) {
   LG_SHARED(Z, values, LG_WARP);
   LG_SHARED(bool, there, LG_WARP);
   x = warp_fold<Add>(x);
@@ -71,7 +52,7 @@ LG_DEVICE Cell<Z> block_fold(Cell<Z> x) {
   }
   block_sync();
   const bool one = lane_id() < block_warps() && there[lane_id()];
-  x = warp_fold<Add>(Cell<Z>{one ? values[lane_id()] : Z(0), one});
+  x = warp_fold<Add>(Entry<Z>{one, one ? values[lane_id()] : Z(0)});
   block_sync();  // before the next call writes to values again
   return x;
 }
@@ -80,23 +61,23 @@ LG_DEVICE Cell<Z> block_fold(Cell<Z> x) {
 // that it takes in write_all, so no barrier is needed before; there is one inside. `partial` has
 // two words a block, and no two sums that follow each other have the same.
 template <class Add, class Z, class U>
-LG_DEVICE Cell<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u64* partial,
-                             GridBarrier* barrier) {
-  Cell<Z> sum{Z(0), false};
+LG_DEVICE Entry<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u64* partial,
+                              GridBarrier* barrier) {
+  Entry<Z> sum{false, Z(0)};
   each_tile(n, [&](i64 k, bool mine) {
     const u32 some = mine ? entry_bits(words, k, n) : 0;
     each_word(some, k, [&](u32 from, i64 i) {
       if (warp_shfl(some, from) >> lane_id() & 1)
-        sum = join<Add>(sum, Cell<Z>{entry_value<Z>(values, iso, i), true});
+        sum = join<Add>(sum, Entry<Z>{true, entry_value<Z>(values, iso, i)});
     });
   });
   sum = block_fold<Add>(sum);
-  if (block_thread() == 0) store_cell(partial + 2 * block_index(), sum);
+  if (block_thread() == 0) store_scalar(partial + 2 * block_index(), sum);
   grid_sync(barrier);
-  sum = Cell<Z>{Z(0), false};
+  sum = Entry<Z>{false, Z(0)};
   for (u32 b = block_thread(); b < grid_blocks(); b += block_threads())
-    sum = join<Add>(sum, Cell<Z>{load_volatile(reinterpret_cast<const Z*>(partial + 2 * b)),
-                                 load_volatile(partial + 2 * b + 1) != 0});
+    sum = join<Add>(sum, Entry<Z>{load_volatile(partial + 2 * b + 1) != 0,
+                                  load_volatile(reinterpret_cast<const Z*>(partial + 2 * b))});
   return block_fold<Add>(sum);
 }
 

@@ -1,4 +1,4 @@
-// One vertex of a sweep: where its entries stand, and the element-wise statements on them; see
+// One vertex of a sweep: where its entries stand, and how they are loaded and put back; see
 // sweep/levels.cuh.
 #ifndef LAGPU_SWEEP_VERTEX_CUH
 #define LAGPU_SWEEP_VERTEX_CUH
@@ -63,15 +63,10 @@ struct InOrder {
   LG_DEVICE i64 row() const { return k; }
 };
 
-// ---- element-wise statements, at one vertex
+// ---- the operands of element-wise statements, at one vertex; common/entry.cuh has what is made
 
-// What a vector has at one vertex.
-template <class U>
-struct Entry {
-  bool there;
-  U value;
-};
-
+// What a vector has at one vertex. Its value is loaded beside its bit, not behind it: a level's
+// time is the length of its chain of loads.
 template <class U>
 LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 place) {
   return {has_entry(words, place), values ? values[place] : iso};
@@ -81,40 +76,6 @@ LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 place)
 template <class U>
 LG_DEVICE Entry<U> entry_at(const bool* has, const U* values, U iso, i64 place) {
   return {has[place], values ? values[place] : iso};
-}
-
-template <class Op, class T, class Z, class U>
-LG_DEVICE Entry<Z> mapped(Entry<U> u, T scalar, bool scalar_left, i64 i, i64 j) {
-  if (!u.there) return {false, Z(0)};
-  const T x = cast<T>(u.value);
-  return {true, scalar_left ? Op::template call<Z, T>(scalar, x, i, 0, j)
-                            : Op::template call<Z, T>(x, scalar, i, 0, j)};
-}
-
-template <class Op, class T, class U>
-LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 i, i64 j) {
-  return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, i, 0, j), u.value};
-}
-
-// u (+) v or u (x) v, as elementwise/combine.cu has the modes.
-template <class Op, class T, class Z, class U, class V>
-LG_DEVICE Entry<Z> combined(i32 mode, Entry<U> x, Entry<V> y, T x_default, T y_default, i64 i,
-                            i64 j) {
-  if (mode == 1 ? !(x.there && y.there) : !(x.there || y.there)) return {false, Z(0)};
-  if (mode != 2 && !(x.there && y.there))
-    return {true, x.there ? cast<Z>(x.value) : cast<Z>(y.value)};
-  return {true, Op::template call<Z, T>(x.there ? cast<T>(x.value) : x_default,
-                                        y.there ? cast<T>(y.value) : y_default, i, 0, j)};
-}
-
-// What w has after t has been written where the mask keeps.
-template <class Acc, class W, class Z>
-LG_DEVICE Entry<W> written(Entry<W> w, Entry<Z> t, i64 i) {
-  if constexpr (Acc::assigns) return {t.there, cast<W>(t.value)};
-  if constexpr (!Acc::assigns) {
-    if (!t.there) return w;
-    return {true, w.there ? Acc::call(w.value, t.value, i) : cast<W>(t.value)};
-  }
 }
 
 LG_DEVICE void set_bit(u32* words, i64 place) { atomic_or(&words[place / 32], 1u << (place % 32)); }
