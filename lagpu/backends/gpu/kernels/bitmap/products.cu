@@ -39,7 +39,7 @@ extern "C" __global__ void block_fill(i64 nwords, i64 per, i64 k, LG_W scalar, c
     if (mine < nwords) {
       before = w_words[mine];
       kept = wanted(m_words, complement, mine, mine % per, k);
-      const u32 after = kept | (replace ? 0 : before);
+      const u32 after = kept | staying<ChosenAccum>(before, kept, 0xffffffffu, replace);
       if (after != before) w_words[mine] = after;
       total += bit_popc(after);
     }
@@ -47,12 +47,8 @@ extern "C" __global__ void block_fill(i64 nwords, i64 per, i64 k, LG_W scalar, c
       const u32 from = bit_ffs(some) - 1;
       const u32 bits = warp_shfl(kept, from), old = warp_shfl(before, from);
       const i64 i = (base + from) * 32 + lane_id();
-      if (!(bits >> lane_id() & 1)) continue;
-      if constexpr (ChosenAccum::assigns) {
-        w_values[i] = scalar;
-      } else {
-        w_values[i] = old >> lane_id() & 1 ? ChosenAccum::call(w_values[i], scalar, i) : scalar;
-      }
+      if (bits >> lane_id() & 1)
+        write_entry<ChosenAccum>(w_values, i, old >> lane_id() & 1, Entry<LG_W>{true, scalar});
     }
   }
   add_total(total, nvals);

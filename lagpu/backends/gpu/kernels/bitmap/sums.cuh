@@ -27,8 +27,7 @@ LG_DEVICE Word rows_of(i64 g, i64 k) {
 // The bits that the mask keeps of word `at`, group g.
 template <class Word>
 LG_DEVICE Word wanted(const Word* mask, bool complement, i64 at, i64 g, i64 k) {
-  const Word held = mask ? mask[at] : ~Word(0);
-  return (complement ? ~held : held) & rows_of<Word>(g, k);
+  return kept_bits(mask, complement, at) & rows_of<Word>(g, k);
 }
 
 // Q (+.x) A into t, where the mask keeps; a null mask without `complement` is none at all. `shape`
