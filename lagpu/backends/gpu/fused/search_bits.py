@@ -30,7 +30,7 @@ from lagpu.operations import Rejection
 __all__ = ["BitParallelSearch", "bit_parallel_search"]
 
 COUNTERS = 3 * 5 * 16  # one of five is a log's
-RESULTS = 64  # as kResults in search/bits_state.cuh
+RESULTS = 8
 FOREVER = 2**32 - 1
 NEW_LOG = 2  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
@@ -73,9 +73,8 @@ class Workspace:
     open : array
         A bit for every word that the last pull of all words left without bits it looked for.
     result : array
-        What the last search told: [1] entries left, [2], [3] levels pushed and pulled, [4] chunks
-        looked at, [5] levels; [7] when it began, in ns; from [8] on when the first level began and
-        when each of the first 55 ended.
+        What the last search told: [0] the largest depth, [1] entries left, [2], [3] levels pushed
+        and pulled, [4] chunks looked at.
     launches : dict
         What has been launched with it, bound.
     nbytes : int

@@ -151,10 +151,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   }
   for (u32 k = u32(global_thread()); k < 3 * kCounters * kLine; k += u32(global_threads()))
     counters[k] = 0;
-  if (global_thread() == 0) {
-    result[4] = 0;
-    result[kEnds - 1] = clock_ns();
-  }
+  if (global_thread() == 0) result[4] = 0;
   grid_sync(barrier);
   Tally tally{};
   if (listed) {
@@ -169,7 +166,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   block_sync();
   add_up(s, 0, tally);
   grid_sync(barrier);
-  if (!kLogs && global_thread() == 0) result[kEnds] = clock_ns();
 
   u32 turn = 0, pushes = 0, pulls = 0;
   u64 found, all_found = 0, still_open = ~0ull, rows = 0;
@@ -215,8 +211,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     add_up(s, turn + 1, tally);
     grid_sync(barrier);
     ++turn;
-    if (!kLogs && global_thread() == 0 && kEnds + turn < kResults)
-      result[kEnds + turn] = clock_ns();
     LG_LOGGED(if (logs) log->end(
         load_volatile(counter(counters, turn, kFound)),
         pulls_now ? load_volatile(counter(counters, turn, kLooked)) : leaving, LG_ROWS);)
@@ -244,6 +238,5 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     result[1] = found;
     result[2] = pushes;
     result[3] = pulls;
-    result[5] = turn;
   }
 }

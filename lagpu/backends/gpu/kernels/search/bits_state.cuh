@@ -39,9 +39,6 @@ const u64 kEarly = 3, kBlind = 8;
 const u32 kFew = 4;
 const u32 kLine = 16;  // u64 a cache line: counters do not share one
 const u32 kMost = 16;  // groups: 1024 rows
-// Numbers told: what the end writes; from kEnds on, when the first levels began and ended, in ns.
-const u32 kEnds = 8, kResults = 64;
-const bool kLogs = LG_LOG != 0;  // then times are in the log, which begins where they would stand
 
 // Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
 enum Counter : u32 { kFound, kEdges, kOpen, LG_LOGGED(kLooked, ) kAlive, kCounters };
