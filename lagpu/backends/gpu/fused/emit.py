@@ -240,7 +240,7 @@ class LogLines:
 
     def at_top(self, counters: int) -> list[str]:
         """Return the lines behind a barrier at the top of an iteration."""
-        before = f"counters + (turn + 2) % 3 * {counters} * kFar"
+        before = f"counters + (turn + 2) % kTurns * {counters} * kFar"
         return self._if_on(f"if (open) flush({before});", "block_sync();")
 
     def at_end(self) -> list[str]:
@@ -253,7 +253,7 @@ class LogLines:
 
     def closing(self, counters: int) -> list[str]:
         """Return the lines behind the loop."""
-        before = f"counters + (turn + 2) % 3 * {counters} * kFar"
+        before = f"counters + (turn + 2) % kTurns * {counters} * kFar"
         return self._if_on(
             f"if (open) {{ grid_sync(barrier); flush({before}); }}",
             "if (global_thread() == 0) log->close();",

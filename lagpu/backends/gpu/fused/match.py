@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.matrix import CscMatrix
@@ -37,7 +38,8 @@ __all__ = [
     "method",
 ]
 
-DEPTH, VALUE, NUMBER = 1, 2, 3  # what is assigned, as LG_X0 of the search kernels has it
+# what is assigned
+DEPTH, VALUE, NUMBER = constant("kDepth"), constant("kValue"), constant("kNumber")
 MOST = 3  # assignments of a search whose kernel makes them itself
 
 

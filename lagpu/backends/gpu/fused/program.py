@@ -15,7 +15,7 @@ import numpy as np
 from lagpu.backends.gpu.fused.emit import LogLines, Parameters, accum_type, expression
 from lagpu.backends.gpu.fused.match import method
 from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
-from lagpu.backends.gpu.kernels import Kernel, from_source
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, from_source
 from lagpu.backends.gpu.ops import selection
 from lagpu.backends.gpu.ops.directions import PULL_FIRST, PULL_SUMS
 from lagpu.backends.gpu.ops.elementwise import mask_bits
@@ -46,7 +46,6 @@ from lagpu.operations import (
 
 __all__ = ["GeneratedLoop", "bytes_of", "generated_loop", "why_not_generated"]
 
-LINE = 16  # u64 a counter, as kFar in program/program.cuh
 FOREVER = 2**64 - 1
 # Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 256
@@ -171,10 +170,10 @@ class GeneratedLoop:
         xp = self.device.xp
         barrier = self._barrier
         if barrier is None:
-            barrier = xp.zeros(32, np.uint32)
+            barrier = xp.zeros(GRID_BARRIER, np.uint32)
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         grid = self.device.max_cooperative_blocks(kernel, block)
-        counters = xp.empty(3 * self._counters * LINE, np.uint64)
+        counters = xp.empty(constant("kTurns") * self._counters * constant("kFar"), np.uint64)
         times = FOREVER if self._times is None else self._times
         given = self.params.arguments(grid)
         self.device.launch(
@@ -224,7 +223,7 @@ class GeneratedLoop:
         lines = [line for s in self.statements for line in self._statement(s)]
         log = self._log
         before, top, end = self._condition()
-        counters = f"3 * {self._counters} * kFar"
+        counters = f"kTurns * {self._counters} * kFar"
         selects = any(isinstance(s.operation, MultiplySelection) for s in self.statements)
         text = "\n".join(
             [
@@ -245,8 +244,8 @@ class GeneratedLoop:
                 "grid_sync(barrier);",
                 "u32 turn = 0;",
                 "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
-                f"u64* const now = counters + turn % 3 * {self._counters} * kFar;",
-                f"u64* const next = counters + (turn + 1) % 3 * {self._counters} * kFar;",
+                f"u64* const now = counters + turn % kTurns * {self._counters} * kFar;",
+                f"u64* const next = counters + (turn + 1) % kTurns * {self._counters} * kFar;",
                 f"if (block_index() == 0 && block_thread() < {self._counters}) "
                 "next[block_thread() * kFar] = 0;",
                 *top,

@@ -10,6 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.fused.emit import Parameters, accum_type
+from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import Constant, Reduce, ScalarRef, ScalarValue, Statement
@@ -17,7 +18,7 @@ from lagpu.operations import Constant, Reduce, ScalarRef, ScalarValue, Statement
 __all__ = ["KernelScalars", "why_no_scalars"]
 
 Array = Any
-WORDS = 2  # u64 a scalar in memory, as in program/scalars.cuh
+WORDS = constant("kScalarWords")
 
 
 def why_no_scalars(statements: Sequence[Statement]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch, has_free
 from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
-from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, kernel
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.ops.directions import SEARCH_PUSH_COST
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import SearchRows, why_push_cost
@@ -18,9 +18,11 @@ from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
+    SEARCH_COUNTERS,
     Chunks,
     batches,
     chunks_of,
+    entries_left,
     index_types,
     pull_space,
     ranked,
@@ -29,10 +31,8 @@ from lagpu.operations import Rejection
 
 __all__ = ["BitParallelSearch", "bit_parallel_search"]
 
-COUNTERS = 3 * 5 * 16  # one of five is a log's
-RESULTS = 8
 FOREVER = 2**32 - 1
-NEW_LOG = 2  # beside whether assignments come first
+NEW_LOG = constant("kNewLog")  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 
@@ -84,15 +84,15 @@ class Workspace:
     def __init__(self, device: Device, size: int, word: int) -> None:
         xp, count = device.xp, nwords(size)
         items = nwords(size // word)
-        self.nbytes = 4 * (4 * count + 4 * items) + 8 * COUNTERS
+        self.nbytes = 4 * (4 * count + 4 * items) + 8 * SEARCH_COUNTERS
         device.require(self.nbytes, "bit-parallel search", "Take fewer rows at a time.")
         self.words = [xp.zeros(count, np.uint32) for _ in range(3)]
         self.some = [xp.zeros(items, np.uint32) for _ in range(3)]
         self.visited = xp.empty(count, np.uint32)
         self.open = xp.empty(items, np.uint32)
-        self.counters = xp.zeros(COUNTERS, np.uint64)
+        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
-        self.result = xp.zeros(RESULTS, np.uint64)
+        self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, PreparedLaunch] = {}
 
 
@@ -171,7 +171,7 @@ class BitParallelSearch:
         for assignment, made in zip(body.assignments, outputs, strict=True):
             _expand(assignment, made, space, planes, result, counters)
             assignment.target.store = made
-        left = 0 if times is None else int(device.to_host(result[:8])[1])
+        left = 0 if times is None else entries_left(device, result)
         dtype = body.frontier.dtype
         rest = VectorStore(device, counters, dtype, size)
         if left:

@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.fused.match import DEPTH, MOST, NUMBER, Assignment, SearchBody
-from lagpu.backends.gpu.kernels import Kernel, kernel
+from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.directions import LONG_SEARCH_DEGREE, SEARCH_BETA, alpha_of
 from lagpu.backends.gpu.ops.spmv import iso_result
@@ -21,6 +21,8 @@ from lagpu.backends.gpu.storage.forms import csr_of, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
+    SEARCH_COUNTERS,
+    entries_left,
     index_types,
     num_chunks,
     pull_bytes,
@@ -33,10 +35,9 @@ from lagpu.operations import Product, Rejection
 
 __all__ = ["GridSearch", "estimated_bytes", "grid_search", "levels_only"]
 
-COUNTERS = 3 * 5 * 16
 FOREVER = 2**32 - 1
 VARYING = 6 + 1 + 2 * MOST + 2  # arguments side by side: sources, values, outputs, flags, words
-NEW_LOG = 8  # beside the bits of outputs that are blank
+NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
 SOLO = 512  # vertices of a frontier that one block searches alone
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
@@ -107,9 +108,9 @@ class Workspace:
             push.degree, xp.empty(n, np.uint32),
         ]  # fmt: skip
         self.chunks = [push.chunks, xp.empty(push.num_chunks, np.uint64)]
-        self.counters = xp.zeros(COUNTERS, np.uint64)
+        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = push.barrier
-        self.result = xp.zeros(8, np.uint64)
+        self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, PreparedLaunch] = {}
         self._levels: Any = None
         self.degree = successors.nvals / max(n, 1)
@@ -210,7 +211,7 @@ class GridSearch:
         if log is not None:
             why = functools.partial(why_level, self._n, self._alpha(space), SEARCH_BETA)
             log.ran(SearchRows(body.statements, had, why))
-        left = 0 if result_words is None else int(body.A.device.to_host(result[:8])[1])
+        left = 0 if result_words is None else entries_left(body.A.device, result)
         if left:
             f.set_bitmap(
                 result_words, f_values, None if self._keep else f.dtype.numpy.type(1), left

@@ -1,5 +1,6 @@
 """Kernel sources: read, specialised by macros, and their signatures known."""
 
+from lagpu.backends.gpu.kernels.constants import constant
 from lagpu.backends.gpu.kernels.source import (
     GRID_BARRIER,
     Kernel,
@@ -9,4 +10,4 @@ from lagpu.backends.gpu.kernels.source import (
     sources_hash,
 )
 
-__all__ = ["GRID_BARRIER", "Kernel", "Param", "from_source", "kernel", "sources_hash"]
+__all__ = ["GRID_BARRIER", "Kernel", "Param", "constant", "from_source", "kernel", "sources_hash"]

@@ -16,12 +16,13 @@ from importlib.resources.abc import Traversable
 
 import numpy as np
 
+from lagpu.backends.gpu.kernels.constants import constant
 from lagpu.errors import InvalidValue
 
 __all__ = ["GRID_BARRIER", "Kernel", "Param", "from_source", "kernel", "sources_hash"]
 
 #: Words of a ``GridBarrier``, which kernels take as a zeroed uint32 array of this size.
-GRID_BARRIER = 32
+GRID_BARRIER = constant("kBarrierWords")
 
 _DTYPES: dict[str, np.dtype[np.generic]] = {
     "bool": np.dtype(np.bool_),

@@ -6,6 +6,8 @@ docs/benchmarks; docs/design/planner.md has the measurements.
 
 from __future__ import annotations
 
+from lagpu.backends.gpu.kernels import constant
+
 __all__ = [
     "BEAMER",
     "BFS2D_RATIO",
@@ -45,9 +47,8 @@ WARP_LENGTH = 16.0
 #: product by itself, and in a bit-parallel search (docs/design/bitmap.md).
 BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
 #: A product in a generated loop pulls where the frontier's edges times this exceed all edges: of a
-#: pull that ends at its first hit, and of one that adds up. As kPullFirst and kPullSums in
-#: program/program.cuh.
-PULL_FIRST, PULL_SUMS = 14, 3
+#: pull that ends at its first hit, and of one that adds up.
+PULL_FIRST, PULL_SUMS = constant("kPullFirst"), constant("kPullSums")
 
 
 def alpha_of(degree: float, sums: bool = False) -> float:

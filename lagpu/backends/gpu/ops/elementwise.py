@@ -10,7 +10,7 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
-from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, accum_macros
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
@@ -35,8 +35,12 @@ __all__ = [
 ]
 
 BLOCK = 512  # threads
-#: The kinds of `Ewise`, as ``Meeting`` in common/entry.cuh numbers them.
-EWISE_MODES = {"ewise_add": 0, "ewise_mult": 1, "ewise_union": 2}
+#: The kinds of `Ewise`, as kernels number them.
+EWISE_MODES = {
+    "ewise_add": constant("kEwiseAdd"),
+    "ewise_mult": constant("kEwiseMult"),
+    "ewise_union": constant("kEwiseUnion"),
+}
 
 
 def mask_bits(desc: Descriptor) -> tuple[str, bool]:

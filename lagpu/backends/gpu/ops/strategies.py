@@ -10,12 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
-from lagpu.backends.gpu.kernels import Kernel, kernel
+from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import macros_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import PullSpace, index_types, pull_space, push_space
+from lagpu.backends.gpu.storage.workspaces import (
+    CHUNK,
+    PullSpace,
+    index_types,
+    pull_space,
+    push_space,
+)
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Product
@@ -30,8 +36,6 @@ __all__ = [
     "by_outputs",
     "edges_of_outputs",
 ]
-
-LINE = 16  # as in spmv/push.cu
 
 
 class ProductLaunch(NamedTuple):
@@ -246,7 +250,7 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
         form.row_idx, *_matrix_arguments(form, job.iso), *_IN,
         edges_of_outputs(A, product, form), *fixed, *_OUT, space.barrier, cooperative=True,
     )  # fmt: skip
-    return ProductLaunch(launch, job.dtype, counters=3 * LINE, lists=lists)
+    return ProductLaunch(launch, job.dtype, counters=3 * constant("kFar"), lists=lists)
 
 
 _EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}
@@ -255,7 +259,7 @@ _PUSH = {
     **_PULL,
     "u_values": ("in", 1.0),
     **dict.fromkeys(("col_ptr", "vertex", "start", "offset", "degree", "groups"), ("in", 2.0)),
-    "chunks": ("edges", 2 / 256),  # as in spmv/push.cuh: one for 256 edges, written and read
+    "chunks": ("edges", 2 / CHUNK),  # one for so many edges, written and read
     "shares": ("in", 0.0),
 }
 _LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.profile import LoopRow, Measured
 from lagpu.operations import FusedLoop, Statement
@@ -16,8 +17,8 @@ __all__ = ["CAPACITY", "RECORD", "DeviceLoop", "LoopLog", "rows_without_log"]
 
 Array = Any
 CAPACITY = 1 << 16  # records; 6 MB, and some 65,000 levels of a search
-# As in common/log.cuh.
-_HEAD, _COUNT, _LOST, _BEGINS = 24, 8, 9, 0
+_HEAD, _COUNT, _LOST = constant("kLogHead"), constant("kLogCount"), constant("kLogLost")
+# As ``Record`` in common/log.cuh.
 _FIELDS = ("how", "statement", "iteration", "in", "out", "edges", "leaving", "other", "ns")
 RECORD = np.dtype([*((name, np.uint64) for name in _FIELDS), ("added", np.uint64, 3)])
 _WORDS = RECORD.itemsize // 8
@@ -120,7 +121,7 @@ class LoopLog:
         head = copy(self.words[:_HEAD])
         count = int(head[_COUNT])
         found = copy(self.words[_HEAD : _HEAD + count * _WORDS]).view(RECORD)
-        begins = np.flatnonzero(found["how"] == _BEGINS)
+        begins = np.flatnonzero(found["how"] == constant("kBegins"))
         self._found = np.split(found, begins[1:]) if count else []
         self._lost, self._found_at = int(head[_LOST]), self._launched
 

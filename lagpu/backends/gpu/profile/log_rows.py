@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.profile.traffic import SearchTraffic, StatementTraffic
 from lagpu.backends.profile import LoopRow, Measured
 from lagpu.operations import (
@@ -19,9 +20,8 @@ from lagpu.operations import (
 
 __all__ = ["ProgramRows", "SearchRows", "why_level", "why_push_cost"]
 
-# As in common/log.cuh.
-_WRITES, _PUSHES, _PUSHES_ALONE, _PULLS = range(1, 5)
-_UNKNOWN = 2**64 - 1
+_PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
+_UNKNOWN = constant("kUnknown")
 Count = Callable[[], int]
 
 

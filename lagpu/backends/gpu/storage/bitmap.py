@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.matrix import CscMatrix
@@ -18,7 +19,7 @@ from lagpu.dtypes import DType
 
 __all__ = ["BitmapMatrix", "bytes_of", "fits", "of_few", "require", "stride"]
 
-MOST_ROWS = 1024
+MOST_ROWS = constant("kMostRows")
 
 
 def stride(nrows: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.handle import MatrixHandle
@@ -20,7 +20,7 @@ from lagpu.dtypes import BOOL
 __all__ = ["BitmapLevels", "LevelOffsets", "Ordered", "VectorLevels"]
 
 Array = Any
-ORDER_BLOCK, SIM_BLOCK = 1024, 64  # threads
+ORDER_BLOCK, SIM_BLOCK = constant("kOrderThreads"), 64
 
 
 class VectorLevels:

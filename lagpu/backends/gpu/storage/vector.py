@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
-from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.storage.casts import cast_array, cast_number
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.stats import OffsetsSource, PendingCount, ProductStats
@@ -314,7 +314,7 @@ class VectorStore:
     def list_indices(self) -> Array:
         """Return the set bits of `words` as indices, rising: count, scan, write."""
         xp, count = self.device.xp, len(self.words)
-        groups = -(-count // 256)
+        groups = -(-count // constant("kGroupWords"))
         counts = xp.zeros(groups + 1, np.int64)
         if count:
             self._run("count_groups", groups * 256, count, self.words, counts[1:])

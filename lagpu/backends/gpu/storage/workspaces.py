@@ -6,18 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.kernels import GRID_BARRIER, kernel
+from lagpu.backends.gpu.device.protocol import Device, has_free
+from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import nwords
 
 __all__ = [
+    "CHUNK",
+    "SEARCH_COUNTERS",
     "Chunks",
     "PullSpace",
     "PushSpace",
     "Ranked",
     "batches",
     "chunks_of",
+    "entries_left",
     "index_types",
     "num_chunks",
     "pull_bytes",
@@ -27,10 +30,9 @@ __all__ = [
     "ranked",
 ]
 
-SMALL, CHUNK = 32, 256  # as in spmv/push.cuh
-LONG = (
-    1024  # entries of a column from which it is cut into chunks, as kLongColumn in bitmap/sums.cuh
-)
+SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
+#: Counters of a search, of all turns.
+SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kFar")
 MOST_BLOCKS = 4096  # of a cooperative launch
 Array = Any
 
@@ -133,6 +135,11 @@ def index_types(A: CscMatrix) -> dict[str, str]:
         "PTR": "i32" if A.col_ptr.dtype == np.int32 else "i64",
         "IDX": "i32" if A.row_idx.dtype == np.int32 else "i64",
     }
+
+
+def entries_left(device: Device, result: Array) -> int:
+    """Return how many entries a search has left in its frontier; waits for the search."""
+    return int(device.to_host(result[: constant("kResults")])[constant("kLeft")])
 
 
 def push_space(A: CscMatrix) -> PushSpace:

@@ -9,8 +9,6 @@
 #define LAGPU_BLOCKPRODUCT_CUH
 #include "common/product.cuh"
 
-const i64 kLongColumn = 1024;  // entries of a column, and of a chunk of a long one, at most
-
 // The shape of a block: n columns of `per` words, in which k bits stand for rows.
 struct BlockShape {
   i64 n, per, k;

@@ -31,25 +31,16 @@ LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 i, i64 j) {
   return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, i, 0, j), u.value};
 }
 
-// How u and v meet; lagpu.backends.gpu.ops.elementwise has the same numbers.
-enum Meeting : i32 {
-  kEwiseAdd,    // on the union, one side alone as it is
-  kEwiseMult,   // on the intersection
-  kEwiseUnion,  // on the union, a default for the missing side
-};
-
-// Where they meet, of bits that say where u and v have entries: a word's, or one.
-template <class Bits>
-LG_DEVICE Bits met(i32 mode, Bits u, Bits v) {
-  return mode == kEwiseMult ? u & v : u | v;
-}
+// Where u and v meet, as `mode` says, of what says where they have entries: a word's bits, or one.
+LG_DEVICE u32 met(i32 mode, u32 u, u32 v) { return mode == kEwiseMult ? u & v : u | v; }
+LG_DEVICE bool met(i32 mode, bool u, bool v) { return mode == kEwiseMult ? u && v : u || v; }
 
 // u (+) v or u (x) v.
 template <class Op, class T, class Z, class U, class V>
 LG_DEVICE Entry<Z> combined(i32 mode, Entry<U> u, Entry<V> v, T u_default, T v_default, i64 i,
                             i64 j) {
   if (!met(mode, u.there, v.there)) return {false, Z(0)};
-  if (mode != kEwiseUnion && !(u.there && v.there))
+  if (mode == kEwiseAdd && !(u.there && v.there))
     return {true, u.there ? cast<Z>(u.value) : cast<Z>(v.value)};
   return {true, Op::template call<Z, T>(u.there ? cast<T>(u.value) : u_default,
                                         v.there ? cast<T>(v.value) : v_default, i, 0, j)};

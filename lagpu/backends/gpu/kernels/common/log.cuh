@@ -17,10 +17,9 @@
 #else
 #define LG_LOGGED(...) __VA_ARGS__
 
-const u32 kLogCount = 8, kLogLost = 9, kLogNew = 10, kLogLooked = 19, kLogHead = 24;
-const u64 kUnknown = ~u64(0);
-
-enum How : u64 { kBegins, kWrites, kPushes, kPushesAlone, kPulls };
+const u32 kLogNew = 10, kLogLooked = 19;  // of three levels, and of three turns
+static_assert(kResults <= kLogCount && kLogCount < kLogLost && kLogLost < kLogNew);
+static_assert(kLogLooked + 3 <= kLogHead);
 
 struct Record {
   u64 how, statement, iteration;
@@ -45,6 +44,7 @@ struct LoopLog {
     lost = is_new ? 0 : log[kLogLost];
     for (u32 k = kLogNew; k < kLogLooked + 3; ++k) log[k] = 0;
     now = Record{};
+    now.how = kBegins;
     put(0);
   }
 
@@ -64,7 +64,7 @@ struct LoopLog {
   }
 
   // A level of a traversal begins.
-  LG_DEVICE void begin(How how, u64 iteration, u64 in, u64 leaving, u64 other) {
+  LG_DEVICE void begin(u64 how, u64 iteration, u64 in, u64 leaving, u64 other) {
     now.how = how;
     now.iteration = iteration;
     now.in = in;
@@ -80,7 +80,7 @@ struct LoopLog {
   }
 
   // Statement k of an iteration has ended; its numbers are filled in at the iteration's end.
-  LG_DEVICE void stamp(u64 k, u64 statements, u64 iteration, How how) const {
+  LG_DEVICE void stamp(u64 k, u64 statements, u64 iteration, u64 how) const {
     if (count + statements > LG_LOG) return;
     Record* const to = at(count + k);
     to->how = how;

@@ -25,6 +25,8 @@ typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
 
+#include "common/constants.cuh"
+
 #define LG_WARP 32
 #define LG_DEVICE __device__ __forceinline__
 
@@ -32,7 +34,7 @@ typedef double f64;
 // Zeroed once; grid_sync leaves it ready for the next launch, of whatever grid.
 struct GridBarrier {
   u32 word;
-  u32 pad[31];
+  u32 pad[kBarrierWords - 1];
 };
 
 // Takes an argument out of type deduction, so that atomic_add(&counter, 1) finds its type.

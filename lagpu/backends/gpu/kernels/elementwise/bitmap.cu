@@ -52,13 +52,14 @@ extern "C" __global__ void set_all_bits(i64 n, u32* __restrict__ words) {
     words[w] = entry_bits(nullptr, w, n);
 }
 
-// counts[b] = set bits among the 256 words of group b; one block a group, grid stride.
+// counts[b] = set bits among the kGroupWords words of group b; one block a group, grid stride.
 extern "C" __global__ void count_groups(i64 nwords, const u32* __restrict__ words,
                                         i64* __restrict__ counts) {
-  const i64 groups = (nwords + 255) / 256;
+  const i64 groups = (nwords + kGroupWords - 1) / kGroupWords;
   for (i64 g = block_index(); g < groups; g += grid_blocks()) {
     i64 count = 0;
-    for (i64 w = g * 256 + block_thread(); w < nwords && w < g * 256 + 256; w += block_threads())
+    for (i64 w = g * kGroupWords + block_thread(); w < nwords && w < (g + 1) * kGroupWords;
+         w += block_threads())
       count += bit_popc(words[w]);
     count = block_reduce(count, i64(0), LgPlus());
     if (block_thread() == 0) counts[g] = count;
@@ -68,10 +69,10 @@ extern "C" __global__ void count_groups(i64 nwords, const u32* __restrict__ word
 // indices, rising, of the set bits; group b begins at starts[b]. One warp a group, grid stride.
 extern "C" __global__ void list_bits(i64 nwords, const u32* __restrict__ words,
                                      const i64* __restrict__ starts, i64* __restrict__ indices) {
-  const i64 groups = (nwords + 255) / 256;
+  const i64 groups = (nwords + kGroupWords - 1) / kGroupWords;
   for (i64 g = global_warp(); g < groups; g += global_warps()) {
     i64 next = starts[g];
-    for (i64 base = g * 256; base < nwords && base < g * 256 + 256; base += 32) {
+    for (i64 base = g * kGroupWords; base < nwords && base < (g + 1) * kGroupWords; base += 32) {
       const i64 w = base + lane_id();
       u32 bits = w < nwords ? words[w] : 0;
       const i64 upto = warp_scan(i64(bit_popc(bits)), LgPlus());

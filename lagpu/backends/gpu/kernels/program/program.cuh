@@ -9,12 +9,6 @@
 #include "spmv/pull.cuh"
 #include "spmv/push.cuh"
 
-const u32 kFar = 16;  // u64 a cache line: counters do not share one
-
-// When to pull, as edges of the frontier against all: a sum that ends with its first product finds
-// that soon; one that needs all products saves but the atomics of a push.
-const f32 kPullFirst = 14, kPullSums = 3;
-
 // *total += entries among n.
 LG_DEVICE void count_entries(i64 n, const u32* words, u64* total) {
   u64 count = 0;
@@ -102,7 +96,7 @@ LG_DEVICE bool multiply_all(const Multiplication<S>& x, u64* counters, GridBarri
   const f32 leaving = f32(load_volatile(counters));
   const bool pulls =
       x.in.ptr &&
-      (!x.out.ptr || leaving * (takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
+      (!x.out.ptr || leaving * f32(takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
   Tallied tally{};
   if (pulls) {
     pull_bitmap<S>(x.in, x.u, x.mask, x.t, nullptr, nullptr, no_lengths, later, &tally);

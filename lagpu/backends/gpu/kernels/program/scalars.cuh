@@ -7,8 +7,8 @@
 #define LAGPU_SCALARS_CUH
 #include "common/entries.cuh"
 
-// In memory a scalar is two words: its value, and whether it has one. `from` is null for one that
-// the host knows.
+// In memory a scalar is kScalarWords: its value, and whether it has one. `from` is null for one
+// that the host knows.
 template <class T>
 LG_DEVICE Entry<T> load_scalar(const u64* from, bool there, T value) {
   if (!from) return {there, value};
@@ -59,7 +59,7 @@ LG_DEVICE Entry<Z> block_fold(Entry<Z> x) {
 
 // The sum of a vector's entries on every thread, empty if there are none. A lane takes the indices
 // that it takes in write_all, so no barrier is needed before; there is one inside. `partial` has
-// two words a block, and no two sums that follow each other have the same.
+// kScalarWords a block, and no two sums that follow each other have the same.
 template <class Add, class Z, class U>
 LG_DEVICE Entry<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u64* partial,
                               GridBarrier* barrier) {
@@ -72,12 +72,13 @@ LG_DEVICE Entry<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u
     });
   });
   sum = block_fold<Add>(sum);
-  if (block_thread() == 0) store_scalar(partial + 2 * block_index(), sum);
+  if (block_thread() == 0) store_scalar(partial + kScalarWords * block_index(), sum);
   grid_sync(barrier);
   sum = Entry<Z>{false, Z(0)};
   for (u32 b = block_thread(); b < grid_blocks(); b += block_threads())
-    sum = join<Add>(sum, Entry<Z>{load_volatile(partial + 2 * b + 1) != 0,
-                                  load_volatile(reinterpret_cast<const Z*>(partial + 2 * b))});
+    sum = join<Add>(
+        sum, Entry<Z>{load_volatile(partial + kScalarWords * b + 1) != 0,
+                      load_volatile(reinterpret_cast<const Z*>(partial + kScalarWords * b))});
   return block_fold<Add>(sum);
 }
 

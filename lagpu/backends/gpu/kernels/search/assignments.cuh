@@ -1,5 +1,5 @@
 // What the assignments of a search's loop assign, up to three of them, and the types of their
-// outputs: 0 nothing, 1 the depth, 2 the frontier's value, 3 a constant (where rows are apart).
+// outputs: 0 nothing; kDepth; kValue, the frontier's; kNumber, a constant (where rows are apart).
 #ifndef LAGPU_ASSIGNED_CUH
 #define LAGPU_ASSIGNED_CUH
 #ifndef LG_X0

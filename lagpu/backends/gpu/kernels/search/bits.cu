@@ -26,7 +26,7 @@
 // for; a block deals the entries of all its rows to its threads. Then the grid meets, and each word
 // is settled by one thread.
 //
-// in_* is A by columns (predecessors), out_* by rows (successors); columns of more than LONG
+// in_* is A by columns (predecessors), out_* by rows (successors); columns of more than kLongColumn
 // entries are listed, cut into chunks of so many, and any warp takes the next chunk.
 //
 // Sources: Then et al. 2014 (bits of many searches in a word, sections 3 and 4); Beamer, Asanovic
@@ -98,7 +98,7 @@ LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
 // listed: the first frontier's `sources` positions (v * stride + row), or null, and then its words.
 // v_words: the bits of v's entries, without those of the frontier if assignments come first; or
 // null. f_words, unless null: what is left of the frontier. before: whether assignments come first;
-// where loops are logged, 2 more if nothing has been logged yet, and `result` is the log.
+// where loops are logged, kNewLog more if nothing has been logged yet, and `result` is the log.
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     block_search(i64 n, i64 nvals, const LG_PTR* in_ptr, const LG_IDX* in_idx,
                  const LG_PTR* out_ptr, const LG_IDX* out_idx, const i32* hint, const u32* empty,
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   LG_SHARED(u32, looked_at, 1);
   LG_SHARED(u32, taken, 1);
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); const bool logs = global_thread() == 0;
-            if (logs) log->open(result, before & 2); before &= 1;)
+            if (logs) log->open(result, before & kNewLog); before &= 1;)
   const u32 items = u32(n) * kGroups;
   Search s{items,
            LG_PTR(nvals),
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     s.visited[at] = excluded ? excluded[at] : Word(0);
     if (before) s.planes[at] = 0;  // the first level finds depth 1
   }
-  for (u32 k = u32(global_thread()); k < 3 * kCounters * kLine; k += u32(global_threads()))
+  for (u32 k = u32(global_thread()); k < kTurns * kCounters * kFar; k += u32(global_threads()))
     counters[k] = 0;
   if (global_thread() == 0) result[4] = 0;
   grid_sync(barrier);
@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     if (!found || turn == times) break;
     if (block_thread() == 0) taken[0] = 0;
     if (block_index() == 0)
-      for (u32 k = block_thread(); k < kCounters * kLine; k += LG_BLOCK)
+      for (u32 k = block_thread(); k < kCounters * kFar; k += LG_BLOCK)
         counter(counters, turn + 2, Counter(0))[k] = 0;
     block_sync();
     if (turn == 0)
@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   if (block_thread() == 0 && looked_at[0]) atomic_add(&result[4], u64(looked_at[0]));
   if (global_thread() == 0) {
     result[0] = turn ? turn - 1 + before : 0;  // the largest depth that may be in the planes
-    result[1] = found;
+    result[kLeft] = found;
     result[2] = pushes;
     result[3] = pulls;
   }

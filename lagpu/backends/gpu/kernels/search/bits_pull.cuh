@@ -119,7 +119,7 @@ LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
       const u32 lane = bit_ffs(rest) - 1, its = warp_shfl(at, lane);
       const LG_PTR p = LG_PTR(s.in.chunk_start[(base + lane * warps) / kGroups]);
       const LG_PTR last = s.in.ptr[its / kGroups + 1];
-      pull_chunk<ranked>(s, b, its, p, last - p > LONG ? p + LONG : last, tally);
+      pull_chunk<ranked>(s, b, its, p, last - p > kLong ? p + kLong : last, tally);
     }
   }
 }
@@ -138,7 +138,7 @@ LG_DEVICE Ahead ahead(const Search& s, u32 at, Word want) {
     a.p = load_ro(&s.in.ptr[v]);
     a.end = load_ro(&s.in.ptr[v + 1]);
     a.hint = load_ro(&s.hint[v]);
-    if (a.end - a.p > LONG) a.want = 0;  // its chunks have been, or will be, taken
+    if (a.end - a.p > kLong) a.want = 0;  // its chunks have been, or will be, taken
   }
   return a;
 }

@@ -111,13 +111,13 @@ LG_DEVICE void push(const Search& s, const Buffers& b, bool blind, PushRoom* roo
           at = found * 32 + nth_bit(its, bit);
           row.p = s.out.ptr[at / kGroups];
           row.end = s.out.ptr[at / kGroups + 1];
-          if (row.end - row.p > LONG) row.end = row.p;
+          if (row.end - row.p > kLong) row.end = row.p;
         } else {
           const u32 u = u32(s.out.chunk_column[found / kGroups]);
           at = u * kGroups + found % kGroups;
           row.p = LG_PTR(s.out.chunk_start[found / kGroups]);
           row.end = s.out.ptr[u + 1];
-          if (row.end - row.p > LONG) row.end = row.p + LONG;
+          if (row.end - row.p > kLong) row.end = row.p + kLong;
           atomic_add(s.looked_at, 1u);
         }
         row.x = b.frontier[at];

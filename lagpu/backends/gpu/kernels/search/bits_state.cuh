@@ -28,8 +28,6 @@
 #define LG_ROWS 2
 #endif
 
-#define LONG 1024  // as kLongColumn in bitmap/sums.cuh
-
 typedef LG_WORD Word;
 
 const u32 kGroups = LG_GROUPS;
@@ -37,11 +35,12 @@ const u32 kGroups = LG_GROUPS;
 // goes through the open words alone where they are less than such a part of all words.
 const u64 kEarly = 3, kBlind = 8;
 const u32 kFew = 4;
-const u32 kLine = 16;  // u64 a cache line: counters do not share one
-const u32 kMost = 16;  // groups: 1024 rows
+const LG_PTR kLong = kLongColumn;  // as a place in idx
+const u32 kMost = kMostRows / 64;  // groups
 
 // Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
 enum Counter : u32 { kFound, kEdges, kOpen, LG_LOGGED(kLooked, ) kAlive, kCounters };
+static_assert(kCounters <= kSearchCounters && kMost <= kFar);
 
 // Four indices that stand side by side, at a multiple of four.
 struct alignas(16) Quad {
@@ -109,7 +108,7 @@ struct Tally {
 };
 
 LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
-  return counters + (turn % 3 * kCounters + which) * kLine;
+  return counters + (turn % kTurns * kCounters + which) * kFar;
 }
 
 LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {

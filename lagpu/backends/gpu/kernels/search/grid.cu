@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_SHARED(Shared, block, 1);
   if (block_thread() == 0) block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
-            if (logs()) s.log->open(result, blank & 8);)
+            if (logs()) s.log->open(result, blank & kNewLog);)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
   LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       found_in[v] = v_words && has_entry(v_words, v) ? 0 : kOpen;
     }
   if (block_index() == 0)
-    for (u32 k = block_thread(); k < 3 * kCounters * kLine; k += block_threads())
-      counters[k] = k == kFound * kLine ? num_sources : 0;
+    for (u32 k = block_thread(); k < kTurns * kCounters * kFar; k += block_threads())
+      counters[k] = k == kFound * kFar ? num_sources : 0;
   if (at_once)
     block_sync();  // the first block goes on with what is its own
   else
@@ -111,9 +111,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       const LG_F z = source_values ? source_values[q] : f_iso;
       if (LG_KEEP) f_values[v] = z;
       if (LG_SUM) found_in[v] = 0;
-      if (shift && LG_SUM && LG_X0 == 2) x0[v] = cast<LG_X0_T>(z);
-      if (shift && LG_SUM && LG_X1 == 2) x1[v] = cast<LG_X1_T>(z);
-      if (shift && LG_SUM && LG_X2 == 2) x2[v] = cast<LG_X2_T>(z);
+      if (shift && LG_SUM && LG_X0 == kValue) x0[v] = cast<LG_X0_T>(z);
+      if (shift && LG_SUM && LG_X1 == kValue) x1[v] = cast<LG_X1_T>(z);
+      if (shift && LG_SUM && LG_X2 == kValue) x2[v] = cast<LG_X2_T>(z);
       if (shift) {
         atomic_or(&visited[v / 32], 1u << (v % 32));
         discover(s, v, 0, z);
@@ -211,14 +211,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if constexpr (LG_SUM) {
       for (u32 bits = reached; bits; bits &= bits - 1) {
         const i32 v = i32(w * 32) + i32(bit_ffs(bits)) - 1;
-        if (LG_X0 == 2) x0[v] = cast<LG_X0_T>(f_values[v]);
-        if (LG_X1 == 2) x1[v] = cast<LG_X1_T>(f_values[v]);
-        if (LG_X2 == 2) x2[v] = cast<LG_X2_T>(f_values[v]);
+        if (LG_X0 == kValue) x0[v] = cast<LG_X0_T>(f_values[v]);
+        if (LG_X1 == kValue) x1[v] = cast<LG_X1_T>(f_values[v]);
+        if (LG_X2 == kValue) x2[v] = cast<LG_X2_T>(f_values[v]);
       }
     }
   }
   if (global_thread() == 0) {
     result[0] = depth;
-    result[1] = now.found;
+    result[kLeft] = now.found;
   }
 }

@@ -23,11 +23,10 @@
 #endif
 
 const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where products are summed
-const u32 kLine = 16;          // u64 a cache line: counters do not share one
 
-// Counters of a turn; three turns rotate: read, filled, cleared.
-// kLevel is the depth that a block searching alone has reached.
+// Counters of a turn. kLevel is the depth that a block searching alone has reached.
 enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
+static_assert(kCounters <= kSearchCounters);
 
 typedef List<LG_PTR> Vertices;
 
@@ -71,13 +70,13 @@ struct Search {
 };
 
 LG_DEVICE u64* counter(const Search& s, u32 turn, Counter which) {
-  return s.counters + (turn % 3 * kCounters + which) * kLine;
+  return s.counters + (turn % kTurns * kCounters + which) * kFar;
 }
 
 template <u32 what, class X>
 LG_DEVICE void assign(X* x, i32 v, u32 depth, LG_F z) {
-  if constexpr (what == 1) x[v] = cast<X>(i32(depth));
-  if constexpr (what == 2 && !LG_SUM) x[v] = cast<X>(z);  // a sum is known at the end
+  if constexpr (what == kDepth) x[v] = cast<X>(i32(depth));
+  if constexpr (what == kValue && !LG_SUM) x[v] = cast<X>(z);  // a sum is known at the end
 }
 
 // The block that searches small frontiers alone and logs: where all push a frontier, it has the
@@ -117,7 +116,7 @@ LG_DEVICE void note_new(const Search& s, u32 depth) {
 // where the others lie: that alone costs 3 % of urand22e16.
 LG_DEVICE u64* looked_at(const Search& s, u32 turn) { return &s.memory[kLogLooked + turn % 3]; }
 
-LG_DEVICE void begin_level(const Search& s, How how, u32 depth, u64 found, u64 leaving,
+LG_DEVICE void begin_level(const Search& s, u64 how, u32 depth, u64 found, u64 leaving,
                            f32 unexplored) {
   s.log->begin(how, depth, found, leaving, unexplored > 0 ? u64(unexplored) : 0);
   if (s.shift) note_new(s, depth);

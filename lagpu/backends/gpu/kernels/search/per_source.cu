@@ -338,10 +338,10 @@ LG_DEVICE void assign(X* x, u32* words, bool blank, i64 word, u32 reached, i32 l
   if constexpr (what != 0) {
     if (lane_id() == 0 && (blank || reached)) words[word] = reached | (blank ? 0 : words[word]);
     if (!(reached >> lane_id() & 1)) return;
-    X value = number;
-    if constexpr (what == 1) value = cast<X>(level);
-    if constexpr (what == 2) value = cast<X>(z);
-    x[word * 32 + lane_id()] = value;
+    X* const to = &x[word * 32 + lane_id()];
+    if constexpr (what == kDepth) *to = cast<X>(level);
+    if constexpr (what == kValue) *to = cast<X>(z);
+    if constexpr (what == kNumber) *to = number;
   }
 }
 
@@ -352,7 +352,8 @@ extern "C" __global__ void row_write(i64 n, i64 k, i64 per, const i32* found_in,
                                      LG_X2_T number2, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
                                      u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
                                      u32* f_words, LG_U* f_values, u64* left) {
-  constexpr bool reads_sums = LG_KEEP && (LG_REST || LG_X0 == 2 || LG_X1 == 2 || LG_X2 == 2);
+  constexpr bool reads_sums =
+      LG_KEEP && (LG_REST || LG_X0 == kValue || LG_X1 == kValue || LG_X2 == kValue);
   LG_SHARED(i32, levels, 32 * kPitch);
   LG_SHARED(LG_U, values, reads_sums ? 32 * kPitch : 1);
   u64 total = 0;

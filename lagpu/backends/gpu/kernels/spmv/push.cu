@@ -15,8 +15,6 @@
 #define LG_GROUP 32
 #endif
 
-const u32 kLine = 16;  // u64 a cache line: counters do not share one
-
 // Degree classes. First the columns are listed, then short ones are followed by lanes of a warp
 // together, others in chunks by warps.
 // Sources: Merrill, Garland and Grimshaw, PPoPP 2012 (two-phase), with the exact bitmap of
@@ -35,11 +33,11 @@ extern "C" __global__ void spmv_push_queue(
   const Sums<LG_W> w{w_words, w_values};
   const List<LG_PTR> small{vertex, start, degree};
   clear_sums<S>(w, n_w);
-  list_columns(a, u_words, n_u, small, chunks, counts + kLine, counts + 2 * kLine);
+  list_columns(a, u_words, n_u, small, chunks, counts + kFar, counts + 2 * kFar);
   grid_sync(barrier);
   Tallied tally{};
-  follow_lists(col_ptr, small, chunks, load_volatile(counts + kLine),
-               load_volatile(counts + 2 * kLine), Adder<S, LG_W>{a, u, mask, w, lengths, &tally});
+  follow_lists(col_ptr, small, chunks, load_volatile(counts + kFar),
+               load_volatile(counts + 2 * kFar), Adder<S, LG_W>{a, u, mask, w, lengths, &tally});
   add_counts(tally, counts, signal, serial, edges);
 }
 
@@ -130,7 +128,7 @@ extern "C" __global__ void spmv_push_virtual(
       mine = (u64(load_ro(&col_ptr[v + 1]) - load_ro(&col_ptr[v])) + LG_GROUP - 1) / LG_GROUP;
     const u64 upto = warp_scan(mine, LgPlus());
     u64 base = 0;
-    if (lane_id() == 31 && upto) base = atomic_add(counts + kLine, upto);
+    if (lane_id() == 31 && upto) base = atomic_add(counts + kFar, upto);
     base = warp_shfl(base, 31);
     for (u32 rest = warp_ballot(mine != 0); rest; rest &= rest - 1) {  // together, as in enqueue
       const u32 from = bit_ffs(rest) - 1;
@@ -141,7 +139,7 @@ extern "C" __global__ void spmv_push_virtual(
   }
   grid_sync(barrier);
   Tallied tally{};
-  const u64 count = load_volatile(counts + kLine);
+  const u64 count = load_volatile(counts + kFar);
   for (u64 g = u64(global_thread()); g < count; g += u64(global_threads())) {
     const u64 group = load_cg(&groups[g]);
     const i32 i = i32(u32(group));

@@ -9,8 +9,6 @@
 #define LAGPU_PUSH_CUH
 #include "common/product.cuh"
 
-const u32 kSmall = 32;     // a column with more entries is followed in chunks
-const u32 kChunk = 256;    // entries a chunk
 const u32 kOwnChunks = 8;  // chunks of a column that one lane lists
 const u32 kTogether = 2;   // entries that a lane follows together
 

@@ -87,7 +87,7 @@ LG_DEVICE void for_levels(i64 n, const i32* levels, Visit visit) {
 // the row's deepest + 2 offsets; last[i] is its deepest level, -1 if it has none. ranks has levels,
 // at most `deepest`, and gets the place of each vertex in the row's order, -1 if it has none. A
 // block a row; vertices rise in a level but for those that one block looks at together.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(kOrderThreads)
     order_rows(i64 rows, i64 n, i64 deepest, i32* order, i32* offsets, i32* last, i32* ranks) {
   for (i64 row = block_index(); row < rows; row += grid_blocks()) {
     i32* const starts = offsets + row * (deepest + 2);

@@ -1,0 +1,73 @@
+// Numbers that the kernels and the host share; each is written here alone.
+//
+// lagpu/backends/gpu/kernels/constants.py reads this file line by line, so a constant is one line:
+// `constexpr`, a type, a name, a whole number. common/prims.cuh includes it, and so does every
+// kernel.
+#ifndef LAGPU_CONSTANTS_CUH
+#define LAGPU_CONSTANTS_CUH
+
+// ---- places in memory
+
+// Words of u32 of a grid's barrier: a cache line.
+constexpr u32 kBarrierWords = 32;
+// u64 from one counter to the next: a cache line, so that no two share one.
+constexpr u32 kFar = 16;
+// Sets of counters that take turns: read, filled, zeroed.
+constexpr u32 kTurns = 3;
+// Counters that a search has for a turn, at most.
+constexpr u32 kSearchCounters = 5;
+// u64 that a scalar of a loop takes: its value, and whether it has one.
+constexpr u32 kScalarWords = 2;
+// u64 that a search tells in the end, and which of them is how many entries its frontier has left.
+constexpr u32 kResults = 8;
+constexpr u32 kLeft = 1;
+
+// ---- the log of a loop that is traced, in u64 behind the results: how many records there are, the
+// rows that did not fit, and where the records begin
+
+constexpr u32 kLogCount = 8;
+constexpr u32 kLogLost = 9;
+constexpr u32 kLogHead = 24;
+// Among the flags that a search is launched with: nothing has been logged yet.
+constexpr u32 kNewLog = 8;
+// How the statement that a record tells of was run; the first record of a loop tells of none.
+constexpr u64 kBegins = 0;
+constexpr u64 kWrites = 1;
+constexpr u64 kPushes = 2;
+constexpr u64 kPushesAlone = 3;
+constexpr u64 kPulls = 4;
+// What a record has where nobody counted.
+constexpr u64 kUnknown = 0xffffffffffffffff;
+
+// ---- sizes
+
+// Entries of a column that a push follows in chunks are more than kSmall; a chunk has kChunk.
+constexpr u32 kSmall = 32;
+constexpr u32 kChunk = 256;
+// Products of bits cut a column into chunks of kLongColumn entries if it has more.
+constexpr i64 kLongColumn = 1024;
+// Rows of a block of bits, at most.
+constexpr u32 kMostRows = 1024;
+// Presence words that are counted together before the indices of a vector's entries are listed.
+constexpr i64 kGroupWords = 256;
+// Threads of a block that sorts a row's vertices by level.
+constexpr u32 kOrderThreads = 1024;
+
+// ---- choices
+
+// What a search assigns to an output.
+constexpr u32 kDepth = 1;
+constexpr u32 kValue = 2;
+constexpr u32 kNumber = 3;
+// How two vectors meet: on the union, one side alone as it is; on the intersection; on the union,
+// a default for the missing side.
+constexpr i32 kEwiseAdd = 0;
+constexpr i32 kEwiseMult = 1;
+constexpr i32 kEwiseUnion = 2;
+// A product in a generated loop pulls where the edges that leave the frontier, times this, are more
+// than all edges: of sums that end with their first product, which a pull finds soon, and of sums
+// that need all products, where it saves but the atomics of a push.
+constexpr u32 kPullFirst = 14;
+constexpr u32 kPullSums = 3;
+
+#endif  // LAGPU_CONSTANTS_CUH
