@@ -1,8 +1,12 @@
 """Users' own operators: registered once, used in every operation on every backend."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import reference
+import registeredloops
+from loopnames import GENERATED, loop_name
 from reference import Grid, How, Plain, assert_matches, assert_matrix_matches
 from strategies import matrix, vector
 
@@ -146,3 +150,32 @@ def test_a_monoid_must_fit_its_type():
     with pytest.raises(DomainMismatch, match="turns UINT32 into BOOL; a monoid keeps its type"):
         u.reduce(COMPARES)
     assert u.dup(BOOL).reduce(COMPARES).new().value is True
+
+
+def vectors_to_loop_over(backend):
+    n = 40
+    rows = np.arange(n - 1)
+    u, v, w = (
+        Vector.from_coo(where, values, size=n, dtype=INT64, backend=backend)
+        for where, values in (
+            ([0, 1, 33, 39], [4, 7, 1, 50]),
+            ([1, 3, 33], [2, 9, 3]),
+            ([0, 3, 33], [5, 1, 2]),
+        )
+    )
+    A = Matrix.from_coo(rows, rows + 1, rows % 3, nrows=n, ncols=n, dtype=INT64, backend=backend)
+    return A, u, v, w, lagpu.Scalar(INT64, 1)
+
+
+@pytest.mark.parametrize("eager", [False, True], ids=["fused", "eager"])
+@pytest.mark.parametrize("looped", registeredloops.LOOPS, ids=lambda looped: looped.__name__)
+def test_a_users_operator_stands_in_a_statement_twice(backend, looped, eager):
+    found, expected = vectors_to_loop_over(backend), vectors_to_loop_over("cpu")
+    with lagpu.eager() if eager else contextlib.nullcontext():
+        looped(*found)
+    if backend.capabilities.fuses:
+        assert loop_name(backend) == ("eager" if eager else GENERATED)
+    looped(*expected)
+    for x, y in zip(found[1:4], expected[1:4], strict=True):
+        assert x.to("cpu").isequal(y, check_dtype=True)
+    assert found[4].value == expected[4].value
