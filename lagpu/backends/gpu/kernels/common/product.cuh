@@ -42,6 +42,9 @@
 #define LG_ISO 1
 #endif
 
+// A column that has more entries, or more left, is a hub: a whole block takes them together.
+const u32 kHub = 2048;
+
 // One product's types, by name: code that serves several products in one program takes them all
 // from such a struct.
 struct Chosen {

@@ -7,8 +7,7 @@
 const u32 kLook = 16;      // predecessors that a lane looks at alone
 const u32 kLookLong = 64;  // with sums, if so many lanes have more: else the warp looks at each's
 const u32 kLanes = 16;
-const u32 kMany = 2048;    // predecessors from which the whole block looks
-const u32 kDeferred = 32;  // such vertices a block keeps for later
+const u32 kDeferred = 32;  // hubs that a block keeps for later
 const u32 kBatch = 4;      // of them at once
 
 // Add the products of those predecessors i[q] of vertex j that are `there`, at least one, whose
@@ -255,12 +254,12 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
       hit = true;
       done = 1;
     } else if (wanted) {
-      if (LG_SUM && count > kMany) alone = 0;
+      if (LG_SUM && count > kHub) alone = 0;
       done = look(s, now.begin, count < alone ? count : alone, j, &hit, &sum);
     }
     LG_LOGGED(tally->looked += done;)
     bool looks = wanted && (LG_SUM || !hit) && done < count;
-    if (looks && count - done > kMany) {
+    if (looks && count - done > kHub) {
       const u32 at = atomic_add(&block->count, 1u);
       if (at < kDeferred) {
         block->begin[at] = i64(now.begin) + done;

@@ -50,7 +50,6 @@
 const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found
 const i32 kExcluded = -1;      // of one that v has
 const u32 kAtOnce = 4;         // edges that a lane follows at once
-const u32 kHuge = 2048;        // edges of a vertex from which the whole block follows them
 const u32 kPitch = 33;         // of a tile in shared memory: columns lie in different banks
 
 typedef List<LG_PTR> Vertices;
@@ -130,7 +129,7 @@ LG_DEVICE void put(const Row& s, const Level& to, const i32* v, const Edges* edg
     at += bit_popc(winners[q]);
     if (!edges[q].count) continue;
     prefetch(&s.idx[edges[q].begin]);  // it is expanded next
-    if (edges[q].count >= kHuge)
+    if (edges[q].count > kHub)
       *(to.huge - atomic_add(&to.counts->huge, 1)) = v[q];
     else if (edges[q].count > kSmall)
       to.large[atomic_add(&to.counts->large, 1)] = v[q];

@@ -105,8 +105,7 @@ LG_DEVICE void pull_warp(const Columns<S>& a, const Operand<S>& u, const Mask& m
 
 const u32 kAlone = 8;    // entries of a column that a lane looks at before the warp helps
 const u32 kAtOnce = 4;   // of them together, so that their loads overlap
-const u32 kLong = 2048;  // entries from which the whole block looks
-const u32 kPutOff = 32;  // such columns a block keeps for the end
+const u32 kPutOff = 32;  // hubs that a block keeps for the end
 
 // Bits of those of `count` rows i that have an entry. All loads stand before the first branch:
 // those behind one would wait for another.
@@ -237,7 +236,7 @@ LG_DEVICE void pull_bitmap(const Columns<S>& a, const Operand<S>& u, const Mask&
       }
     }
     bool open = p < end && !sum.is_done();
-    if (open && end - p > kLong) {
+    if (open && end - p > kHub) {
       const u32 at = atomic_add(&later->count, 1u);
       if (at < kPutOff) {  // from its beginning: what was summed is forgotten
         later->begin[at] = begin;
