@@ -5,8 +5,8 @@ import contextlib
 import numpy as np
 import pytest
 import reference
-import registeredloops
-from loopnames import GENERATED, loop_name
+import registered_loops
+from loop_names import GENERATED, loop_name
 from reference import Grid, How, Plain, assert_matches, assert_matrix_matches
 from strategies import matrix, vector
 
@@ -168,7 +168,7 @@ def vectors_to_loop_over(backend):
 
 
 @pytest.mark.parametrize("eager", [False, True], ids=["fused", "eager"])
-@pytest.mark.parametrize("looped", registeredloops.LOOPS, ids=lambda looped: looped.__name__)
+@pytest.mark.parametrize("looped", registered_loops.LOOPS, ids=lambda looped: looped.__name__)
 def test_a_users_operator_stands_in_a_statement_twice(backend, looped, eager):
     found, expected = vectors_to_loop_over(backend), vectors_to_loop_over("cpu")
     with lagpu.eager() if eager else contextlib.nullcontext():

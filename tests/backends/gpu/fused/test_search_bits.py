@@ -2,7 +2,12 @@
 
 import numpy as np
 import pytest
-from bit_searches import FUSED, frontier_of, random_graph
+from bit_searches import (
+    FUSED,
+    direction,  # noqa: F401
+    frontier_of,
+    random_graph,
+)
 from loop_names import GENERATED, NO_ROOM, loop_name
 
 import lagpu
