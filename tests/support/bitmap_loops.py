@@ -77,6 +77,24 @@ def exactly(A, k, steps=3):
     return x, last
 
 
+def inside(A, mask, first):
+    """Bits of two products where a mask has entries."""
+    f, x = first.dup(), Matrix(BOOL, *first.shape, like=A)
+    for _ in loop(times=2):
+        x(mask.S, replace=True) << semiring.any_pair(f @ A)
+        f << x
+    return (x,)
+
+
+def outside(A, mask, first):
+    """Bits of two products where a mask has no entries."""
+    f, x = first.dup(), Matrix(BOOL, *first.shape, like=A)
+    for _ in loop(times=2):
+        x(~mask.S) << semiring.any_pair(f @ A)
+        f << x
+    return (x,)
+
+
 def counts(A, k):
     frontier, paths = sources(A, k, FP64, 1), Matrix(FP64, k, A.ncols, like=A)
     for _ in loop(until_empty=frontier):

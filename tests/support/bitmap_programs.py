@@ -2,6 +2,7 @@
 
 import bitmap_loops
 import numpy as np
+import pytest
 from loop_names import GENERATED
 
 from lagpu import INT64, Matrix, binary
@@ -36,3 +37,10 @@ LOOPS = {
     "against": lambda k: lambda A: bitmap_loops.against(A, k),
     "filled": lambda k: lambda A: bitmap_loops.filled(A, k),
 }
+
+
+@pytest.fixture(autouse=True)
+def together(backend, monkeypatch):
+    """However sparse a graph is, its rows are not searched apart."""
+    if backend.name != "cpu":
+        monkeypatch.setattr("lagpu.backends.gpu.fused.policy.MOST_DEGREE", 0)

@@ -89,9 +89,7 @@ class Parameters:
             self._append(f"{ctype} {name}_{what}", value)
         return name
 
-    def product(
-        self, product: Product, u: DType, a: DType, name: str, iso: bool = False, /, **more: str
-    ) -> str:
+    def product(self, product: Product, u: DType, a: DType, name: str, /, **more: str) -> str:
         """Add the struct of a product's types; return its name.
 
         Parameters
@@ -102,15 +100,13 @@ class Parameters:
             Types of the vector and of the matrix.
         name : str
             Of the struct.
-        iso : bool
-            Whether all sums have one value.
         **more
             Further types by their names.
         """
         macros, _ = macros_of(product, u, a, self.prelude)
         kinds = {what: macros[what] for what in ("ADD", "MUL", "U", "A", "T", "Z")} | more
         body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())
-        flags = f"flip = {str(product.flip).lower()}, iso = {str(iso).lower()}"
+        flags = f"flip = {str(product.flip).lower()}, iso = false"
         self.structs.append(f"struct {name} {{ {body} static constexpr bool {flags}; }};")
         return name
 

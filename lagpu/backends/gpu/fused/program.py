@@ -246,8 +246,8 @@ class GeneratedLoop:
                 "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
                 f"u64* const now = counters + turn % kTurns * {self._counters} * kFar;",
                 f"u64* const next = counters + (turn + 1) % kTurns * {self._counters} * kFar;",
-                f"if (block_index() == 0 && block_thread() < {self._counters}) "
-                "next[block_thread() * kFar] = 0;",
+                f"for (u32 k = global_thread(); k < {self._counters} * kFar; "
+                "k += global_threads()) next[k] = 0;",
                 *top,
                 *lines,
                 *end,

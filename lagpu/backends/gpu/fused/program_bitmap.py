@@ -19,7 +19,7 @@ from lagpu.backends.gpu.ops.directions import BITS_PUSH_COST
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
 from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.storage.bitmap import stride
+from lagpu.backends.gpu.storage.bitmap import stride, words_of
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.handle import MatrixHandle
@@ -160,7 +160,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
     def _bound(self, operation: Multiply) -> tuple[int, int]:
         """See `GeneratedLoop`."""
         k, _ = self._shapes[id(operation.operand)]
-        return operation.matrix.nvals * (stride(k) // 32), BITS_PUSH_COST
+        return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
 
     def _source(self, s: Statement) -> tuple[DType, str]:
         """See `GeneratedLoop`: a number for all positions is one for those of rows."""
@@ -174,61 +174,84 @@ class GeneratedBitmapLoop(GeneratedLoop):
     def _product(self, s: Statement, operation: Multiply) -> list[str]:
         """See `GeneratedLoop`."""
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
-        form, (k, n) = by_outputs(A, product), self._shapes[id(s.out)]
+        params, kind = self.params, product.result.ctype
         # of what the body writes the values are stored
         known = iso_result(A, u.values is not None, u.number, product)
-        iso = known is not None
-        params, kind = self.params, product.result.ctype
-        struct = f"Product{len(params.structs)}"
-        name = params.product(product, u.dtype, A.dtype, struct, iso, **index_types(form))
-        x, xp = params.vector(u), self.device.xp
-        lines, mask, complement = self._mask(s.desc)
-        words = params.add("u32*", xp.zeros(nwords(s.out.size), np.uint32))
-        values = params.add(f"{kind}*", None if iso else xp.empty(s.out.size, product.result.numpy))
-        shape = ", ".join(params.size(size) for size in (n, stride(k) // 32, k))
-        arguments = (
-            f"{{{self._columns(form, form)}, {{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, "
-            f"{mask}, {complement}, {{{words}, {values}}}}}, {self._long(form)}"
-        )
-        number = params.add(kind, known) if iso else f"{kind}(0)"
+        mask_lines, mask, complement = self._mask(s.desc)
+        words = params.add("u32*", self.device.xp.zeros(nwords(s.out.size), np.uint32))
+        if known is None:
+            values = params.add(f"{kind}*", self.device.xp.empty(s.out.size, product.result.numpy))
+            number = f"{kind}(0)"
+            call, logged = self._sums(s, operation, f"{mask}, {complement}, {{{words}, {values}}}")
+        else:
+            values, number = f"({kind}*)nullptr", params.add(kind, known)
+            call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
         read = f"Mapped<Identity, {kind}, {kind}, {kind}>"
         read += f"{{{words}, {values}, {number}, {kind}(0), false}}"
-        multiply = self._bits if iso else self._values
-        call, logged = multiply(operation, form, f"<{name}>({arguments}")
         write = self._write(s.out, s.desc, product.result, read, logged)
-        return [*lines, f"{call}, barrier);", *write, "warp_sync();"]
+        return [*mask_lines, call, *write, "warp_sync();"]
 
-    def _values(
-        self, _operation: Multiply, _form: CscMatrix, of: str
-    ) -> tuple[str, tuple[str, ...]]:
-        """Return the call of a product with values, but its end, and what is logged of it."""
+    def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
+        """Return the line of a product with values, and what is logged of it.
+
+        `out` has the mask and the result.
+        """
+        A, u, product = operation.matrix.csc(), operation.operand, operation.product
+        params, form, (k, n) = self.params, by_outputs(A, product), self._shapes[id(s.out)]
+        name = f"Product{len(params.structs)}"
+        params.product(product, u.dtype, A.dtype, name, **index_types(form))
+        x, long = params.vector(u), chunks_of(form).columns
+        shape = ", ".join(params.size(size) for size in (n, stride(k) // 32, k))
+        columns = f"{params.size(len(long))}, {params.add('const i64*', long)}"
         place = self._counters
         self._counters += self._log.on
-        logged = ("kPulls", f"load_volatile(at + {place} * kFar)", "kUnknown")
-        return f"multiply_block{of}, sums, found, now + {place} * kFar", logged
+        line = (
+            f"multiply_block<{name}>({{{self._columns(form, form)}, "
+            f"{{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, {out}}}, {columns}, sums, found, "
+            f"now + {place} * kFar, barrier);"
+        )
+        return line, ("kPulls", f"load_volatile(at + {place} * kFar)", "kUnknown")
 
-    def _bits(self, operation: Multiply, form: CscMatrix, of: str) -> tuple[str, tuple[str, ...]]:
-        """Return what `_values` does, of a product whose sums have one value."""
-        A = operation.matrix.csc()
-        rows = self._by_inputs(A, operation.product, form)
-        n = self._shapes[id(operation.operand)][1]
-        long = "0, nullptr" if rows is None else self._long(rows)
-        nvals, cost = (self.params.add("u64", np.uint64(x)) for x in (A.nvals, BITS_PUSH_COST))
-        pushing = f"{{{self._columns(rows, form)}, {self.params.size(n)}, {long}, {nvals}, {cost}}}"
+    def _bits(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
+        """Return what `_sums` does, of a product whose sums have one value."""
+        A, product, params = operation.matrix.csc(), operation.product, self.params
+        form, (k, n) = by_outputs(A, product), self._shapes[id(s.out)]
+        rows = self._by_inputs(A, product, form)
+        cut = f"CutColumns<{', '.join(index_types(form).values())}>"
+        columns = f"{cut}{self._cut(form, form, n)}"
+        pushed = f"{cut}{self._cut(rows, form, self._shapes[id(operation.operand)][1])}"
+        word, groups = words_of(k)
+        bits = f"BitProduct<{word}, {index_types(form)['PTR']}>"
+        sizes = f"{params.size(groups)}, {params.size(k)}"
+        nvals, cost = (params.add("u64", np.uint64(x)) for x in (A.nvals, BITS_PUSH_COST))
         place = self._counters
-        self._counters += 1 + self._log.on
+        self._counters += 2 + self._log.on
         pulls = f"const bool pulls{place} = " if self._log.on else ""
+        line = (
+            f"{pulls}multiply_bits({bits}{{{sizes}, {params.vector(operation.operand)}_words, "
+            f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {place} * kFar, barrier);"
+        )
         logged = (
             f"pulls{place} ? kPulls : kPushes",
-            f"load_volatile(at + {place + 1} * kFar)",
+            f"load_volatile(at + {place + 2} * kFar)",
             "kUnknown" if rows is None else f"load_volatile(at + {place} * kFar)",
         )
-        return f"{pulls}multiply_bits{of}, found, {pushing}, now + {place} * kFar", logged
+        return line, logged
 
-    def _long(self, form: CscMatrix) -> str:
-        """Return how many columns are long, and which."""
-        long = chunks_of(form).columns
-        return f"{self.params.size(len(long))}, {self.params.add('const i64*', long)}"
+    def _cut(self, form: CscMatrix | None, like: CscMatrix, n: int) -> str:
+        """Return the initialiser of a form's ``CutColumns``: null pointers if there is no form."""
+        arrays: tuple[Any, ...] = (None,) * 4
+        if form is not None:
+            chunks = chunks_of(form)
+            arrays = (form.col_ptr, form.row_idx, chunks.column, chunks.start)
+        types = index_types(like)
+        kinds = (types["PTR"], types["IDX"], "i64", "i64")
+        ptr, idx, column, start = (
+            self.params.add(f"const {kind}* __restrict__", x)
+            for kind, x in zip(kinds, arrays, strict=True)
+        )
+        count = self.params.size(0 if form is None else len(chunks.column))
+        return f"{{{self.params.size(n)}, {ptr}, {idx}, {count}, {column}, {start}}}"
 
     def _by_inputs(self, A: CscMatrix, product: Product, form: CscMatrix) -> CscMatrix | None:
         """Return the form that a push goes through, or None if there is none beside `form`."""

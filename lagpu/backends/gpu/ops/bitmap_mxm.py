@@ -11,7 +11,7 @@ from lagpu.backends.gpu.ops.bitmap import on_entries
 from lagpu.backends.gpu.ops.directions import BITS_PUSH_COST
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride, words_of
 from lagpu.backends.gpu.storage.casts import cast_number
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.forms import is_symmetric
@@ -54,7 +54,7 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
     if frontier_edges is None:
         frontier_edges = min(count, Q.shape[1]) * A.nvals // max(Q.shape[1], 1)
         about = "about "
-    looks = A.nvals * max(1, stride(Q.shape[0]) // 64)
+    looks = A.nvals * words_of(Q.shape[0])[1]
     # pulled if the edges of all frontiers together cost more than a look at each
     pulls = frontier_edges * BITS_PUSH_COST > looks
     why = (
@@ -116,11 +116,10 @@ def _bits(
 ) -> Any:
     """Launch ``block_bits``, either way; return the rows that are alive after it."""
     k = Q.shape[0]
-    each = stride(k)
+    word, groups = words_of(k)
     q_words, _, _ = Q.entries.readable()
     pulls = plan.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
-    groups, word = (each // 64, "u64") if each % 64 == 0 else (each // 32, "u32")
     words.fill(0)
     alive = counters.take(groups)
     macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form), **_counting(tell)}

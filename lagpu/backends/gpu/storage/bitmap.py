@@ -17,7 +17,7 @@ from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 
-__all__ = ["BitmapMatrix", "bytes_of", "fits", "of_few", "require", "stride"]
+__all__ = ["BitmapMatrix", "bytes_of", "fits", "of_few", "require", "stride", "words_of"]
 
 MOST_ROWS = constant("kMostRows")
 
@@ -25,6 +25,12 @@ MOST_ROWS = constant("kMostRows")
 def stride(nrows: int) -> int:
     """Return the positions a column takes: whole 32-bit words, or pairs of them past 32 rows."""
     return 32 if nrows <= 32 else -(-nrows // 64) * 64
+
+
+def words_of(nrows: int) -> tuple[str, int]:
+    """Return the type of the words that products of bits take, and how many a column has."""
+    each = stride(nrows)
+    return ("u32", 1) if each == 32 else ("u64", each // 64)
 
 
 def bytes_of(dtype: DType, shape: tuple[int, int]) -> int | None:

@@ -7,7 +7,12 @@ import loop_names
 import numpy as np
 import pytest
 from bitmap_loops import LEFT
-from bitmap_programs import LOOPS, PROGRAM, random_graph
+from bitmap_programs import (
+    LOOPS,
+    PROGRAM,
+    random_graph,
+    together,  # noqa: F401
+)
 from bitmap_traces import both
 from loop_names import NO_ROOM, loop_name
 from traces import same
@@ -18,13 +23,6 @@ from lagpu.algorithms.brandes import count_paths
 
 ONE_WAY = "sums of bitmap matrices are pulled, and what has no other form"
 ROWS = [1, 2, 31, 32, 33, 64, 65, 100]
-
-
-@pytest.fixture(autouse=True)
-def together(backend, monkeypatch):
-    """However sparse a graph is, its rows are not searched apart."""
-    if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.fused.policy.MOST_DEGREE", 0)
 
 
 def compared(backend, run, *graphs, how=PROGRAM):

@@ -41,7 +41,7 @@ def check_rows(rows, loops):
     assert sum(row.method in ("mxv", "matrix_mxm") for row in rows) == loops
 
 
-def is_unlogged(t, place, how, loops=1):  # noqa: F811
+def is_unlogged(t, place, how, loops=1):
     """Whether the last loop ran as one kernel, and so many have rows for all levels."""
     assert loop_names.loop_name(place) == how
     check_rows(of_all(t), loops)
@@ -54,7 +54,7 @@ def is_unlogged(t, place, how, loops=1):  # noqa: F811
     return True
 
 
-def launches(told):  # noqa: F811
+def launches(told):
     """What the device was asked for, but for the counts and the times that a trace wants."""
     return [name for name in told if name not in ("timer", "count_bits")]
 
@@ -70,7 +70,7 @@ def launches(told):  # noqa: F811
         ("road:8", 8, 8, loop_names.PER_SOURCE_SWEEP, 2),  # the search keeps no log either
     ],
 )
-def test_traced_betweenness_runs_as_untraced(place, told, graph, batch, k, how, loops):  # noqa: F811
+def test_traced_betweenness_runs_as_untraced(place, told, graph, batch, k, how, loops):
     A = generators.from_spec(graph, backend=place)
 
     def run():
@@ -93,7 +93,7 @@ def test_traced_betweenness_runs_as_untraced(place, told, graph, batch, k, how, 
     assert all(row.level is None and "brandes.py:" in row.where for row in swept)
 
 
-def test_nothing_waits_for_a_sweep(place, told):  # noqa: F811
+def test_nothing_waits_for_a_sweep(place, told):
     A = generators.path(40, backend=place)
     levels, paths = algorithms.brandes.count_paths(A, [0])
     algorithms.brandes.dependencies(A, levels, paths)
@@ -108,7 +108,7 @@ def test_nothing_waits_for_a_sweep(place, told):  # noqa: F811
     assert [(row.level, row.kernel_ms) for row in t.rows] == first
 
 
-def test_a_search_of_rows_apart(place, told):  # noqa: F811
+def test_a_search_of_rows_apart(place, told):
     A = random_graph(70, 2, directed=True).to(place)
     sources = [3, 0]
     expected = algorithms.bfs_levels_multi(A, sources)
@@ -139,7 +139,7 @@ def has_entries(A, times=None):
 
 
 @pytest.mark.parametrize("times", [None, 2])
-def test_a_block_that_has_entries(place, told, times):  # noqa: F811
+def test_a_block_that_has_entries(place, told, times):
     """Which of them are new a log would not tell; the counter is spelled by its name."""
     A = random_graph(70, 2, directed=True).to(place)
     has_entries(A, times)
@@ -172,7 +172,7 @@ def search_and_back(A, source):
     return size, algorithms.bfs_levels(A, source)
 
 
-def test_loops_with_and_without_a_log_in_order(place):  # noqa: F811
+def test_loops_with_and_without_a_log_in_order(place):
     A = generators.path(6, backend=place)
     with lagpu.trace() as t:
         size, _ = search_and_back(A, 1)
@@ -191,7 +191,7 @@ def test_loops_with_and_without_a_log_in_order(place):  # noqa: F811
     assert t.totals().unrecorded == 0
 
 
-def test_an_error_on_the_way_leaves_the_next_loop_its_log(place, monkeypatch):  # noqa: F811
+def test_an_error_on_the_way_leaves_the_next_loop_its_log(place, monkeypatch):
     A = generators.path(6, backend=place)
     levels = algorithms.bfs_levels(A, 1)
 
@@ -211,7 +211,7 @@ def test_an_error_on_the_way_leaves_the_next_loop_its_log(place, monkeypatch):  
     assert [row.level for row in t.rows[-10:]] == [k // 2 for k in range(10)]
 
 
-def test_statement_by_statement_it_is_as_it_was(place):  # noqa: F811
+def test_statement_by_statement_it_is_as_it_was(place):
     A = generators.path(40, backend=place)
 
     def run():
@@ -227,7 +227,7 @@ def test_statement_by_statement_it_is_as_it_was(place):  # noqa: F811
     assert t.totals().unlogged == 0
 
 
-def test_what_does_not_fit_runs_statement_by_statement(place, monkeypatch):  # noqa: F811
+def test_what_does_not_fit_runs_statement_by_statement(place, monkeypatch):
     monkeypatch.setattr(policy, "MOST_DEGREE", 0)
     A = matrix(9, both_ways([(v, v + 1) for v in range(8)]), place)
     levels = algorithms.bfs_levels_multi(A, [0, 8])
@@ -247,7 +247,7 @@ def with_a_vector(levels, share, x, y):
         share(above.S) << 3
 
 
-def test_a_record_that_ends_is_replayed_with_its_places(place):  # noqa: F811
+def test_a_record_that_ends_is_replayed_with_its_places(place):
     A = generators.path(9, backend=place)
     levels = algorithms.bfs_levels_multi(A, [1, 7])
 
@@ -268,7 +268,7 @@ def test_a_record_that_ends_is_replayed_with_its_places(place):  # noqa: F811
 
 
 @pytest.mark.parametrize("most", [0, 10**6])
-def test_a_trace_lets_go_of_what_it_saw(place, monkeypatch, most):  # noqa: F811
+def test_a_trace_lets_go_of_what_it_saw(place, monkeypatch, most):
     """Of a loop that is fused, and of one that turned out not to be."""
     monkeypatch.setattr(policy, "MOST_DEGREE", most)
     A = random_graph(70, 2, directed=True).to(place)
@@ -284,7 +284,7 @@ def test_a_trace_lets_go_of_what_it_saw(place, monkeypatch, most):  # noqa: F811
 
 
 @pytest.fixture
-def t(place):  # noqa: F811
+def t(place):
     A = generators.path(6, backend=place)
     with lagpu.trace() as t:
         search_and_back(A, 1)
@@ -292,7 +292,7 @@ def t(place):  # noqa: F811
 
 
 @pytest.fixture
-def alone(place):  # noqa: F811
+def alone(place):
     """A trace that has rows for all levels and no other."""
     A = random_graph(70, 2, directed=True).to(place)
     with lagpu.trace() as t:

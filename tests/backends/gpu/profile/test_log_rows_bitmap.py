@@ -47,7 +47,7 @@ def in_front(A, sources, times):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(("k", "n"), [(1, 2), (2, 31), (33, 66), (65, 1025)])
-def test_rows_are_those_of_the_single_statements(place, direction, k, n, directed):  # noqa: F811
+def test_rows_are_those_of_the_single_statements(place, direction, k, n, directed):
     A = random_graph(n, 2, directed).to(place)
     sources = [*range(k - 1), n - 1]
     fused, eager = both(lambda: (algorithms.bfs_levels_multi(A, sources),), place)

@@ -1,35 +1,18 @@
-// Products of a block with a matrix, C<M> = Q (+.x) A, pulled by the columns of A: with values, or
-// of bits alone where all sums have one value (iso).
-//
-// A block, k x n, stands vertex by vertex: word v * per + g has the presence bits of rows 32 g ..
-// 32 g + 31 of column v, and values lie at 32 * (v * per + g) + lane. Bits past k are 0. A block of
-// threads takes a word of a long column, a warp one of any other; no sum is made by atomics, so
-// floats do not depend on who comes first.
+// Products of a bitmap matrix with a matrix, C<M> = Q (+.x) A, with values, pulled by the columns
+// of A; bitmap/bits.cuh says how the matrices stand. A block of threads takes a word of a long
+// column, a warp one of any other; no sum is made by atomics, so floats do not depend on who comes
+// first.
 #ifndef LAGPU_BLOCKPRODUCT_CUH
 #define LAGPU_BLOCKPRODUCT_CUH
-#include "common/product.cuh"
+#include "bitmap/bits.cuh"
 
 // The shape of a block: n columns of `per` words, in which k bits stand for rows.
 struct BlockShape {
   i64 n, per, k;
 };
 
-// The bits of group g's rows, of k rows in all.
-template <class Word>
-LG_DEVICE Word rows_of(i64 g, i64 k) {
-  const i64 bits = 8 * sizeof(Word), rest = k - g * bits;
-  if (rest >= bits) return ~Word(0);
-  return rest <= 0 ? Word(0) : (Word(1) << rest) - 1;
-}
-
-// The bits that the mask keeps of word `at`, group g.
-template <class Word>
-LG_DEVICE Word wanted(const Word* mask, bool complement, i64 at, i64 g, i64 k) {
-  return kept_bits(mask, complement, at) & rows_of<Word>(g, k);
-}
-
 // Q (+.x) A into t, where the mask keeps; a null mask without `complement` is none at all. `shape`
-// is the result's, and Q has as many rows. Of bits t has no values.
+// is the result's, and Q has as many rows.
 template <class S>
 struct BlockProduct {
   Columns<S> a;
@@ -96,14 +79,8 @@ LG_DEVICE void sum_column(const BlockProduct<S>& x, i64 v, i64 g, u32 want, i64 
     const i64 u = e < end ? i64(load_ro(&x.a.idx[e])) : 0;
     const u32 bits = e < end ? x.q.words[u * x.shape.per + g] & want : 0;
     tally->looked_at += e < end;
-    if constexpr (S::iso) {
-      const u32 all = warp_reduce(bits, LgOr());
-      mine->some |= all >> lane_id() & 1;
-      want &= ~all;
-    } else {
-      add_products(x, v, g, warp_ballot(bits != 0), bits, u, base, mine);
-      want &= ~warp_ballot(mine->some && S::ADD::template is_terminal<typename S::Z>(mine->sum));
-    }
+    add_products(x, v, g, warp_ballot(bits != 0), bits, u, base, mine);
+    want &= ~warp_ballot(mine->some && S::ADD::template is_terminal<typename S::Z>(mine->sum));
   }
 }
 
@@ -112,8 +89,7 @@ LG_DEVICE void sum_column(const BlockProduct<S>& x, i64 v, i64 g, u32 want, i64 
 template <class S>
 LG_DEVICE void write_sums(const BlockProduct<S>& x, const LaneSum<S>& mine, i64 v, i64 at,
                           const typename S::PTR* lengths, Tallied* tally) {
-  if constexpr (!S::iso)
-    if (mine.some) x.t.values[at * 32 + lane_id()] = mine.sum;
+  if (mine.some) x.t.values[at * 32 + lane_id()] = mine.sum;
   const u32 bits = warp_ballot(mine.some);
   if (lane_id() != 0) return;
   x.t.words[at] = bits;
@@ -167,13 +143,13 @@ LG_DEVICE void sum_long_columns(const BlockProduct<S>& x, i64 listed, const i64*
     }
     LaneSum<S> mine{Z(0), false};
     sum_column(x, v, g, want, p + 32 * block_warp(), end, 32 * block_warps(), &mine, tally);
-    if constexpr (!S::iso) sums[block_thread()] = mine.sum;
+    sums[block_thread()] = mine.sum;
     const u32 bits = warp_ballot(mine.some);
     if (lane_id() == 0) found[block_warp()] = bits;
     block_sync();
     if (block_warp() == 0) {
       for (u32 w = 1; w < block_warps(); ++w)
-        if (found[w] >> lane_id() & 1) mine.take(S::iso ? Z(0) : sums[w * 32 + lane_id()]);
+        if (found[w] >> lane_id() & 1) mine.take(sums[w * 32 + lane_id()]);
       write_sums(x, mine, v, at, lengths, tally);
     }
     block_sync();  // before the next word's sums
