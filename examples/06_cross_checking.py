@@ -20,7 +20,7 @@ if has_sim:
 # What `any` chooses may differ, if it is one of those that met.
 if has_sim:
     for row in lagpu.crosscheck(bfs_parents, A, 1, backends=("cpu", "sim")).rows:
-        print(f"{row.runs} x  {row.formula}: {row.rule}, {row.chosen} chosen otherwise")
+        print(f"{row.runs} x  {row.formula}: {row.rule}, {row.chosen} chosen differently")
 
 # An operator whose Python and C++ do not say the same.
 apart = binary.register("apart", lambda x, y: abs(x - y), "x - y")

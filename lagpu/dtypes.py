@@ -1,4 +1,4 @@
-"""The seven value types: a GraphBLAS name, a NumPy dtype and a one-word C type each."""
+"""The seven value types, each with its GraphBLAS name, NumPy dtype and one-word C type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """One value type.
+    """A value type.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class DType:
 
     @functools.cached_property
     def zero(self) -> Any:
-        """Its zero, a NumPy scalar."""
+        """The zero of the type as a NumPy scalar."""
         return self.numpy.type(0)
 
     @functools.cached_property
@@ -92,7 +92,7 @@ ALL: tuple[DType, ...] = (BOOL, INT32, INT64, UINT32, UINT64, FP32, FP64)
 
 _BY_NAME = {t.name: t for t in ALL}
 _BY_NUMPY = {t.numpy: t for t in ALL}
-# Narrow types widen without loss; wider or complex ones have no place here.
+# Narrow types widen without loss; wider and complex types are not supported.
 _WIDENED = {"int8": INT32, "int16": INT32, "uint8": UINT32, "uint16": UINT32, "float16": FP32}
 
 
@@ -135,8 +135,9 @@ def unify(a: DType, b: DType) -> DType:
 def cast(values: Any, dtype: DType) -> Any:
     """Return an array or NumPy scalar cast as GraphBLAS casts.
 
-    Floats become integers toward zero, saturating, and NaN becomes 0; integers wrap; whatever is
-    not zero is True. (In C, and so in NumPy, a float outside the range gives anything.)
+    Floats become integers toward zero, saturating, and NaN becomes 0; integers wrap; as BOOL every
+    value but zero is True. (In C, and so in NumPy, the cast of a float outside the range is
+    undefined.)
     """
     values = np.asarray(values)
     if values.dtype == dtype.numpy:

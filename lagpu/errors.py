@@ -1,4 +1,4 @@
-"""Every error lagpu raises; each also derives from the nearest built-in.
+"""Every error that lagpu raises; each also derives from the nearest built-in exception.
 
 ::
 
@@ -8,24 +8,24 @@
     ├── IndexOutOfBound     (IndexError)           a vertex or index outside 0 .. n-1
     ├── InvalidValue        (ValueError)           an argument that no type or shape rule covers
     ├── EmptyObject         (ValueError)           a value asked of a scalar that holds none
-    ├── CycleFound          (ValueError)           a cycle where none may be; it holds the vertices
+    ├── CycleFound          (ValueError)           a cycle where none may be, with its vertices
     ├── NoPath              (ValueError)           a vertex that another one does not reach
-    ├── NotConverged        (ArithmeticError)      an iteration that ended before its tolerance
+    ├── NotConverged        (ArithmeticError)      an iteration that did not reach its tolerance
     ├── UnknownOperator     (AttributeError)       an operator name that no table holds
     ├── NotComputed         (AttributeError)       a value asked of a call that waits for its output
     ├── BackendMismatch     (TypeError)            operands that live on different backends
     ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
     ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
     ├── LimitExceeded       (RuntimeError)         more than a limit that the message states
-    ├── OutOfMemory         (MemoryError)          need against free bytes, told before allocating
-    ├── FileFormatError     (ValueError)           a file that is not what it says it is
+    ├── OutOfMemory         (MemoryError)          too little free memory; raised before allocating
+    ├── FileFormatError     (ValueError)           a malformed or truncated file
     ├── FileMissing         (FileNotFoundError)    no such file
-    ├── CheckFailed         (AssertionError)       a result that a validator refuses
+    ├── CheckFailed         (AssertionError)       a result that a checker rejects
     ├── CrosscheckFailed    (AssertionError)       two backends disagree; the first difference
-    ├── KernelCompileError  (RuntimeError)         a kernel the compiler refuses, with its log
+    ├── KernelCompileError  (RuntimeError)         a kernel the compiler rejects, with its log
     └── KernelLaunchError   (RuntimeError)         arguments that do not fit, or a failed launch
 
-    UnusedCall              (UserWarning)          what was begun and never used
+    UnusedCall              (UserWarning)          a call that was written and never used
 
 A message reads ``operation: fact != fact. What to do.``
 """
@@ -89,7 +89,7 @@ class CycleFound(LagpuError, ValueError):
     Attributes
     ----------
     cycle : list of int
-        Its vertices in the order of its edges; the last one leads to the first.
+        The vertices of the cycle in the order of its edges; the last one leads to the first.
     """
 
     def __init__(self, message: str, cycle: list[int]) -> None:
@@ -98,11 +98,11 @@ class CycleFound(LagpuError, ValueError):
 
 
 class NoPath(LagpuError, ValueError):
-    """A vertex does not reach another one that it has to reach."""
+    """There is no path from one vertex to another."""
 
 
 class NotConverged(LagpuError, ArithmeticError):
-    """An iteration has done its steps and not reached its tolerance."""
+    """An iteration did not reach its tolerance within its limit of steps."""
 
 
 class UnknownOperator(LagpuError, AttributeError):
@@ -122,19 +122,19 @@ class BackendUnavailable(LagpuError, ImportError):
 
 
 class NotSupported(LagpuError, NotImplementedError):
-    """The backend or strategy lacks the operation; it is never silently replaced."""
+    """The backend or strategy lacks the operation; lagpu never falls back silently."""
 
 
 class LimitExceeded(LagpuError, RuntimeError):
-    """Something is larger than a stated limit."""
+    """A size or a count exceeds a limit that the message states."""
 
 
 class OutOfMemory(LagpuError, MemoryError):
-    """Something needs more memory than is free; raised before it is allocated."""
+    """An operation needs more memory than is free; raised before anything is allocated."""
 
 
 class FileFormatError(LagpuError, ValueError):
-    """A file is malformed, truncated, or not what it says it is."""
+    """A file is malformed or truncated, or its content contradicts its header."""
 
 
 class FileMissing(LagpuError, FileNotFoundError):
@@ -142,17 +142,17 @@ class FileMissing(LagpuError, FileNotFoundError):
 
 
 class CheckFailed(LagpuError, AssertionError):
-    """A validator refuses a result."""
+    """A checker rejects a result."""
 
 
 class CrosscheckFailed(CheckFailed):
-    """Two backends, or two ways to run, disagree; `report` says where first."""
+    """Two backends, or two ways to run, disagree; `report` has the first difference."""
 
     report: Any = None
 
 
 class KernelCompileError(LagpuError, RuntimeError):
-    """The compiler refuses a kernel; the message holds file, macros and log."""
+    """The compiler rejects a kernel; the message has file, macros and log."""
 
 
 class KernelLaunchError(LagpuError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What ran: versions of the packages that decide a result, and the commit of the sources."""
+"""Versions of the packages that decide a result, and the commit of the sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["__version__", "commit", "versions"]
 
 __version__ = "0.1.0"
 
-# Distributions in the order of a report; those of the GPU are there only where it is installed.
+# Distributions in the order of a report.
 _PACKAGES = {
     "numpy": "numpy",
     "scipy": "scipy",
@@ -23,7 +23,7 @@ _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of lagpu, Python and the packages below; None for one that is missing."""
+    """Return the versions of lagpu, Python and its packages; None for a missing package."""
     found: dict[str, str | None] = {
         "lagpu": __version__,
         "python": platform.python_version(),
@@ -41,9 +41,9 @@ def _version(package: str) -> str | None:
 
 
 def commit() -> str | None:
-    """Return the commit of the sources: ``LAGPU_COMMIT``, or that of the checkout they lie in.
+    """Return the commit of the sources: ``LAGPU_COMMIT``, or the commit of their checkout.
 
-    A commit that files have changed since ends in ``-dirty``.
+    It ends in ``-dirty`` if files have changed since that commit.
     """
     given = os.environ.get("LAGPU_COMMIT")
     if given:

@@ -98,7 +98,7 @@ def test_scalars():
     empty = Scalar(INT32)
     assert (empty.is_empty, empty.nvals, empty.value) == (True, 0, None)
     for ask in (bool, int, float, range):
-        with pytest.raises(EmptyObject, match=r"has no value\. Ask is_empty first"):
+        with pytest.raises(EmptyObject, match=r"has no value\. Check is_empty first"):
             ask(empty)
     five = Scalar.from_value(5)
     assert (five.dtype, five.nvals, int(five), float(five), bool(five)) == (INT64, 1, 5, 5.0, True)

@@ -1,8 +1,8 @@
-"""The five kinds of operator: what each means in NumPy, in a kernel and on which types.
+"""The five kinds of operator, each with its meaning in NumPy, its functor and its types.
 
 An operator works on a *domain*, the type its operands are cast to, and gives a *result* type.
-Both follow from the operands by a rule that every backend obeys, so results agree to the type:
-arithmetic on BOOL counts in INT64, division and roots of integers are FP64, logic is BOOL.
+Both follow from the operands' types by a rule that every backend obeys, so all backends return
+the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is BOOL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -37,45 +37,53 @@ __all__ = [
 Rule = Callable[[DType], DType]
 
 
+@runtime_checkable
+class _Deferred(Protocol):
+    """An expression of the front end that warns unless it is used."""
+
+    def _mark_used(self) -> None:
+        """Suppress the warning."""
+
+
 def same(dtype: DType) -> DType:
-    """Any type as it is."""
+    """Return `dtype` itself."""
     return dtype
 
 
 def arithmetic(dtype: DType) -> DType:
-    """Numbers as they are; BOOL counts in INT64."""
+    """Return INT64 for BOOL, and a numeric type itself."""
     return INT64 if dtype.is_bool else dtype
 
 
 def real(dtype: DType) -> DType:
-    """Floats as they are; integers and BOOL become FP64."""
+    """Return FP64 for integers and BOOL, and a float type itself."""
     return dtype if dtype.is_float else FP64
 
 
 def logical(_dtype: DType) -> DType:
-    """Every type becomes BOOL: what is not zero is true."""
+    """Return BOOL, in which every value but zero is true."""
     return BOOL
 
 
 def index(_dtype: DType) -> DType:
-    """Every type becomes INT64: a position."""
+    """Return INT64, the type of positions."""
     return INT64
 
 
 def _by_type(describe: Callable[[DType], str]) -> str:
-    """Return what is said of each type, once each; nothing of a type that is refused."""
-    said = []
+    """Return the distinct descriptions of all types; a type that raises is left out."""
+    descriptions = []
     for dtype in ALL:
         try:
-            said.append(describe(dtype))
+            descriptions.append(describe(dtype))
         except DomainMismatch:
             continue
-    return ", ".join(dict.fromkeys(said))
+    return ", ".join(dict.fromkeys(descriptions))
 
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """What all kinds of operator share.
+    """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`.
 
     Attributes
     ----------
@@ -130,7 +138,7 @@ class Operator:
     def evaluate(self, domain: DType, *operands: Any) -> Any:
         """Return the results for NumPy arrays or scalars, after casts to `domain`."""
         function = self.numpy
-        if self.body:  # a user's function takes numbers, and may hold an `if`
+        if self.body:  # a user's function takes numbers, and may branch on them
             function = np.frompyfunc(self.numpy, len(operands), 1)
         with np.errstate(all="ignore"):
             values = np.asarray(function(*(cast(x, domain) for x in operands)))
@@ -155,13 +163,13 @@ class BinaryOp(Operator):
     Attributes
     ----------
     flips_to : str
-        Name of the operator with its operands exchanged, if that is another one of the table.
+        Name of the operator with its operands exchanged, if the table has that operator.
     positional : str
-        ``"i"``, ``"k"`` or ``"j"`` when the result is that index of the product
+        ``"i"``, ``"k"`` or ``"j"`` when the result is this index of the product
         ``C[i, j] = x[i, k] * y[k, j]`` and no value is read; else empty.
     reads : tuple of bool
-        Whether the result depends on the value of `x`, and on that of `y`. A kernel does not load
-        what is not read.
+        Whether the result depends on the value of `x`, and on the value of `y`. A kernel does not
+        load values that are not read.
     """
 
     flips_to: str = ""
@@ -169,7 +177,7 @@ class BinaryOp(Operator):
     reads: tuple[bool, bool] = (True, True)
 
     def __call__(self, *operands: Any) -> Any:
-        """Refuse: whether it meets on the union or on the intersection is for the author to say.
+        """Refuse: the author chooses between the union and the intersection of two operands.
 
         Raises
         ------
@@ -177,8 +185,8 @@ class BinaryOp(Operator):
             Always.
         """
         raise DomainMismatch(
-            f"{self!r}: is not called. Write u.ewise_add(v, binary.{self.name}), on the union, or "
-            f"ewise_mult, on the intersection; u.apply(binary.{self.name}, 3) with a number."
+            f"{self!r}: cannot be called. Write u.ewise_add(v, binary.{self.name}), on the union, "
+            f"or ewise_mult, on the intersection; u.apply(binary.{self.name}, 3) with a number."
         )
 
 
@@ -191,7 +199,8 @@ class IndexUnaryOp(Operator):
     Attributes
     ----------
     uses_value : bool
-        Whether `x` meets the thunk (then both share the domain); else the thunk is INT64.
+        Whether the operator combines `x` with the thunk (both then share the domain); else the
+        thunk is INT64.
     """
 
     uses_value: bool = False
@@ -210,19 +219,20 @@ class Monoid:
     name : str
         Name of the operator.
     op : BinaryOp
-        The operator; its domain and result are one type.
+        The operator; its domain and its result are the same type.
     identity : callable
         The identity of a type, as a NumPy scalar.
     terminal : callable or None
-        The value of a type that no further operand changes, if there is one.
+        Returns the value of a type that no further operand changes; None if there is none.
     has_any_terminal : bool
         True for ``any``: every value is terminal.
     exact : bool
-        False where the order of operands may show: ``any``, and sums and products of floats.
+        False for ``any``, whose result depends on the order of operands. For sums and products of
+        floats see `is_exact`.
     idempotent : bool
         Whether ``op(x, x) == x`` for every `x`: equal values need not be added up.
     registered : bool
-        Whether a user made it.
+        Whether a user registered the monoid.
     """
 
     name: str
@@ -239,7 +249,7 @@ class Monoid:
         return f"monoid.{self.name}{typed}"
 
     def __call__(self, *operands: Any) -> Any:
-        """Refuse: a vector is reduced, and two vectors meet in a binary operator.
+        """Refuse: a monoid reduces one vector, and a binary operator combines two.
 
         Raises
         ------
@@ -247,7 +257,7 @@ class Monoid:
             Always.
         """
         raise DomainMismatch(
-            f"{self!r}: is not called. Write u.reduce(monoid.{self.name}), or "
+            f"{self!r}: cannot be called. Write u.reduce(monoid.{self.name}), or "
             f"u.ewise_add(v, binary.{self.name}) for two vectors."
         )
 
@@ -273,12 +283,12 @@ class Monoid:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
     def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
-        """Return (domain, result) for operands of these types: one type twice.
+        """Return (domain, result) for operands of these types: the same type twice.
 
         Raises
         ------
         DomainMismatch
-            If the operator gives another type, or the type does not hold the identity.
+            If the operator returns another type, or the identity does not fit the type.
         """
         domain, result = self.op.types(left, right)
         if domain is not result:
@@ -293,7 +303,7 @@ class Monoid:
         return self.exact and not (dtype.is_float and self.name in ("plus", "times"))
 
     def reduce(self, values: np.ndarray[Any, Any], dtype: DType) -> Any:
-        """Reduce `values` one after another, as the definition says (reference, not fast)."""
+        """Reduce `values` one after another, by the definition (a slow reference)."""
         total = self.identity(dtype) if not len(values) else values[0]
         for value in values[1:]:
             total = self.op.evaluate(dtype, total, value)
@@ -320,7 +330,7 @@ class Semiring:
 
     @property
     def name(self) -> str:
-        """``monoid_multiply``, as GraphBLAS writes it."""
+        """``monoid_multiply``, the name in GraphBLAS."""
         return f"{self.monoid.name}_{self.multiply.name}"
 
     def __repr__(self) -> str:
@@ -352,14 +362,15 @@ class Semiring:
         Parameters
         ----------
         product : MatMul
-            ``u @ A``, ``A @ u``, with ``A.T`` where wanted.
+            ``u @ A``, ``A @ u`` or ``A @ B``; ``A.T`` is the transpose.
         **options
             ``kernel=`` or ``policy=``, for a backend that offers a choice.
         """
         times = getattr(product, "times", None)
         if more:
-            for one in (product, *more):
-                getattr(one, "_excuse", int)()  # one error is enough
+            for operand in (product, *more):
+                if isinstance(operand, _Deferred):
+                    operand._mark_used()  # one error is enough
             raise DomainMismatch(
                 f"{self!r}: takes one product, not {1 + len(more)} operands. "
                 f"Write {self.name}(q @ A)."
@@ -373,12 +384,12 @@ class Semiring:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
     def types(self, left: DType, right: DType) -> tuple[DType, DType]:
-        """Return (domain, result): operands are cast to the domain, sums are of the result type.
+        """Return (domain, result): operands are cast to the domain, sums have the result type.
 
         A product of another type is cast to the result type before it is added.
         """
         unified = self.dtype or self.multiply.dtype or unify(left, right)
         domain = self.multiply.domain(unified)
-        if self.multiply.result is same:  # the sum's type rules: plus over BOOL counts in INT64
+        if self.multiply.result is same:  # the monoid decides the type: plus over BOOL is INT64
             domain = self.multiply.domain(self.monoid.op.domain(domain))
         return domain, self.monoid.types(self.multiply.result(domain))[1]

@@ -1,4 +1,4 @@
-"""`Table`: operators of one kind, as attributes, by name, and in order."""
+"""`Table`: the operators of one kind, by attribute, by name and in order."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
 
 
 class Table(Generic[Row]):
-    """Operators of one kind, as attributes, by name, and in order.
+    """The operators of one kind, by attribute, by name and in order.
 
-    ``semiring.min_plus``, ``semiring["min_plus"]`` and ``for s in semiring`` name the same rows.
+    ``semiring.min_plus``, ``semiring["min_plus"]`` and ``for s in semiring`` give the same rows.
     """
 
     kind: str = ""
@@ -50,7 +50,7 @@ class Table(Generic[Row]):
         Raises
         ------
         UnknownOperator
-            With the names that come nearest.
+            If there is none; the message has the nearest names.
         """
         try:
             return self._rows[name]
@@ -66,7 +66,7 @@ class Table(Generic[Row]):
         return self[name]
 
     def lookup(self, op: Row | str) -> Row:
-        """Return `op` itself, or the row it names.
+        """Return `op` itself, or the row of this name.
 
         Raises
         ------

@@ -1,7 +1,8 @@
-"""The table of operators that anyone can read: unary, binary, indexunary, monoid, semiring.
+"""The tables of operators: unary, binary, indexunary, monoid, semiring.
 
-Each row is one operator with its meaning in NumPy; the functor of the same name stands in
-``backends/gpu/kernels/algebra.cuh``. Names are GraphBLAS': a semiring is ``monoid_multiply``.
+Each row is one operator with its meaning in NumPy; its functor is in
+``backends/gpu/kernels/common/algebra.cuh``. Names are those of GraphBLAS: a semiring is
+``monoid_multiply``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = ["Table", "binary", "indexunary", "monoid", "semiring", "unary"]
 
 
 def _functor(name: str) -> str:
-    """Name of the functor of a user's operator: apart from every built-in one."""
+    """Return the functor's name for a user's operator, distinct from all built-in functors."""
     return "User_" + name
 
 
@@ -73,7 +74,7 @@ class UnaryTable(Table[UnaryOp]):
 
 
 def _constant(dtype: Any) -> Callable[[DType], DType]:
-    """Rule that gives `dtype` whatever comes in, or the same type for None."""
+    """Return the rule whose result is always `dtype`, or `same` for None."""
     if dtype is None:
         return same
     fixed = lookup(dtype)
@@ -88,7 +89,7 @@ def _no_value(*_operands: Any) -> Any:
 
 
 def _positional(name: str, index_of: str) -> BinaryOp:
-    """Return the row of an operator that gives an index of the product and reads no value."""
+    """Return the row of an operator that returns an index of the product and reads no value."""
     function = name.capitalize()
     neither = (False, False)
     return BinaryOp(name, _no_value, function, result=index, positional=index_of, reads=neither)
@@ -147,7 +148,7 @@ class BinaryTable(Table[BinaryOp]):
 
 
 class IndexUnaryTable(Table[IndexUnaryOp]):
-    """``z = f(x, i, j, thunk)``: those with a BOOL result select, the others apply."""
+    """``z = f(x, i, j, thunk)``: operators with a BOOL result select, the others apply."""
 
     kind, row = "indexunary", IndexUnaryOp
 
@@ -194,11 +195,11 @@ class IndexUnaryTable(Table[IndexUnaryOp]):
         name : str
             Its name in this table.
         numpy : callable
-            The function ``(x, i, j, thunk)`` of numbers, that Numba can compile.
+            The function ``(x, i, j, thunk)`` of numbers, which Numba can compile.
         cuda : str
             The same as a C++ expression in ``x``, ``i``, ``j`` and ``y`` (the thunk).
         result : dtype
-            Result type; BOOL makes it a selector.
+            Result type; an operator of result BOOL can select.
         """
         row = IndexUnaryOp(
             name, numpy, _functor(name), body=cuda, result=_constant(result), uses_value=True
@@ -230,7 +231,7 @@ def _smallest(dtype: DType) -> Any:
 
 
 def _of_type(value: Any, what: str) -> Callable[[DType], Any]:
-    """Return the rule that gives `value` in a type, or refuses a type that does not hold it."""
+    """Return the rule that casts `value` to a type, or raises if the type cannot hold it."""
 
     def typed(dtype: DType) -> Any:
         try:
@@ -245,7 +246,7 @@ def _of_type(value: Any, what: str) -> Callable[[DType], Any]:
 
 
 class MonoidTable(Table[Monoid]):
-    """Associative and commutative, with an identity; a terminal value ends a sum early."""
+    """Associative, commutative operators with an identity; a terminal value ends a sum early."""
 
     kind, row = "monoid", Monoid
 
@@ -267,7 +268,7 @@ class MonoidTable(Table[Monoid]):
         name : str
             Its name in this table.
         op : BinaryOp
-            The operator, of one type.
+            The operator, whose result has the type of its operands.
         identity : scalar
             ``op(identity, x) == x`` for every `x`.
         terminal : scalar, optional
@@ -298,7 +299,7 @@ class SemiringTable(Table[Semiring]):
 
     kind, row = "semiring", Semiring
 
-    # any: a product that exists; which one is free
+    # any: one of the products, whichever
     any_pair = Semiring(_M.any, _B.pair)
     any_first = Semiring(_M.any, _B.first)
     any_second = Semiring(_M.any, _B.second)

@@ -1,6 +1,6 @@
-"""Many breadth-first searches at once: row r of each matrix belongs to the r-th source.
+"""Many breadth-first searches at once, one in each row of a matrix.
 
-The frontiers are the rows of a k x n matrix Q, and one product takes them all a step further::
+The frontiers are the rows of a k x n matrix Q, and one product advances all of them::
 
     Q<!s(L)> = Q (+.x) A
 """
@@ -34,7 +34,7 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     Returns
     -------
     Matrix, (k, n), INT32
-        Row r is what `bfs_levels` returns for ``sources[r]``: 0 at the source, no entry at a
+        Row r is the result of `bfs_levels` for ``sources[r]``: 0 at the source, no entry at a
         vertex that cannot be reached.
 
     Raises
@@ -42,14 +42,14 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     InvalidValue
         If there is no source, or one is given twice.
     DomainMismatch
-        If the sources are a set: then no row has a source of its own.
+        If the sources are a set, which does not say which row belongs to which source.
     DimensionMismatch, IndexOutOfBound
-        If `A` is not square, or a source is no vertex.
+        If `A` is not square, or a source is not a vertex.
 
     Notes
     -----
     As many products as the deepest search has levels, whatever k is; on the gpu backend the loop is
-    one kernel, where its bits fit (docs/design/blocks.md).
+    one kernel if bitmap matrices fit (docs/design/bitmap.md).
     Source: Then et al. 2014 (multi-source search); Kepner and Gilbert 2011, chapter 6.
 
     Examples
@@ -78,8 +78,8 @@ def bfs_parents_multi(A: Matrix, sources: Any) -> Matrix:
     Returns
     -------
     Matrix, (k, n), INT32, or INT64 if n > 2**31
-        Row r is what `bfs_parents` returns for ``sources[r]``: the source is its own parent, and
-        which of several possible parents a vertex gets is free.
+        Row r is a result of `bfs_parents` for ``sources[r]``: the source is its own parent, and a
+        vertex has any one of its possible parents.
 
     Raises
     ------
@@ -102,9 +102,9 @@ def bfs_parents_multi(A: Matrix, sources: Any) -> Matrix:
 
 
 def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
-    """Return the k x n matrix with each row's source, as True or as its own number."""
+    """Return the k x n matrix with an entry at each row's source: True, or the vertex number."""
     if isinstance(sources, (set, frozenset)):
-        raise DomainMismatch("sources: a set has no order, but each row has its source. Sort it.")
+        raise DomainMismatch("sources: a set has no order, which rows need. Give a list.")
     chosen = source_vertices(A, sources)
     return Matrix.from_coo(
         np.arange(len(chosen)),

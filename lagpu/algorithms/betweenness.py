@@ -1,6 +1,6 @@
-"""Betweenness centrality of vertices: Brandes' algorithm, one source or many at once.
+"""Betweenness centrality of vertices: Brandes' algorithm, for one source or many at once.
 
-A source's dependencies d, from both sweeps of a search, without its own; `brandes` has these::
+`brandes` computes the dependencies d of each source; they are added up, the source's own left out::
 
     b = b + d<levels>
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from lagpu.algebra.tables import binary
 from lagpu.algorithms.brandes import (
-    blocks,
+    batches,
     count_paths,
     dependencies,
     require_reverses,
@@ -53,34 +53,34 @@ def betweenness_centrality(
     endpoints : bool
         Whether a path leads through its own ends.
     directed : bool, optional
-        If not, (s, t) and (t, s) are one pair, which matters only to what is not normalized; by
-        default whether the pattern is not symmetric.
+        If False, (s, t) and (t, s) are one pair, which matters only without `normalized`; by
+        default True if the pattern is not symmetric.
     seed : int, optional
-        Of the choice of sources; the same ones as in NetworkX on vertices ``0 .. n-1``.
+        Seed of the choice of sources; NetworkX chooses the same for vertices ``0 .. n-1``.
     batch : int, optional
-        Sources at once, 1 or more; by default as many as suit the graph and the free memory where
-        `A` lives, which ``lagpu.algorithms.brandes.batch_size(A, sources)`` tells. It changes
-        nothing but time, memory and rounding.
+        Sources at once, 1 or more; by default ``lagpu.algorithms.brandes.batch_size(A, sources)``,
+        which suits the graph and the free memory of the backend. It changes only time, memory and
+        rounding.
 
     Returns
     -------
     Vector, (n,), FP64
-        Full. With ``k=1``, and without endpoints, the one source is NaN: there is no pair for it.
+        Full. With ``k=1`` and without endpoints the source is NaN, as no pair counts for it.
 
     Raises
     ------
     InvalidValue
         If `k` is not 1 to n, `seed` is negative, `batch` is below 1, or an edge has no reverse
-        though the graph is not to be directed.
+        although ``directed=False``.
     DimensionMismatch, DomainMismatch
-        If `A` is not square, or `k`, `seed` or `batch` no integer.
+        If `A` is not square, or `k`, `seed` or `batch` is not an integer.
     LimitExceeded
         If there are more than 1.8e308 shortest paths to a vertex.
 
     Notes
     -----
-    Two products a level and block of sources; memory does not depend on the number of levels. On
-    `gpu` each half of a single source's search is one kernel.
+    Two products for each level and batch; memory does not depend on the number of levels. On `gpu`
+    the search and the sweep of a single source are one kernel each.
     The sum over s and t of (paths from s to t through v) / (paths from s to t), in floating point;
     scaled as in NetworkX 3.6.
     Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6
@@ -120,7 +120,7 @@ def betweenness_estimate(
     Returns
     -------
     centrality, error : Vector, (n,), FP64
-        Full. The error is 0 where all sources that count were used, and NaN where only one was.
+        Full. The error is 0 where all sources that count were used, NaN where only one was used.
 
     Raises
     ------
@@ -129,11 +129,11 @@ def betweenness_estimate(
 
     Notes
     -----
-    Of the N sources that count for a vertex, itself only with endpoints, m were chosen. If they
-    contribute x_1 .. x_m, the centrality is a multiple of their mean, and its standard error the
-    same multiple of ``sqrt((1 - m/N) s**2 / m)`` with ``s**2 = sum((x - mean)**2) / (m - 1)``:
-    without bias for the variance over all choices. Contributions are skewed, so an interval from
-    it is rough if k is small.
+    Of the N sources that count for a vertex (the vertex itself only with endpoints) m were chosen.
+    If they contribute x_1 .. x_m, the centrality is a multiple of the mean, and the standard error
+    the same multiple of ``sqrt((1 - m/N) s**2 / m)`` with ``s**2 = sum((x - mean)**2) / (m - 1)``,
+    an unbiased estimate of the variance over all choices. Contributions are skewed, so an interval
+    from this error is rough if k is small.
     Source: Brandes and Pich 2007; Cochran 1977, chapter 2 (sampling without replacement).
 
     Examples
@@ -156,17 +156,17 @@ def betweenness_estimate(
 def _sums(
     A: Matrix, sources: list[int], endpoints: bool, batch: int | None, squares: bool
 ) -> tuple[Vector, Vector]:
-    """Return the sums over the sources of their dependencies, and of these squared."""
+    """Return the sums of the dependencies, and of the squared dependencies, over the sources."""
     total = Vector(FP64, A.nrows, like=A, name="betweenness")
     total << 0
     second = total.dup(name="squares")
-    for block in blocks(A, sources, batch):
-        levels, paths = count_paths(A, block)
+    for chosen in batches(A, sources, batch):
+        levels, paths = count_paths(A, chosen)
         delta = dependencies(A, levels, paths)
         if endpoints:
             delta(levels.V, accum=binary.plus) << 1  # a path leads through its own end
         else:
-            delta(levels.V, replace=True) << delta  # and not through its source, at level 0
+            delta(levels.V, replace=True) << delta  # without the source, at level 0
         total(accum=binary.plus) << _by_vertex(delta)
         if squares:
             square = delta.ewise_mult(delta, binary.times).new()
@@ -178,10 +178,10 @@ def _by_vertex(x: Vector | Matrix) -> Any:
     return x if isinstance(x, Vector) else x.reduce_columnwise("plus")
 
 
-def _standard_error(total: Array, squares: Array, used: Array, all_of_them: int) -> Array:
+def _standard_error(total: Array, squares: Array, used: Array, population: int) -> Array:
     """Return the standard error of each sum, (n,); see `betweenness_estimate`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.maximum(squares - total**2 / used, 0) / (used - 1)
-        error: Array = np.sqrt(variance * used * (1 - used / all_of_them))
-    error[used == all_of_them] = 0
+        error: Array = np.sqrt(variance * used * (1 - used / population))
+    error[used == population] = 0
     return error

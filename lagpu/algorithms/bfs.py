@@ -1,6 +1,6 @@
 """Breadth-first search: levels, parents, or both.
 
-A frontier q becomes the neighbours of its vertices that have no entry in v yet::
+The next frontier q is the set of neighbours of the frontier without an entry in v::
 
     q<!s(v)> = q (+.x) A
 """
@@ -35,7 +35,7 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     Raises
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is no vertex.
+        If `A` is not square, or `source` is not a vertex.
 
     Notes
     -----
@@ -71,13 +71,13 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
     Returns
     -------
     Vector, (n,), INT32, or INT64 if n > 2**31
-        The source is its own parent; a vertex that cannot be reached has no entry. Which of
-        several possible parents a vertex gets is free.
+        The source is its own parent; a vertex that cannot be reached has no entry. A vertex has any
+        one of its possible parents.
 
     Raises
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is no vertex.
+        If `A` is not square, or `source` is not a vertex.
 
     Notes
     -----
@@ -117,7 +117,7 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     Raises
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is no vertex.
+        If `A` is not square, or `source` is not a vertex.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The two sides of a bipartite graph, or an odd cycle: no graph has both.
+"""The two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two.
 
-From one vertex of each component the sides alternate, level by level::
+From one vertex of each component on, the sides alternate from level to level::
 
     q<!s(v)> = 1 - (q (any.first) A);  v<s(q)> = q
 """
@@ -20,12 +20,12 @@ __all__ = ["bipartite_sides", "is_bipartite"]
 
 
 def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
-    """Return the sides of a bipartite graph, or an odd cycle of another one.
+    """Return the sides of a bipartite graph, or an odd cycle of a graph that is not bipartite.
 
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, whichever way it points.
+        Entry (i, j) of any value joins i and j, in either direction.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
 
     Notes
     -----
-    One breadth-first search of all components together. An edge within a side ends at two vertices
-    of one level, and the way up the tree from both, to where they meet, is odd with the edge.
+    One breadth-first search of all components together. An edge within a side joins two vertices of
+    one level, and closes an odd cycle with the paths up the tree to their common ancestor.
     Source: Konig 1916.
 
     Examples
@@ -74,7 +74,7 @@ def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
 
 
 def is_bipartite(A: Matrix) -> bool:
-    """Whether the vertices have two sides, so that each edge joins one with the other.
+    """Return True if the vertices have two sides such that each edge joins one with the other.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def is_bipartite(A: Matrix) -> bool:
     Returns
     -------
     bool
-        What `bipartite_sides` proves, by sides or by an odd cycle.
+        True if `bipartite_sides` returns sides, False if it returns an odd cycle.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def is_bipartite(A: Matrix) -> bool:
 
 
 def _odd_cycle(A: Matrix, root: int, u: int, v: int) -> list[int]:
-    """Return the cycle through the edge (u, v), whose ends have one level, and the tree above."""
+    """Return the cycle of the edge (u, v), whose ends have one level, and the tree above them."""
     parents = bfs_parents(A, root)
     left, right = [u], [v]
     while left[-1] != right[-1]:

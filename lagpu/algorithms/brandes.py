@@ -1,8 +1,8 @@
-"""What Brandes' algorithm needs for vertices and for edges: sources, both sweeps, scale.
+"""Brandes' algorithm for vertices and edges: sources, path counts, dependencies, scale.
 
-Path counts p forward, a frontier q a level; backward the dependencies d of each source on each
-vertex, level after level. They are vectors for one source, and matrices with a row for each of
-several::
+A search counts paths p with a frontier q for each level; a sweep then computes, level by level
+backward, the dependencies d of each source on each vertex. p, q and d are vectors for one source,
+and matrices with a row for each of several::
 
     q<!s(p)> = q (+.first) A;  p = p + q
     d<above> = (((1 + d) / p)<here> (+.first) A') p
@@ -30,7 +30,7 @@ from lagpu.loops.sweep import sweep
 
 __all__ = [
     "batch_size",
-    "blocks",
+    "batches",
     "count_paths",
     "dependencies",
     "is_directed",
@@ -42,13 +42,13 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-# k x n matrices at the same time: paths, delta, share, pulled and frontier; levels, and those of
-# one level; here and above.
+# k x n matrices in use at the same time. FP64: paths, delta, share, pulled and frontier; INT32:
+# levels, and a sweep's copy of one level; BOOL: here and above.
 _LIVE = ((FP64, 5), (INT32, 2), (BOOL, 2))
 
 
 def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
-    """Return all vertices, or `k` chosen ones: those that NetworkX chooses."""
+    """Return all vertices, or `k` random ones, the same as NetworkX chooses."""
     require_square(A)
     if k is None:
         return list(range(A.nrows))
@@ -59,9 +59,9 @@ def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
 
 
 def batch_size(A: Matrix, sources: Sequence[int]) -> int:
-    """Return how many of the sources to take at once, as the backend of `A` knows best.
+    """Return how many sources to take at once, which the backend of `A` decides.
 
-    A search from the first source tells it how many levels there are.
+    A search from the first source gives the backend the number of levels.
     """
     if len(sources) < 2:
         return 1
@@ -69,8 +69,8 @@ def batch_size(A: Matrix, sources: Sequence[int]) -> int:
     return A.backend.batch_size(A.data, len(sources), levels, _LIVE)
 
 
-def blocks(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:
-    """Yield the sources that are taken at once."""
+def batches(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:
+    """Yield the sources in batches of `batch`, or for None of `batch_size`."""
     batch = batch_size(A, sources) if batch is None else integer(batch, "betweenness: batch")
     if batch < 1:
         raise InvalidValue(f"betweenness: batch {batch} < 1. Give 1 or more, or leave it out.")
@@ -79,14 +79,14 @@ def blocks(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[in
 
 
 def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
-    """Return the levels of the vertices, and the numbers of shortest paths to them.
+    """Return the levels of the vertices, and the numbers of shortest paths to the vertices.
 
-    One source has vectors, several have matrices with a row for each.
+    Both are vectors for one source, and matrices with a row for each of several sources.
 
     Raises
     ------
     LimitExceeded
-        If a number is larger than FP64 holds.
+        If a number of paths does not fit FP64.
     """
     frontier: Any
     if len(sources) == 1:
@@ -106,8 +106,8 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
     if math.isinf(paths.reduce("max").new().value):
         raise LimitExceeded(
             f"betweenness: from {_named(sources)} there are more than 1.8e308 shortest paths to a "
-            "vertex, and FP64 holds no more, so no share of them is known. Choose other sources "
-            "with k and seed, or leave out what multiplies the paths."
+            "vertex, which do not fit FP64. Choose other sources with k and seed, or leave out the "
+            "part of the graph that multiplies the paths."
         )
     return levels, paths
 
@@ -117,10 +117,10 @@ def _named(sources: list[int]) -> str:
 
 
 def dependencies(A: Matrix, levels: Any, paths: Any) -> Any:
-    """Return what each source's shortest paths owe to each vertex that they reach.
+    """Return the dependencies of each source on the vertices that it reaches.
 
-    The sum over all t of (paths to t through v) / (paths to t); at the source itself the number of
-    vertices that it reaches.
+    The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
+    source itself it is the number of vertices that the source reaches.
     """
     delta, share, pulled = (
         type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
@@ -135,12 +135,12 @@ def dependencies(A: Matrix, levels: Any, paths: Any) -> Any:
 
 
 def is_directed(A: Matrix) -> bool:
-    """Whether the pattern of `A` is not symmetric."""
+    """Return True if the pattern of `A` is not symmetric."""
     return not A.apply("one").new().is_symmetric
 
 
 def require_reverses(A: Matrix, directed: bool | None) -> None:
-    """Raise `InvalidValue` if the graph is said to be undirected, and is not."""
+    """Raise `InvalidValue` if `directed` is False and an edge has no reverse."""
     if directed is not None and not directed and is_directed(A):
         raise InvalidValue(
             "betweenness: directed=False, but an edge has no reverse. "
@@ -149,7 +149,7 @@ def require_reverses(A: Matrix, directed: bool | None) -> None:
 
 
 def weights(A: Matrix, sources: list[int], endpoints: bool) -> Array:
-    """Return how many of the sources count for each vertex, (n,): itself only with endpoints."""
+    """Return how many sources count for each vertex, (n,); itself only with endpoints."""
     count = np.full(A.nrows, len(sources), float)
     if not endpoints:
         count[sources] -= 1
@@ -159,9 +159,10 @@ def weights(A: Matrix, sources: list[int], endpoints: bool) -> Array:
 def scale(
     A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
 ) -> Array:
-    """Return what to multiply each vertex's sum over pairs with, (n,).
+    """Return the factor of each vertex's sum over pairs, (n,).
 
-    A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v neither.
+    A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v is
+    neither.
     """
     n = A.nrows
     others = n if endpoints else n - 1

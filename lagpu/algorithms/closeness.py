@@ -1,4 +1,4 @@
-"""Closeness and harmonic centrality: how near a vertex is to those that reach it."""
+"""Closeness and harmonic centrality: how near a vertex is to the vertices that reach it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def closeness_centrality(
     u : int or list of int, optional
         Distinct vertices; by default all.
     distance : None
-        NetworkX's name for a weight, so that arguments have its positions: edges count 1 here.
+        Only for the same argument positions as in NetworkX, where it is a weight; an edge counts 1.
     wf_improved : bool
-        Multiply by the share of the other vertices that reach it (Wasserman and Faust).
+        Multiply by the share of the other vertices that reach the vertex (Wasserman and Faust).
 
     Returns
     -------
@@ -42,13 +42,13 @@ def closeness_centrality(
     Raises
     ------
     InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `u` is empty, gives a vertex twice, or holds what is no vertex; if `A` is not square.
+        If `u` is empty, has a vertex twice or a number that is not a vertex; if `A` is not square.
     NotSupported
         If `distance` is given.
 
     Notes
     -----
-    A breadth-first search against the edges from each. Source: Freeman 1979; as NetworkX.
+    A breadth-first search against the edges from each vertex. Source: Freeman 1979; as NetworkX.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def closeness_centrality(
     """
     if distance is not None:
         raise NotSupported(
-            f"closeness_centrality: distance={distance!r}: edges count 1 here. Leave it None."
+            f"closeness_centrality: distance={distance!r}, but an edge counts 1. Leave it None."
         )
 
     def closeness(distances: Vector) -> float:
@@ -92,12 +92,13 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
     Raises
     ------
     InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `nbunch` or `sources` is empty, gives a vertex twice, or holds what is no vertex; if `A`
-        is not square.
+        If `nbunch` or `sources` is empty, has a vertex twice or a number that is not a vertex; if
+        `A` is not square.
 
     Notes
     -----
-    A breadth-first search against the edges from each. Source: Boldi and Vigna 2014; as NetworkX.
+    A breadth-first search against the edges from each vertex. Source: Boldi and Vigna 2014; as
+    NetworkX.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
 
 
 def _from_distances(A: Matrix, vertices: Any, of: Callable[[Vector], float], what: str) -> Vector:
-    """Return a number made of the distances to each vertex, (n,), FP64."""
+    """Return the value of `of` for the distances to each vertex, (n,), FP64."""
     require_square(A)
     chosen = list(range(A.nrows)) if vertices is None else source_vertices(A, vertices, what)
     back = A if A.is_symmetric else A.T.new()

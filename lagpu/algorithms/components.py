@@ -1,7 +1,7 @@
-"""Connected and strongly connected components, each named by its least vertex.
+"""Connected and strongly connected components, each labelled by its least vertex.
 
-A forest f of parents that only sink is the matrix P with an entry (f[v], v) in each column, its
-selection matrix, so that hooking and shortcutting are products too::
+A forest is a vector f of parents, which only decrease. P, the selection matrix of f, has an entry
+(f[v], v) in each column, so hooking and shortcutting are products too::
 
     m = f P (min.first) A;  f = min(f, P (min.second) m, m, f P)
 """
@@ -26,11 +26,11 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, whichever way it points: the components of a
-        directed graph are the weak ones.
+        Entry (i, j) of any value joins i and j, in either direction: the components of a directed
+        graph are the weak ones.
     method : str
         "fastsv": all components at once, by hooking and shortcutting.
-        "bfs": one breadth-first search a component; for few components of small diameter.
+        "bfs": one breadth-first search per component; for few components of small diameter.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
     Notes
     -----
-    "fastsv" takes about log(n) iterations of three products; P is a view of f, and no matrix.
+    "fastsv" takes about log(n) iterations of three products; P is a view of f, not a matrix.
     Source: Zhang, Azad and Buluc 2020 (FastSV); Shiloach and Vishkin 1982.
 
     Examples
@@ -60,11 +60,11 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
         return _hook_and_shortcut(A)
     if method == "bfs":
         return _one_by_one(A)
-    raise InvalidValue(f"connected_components: there is no method {method!r}: fastsv or bfs.")
+    raise InvalidValue(f"connected_components: there is no method {method!r}. Use fastsv or bfs.")
 
 
 def _hook_and_shortcut(A: Matrix) -> Vector:
-    """Return labels by FastSV: at the end every tree is a star, and no edge leaves one."""
+    """Return labels by FastSV: at the end every tree is a star, and no edge joins two trees."""
     parents = _numbered(A, "parents")
     P = parents.selection()
     grand = parents.dup(name="grand")
@@ -79,7 +79,7 @@ def _hook_and_shortcut(A: Matrix) -> Vector:
 
 
 def _numbered(A: Matrix, name: str) -> Vector:
-    """Return each vertex's own number."""
+    """Return the vector of vertex numbers."""
     full = Vector(BOOL, A.nrows, like=A)
     full << True
     made: Vector = full.apply("index").new(index_type(A), name=name)
@@ -87,7 +87,7 @@ def _numbered(A: Matrix, name: str) -> Vector:
 
 
 def _one_by_one(A: Matrix) -> Vector:
-    """Return labels by a search from the least vertex that has none, again and again."""
+    """Return labels by repeated searches, each from the least vertex without a label."""
     labels = Vector(index_type(A), A.nrows, like=A, name="labels")
     while labels.nvals < A.nrows:
         source = (~labels.S).new().apply("index").new().reduce("min").new().value
@@ -116,9 +116,9 @@ def strongly_connected_components(A: Matrix) -> Vector:
 
     Notes
     -----
-    Each round trims vertices that have no edge in or none out: a component each. Then, forward,
-    every vertex learns the least vertex that reaches it, its colour; and from every vertex of its
-    own colour a search goes backward within the colour: what it meets is a component.
+    Each round trims vertices without an edge in or without an edge out, which are components by
+    themselves. Then the colour of a vertex is the least vertex that reaches it, found forward; and
+    from every vertex that is its own colour, a search backward within the colour finds a component.
     Source: Fleischer, Hendrickson and Pinar 2000 (forward and backward); Orzan 2004 (colours).
 
     Examples
@@ -139,7 +139,7 @@ def strongly_connected_components(A: Matrix) -> Vector:
         for _ in loop(until_unchanged=rest):
             entered(rest.S, replace=True) << semiring.any_pair(rest @ A)
             rest(entered.S, replace=True) << semiring.any_pair(A @ rest)
-        labels(~rest.S, accum=binary.first) << own  # what has a label keeps it
+        labels(~rest.S, accum=binary.first) << own  # existing labels stay
         found = _components_of_colours(A, own, rest)
         labels(found.S) << found
         rest(~found.S, replace=True) << rest
@@ -162,7 +162,7 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
     frontier(same.V, replace=True) << own
     for _ in loop(until_empty=frontier):
         labels(frontier.S) << frontier
-        # Backward along an edge colours do not fall: the largest decides whether one is the same.
+        # Backward along an edge colours do not decrease, so the largest shows if one is the same.
         frontier(~labels.S, replace=True) << semiring.max_second(A @ frontier)
         same << frontier.ewise_mult(colours, binary.eq)
         frontier(same.V, replace=True) << frontier

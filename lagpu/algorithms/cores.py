@@ -1,6 +1,6 @@
-"""Core numbers: peel off the vertices of least degree, again and again.
+"""Core numbers: repeatedly peel off the vertices of least degree.
 
-d has the degrees of the vertices that are left, and k never falls::
+d has the degrees of the remaining vertices, and k never decreases::
 
     k = max(k, [min_i d[i]]);  q = d<= k;  d<!s(q)> = d;  d<s(d)> = d - q (+.second) A
 """
@@ -43,7 +43,7 @@ def core_number(A: Matrix) -> Vector:
 
     Notes
     -----
-    A product a round of peeling. Source: Seidman 1983; Batagelj and Zaversnik 2003.
+    One product per round of peeling. Source: Seidman 1983; Batagelj and Zaversnik 2003.
 
     Examples
     --------
@@ -78,9 +78,9 @@ def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -
     A : Matrix, (n, n)
         As in `core_number`.
     k : int, optional
-        Least degree; by default the largest with a core.
+        Least degree; by default the largest k with a core.
     core_number : Vector, (n,), optional
-        What `core_number` has returned of `A`, so that it is not found again.
+        The result of `core_number` for `A`, so that it is not computed again.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -
     Raises
     ------
     InvalidValue, DimensionMismatch, DomainMismatch
-        If `k` is negative or no integer; if `A` is not square, or `core_number` is none of its.
+        If `k` is negative or not an integer, `A` is not square, or `core_number` does not fit `A`.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -
     return members
 
 
-_core_number = core_number  # which an argument of `k_core` hides
+_core_number = core_number  # the function; an argument of `k_core` hides its name
 
 
 def _edges_between(A: Matrix) -> Matrix:

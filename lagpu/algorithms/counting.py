@@ -1,6 +1,6 @@
-"""Counting shortest paths: TurboBFS' sigma, the forward half of betweenness centrality.
+"""Count shortest paths: sigma of TurboBFS, the forward half of betweenness centrality.
 
-Each product carries the numbers of paths to the next level::
+Each product adds up the numbers of paths to the next level::
 
     q<!s(p)> = q (+.first) A;  p = p + q
 """
@@ -36,7 +36,7 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
     Raises
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is no vertex.
+        If `A` is not square, or `source` is not a vertex.
 
     Notes
     -----

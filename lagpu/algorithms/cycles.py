@@ -1,4 +1,4 @@
-"""A cycle among parents: what is shown of a graph that was to have none."""
+"""Find a cycle among parents, for the error of a graph that should have none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["cycle_of"]
 
 
 def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
-    """Return the vertices of a cycle along the edges parent -> child, or none.
+    """Return the vertices of a cycle along the edges parent -> child, or an empty list.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 
     Notes
     -----
-    Pointer doubling: after k rounds `jump` is 2**k parents up. Who is n parents up is on a cycle.
+    Pointer doubling: after k rounds `jump` is 2**k parents up; n parents up is a cycle.
     """
     n = len(parents)
     jump = np.append(np.where(parents < 0, n, parents), n)

@@ -1,6 +1,6 @@
 """Topological levels and order of a directed acyclic graph.
 
-Vertices without an edge in are the first level; without them others are the next::
+Vertices without an edge in are the first level; removing them gives the next level::
 
     d = d - q (+.pair) A;  q<!s(levels)> = d<d = 0>
 """
@@ -37,13 +37,13 @@ def topological_levels(A: Matrix) -> Vector:
     Raises
     ------
     CycleFound
-        If there is a cycle; the error's ``cycle`` holds its vertices.
+        If there is a cycle; its vertices are the attribute ``cycle`` of the error.
     DimensionMismatch, DomainMismatch
         If `A` is not square.
 
     Notes
     -----
-    A product a level. Source: Kahn 1962; NetworkX' ``topological_generations``.
+    One product per level. Source: Kahn 1962; ``topological_generations`` of NetworkX.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def topological_levels(A: Matrix) -> Vector:
 
 
 def topological_order(A: Matrix) -> Vector:
-    """Return the vertices of a directed acyclic graph, every edge leading onward.
+    """Return the vertices of a directed acyclic graph so that every edge leads to a later one.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def topological_order(A: Matrix) -> Vector:
     Returns
     -------
     Vector, (n,), INT64
-        Entry k is the k-th vertex: by levels, and by number within a level.
+        Entry k is the k-th vertex, sorted by level and then by number.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def topological_order(A: Matrix) -> Vector:
 
 
 def _cycle(A: Matrix, levels: Vector) -> list[int]:
-    """Return a cycle among the vertices without a level: each of them has an edge from another."""
+    """Return a cycle of vertices without a level, each of which has an edge from another one."""
     rest = (~levels.S).new()
     before = semiring.any_secondi(rest @ A).new(mask=rest.S)
     return cycle_of(before.to_dense(-1))

@@ -1,6 +1,6 @@
-"""Eccentricities and diameters: how far the farthest vertex is.
+"""Eccentricities and diameters: the distance to the farthest vertex.
 
-The exact diameter does without most searches. One from s, of eccentricity e, bounds all others::
+The exact diameter needs few searches: one from s, of eccentricity e, bounds all eccentricities::
 
     upper = min(upper, d(., s) + e);  lower = max(lower, d(., s), e - d(s, .))
 """
@@ -24,7 +24,7 @@ __all__ = ["center", "diameter", "eccentricity", "periphery", "pseudo_diameter",
 
 
 def eccentricity(A: Matrix, v: Any = None) -> Vector:
-    """Return the distance from vertices to the vertex farthest from each.
+    """Return the distance from each vertex to the vertex farthest from it.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def eccentricity(A: Matrix, v: Any = None) -> Vector:
     NoPath
         If one of them does not reach every vertex.
     InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        If `v` is empty, gives a vertex twice, or holds what is no vertex; if `A` is not square.
+        If `v` is empty, has a vertex twice or a number that is not a vertex; if `A` is not square.
 
     Notes
     -----
-    A breadth-first search from each.
+    A breadth-first search from each vertex.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def diameter(A: Matrix) -> int:
 
     Notes
     -----
-    Searches from the vertex of the largest upper and of the least lower bound in turn, until no
-    upper bound is above the largest eccentricity found: often a dozen, n at worst. A directed graph
-    takes a search along the edges and one against them each time.
+    Searches start alternately from the vertex of the largest upper bound and of the least lower
+    bound, until no upper bound exceeds the largest eccentricity found: often a dozen searches, n at
+    worst. A directed graph needs a search along the edges and one against them each time.
     Source: Takes and Kosters 2011.
 
     Examples
@@ -102,7 +102,7 @@ def diameter(A: Matrix) -> int:
     upper << A.nrows
     found = -1
     for turn in itertools.count():
-        upper << upper.select("valuegt", found)  # the others cannot raise it
+        upper << upper.select("valuegt", found)  # the others cannot increase the diameter
         if not upper.nvals:
             break
         lower(upper.S, replace=True) << lower
@@ -223,7 +223,7 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     A : Matrix, (n, n)
         Entry (i, j) of any value is the edge i -> j.
     source : int
-        Where to begin; only what it reaches is seen.
+        The vertex of the first search; vertices that it does not reach are ignored.
 
     Returns
     -------
@@ -233,12 +233,13 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     Raises
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is no vertex.
+        If `A` is not square, or `source` is not a vertex.
 
     Notes
     -----
-    Goes to the farthest vertex, from there against the edges to the farthest, and so on while
-    distances grow. Source: Gibbs, Poole and Stockmeyer 1976; Crescenzi et al. 2012 (directed).
+    Each search starts from the farthest vertex of the one before, alternately along and against the
+    edges, while distances grow.
+    Source: Gibbs, Poole and Stockmeyer 1976; Crescenzi et al. 2012 (directed).
 
     Examples
     --------
@@ -261,7 +262,7 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
 
 
 def _reversed(A: Matrix) -> Matrix:
-    """Return ``A'``: `A` itself if it is symmetric."""
+    """Return ``A'``, or `A` itself if it is symmetric."""
     require_square(A)
     return A if A.is_symmetric else A.T.new()
 
@@ -275,7 +276,7 @@ def _eccentricities(A: Matrix, what: str) -> Vector:
 
 
 def _where(v: Vector, op: str) -> Vector:
-    """Return where the greatest ("max") or least ("min") value is."""
+    """Return the positions of the greatest ("max") or least ("min") value as a BOOL vector."""
     members = Vector(BOOL, v.size, like=v, name="members")
     members(v.select("valueeq", v.reduce(op).new().value).new().S) << True
     return members

@@ -1,11 +1,11 @@
-"""Betweenness centrality of edges: what flows along them from each source.
+"""Betweenness centrality of edges: the flow of dependencies along edges from each source.
 
-With levels l, path counts p and the dependencies d of `brandes`, each vertex in its own row::
+With levels l, path counts p and dependencies d of `brandes`, each vertex in its own row::
 
     P(v, l(v) + 1) = p(v);   S(v, l(v)) = (1 + d(v)) / p(v)
     F<s(A)> += P (+.x) S'
 
-Row i of P meets row j of S where j is one level on from i: there the edge is on shortest paths.
+Row i of P meets row j of S if j is one level farther than i, where edges lie on shortest paths.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def edge_betweenness_centrality(
     Parameters
     ----------
     A, k, normalized, directed, seed
-        As in `betweenness_centrality`. In an undirected graph both entries of an edge hold the
-        paths in both directions.
+        As in `betweenness_centrality`. In an undirected graph both entries of an edge have the sum
+        of both directions.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def edge_betweenness_centrality(
 
     Notes
     -----
-    Each source takes both sweeps of `betweenness_centrality`, and one product of two matrices with
-    an entry a vertex, under the mask of the edges.
+    Each source takes the search and the sweep of `betweenness_centrality`, and one product of two
+    matrices with an entry for each vertex, under the mask of the edges.
     Source: Brandes 2008 (edges).
 
     Examples
@@ -85,9 +85,9 @@ def edge_betweenness_centrality(
 
 
 def _by_level(each: Vector, levels: Vector, values: Vector) -> Matrix:
-    """Return a matrix that has each vertex's value in its row, in the column of its level.
+    """Return a matrix with the value of each vertex in the vertex' row, in the level's column.
 
-    What has no level stands in column 0, as 0.
+    A vertex without a level has a 0 in column 0.
     """
     cols, full = (Vector(x.dtype, x.size, like=x) for x in (levels, values))
     cols << 0

@@ -1,6 +1,6 @@
 """Maximal independent set: Luby's algorithm.
 
-A candidate whose score beats those of all its neighbours is in, and its neighbours are out::
+A candidate whose score is above the scores of all neighbours joins, and its neighbours drop out::
 
     b<s(c)> = c (max.first) A;  members<c > b> = true
 """
@@ -28,11 +28,11 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value joins i and j, whichever way it points; self-loops do not count.
+        Entry (i, j) of any value joins i and j, in either direction; self-loops do not count.
     nodes : int or list of int, optional
-        Distinct vertices that are to be in it, not joined by an edge; none by default.
+        Distinct vertices that must be members, not joined by an edge; none by default.
     seed : int, optional
-        Of the scores.
+        Seed of the scores.
 
     Returns
     -------
@@ -44,12 +44,12 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     InvalidValue
         If an edge joins two of `nodes`, one is given twice, or `seed` is negative.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `nodes` holds what is no vertex.
+        If `A` is not square, or `nodes` contains a number that is not a vertex.
 
     Notes
     -----
-    About log(n) rounds of two products. The scores, a random order of the vertices, stay; it need
-    not be drawn anew each round. Source: Luby 1986; Blelloch, Fineman and Shun 2012.
+    About log(n) rounds of two products. The scores are a random order of the vertices, drawn once:
+    rounds do not need new scores. Source: Luby 1986; Blelloch, Fineman and Shun 2012.
 
     Examples
     --------
@@ -83,10 +83,10 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
 
 
 def _scores(A: Matrix, seed: int | None) -> Vector:
-    """Return a random order of the vertices: numbers, distinct by the vertex in their low bits."""
+    """Return random scores, distinct because their low bits are the vertex number."""
     low = A.nrows.bit_length()
     drawn = np.random.default_rng(seed).integers(0, 2**32, A.nrows, np.uint32)
-    drawn >>= max(0, low - 30)  # so that all fit 62 bits
+    drawn >>= max(0, low - 30)  # so that scores fit 62 bits
     high = Vector.from_dense(drawn, like=A)
     scores: Vector = high.apply(binary.times, right=np.int64(1 << low)).new(name="scores")
     scores(accum=binary.plus) << high.apply("index")

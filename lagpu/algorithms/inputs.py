@@ -1,4 +1,4 @@
-"""What algorithms are given, checked: matrices, vertices, numbers, seeds."""
+"""Check the arguments of algorithms: matrices, vertices, numbers, seeds."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def require_square(A: Any) -> None:
     Raises
     ------
     DomainMismatch
-        If `A` is no matrix.
+        If `A` is not a `Matrix`.
     DimensionMismatch
         If `A` is not square.
     """
     if not isinstance(A, Matrix):
-        raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. See lagpu.io.")
+        raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. Make one with lagpu.io.")
     if A.nrows != A.ncols:
         raise DimensionMismatch(
             f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
@@ -51,7 +51,7 @@ def require_finite(A: Matrix, what: str) -> None:
     if total is None or math.isfinite(total):
         return
     finite = A.select("valuegt", -math.inf).new().select("valuelt", math.inf).new()
-    if finite.nvals != A.nvals:  # else the sum is merely too large
+    if finite.nvals != A.nvals:  # else all are finite, and only the sum overflows
         raise InvalidValue(
             f"{what}: {A.nvals - finite.nvals} weights are NaN or infinite. Leave such edges out."
         )
@@ -63,7 +63,7 @@ def source_vertex(A: Any, source: Any, what: str = "source") -> int:
     Raises
     ------
     DomainMismatch
-        If `A` is no matrix, or `source` no integer.
+        If `A` is not a `Matrix`, or `source` is not an integer.
     DimensionMismatch
         If `A` is not square.
     IndexOutOfBound
@@ -77,18 +77,18 @@ def _require_vertices(A: Any, what: str) -> None:
     """Raise unless `A` is the square matrix of a graph that has vertices."""
     require_square(A)
     if not A.nrows:
-        raise IndexOutOfBound(f"{what}: the graph has no vertices. Give a graph that has some.")
+        raise IndexOutOfBound(f"{what}: the graph has no vertices. Give a graph with vertices.")
 
 
 def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
-    """Return one vertex or several as distinct vertices of the square matrix `A`.
+    """Return one vertex or several as a list of distinct vertices of the square matrix `A`.
 
     Raises
     ------
     DomainMismatch, DimensionMismatch, IndexOutOfBound
-        As `source_vertex`.
+        As `source_vertex` raises them.
     InvalidValue
-        If there is none, or one is given twice.
+        If there is no vertex, or one is given twice.
     """
     _require_vertices(A, what)
     if isinstance(sources, (set, frozenset)):
@@ -98,7 +98,7 @@ def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
     chosen = index_array(sources, A.nrows, what)
     found = list(range(A.nrows)) if chosen is None else chosen.tolist()
     if not found:
-        raise InvalidValue(f"{what}: there is none. Give one vertex or more.")
+        raise InvalidValue(f"{what}: the list is empty. Give one vertex or more.")
     if len(set(found)) != len(found):
         twice = next(v for k, v in enumerate(found) if v in found[:k])
         raise InvalidValue(f"{what}: vertex {twice} is given twice. Give each once.")
@@ -106,7 +106,7 @@ def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
 
 
 def number(x: Any, what: str) -> float:
-    """Return `x` as a float, or raise `DomainMismatch`; NaN is one."""
+    """Return `x` as a float, which may be NaN, or raise `DomainMismatch`."""
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, float, np.integer, np.floating)):
         raise DomainMismatch(f"{what} {x!r} is not a number.")
     try:
@@ -116,7 +116,7 @@ def number(x: Any, what: str) -> float:
 
 
 def random_seed(seed: Any, what: str) -> int | None:
-    """Return a seed, or None for another choice each time.
+    """Return a seed as an int, or None for a random one.
 
     Raises
     ------
@@ -132,12 +132,12 @@ def random_seed(seed: Any, what: str) -> int | None:
 
 
 def index_type(A: Matrix) -> DType:
-    """Return the smallest signed type that holds every vertex of `A`."""
+    """Return the smallest signed type that fits every vertex number of `A`."""
     return INT32 if A.nrows <= 2**31 else INT64
 
 
 def undirected(A: Matrix) -> Matrix:
-    """Return `A` if it is symmetric, else the pattern of `A` and ``A'`` together."""
+    """Return `A` if it is symmetric, else the union of the patterns of `A` and ``A'``."""
     require_square(A)
     if A.is_symmetric:
         return A

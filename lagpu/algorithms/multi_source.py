@@ -1,4 +1,4 @@
-"""One breadth-first search from a set of vertices, and what lies within some steps of it."""
+"""One breadth-first search from several vertices together, and their neighbourhoods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
     InvalidValue
         If there is no source, or one is given twice.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or a source is no vertex.
+        If `A` is not square, or a source is not a vertex.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     A : Matrix, (n, n)
         Entry (i, j) of any value is the edge i -> j.
     sources : int or list of int
-        Distinct vertices, themselves at level 0.
+        Distinct vertices, which have level 0.
     k : int
         Radius, 0 or more.
 
@@ -69,7 +69,7 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     InvalidValue
         If there is no source, one is given twice, or `k` is negative.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, a source is no vertex, or `k` no integer.
+        If `A` is not square, a source is not a vertex, or `k` is not an integer.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
     Returns
     -------
     Vector, (n,), BOOL
-        True at those vertices; no entry elsewhere.
+        True at these vertices; no entry elsewhere.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
 
 
 def _levels(A: Matrix, sources: Any, times: int | None) -> Vector:
-    """Search for so many levels, or as many as there are."""
+    """Return the levels of a search for `times` levels, or for None of the whole search."""
     sources = source_vertices(A, sources)
     levels = Vector(INT32, A.nrows, like=A, name="levels")
     frontier = Vector(BOOL, A.nrows, like=A, name="frontier")

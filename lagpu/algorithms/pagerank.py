@@ -1,7 +1,7 @@
 """PageRank by power iteration.
 
-A random walker follows an edge with probability alpha, else jumps; d says where from a vertex
-without edges out::
+A random walker follows an edge with probability alpha and otherwise jumps, by the distribution p;
+from a vertex without edges out the walker goes on by the distribution d::
 
     x = alpha ((x / out) (+.*) A + lost d) + (1 - alpha) p
 """
@@ -27,8 +27,8 @@ __all__ = ["pagerank"]
 
 Weights = Vector | Mapping[int, float]
 
-FARTHEST = 2.0  # that ranks can be apart together
-MOST = 1e-3  # that ranks, whose sum is 1, may still change by together when they are returned
+FARTHEST = 2.0  # the largest possible sum of changes of the ranks
+MOST = 1e-3  # the largest sum of changes, of ranks with sum 1, at which the iteration may stop
 
 
 def pagerank(
@@ -50,41 +50,42 @@ def pagerank(
     alpha : float
         Probability of following an edge, 0 to 1.
     personalization : Vector or dict, optional
-        Where a jump ends: weights >= 0, 0 where there is none; by default anywhere alike.
+        Weights >= 0 of the vertices at which a jump ends, 0 without an entry; by default equal.
     max_iter : int
-        Iterations at most.
+        Largest number of iterations.
     tol : float
-        Stop when the ranks change by less than ``min(n * tol, 1e-3)`` together.
+        Stop when the sum of all changes is less than ``min(n * tol, 1e-3)``.
     nstart : Vector or dict, optional
-        Weights to start from; by default all alike.
+        Weights of the first ranks; by default equal.
     weight : bool
         Whether values are weights; else each edge counts 1.
     dangling : Vector or dict, optional
-        Where the walker goes from a vertex without edges out; by default `personalization`.
+        Weights of the vertices to which the walker goes from a vertex without edges out; by default
+        `personalization`.
 
     Returns
     -------
     Vector, (n,), FP64
-        Ranks, full, of sum 1.
+        Full; the ranks have the sum 1.
 
     Raises
     ------
     NotConverged
         If `max_iter` iterations are not enough.
     InvalidValue
-        If a weight, `alpha`, `max_iter` or `tol` is out of range or NaN, or weights to jump by have
-        the sum 0.
+        If a weight, `alpha`, `max_iter` or `tol` is out of range or NaN, or the weights of an
+        argument have the sum 0.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, or an argument does not fit it.
 
     Notes
     -----
-    One product an iteration; on `gpu` and `sim` all iterations are one kernel. Source: Page, Brin,
+    One product per iteration; on `gpu` and `sim` all iterations are one kernel. Source: Page, Brin,
     Motwani and Winograd 1999; parameters, stopping and treatment of dangling vertices as in
-    NetworkX, but for the bound: NetworkX stops below ``n * tol`` alone, and the sum of all ranks
-    is 1, so that with more than a million vertices its default ends the first iteration. With the
-    default `tol` the bound counts from 1000 vertices on. A change by r leaves the ranks within
-    ``r * alpha / (1 - alpha)`` of exact ones.
+    NetworkX, but for the bound 1e-3: NetworkX stops below ``n * tol`` alone, and the sum of all
+    ranks is 1, so for more than a million vertices the default of NetworkX stops after the first
+    iteration. With the default `tol` the bound matters from 1000 vertices on. After a change by r
+    the ranks are within ``r * alpha / (1 - alpha)`` of the exact ones.
 
     Examples
     --------
@@ -132,9 +133,9 @@ def pagerank(
         moved << change.reduce("plus")
         apart << moved
         apart << apart.select("valuege", enough)
-    if n and not moved.value < enough:  # NaN is not
+    if n and not moved.value < enough:  # also for NaN
         raise NotConverged(
-            f"pagerank: ranks still change by {moved.value:.3g} together, not below {enough:.3g}, "
+            f"pagerank: ranks still change by {moved.value:.3g} in sum, not below {enough:.3g}, "
             f"after {max_iter} iterations. Allow more with max_iter="
             + (", or a larger tol=." if enough < MOST else ".")
         )
@@ -142,7 +143,7 @@ def pagerank(
 
 
 def _require_weights(A: Matrix) -> None:
-    """Raise `InvalidValue` unless all values of `A` are weights."""
+    """Raise `InvalidValue` unless all values of `A` are finite and not negative."""
     require_finite(A, "pagerank")
     least = A.reduce("min").new().value
     if least is not None and least < 0:
@@ -150,7 +151,7 @@ def _require_weights(A: Matrix) -> None:
 
 
 def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
-    """Return weights as probabilities, full; all alike for None."""
+    """Return weights as a full vector of probabilities; equal ones for None."""
     n = A.nrows
     full = Vector(FP64, n, like=A, name=what)
     given: Any = weights
@@ -166,7 +167,7 @@ def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
         raise DimensionMismatch(f"pagerank: {what}.size {given.size} != {n} vertices.")
     found = given.to_coo()[1].astype(float)
     if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
-        raise InvalidValue(f"pagerank: {what} needs finite weights >= 0, one of them above 0.")
+        raise InvalidValue(f"pagerank: {what} needs finite weights >= 0, at least one above 0.")
     full << 0
     full(given.S) << given.apply("truediv", right=float(found.sum()))
     return full

@@ -1,10 +1,10 @@
-"""A shortest path between two vertices: searches from both ends until they meet, or one from one.
+"""A shortest path between two vertices: searches from both ends until they meet, or one search.
 
 The smaller frontier takes a step: along the edges from the source, against them from the target::
 
     q<!s(p)> = q (any.secondi) A        r<!s(c)> = r (any.secondi) A'
 
-A search from the source alone is `bfs_parents`, one kernel where loops are.
+One search from the source is `bfs_parents`, a single kernel on backends that fuse loops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lagpu.errors import InvalidValue, NoPath
 __all__ = ["has_path", "shortest_path"]
 
 _METHODS = ("bidirectional", "single")
-_STEPS = 64  # of a route that are asked for one by one, before all parents are copied
+_STEPS = 64  # steps of a path that are read one by one, before all parents are copied
 
 
 def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> list[int]:
@@ -32,8 +32,8 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     source, target : int
         Vertices ``0 .. n-1``.
     method : str, optional
-        ``"bidirectional"``, searches from both ends, or ``"single"``, one search of all that the
-        source reaches; by default the latter where loops run as one kernel.
+        ``"bidirectional"``, searches from both ends, or ``"single"``, one search of all vertices
+        that the source reaches; by default ``"single"`` on backends that fuse loops.
 
     Returns
     -------
@@ -43,16 +43,16 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     Raises
     ------
     NoPath
-        If there is none.
+        If there is no path.
     InvalidValue
         If there is no such method.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or an end is no vertex.
+        If `A` is not square, or an end is not a vertex.
 
     Notes
     -----
-    Two searches together see about the square root of what one would in a graph that widens
-    evenly, but Python decides after each level which of them goes on.
+    In a graph that widens evenly, two searches visit about the square root of the vertices that one
+    search visits, but Python decides after each level which search goes on.
     Source: Pohl 1971.
 
     Examples
@@ -64,16 +64,16 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     source, target = source_vertex(A, source), source_vertex(A, target, "target")
     if _is_single(A, method):
         before = bfs_parents(A, source)
-        behind, middle = before, target if before.get(target) is not None else None
+        after, middle = before, target if before.get(target) is not None else None
     else:
-        before, behind, middle = _meet(A, source, target)
+        before, after, middle = _meet(A, source, target)
     if middle is None:
         raise NoPath(f"shortest_path: there is no path from {source} to {target}.")
-    return [*_followed(before, middle, source)[:0:-1], *_followed(behind, middle, target)]
+    return [*_followed(before, middle, source)[:0:-1], *_followed(after, middle, target)]
 
 
 def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> bool:
-    """Whether there is a path from `source` to `target`.
+    """Return True if there is a path from `source` to `target`.
 
     Parameters
     ----------
@@ -103,18 +103,18 @@ def has_path(A: Matrix, source: int, target: int, *, method: str | None = None) 
 
 
 def _is_single(A: Matrix, method: str | None) -> bool:
-    """Whether to search from the source alone."""
+    """Return True to search from the source alone."""
     if method is None:
-        return A.backend.capabilities.fuses  # else each level is as dear as it is large
+        return A.backend.capabilities.fuses  # otherwise visiting fewer vertices pays
     if method not in _METHODS:
         raise InvalidValue(
-            f"shortest_path: there is no method {method!r}: {' or '.join(_METHODS)}."
+            f"shortest_path: there is no method {method!r}. Use {' or '.join(_METHODS)}."
         )
     return method == "single"
 
 
 def _followed(links: Vector, begin: int, end: int) -> list[int]:
-    """Return the vertices from `begin` to `end`, each the value of the one before."""
+    """Return the vertices from `begin` to `end`, where ``links`` has the successor of each."""
     route = [begin]
     while route[-1] != end and len(route) <= _STEPS:
         route.append(links.get(route[-1]))
@@ -126,23 +126,23 @@ def _followed(links: Vector, begin: int, end: int) -> list[int]:
 
 
 def _meet(A: Matrix, source: int, target: int) -> tuple[Vector, Vector, int | None]:
-    """Return who comes before each vertex, who behind it, and a vertex where the searches meet."""
+    """Return predecessors, successors, and a vertex at which the searches meet (None: no path)."""
     kind = index_type(A)
-    before, behind, forth, back, met = (Vector(kind, A.nrows, like=A) for _ in range(5))
+    before, after, forth, back, met = (Vector(kind, A.nrows, like=A) for _ in range(5))
     before[source] = forth[source] = source
-    behind[target] = back[target] = target
+    after[target] = back[target] = target
     if source == target:
-        return before, behind, source
-    against = A if A.is_symmetric else A.T  # a step along edges is pushed on every backend
+        return before, after, source
+    against = A if A.is_symmetric else A.T  # every backend can push along the edges of A
     while forth.nvals and back.nvals:
         if forth.nvals <= back.nvals:
             forth(~before.S, replace=True) << semiring.any_secondi(forth @ A)
             before(forth.S) << forth
-            met << behind.ewise_mult(forth, binary.pair)
+            met << after.ewise_mult(forth, binary.pair)
         else:
-            back(~behind.S, replace=True) << semiring.any_secondi(back @ against)
-            behind(back.S) << back
+            back(~after.S, replace=True) << semiring.any_secondi(back @ against)
+            after(back.S) << back
             met << before.ewise_mult(back, binary.pair)
         if met.nvals:
-            return before, behind, int(met.to_coo()[0][0])
-    return before, behind, None
+            return before, after, int(met.to_coo()[0][0])
+    return before, after, None

@@ -1,11 +1,11 @@
 """Shortest paths over weights: Bellman-Ford and delta-stepping over the tropical semiring.
 
-A frontier q of vertices that came nearer is relaxed along its edges; d keeps what improves::
+The edges of a frontier q, whose distances have decreased, are relaxed; d keeps shorter distances::
 
     q = q (min.+) A;  q<!(q >= d)> = q;  d<s(q)> = q
 
-Delta-stepping has such vertices wait in w, and takes those that are no farther than the nearest of
-them and a step more::
+In delta-stepping such vertices wait in w, and each step takes the vertices at most delta farther
+than the nearest one::
 
     t = [min_i w[i]] + delta;  q = w<= t;  w<!s(q)> = w
 """
@@ -30,7 +30,7 @@ from lagpu.loops.loop import loop
 
 __all__ = ["bellman_ford", "delta_stepping", "sssp"]
 
-_WIDTH = 8  # steps of the largest weight over the mean degree
+_WIDTH = 8  # default delta, in units of the largest weight over the mean degree
 
 
 def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
@@ -43,7 +43,7 @@ def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
     source : int
         ``0 <= source < n``.
     delta : float, optional
-        Step of `delta_stepping`; without it this is `bellman_ford`.
+        Step of `delta_stepping`; by default the algorithm is `bellman_ford`.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
 
 
 def bellman_ford(A: Matrix, source: int) -> Vector:
-    """Return each vertex's distance from `source`; weights may be negative, cycles may not.
+    """Return each vertex's distance from `source`; weights may be negative, but not cycles.
 
     Parameters
     ----------
@@ -82,19 +82,19 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
     Raises
     ------
     CycleFound
-        If a cycle of negative length can be reached, or one that rounding makes negative; its
-        ``cycle`` holds the vertices.
+        If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
+        error has the vertices as ``cycle``.
     InvalidValue
-        If a weight is NaN or infinite, or whole lengths may pass 64 bits.
+        If a weight is NaN or infinite, or integer lengths may exceed 64 bits.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is no vertex.
+        If `A` is not square, or `source` is not a vertex.
 
     Notes
     -----
-    At most n products; as many as a shortest path has edges, and one more. Lengths in floating
-    point are rounded, so a cycle of length zero may turn out negative, and the message says so; or
-    distances on it fall by a few roundings before they settle, and no path is exactly that long. A
-    distance beyond 1.8e308 is infinite.
+    At most n products: one more than a shortest path has edges. Lengths in floating point are
+    rounded, so a cycle of length zero may turn out negative, and the message says so; or distances
+    on the cycle decrease by a few roundings before they converge, and no path has exactly this
+    length. A distance beyond 1.8e308 is infinite.
     Source: Bellman 1958; Ford 1956; Kepner and Gilbert 2011, chapter 5.
 
     Examples
@@ -116,11 +116,11 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
         worse << nearer.ewise_mult(distances, binary.ge)
         nearer(~worse.V, replace=True) << nearer
         distances(nearer.S) << nearer
-    if nearer.nvals:  # n edges are more than any path has
-        settled, cycle = _relaxed_on(A, distances)
+    if nearer.nvals:  # no shortest path has n edges
+        converged, cycle = _relax_further(A, distances)
         if cycle:
-            raise CycleFound(_refusal(A, cycle), cycle)
-        distances(distances.S) << Vector.from_dense(settled, like=A)
+            raise CycleFound(_cycle_message(A, cycle), cycle)
+        distances(distances.S) << Vector.from_dense(converged, like=A)
     return distances
 
 
@@ -134,7 +134,7 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     source : int
         ``0 <= source < n``.
     delta : float, optional
-        Vertices whose distances lie in a range this wide are relaxed together; by default eight
+        Vertices whose distances differ by at most `delta` are relaxed together; by default eight
         times the largest weight over the mean degree (docs/design/algorithms.md).
 
     Returns
@@ -145,17 +145,17 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     Raises
     ------
     InvalidValue
-        If a weight is negative, NaN or infinite, whole lengths may pass 64 bits, or `delta` is not
-        above 0.
+        If a weight is negative, NaN or infinite, integer lengths may exceed 64 bits, or `delta` is
+        not above 0.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, `source` is no vertex, or `delta` no number.
+        If `A` is not square, `source` is not a vertex, or `delta` is not a number.
 
     Notes
     -----
-    A vertex is relaxed again if it came nearer since. All its edges are, however long: to part
-    them, as the first delta-stepping does, would be a loop in a loop and a second matrix. A small
-    step relaxes fewer edges, a large one takes fewer products; `bellman_ford` is one without end.
-    Source: Meyer and Sanders 2003; Dong et al. 2021 (edges not parted).
+    A vertex whose distance decreases is relaxed again, over all its edges: to separate short from
+    long edges, as in the first paper, would take nested loops and a second matrix. A small step
+    relaxes fewer edges, a large one takes fewer products; `bellman_ford` is an infinite step.
+    Source: Meyer and Sanders 2003; Dong et al. 2021 (edges not separated).
 
     Examples
     --------
@@ -191,36 +191,36 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
 
 
 def _lengths(A: Matrix, name: str) -> Matrix:
-    """Return `A` with weights that may be added up, or raise `InvalidValue`."""
+    """Return `A` with weights whose sums fit their type, or raise `InvalidValue`."""
     require_finite(A, name)
     if A.dtype.is_float:
         return A
     low, high = (A.reduce(op).new().value or 0 for op in ("min", "max"))
     if 2 * A.nrows * max(-low, high) >= 2**63:
         raise InvalidValue(
-            f"{name}: {A.nrows} weights of up to {max(-low, high)} may pass 64 bits. "
+            f"{name}: the sum of {A.nrows} weights of up to {max(-low, high)} may exceed 64 bits. "
             "Use A.dup(FP64)."
         )
     return A.dup(INT64) if A.dtype.name == "UINT64" else A
 
 
 def _step(A: Matrix, delta: Any) -> Any:
-    """Return the width of a bucket, of the weights' own kind."""
+    """Return the step of delta-stepping, as an int or a float like the weights."""
     if delta is None:
         longest = A.reduce("max").new().value or 1
         delta = _WIDTH * longest * A.nrows / max(A.nvals, A.nrows)
         return delta if A.dtype.is_float else max(1, int(delta))
     if not 0 < number(delta, "delta_stepping: delta") < math.inf:
-        raise InvalidValue(f"delta_stepping: delta {delta} is not above 0. Give a width.")
+        raise InvalidValue(f"delta_stepping: delta {delta} is not above 0. Give a positive step.")
     return float(delta) if A.dtype.is_float else max(1, int(min(delta, 2**62)))
 
 
-def _relaxed_on(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
-    """Return what n rounds of relaxing and more leave, (n,), and a cycle that shortens itself.
+def _relax_further(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
+    """Relax on after n rounds; return the converged distances, (n,), and a negative cycle or [].
 
-    Remembers who made whom nearer. Whoever made itself nearer, by way of others, lies on a cycle of
-    negative length (Cherkassky and Goldberg 1999). Where only rounding kept distances falling there
-    may be none, and they settle.
+    Stores which vertex decreased the distance of each vertex. If these links close a cycle, its
+    length is negative (Cherkassky and Goldberg 1999). If only rounding kept distances decreasing,
+    there may be no cycle, and they converge.
     """
     rows, cols, lengths = A.to_coo()
     reached = np.zeros(A.nrows, bool)
@@ -240,8 +240,8 @@ def _relaxed_on(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
     return dense, cycle
 
 
-def _refusal(A: Matrix, cycle: list[int]) -> str:
-    """Return why there is no shortest path."""
+def _cycle_message(A: Matrix, cycle: list[int]) -> str:
+    """Return the message of the error for a cycle that shortens paths."""
     ends = [*cycle, cycle[0]]
     lengths = [A.get(u, v) for u, v in itertools.pairwise(ends)]
     length = math.fsum(lengths) if A.dtype.is_float else sum(lengths)
@@ -249,6 +249,6 @@ def _refusal(A: Matrix, cycle: list[int]) -> str:
     if length < 0:
         return f"{around} negative length, so there is no shortest path. Remove one of its edges."
     return (
-        f"{around} length {length:g}, but less where distances are rounded, so they fall for ever. "
-        "Give whole lengths, or remove one of its edges."
+        f"{around} length {length:g}, but rounding makes it negative, so distances never converge. "
+        "Give integer lengths, or remove one of its edges."
     )

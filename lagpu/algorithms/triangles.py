@@ -1,13 +1,13 @@
-"""Triangles of an undirected graph: in all, of each vertex, and as shares of what there could be.
+"""Triangles of an undirected graph: in total, of each vertex, and as shares of possible ones.
 
-A product with a mask counts for each edge (i, j) vertices k that are joined to both its ends. With
-the entries below the diagonal, L, each triangle counts once, at one of its edges::
+A product with a mask counts for each edge (i, j) the vertices k that are joined to both i and j.
+With L, the entries below the diagonal, each triangle counts once, at one of its edges::
 
     C<s(L)> = L  (+.pair) L    where i > k > j
     D<s(L)> = L' (+.pair) L    where k > i > j
 
-The sum of C is the number of triangles; rows of C, columns of C and rows of D add up to those of
-which each vertex is the highest, the lowest and the one between.
+The sum of C is the number of triangles. The sums of the rows of C, the columns of C and the rows
+of D count the triangles in which a vertex is the highest, the lowest and the middle one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["average_clustering", "clustering", "transitivity", "triangle_count",
 
 
 def triangle_count(A: Matrix) -> int:
-    """Return the number of triangles of an undirected graph, each once.
+    """Return the number of triangles of an undirected graph.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     Raises
     ------
     InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
-        As `triangle_count`; if `nodes` is empty, gives a vertex twice, or holds what is no vertex.
+        As `triangle_count`; if `nodes` is empty, has a vertex twice or a number that is not a
+        vertex.
 
     Examples
     --------
@@ -93,12 +94,12 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
 
 
 def clustering(A: Matrix, nodes: Any = None) -> Vector:
-    """Return the share of the pairs of each vertex's neighbours that are joined.
+    """Return the share of joined pairs among the neighbours of each vertex.
 
     Parameters
     ----------
     A : Matrix, (n, n)
-        As in `triangle_count`; values are no weights here.
+        As in `triangle_count`; values are not used as weights.
     nodes : int or list of int, optional
         Distinct vertices; by default all.
 
@@ -131,14 +132,14 @@ def clustering(A: Matrix, nodes: Any = None) -> Vector:
 
 
 def average_clustering(A: Matrix, nodes: Any = None, *, count_zeros: bool = True) -> float:
-    """Return the mean of the clustering of vertices.
+    """Return the mean clustering coefficient of vertices.
 
     Parameters
     ----------
     A, nodes
         As in `clustering`.
     count_zeros : bool
-        Whether vertices without a triangle count.
+        Whether to include vertices without a triangle.
 
     Returns
     -------
@@ -163,7 +164,7 @@ def average_clustering(A: Matrix, nodes: Any = None, *, count_zeros: bool = True
 
 
 def transitivity(A: Matrix) -> float:
-    """Return the share of all pairs of a vertex's neighbours that are joined; 0 without any pair.
+    """Return the share of joined pairs among all pairs of a common neighbour; 0 if there are none.
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def transitivity(A: Matrix) -> float:
 
     Notes
     -----
-    Three times the triangles over the paths of two edges. Source: Newman 2003.
+    Three times the number of triangles over the number of paths of two edges. Source: Newman 2003.
 
     Examples
     --------
@@ -196,7 +197,7 @@ def transitivity(A: Matrix) -> float:
 
 
 def _simple(A: Matrix, name: str) -> Matrix:
-    """Return ones where `A` has an entry off the diagonal, or raise if the graph is directed."""
+    """Return 1 for each entry of `A` off the diagonal, or raise if the graph is directed."""
     require_square(A)
     A = A.select("offdiag").new().apply("one").new(INT64, name="A")
     if not A.is_symmetric:
@@ -239,7 +240,7 @@ def _of_each(A: Matrix) -> Vector:
 
 
 def _ordered_pairs(A: Matrix) -> Vector:
-    """Return the number of pairs (u, v), u not v, of neighbours of each vertex that has one."""
+    """Return the number of ordered pairs of neighbours of each vertex that has a neighbour."""
     degree = A.reduce_rowwise("plus").new(name="degree")
     others = degree.apply("minus", right=1).new(name="others")
     pairs: Vector = degree.ewise_mult(others, binary.times).new(name="pairs")

@@ -1,4 +1,4 @@
-"""The registry of backends: each is imported when it is first asked for."""
+"""The registry of backends, each of which is imported on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
 
 __all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use"]
 
-# name -> (module, function without arguments that makes the backend)
+# name -> (module, function that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
     "cpu": ("lagpu.backends.cpu", "make"),
     "gpu": ("lagpu.backends.gpu", "make_gpu"),
@@ -24,7 +24,7 @@ _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto"
 
 
 def names() -> tuple[str, ...]:
-    """Return the names `get` takes, besides ``"auto"``."""
+    """Return the names that `get` accepts, besides ``"auto"``."""
     return tuple(name for name in dict.fromkeys((*_MAKERS, *_loaded)) if name != "auto")
 
 
@@ -34,14 +34,14 @@ def get(backend: str | Backend | None = None) -> Backend:
     Parameters
     ----------
     backend : str or Backend, optional
-        ``"cpu"``, ``"gpu"``, ``"sim"``, a registered name, or ``"auto"``: gpu where a device
-        answers, else cpu. None means what `use` has set, at first ``"auto"``. A `Backend` is
+        ``"cpu"``, ``"gpu"``, ``"sim"``, a registered name, or ``"auto"``: gpu if there is a device,
+        else cpu. None means the default that `use` sets, initially ``"auto"``. A `Backend` is
         returned as it is.
 
     Raises
     ------
     BackendUnavailable
-        If its package, device or compiler is missing; the message names what to install.
+        If the backend's package, device or compiler is missing; the message says what to install.
     InvalidValue
         If there is no backend of this name.
     """
@@ -72,7 +72,7 @@ def choose(like: Any, backend: str | Backend | None) -> Backend:
     if place is None:
         raise DomainMismatch(f"like: {type(like).__name__} is neither a Vector nor a Matrix.")
     if backend is not None and get(backend) is not place:
-        raise InvalidValue(f"like: lives on {place.name}, not on {backend}. Give one of the two.")
+        raise InvalidValue(f"like: is on {place.name}, not on {backend}. Give one of the two.")
     return get(place)
 
 
@@ -105,7 +105,7 @@ def register(backend: Backend) -> None:
 
 
 def available() -> dict[str, str]:
-    """Return each backend's name with ``"yes"``, or with what it lacks."""
+    """Return each backend's name with ``"yes"``, or with the reason why it is unavailable."""
     found = {}
     for name in names():
         try:
@@ -117,14 +117,14 @@ def available() -> dict[str, str]:
 
 
 def bytes_on_gpu(out_degree: Any, symmetric: bool) -> tuple[int, int]:
-    """Return the bytes of a graph on a GPU, without and with a search for levels; needs no GPU.
+    """Estimate, without a GPU, a graph's bytes on a GPU: (the graph, the graph and a search).
 
     Parameters
     ----------
     out_degree : array of int, (n,)
         Entries of each row.
     symmetric : bool
-        Whether the rows are the columns; else a search reads both.
+        Whether the rows equal the columns; else a search reads both.
     """
     estimate = importlib.import_module("lagpu.backends.gpu.fused.search_grid").estimated_bytes
     return cast(tuple[int, int], estimate(out_degree, symmetric))

@@ -1,4 +1,4 @@
-"""A backend told which kernel or policy to use in every product."""
+"""Override the kernel or the policy of every product of a backend."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["is_overridden", "overridden"]
 
 
 def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Backend:
-    """Return a backend whose products run as if each one named the kernel or policy.
+    """Return a backend that runs every product as if the author had named the kernel or policy.
 
     Raises
     ------
     InvalidValue
         If both are named.
     NotSupported
-        If the backend offers no choice; products of matrices raise it, too.
+        If the backend offers no choice; products of matrices raise it too, when they run.
     """
     if kernel is None and policy is None:
         return backend
     if kernel is not None and policy is not None:
-        raise InvalidValue("--policy: --kernel leaves it nothing to choose. Give one of them.")
+        raise InvalidValue("--policy: --kernel leaves nothing to choose. Give one of the two.")
     option = "--kernel" if policy is None else "--policy"
     if not backend.capabilities.kernels:
         raise NotSupported(
@@ -35,17 +35,19 @@ def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Back
 
 
 def is_overridden(backend: Backend) -> bool:
-    """Whether a backend was told how to run its products."""
+    """Return True for a backend that `overridden` returned."""
     return isinstance(backend, _Overridden)
 
 
 class _Overridden:
+    """A backend whose products use one kernel or policy; everything else is delegated."""
+
     def __init__(
         self, backend: Backend, kernel: str | None, policy: str | None, option: str
     ) -> None:
         self._backend, self._option = backend, option
         self._choice: dict[str, Any] = {"kernel": kernel, "policy": policy}
-        # A loop that runs as one kernel would take no notice of the choice.
+        # A loop that runs as one kernel would ignore the choice.
         self.capabilities = backend.capabilities._replace(fuses=False)
         self.last_loop = ""
 

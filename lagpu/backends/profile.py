@@ -1,4 +1,4 @@
-"""What a backend measures for a trace: of single statements, and of loops that run as one."""
+"""Measurements of a backend for a trace: of single statements, and of fused loops."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["LoopMeasured", "LoopRow", "Measured", "Meter"]
 
 
 class Measured(NamedTuple):
-    """What one statement did, for a trace.
+    """The measurement of one statement, for a trace.
 
     Attributes
     ----------
     kernel_ms : float
-        Time of its kernels: by events on a GPU, else by the host's clock; in a fused loop by the
-        device's clock.
+        Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
+        loop by the device's clock.
     host_ms : float or None
-        Time the host was busy with it, compiling apart; None in a fused loop, where it was not.
+        Time the host was busy with the statement, without compiling; None in a fused loop.
     compile_ms : float
         Time spent compiling kernels.
     copy_ms, copy_bytes : float, int
@@ -27,9 +27,9 @@ class Measured(NamedTuple):
     direction, kernel, reason : str
         The choice made for a product, and why; empty for other operations.
     edges : int or None
-        Matrix entries the product looked at.
+        Matrix entries that the product looked at.
     bytes : int or None
-        Memory the kernels moved, estimated (docs/design/trace.md).
+        Memory that the kernels moved, estimated (docs/design/trace.md).
     """
 
     kernel_ms: float = 0.0
@@ -45,18 +45,18 @@ class Measured(NamedTuple):
 
 
 class LoopRow(NamedTuple):
-    """One statement in one iteration of a fused loop, or in all of one that keeps no log.
+    """One statement in one iteration of a fused loop, or in all if its kernel keeps no log.
 
     Attributes
     ----------
     statement : int
-        Its place in the body.
+        Index of the statement in the body.
     level : int or None
         The iteration; None for all.
     nvals_in, nvals_out : int or None
-        Entries of its last input vector before, and of its output after; None if unknown.
+        Entries of the last input vector before, and of the output after; None if unknown.
     measured : Measured
-        What it did.
+        The measurement.
     """
 
     statement: int
@@ -67,15 +67,15 @@ class LoopRow(NamedTuple):
 
 
 class LoopMeasured(NamedTuple):
-    """What a fused loop that has been launched will have done.
+    """The measurement of a launched fused loop, available once the loop has ended.
 
     Attributes
     ----------
     rows : callable
-        Returns a row for each statement and iteration, or for each statement if its kernel keeps
+        Returns a row for each statement and iteration, or for each statement if the kernel keeps
         no log; waits for the loop.
     total : callable
-        Returns what was spent on all of it: the host's time, compiling, copies.
+        Returns the cost of the whole loop: the host's time, compiling, copies.
     """
 
     rows: Callable[[], list[LoopRow]]
@@ -83,9 +83,9 @@ class LoopMeasured(NamedTuple):
 
 
 class Meter(Protocol):
-    """Measures statements for a trace, without waiting for the work it measures.
+    """Measures the statements of one backend for a trace, without waiting for the device.
 
-    The callables that it returns are called when the trace is read, and wait then.
+    The returned callables are called when the trace is read, and wait then.
     """
 
     def run(
@@ -96,23 +96,23 @@ class Meter(Protocol):
         Parameters
         ----------
         work : callable
-            Runs it.
+            Runs the statement.
         out : Handle or None
-            The vector or matrix that it writes; None if it writes a scalar.
+            The vector or matrix that the statement writes; None for a scalar.
         operation : Operation or None
-            What it computes; None if it sets one entry of `out`.
+            The operation; None for a statement that sets one entry of `out`.
         """
 
     def run_loop(
         self, plan: Callable[[], FusedLoop | Rejection]
     ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
-        """Plan a recorded loop by calling `plan`, and run it if that does not reject it."""
+        """Plan a recorded loop by calling `plan`, and run it unless it is rejected."""
 
     def count(self, x: Handle) -> Callable[[], int]:
-        """Return a callable that returns how many entries a vector or matrix has now."""
+        """Return a callable that returns the present number of entries of a vector or matrix."""
 
     def stop(self) -> Callable[[], Measured]:
-        """Measure no more; return what was done outside of statements since the meter began."""
+        """Stop measuring; return a callable for the measurement outside of statements."""
 
     def unrecorded(self) -> int:
-        """Return how many rows of fused loops there was no room for."""
+        """Return the number of rows of fused loops that did not fit the log."""

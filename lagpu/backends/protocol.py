@@ -1,8 +1,8 @@
-"""What a backend is: all of its methods.
+"""The protocol of backends: every method that a backend has.
 
 The front end has checked shapes, types and indices before it calls, so a backend trusts its
-arguments. Vectors and matrices are handles that the backend makes; a handle stays the same when it
-is written. What a statement means is in `lagpu.operations`.
+arguments. Vectors and matrices are handles that the backend makes; a handle stays the same when its
+object is written. The meaning of each statement is in `lagpu.operations`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Capabilities(NamedTuple):
-    """What a backend can do beyond the protocol.
+    """The abilities of a backend beyond the protocol.
 
     Attributes
     ----------
     fuses : bool
-        Whether it runs some loops as one program; else it rejects every loop.
+        Whether the backend runs some loops as one program; else it rejects every loop.
     kernels, policies : tuple of str
-        What `Product.kernel` and `Product.policy` may name.
+        The names that `Product.kernel` and `Product.policy` may have.
     sources_hash : str
-        Identifies the sources of its kernels; an empty string if it has none of its own.
+        Identifies the sources of the kernels; an empty string if the backend has no kernels of its
+        own.
     """
 
     fuses: bool = False
@@ -51,12 +52,12 @@ class Capabilities(NamedTuple):
 
 
 class ProductPlan(Protocol):
-    """What a backend chose for a product.
+    """The choice of a backend for a product.
 
     Attributes
     ----------
     direction, kernel, reason : str
-        Push or pull, the kernel, and why, in numbers.
+        Push or pull, the kernel, and the reason in numbers.
     """
 
     @property
@@ -73,22 +74,22 @@ class ProductPlan(Protocol):
 
 
 class Backend(Protocol):
-    """One place where vectors and matrices live and operations run.
+    """A place where vectors and matrices live and operations run.
 
     Attributes
     ----------
     name : str
-        Its name, such as ``"cpu"``.
+        Name of the backend, such as ``"cpu"``.
     capabilities : Capabilities
-        What it can do beyond this protocol.
+        The abilities beyond this protocol.
     device : object or None
-        The device on which it runs; None if that is the host.
+        The device on which operations run; None for the host.
     last_loop : str
         How the last loop ran, and why, as ``"grid search: ..."``; ``"eager: ..."`` if statement by
-        statement. An empty string before the first loop, and where no loop is fused.
+        statement. An empty string before the first loop, and on a backend that fuses no loop.
     last_product : ProductPlan or None
-        What was chosen for the last product; None before the first, and if the backend does not
-        tell.
+        The choice for the last product; None before the first one, and on a backend that does not
+        report its choices.
     """
 
     name: str
@@ -102,42 +103,42 @@ class Backend(Protocol):
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
-        """Run a statement that writes a vector or a matrix; it holds no reference to a scalar."""
+        """Run a statement that writes a vector or a matrix, and has no reference to a scalar."""
 
     def evaluate(self, operation: Operation) -> Any:
         """Return the result of `Reduce` or `ExtractElement` as a Python scalar, or None."""
 
     def explain(self, operation: Operation) -> list[str]:
-        """Return lines that say how a product would run without a mask, and why."""
+        """Return lines of text: how a product would run without a mask, and why."""
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
-        """Return the program that runs a recorded body again and again, or why there is none.
+        """Return a program that repeats a recorded body until the end, or why there is none.
 
-        Nothing has run, and no operand has changed, when it returns.
+        Planning runs no statement and changes no operand.
         """
 
     def batch_size(
         self, A: Handle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """Return how many of some searches of a square matrix had better run at once.
+        """Return the best number of searches of a square matrix to run at once.
 
         Parameters
         ----------
         A : Handle, (n, n)
             The matrix.
         sources : int
-            How many searches there are, each a row of k x n matrices.
+            The number of all searches; each is a row of k x n matrices.
         levels : int
-            How many levels a search has.
+            The number of levels of a search.
         live : sequence of (DType, int)
-            How many k x n matrices of each type are in use at the same time.
+            The number of k x n matrices of each type that are in use at the same time.
         """
 
     def meter(self) -> Meter:
-        """Return what measures this backend's work, until it is stopped."""
+        """Return a meter that measures this backend's work until it is stopped."""
 
     def free_bytes(self) -> int:
-        """Return the bytes that may still be allocated where this backend's objects live."""
+        """Return the bytes that this backend can still allocate for vectors and matrices."""
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> Handle:
@@ -147,9 +148,9 @@ class Backend(Protocol):
         """Return an empty matrix."""
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Handle:
-        """Return a vector of distinct `indices`, rising, or of all if they are None.
+        """Return a vector with entries at distinct, rising `indices`, or everywhere for None.
 
-        `values` is an array or, beside indices, one scalar.
+        `values` is an array or, if there are indices, one scalar.
         """
 
     def matrix_from_coo(
@@ -193,22 +194,22 @@ class Backend(Protocol):
         """Return a copy of a vector or matrix, cast to `dtype`."""
 
     def vector_to_coo(self, v: Handle) -> tuple[Array, Array]:
-        """Return (indices, rising; values) as NumPy arrays."""
+        """Return (indices, values) as NumPy arrays, indices rising."""
 
     def matrix_to_csc(self, A: Handle) -> tuple[Array, Array, Array]:
         """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
 
     def vector_values(self, v: Handle) -> Any:
-        """Return a copy of the entries' values, by index, as an array where `v` lives."""
+        """Return a copy of the values of all entries, by index; a device array stays there."""
 
     def set_values(self, x: Handle, values: Array) -> None:
-        """Replace the values of all entries, in the order in which they are read out.
+        """Replace the values of all entries, in the order of `vector_to_coo` or `matrix_to_csc`.
 
-        What a planner remembers of the entries stays, so the next product is planned alike.
+        Statistics of the planner are kept, so the next product is planned as before.
         """
 
     def vector_head(self, v: Handle, count: int) -> tuple[Array, Array]:
-        """Return (indices, values) of the first `count` entries; little travels, `v` stays."""
+        """Return (indices, values) of the first `count` entries, without copying the others."""
 
     def matrix_corner(self, A: Handle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """Return (rows, columns, values) of the entries in the first rows and columns."""
@@ -220,16 +221,16 @@ class Backend(Protocol):
         """Return the storage form of a vector or matrix in words, as in ``"bitmap, iso"``."""
 
     def isequal(self, x: Handle, y: Handle) -> bool:
-        """Whether two vectors or matrices of one shape have the same entries, equal values."""
+        """Return True if two objects of the same shape have the same entries and equal values."""
 
     def levels(self, x: Handle) -> Levels | None:
-        """Return the entries of an integer vector or matrix by value, as they are now.
+        """Return the present entries of an integer vector or matrix, grouped by value.
 
-        None if the backend has no better way than an ordering on the host.
+        None if the backend can do no better than sorting on the host.
         """
 
     def is_symmetric(self, A: Handle) -> bool:
-        """Whether ``A' == A``, entries and values; a backend remembers the answer."""
+        """Return whether ``A' == A``, entries and values; the backend remembers the answer."""
 
     def wait(self, x: Handle) -> None:
         """Return when all operations that make a vector or matrix have ended."""
@@ -248,10 +249,10 @@ class Backend(Protocol):
         """Change the size; entries beyond it are deleted."""
 
     def may_keep_csr(self, A: Handle, allowed: bool | None) -> bool:
-        """Return whether a directed matrix may be kept by rows too; set it unless None.
+        """Return whether a directed matrix may be stored by rows too; set this unless None.
 
         Raises
         ------
         NotSupported
-            If the backend has no say in it.
+            If it is to be set, and the backend does not control its storage.
         """

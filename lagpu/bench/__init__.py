@@ -1,3 +1,3 @@
-"""Measuring: suites of graphs against peers, the Graph500 benchmark, and where time goes."""
+"""Measurements: graphs and algorithms beside other libraries, Graph500, and overhead on cpu."""
 
 __all__: list[str] = []

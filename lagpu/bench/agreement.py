@@ -1,4 +1,4 @@
-"""Whether all that searched from one root agree."""
+"""Compare all searches from the same root."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Agreement:
-    """Remembers what the first search from each root has found, as a digest.
+    """Stores digests of the first search from each root, and compares others with them.
 
-    Levels must be equal; of parents and path counts, which may differ or be rounded, the vertices
-    reached are compared, and the last root's are proved.
+    Levels must be equal; for parents and path counts, which may differ or be rounded, only the
+    reached vertices are compared, and the results of the last root are proved.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], tuple[bytes, str]] = {}
 
     def compare(self, root: int, output: str, who: str, indices: Array, values: Array) -> str:
-        """Return what disagrees with what was found before, or an empty text."""
+        """Return how a search differs from the first one of its root, or an empty string."""
         order = np.argsort(indices) if (indices[1:] < indices[:-1]).any() else slice(None)
         found = {"vertices reached": _digest(indices[order])}
         if output == "levels":

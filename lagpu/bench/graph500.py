@@ -1,10 +1,10 @@
 """The Graph500 benchmark, kernels 1 and 2, by the rules of its specification 2.0.
 
-Tuples are generated untimed, self-loops and duplicates included. Kernel 1 gets the tuples and is
-timed from there until everything is made that searches reuse, for which it makes one search. Then,
+Tuples are generated untimed, self-loops and duplicates included. Kernel 1 begins with the tuples
+and is timed until everything that searches reuse has been made, which includes one search. Then,
 after a warm-up, each root is searched once, one at a time, timed on the wall until the parents are
-in memory, and its tree is proved on the tuples themselves, untimed. The last one is proved by
-`lagpu.check.check_parents` too.
+in memory, and its tree is proved on the tuples themselves, untimed. The last tree is also proved by
+`lagpu.check.check_parents`.
 
 Not a submission: vertices are numbered in 32 bits, where a submission needs 48.
 """
@@ -51,15 +51,15 @@ def run(
     Parameters
     ----------
     scale, edge_factor : int
-        ``2**scale`` vertices, ``edge_factor`` tuples a vertex.
+        ``2**scale`` vertices, ``edge_factor`` tuples per vertex.
     backend : str
-        Where it runs; on gpu the tuples are made on the device.
+        The backend; on gpu the tuples are made on the device.
     roots : int
-        Searches, fewer if there are fewer vertices with an edge to another.
+        Searches, fewer if there are fewer vertices with an edge to another vertex.
     seed : int, optional
-        Of the tuples and the roots.
+        Seed of the tuples and the roots.
     tell : callable
-        Is told what goes on.
+        Called with a description of each step, for a progress display.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def run(
     Raises
     ------
     CheckFailed
-        If a tree breaks a rule: then there is no result.
+        If a tree breaks a rule; there is no result then.
     InvalidValue, OutOfMemory
         If a number is out of range, or the graph does not fit.
     """
@@ -84,7 +84,7 @@ def run(
     u, v = _tuples(xp, place, scale, edge_factor, first_seed)
     _synchronize(place)
     generation = time.perf_counter() - begin
-    algorithms.bfs_parents(path(64, backend=place), 0)  # kernels compile
+    algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
     tell("kernel 1: construction")
     begin = time.perf_counter()
     A = _construct(xp, place, u, v)
@@ -137,7 +137,7 @@ def _tuples(
 
 
 def _construct(xp: Any, place: Backend, u: Array, v: Array) -> Matrix:
-    """Make the graph from nothing but the tuples, and by one search all that searches reuse."""
+    """Make the graph from the tuples, and by one search everything that searches reuse."""
     n = int(max(u.max(), v.max())) + 1
     if xp is np:
         A = csc.undirected(u, v, n).matrix(place)
@@ -170,9 +170,9 @@ def _synchronize(place: Backend) -> None:
 
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:
-    """Return least, quartiles, greatest, mean and sample deviation, as the reference code has them.
+    """Return minimum, quartiles, maximum, mean and sample deviation, as in the reference code.
 
-    A quartile between two values is their mean. The deviation of one value is not a number.
+    A quartile between two values is their mean. The deviation of a single value is NaN.
     """
     x = sorted(float(value) for value in values)
     n = len(x)
@@ -192,10 +192,10 @@ def statistics_of(values: Sequence[float]) -> dict[str, float]:
 def _results(
     times: Sequence[float], edges: Sequence[int], validations: Sequence[float]
 ) -> dict[str, float]:
-    """Return the required statistics by their names in the reference's output."""
+    """Return the required statistics by their names in the output of the reference code."""
     found = {f"bfs  {name}_time": x for name, x in statistics_of(times).items()}
     found |= {f"{name}_nedge": x for name, x in statistics_of(edges).items()}
-    # Rates are inverted times an edge, so the least rate is the greatest of these.
+    # A rate is the inverse of a time per edge, so the least rate is the greatest inverse.
     inverse = statistics_of([t / m for t, m in zip(times, edges, strict=True)])
     for name, other in zip(_QUARTILES, reversed(_QUARTILES), strict=True):
         found[f"bfs  {name}_TEPS"] = 1 / inverse[other]
@@ -209,7 +209,7 @@ def _results(
 
 
 def lines(fields: dict[str, float]) -> list[str]:
-    """Return the output in the reference's format: a name, a colon, and the value in column 33."""
+    """Return lines in the reference format: a name, a colon, and the value in column 33."""
     found = []
     for name, value in fields.items():
         digits = "%.11g" if name.endswith("_nedge") else "%g"

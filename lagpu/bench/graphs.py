@@ -1,4 +1,4 @@
-"""The graphs of a benchmark: named ones, generated ones and files, and what is known of each."""
+"""The graphs of a benchmark: named graphs, generated graphs and files, with their facts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["SUITE", "HostGraph", "load", "spec_of"]
 
 Array = np.ndarray[Any, Any]
 
-#: The graphs of DESIGN's table; any scale may stand in a name.
+#: The graphs that are measured by default; other scales are valid names too.
 SUITE = (
     "kron20e16",
     "kron22e16",
@@ -36,12 +36,12 @@ _ON_DEVICE = {"kron": device.kronecker, "urand": device.uniform}
 
 
 def spec_of(name: str) -> str | None:
-    """Return the generator's text of a graph, ``kron:20:16`` for ``kron20e16``; None for a file.
+    """Return the spec of a named graph, ``kron:20:16`` for ``kron20e16``; None for a file.
 
     Raises
     ------
     InvalidValue
-        If there is neither such a graph nor such a file; the message lists the names.
+        If there is no graph and no file of this name; the message lists the names.
     """
     if generators.is_spec(name):
         return name
@@ -59,8 +59,8 @@ def spec_of(name: str) -> str | None:
 def load(name: str, place: Backend, seed: int | None = None) -> Matrix:
     """Return a graph on a backend.
 
-    On a GPU, Kronecker and uniform graphs are made on the device: by the same rules, from another
-    random stream than on the host.
+    On a GPU, Kronecker and uniform graphs are made on the device, by the same rules and with
+    another random stream than on the host.
     """
     spec = spec_of(name)
     if spec is None:
@@ -74,7 +74,7 @@ def load(name: str, place: Backend, seed: int | None = None) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class HostGraph:
-    """A graph's columns on the host, where roots are drawn and results are proved.
+    """The columns of a graph on the host, to draw roots and to prove results.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class HostGraph:
         Raises
         ------
         InvalidValue
-            If it is not square, or empty.
+            If the matrix is not square, or has no vertices.
         """
         if A.nrows != A.ncols or A.nrows == 0:
             raise InvalidValue(f"bench: the graph is {A.nrows} x {A.ncols}. Give a square matrix.")
@@ -115,16 +115,16 @@ class HostGraph:
 
     @property
     def columns(self) -> tuple[Array, Array]:
-        """The pair that checkers take."""
+        """The pair ``(col_ptr, row_idx)``, as checkers take it."""
         return self.col_ptr, self.row_idx
 
     def roots(self, count: int, seed: int) -> list[int]:
-        """Return distinct vertices with an edge to another one, drawn at random.
+        """Return distinct random vertices, each with an edge to another vertex.
 
         Raises
         ------
         InvalidValue
-            If there is none.
+            If there is no such vertex.
         """
         candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
         if not candidates.size:
@@ -135,7 +135,7 @@ class HostGraph:
         return [int(root) for root in drawn]
 
     def edges_from(self, reached: Array) -> int:
-        """Return the edges of what a search has reached, a list of vertices, each edge once."""
+        """Return the number of edges from a list of reached vertices, each edge counted once."""
         mark = np.zeros(self.facts.vertices, bool)
         mark[reached] = True
         return self.facts.edges_from(mark)

@@ -1,10 +1,9 @@
-"""What the cpu backend costs: `bfs_levels` beside the same search on python-graphblas objects.
+"""Overhead of the cpu backend: `bfs_levels` beside the same search on python-graphblas objects.
 
-Three programs search the same matrix from the same vertex, one after another, again and again:
-lagpu's algorithm, the same loop written with python-graphblas, and the calls of the C library
-alone, which is what neither can be faster than. Their levels are compared on every repetition.
-The ratio is that of lagpu to python-graphblas, taken of each pair of neighbours in time, so that
-other load on the machine meets both.
+Three programs search the same matrix from the same vertex in turn, repeatedly: the algorithm of
+lagpu, the same loop written with python-graphblas, and the C calls alone, a lower bound for both.
+Their levels are compared in every repetition. The ratio of lagpu to python-graphblas is taken of
+runs next to each other, so that other load on the machine affects both.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def direct_levels(A: Any, source: int) -> Any:
 
 
 def c_levels(A: Any, source: int) -> Any:
-    """Search by the calls of the C library that the other two end in."""
+    """Search by the calls of the C library alone."""
     levels = gb.Vector("INT32", A.nrows)
     frontier = gb.Vector("BOOL", A.nrows)
     frontier[source] = True
@@ -89,9 +88,9 @@ def measure(graph: str, *, roots: int = 8, repeats: int = 9) -> dict[str, Any]:
     graph : str
         A file, or a text such as ``kron:16``.
     roots : int
-        Number of vertices to search from: drawn among those with an edge, the same ones each time.
+        Number of sources, drawn by a fixed seed from the vertices with an edge.
     repeats : int
-        Number of times that the three programs run from each root, after one that is not counted.
+        How often the three programs run from each root, after a warm-up.
 
     Returns
     -------
@@ -102,7 +101,7 @@ def measure(graph: str, *, roots: int = 8, repeats: int = 9) -> dict[str, Any]:
     Raises
     ------
     CheckFailed
-        If two programs do not agree.
+        If the levels of two programs differ.
     InvalidValue
         If the graph has no edge, or a number is not positive.
     """
@@ -137,12 +136,12 @@ def _roots(A: Matrix, count: int) -> Any:
     columns = np.repeat(np.arange(A.ncols), np.diff(col_ptr))
     with_edge = distinct(row_idx[row_idx != columns])
     if not len(with_edge):
-        raise InvalidValue("bench: the graph has no edge. Take one that has.")
+        raise InvalidValue("bench: the graph has no edge. Give a graph with edges.")
     return np.random.default_rng(SEED).choice(with_edge, min(count, len(with_edge)), replace=False)
 
 
 def _from_root(A: Matrix, root: int, repeats: int) -> dict[str, Any]:
-    """Run the three programs in turn, each time compared, the first time not counted."""
+    """Run the three programs in turn and compare their levels; the first time is a warm-up."""
     stored = A.data.gb
     programs: tuple[tuple[Callable[..., Any], Any], ...] = (
         (lagpu_levels, A),
@@ -153,11 +152,11 @@ def _from_root(A: Matrix, root: int, repeats: int) -> dict[str, Any]:
     for repeat in range(repeats + 1):
         found = []
         for k in range(len(programs)):
-            turn = (k + repeat) % len(programs)  # nobody always runs first
+            turn = (k + repeat) % len(programs)  # no program is always the first
             levels, times[repeat, turn] = _timed(*programs[turn], root)
             found.append(levels)
         if not all(found[0].isequal(other, check_dtype=True) for other in found[1:]):
-            raise CheckFailed(f"bench: the programs do not agree on the levels from {root}.")
+            raise CheckFailed(f"bench: the programs found different levels from vertex {root}.")
     timed = times[1:]
     lagpu_ms, direct_ms, c_ms = (float(x) for x in np.median(timed, axis=0))
     return {
@@ -172,7 +171,7 @@ def _from_root(A: Matrix, root: int, repeats: int) -> dict[str, Any]:
 
 
 def _timed(program: Callable[..., Any], graph: Any, root: int) -> tuple[Any, float]:
-    """Return the levels, finished, and the milliseconds they took."""
+    """Return the complete levels and the milliseconds of the search."""
     gc.collect()
     gc.disable()
     try:
@@ -193,9 +192,9 @@ def _rounded(number: Any) -> float:
 
 
 def show(found: dict[str, Any], out: Console) -> None:
-    """Print a record as a table, a line for each graph."""
+    """Print a report as a table, a line for each graph."""
     table = Table("graph", title="bfs_levels on cpu, median ms")
-    for head in ("depth", "lagpu", "python-graphblas", "C calls", "ratio", "its quartiles"):
+    for head in ("depth", "lagpu", "python-graphblas", "C calls", "ratio", "quartiles"):
         table.add_column(head, justify="right")
     for row in found["rows"]:
         table.add_row(
@@ -221,7 +220,7 @@ def run(
         Path | None, typer.Option("--json", help="Write the record here.", show_default=False)
     ] = None,
 ) -> None:
-    """Measure what the cpu backend costs beside python-graphblas."""
+    """Measure the overhead of the cpu backend over python-graphblas."""
     try:
         require_writable(json_file, "bench")
         found = {"benchmark": "cpu-overhead"} | report.envelope([], {})

@@ -1,7 +1,7 @@
-"""Other libraries' breadth-first search, on the same graphs and roots.
+"""Breadth-first search of other libraries, on the same graphs and roots.
 
-Each is given its own best form of the graph, untimed, and what it returns is turned into levels,
-untimed too, to be compared.
+Each library gets its best form of the graph, untimed, and its result is converted to levels,
+untimed too, for comparison.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Found = tuple[Array, Array]  # vertices and their levels
 
 
 class Search(NamedTuple):
-    """How a library searches one graph, and how to read what it returns."""
+    """A library's search of one graph, and the conversion of its result to levels."""
 
     run: Callable[[int], Any]
     levels: Callable[[int, Any], Found]
@@ -38,13 +38,13 @@ class Peer(NamedTuple):
     Attributes
     ----------
     module, package : str
-        What is imported, and what is installed.
+        The name to import, and the name to install.
     output : str
-        What its search returns, levels or parents.
+        The result of the search, levels or parents.
     prepare : callable
         Makes a `Search` of a graph.
     most : float
-        Entries of the largest graph it is asked to search.
+        Most entries of a graph that the library is asked to search.
     """
 
     module: str
@@ -55,21 +55,21 @@ class Peer(NamedTuple):
 
 
 def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
-    """Return the peers asked for; ``all`` means those that are installed.
+    """Return the requested peers; ``all`` means all that are installed.
 
     Parameters
     ----------
     names : sequence of str
-        One or several, with commas.
+        Names, also several in one string with commas.
     among : sequence of str
-        The peers that may be asked for; by default all.
+        The valid peers; by default all.
 
     Raises
     ------
     InvalidValue
         For an unknown name; the message lists the valid ones.
     BackendUnavailable
-        If one that was named is not installed.
+        If a named library is not installed.
     """
     found: list[str] = []
     known = among or tuple(PEERS)
@@ -82,7 +82,9 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
             )
         elif not _installed(name):
             package = PEERS[name].package
-            raise BackendUnavailable(f"--peers: {name} is missing. Install {package}.")
+            raise BackendUnavailable(
+                f"--peers: {name} is missing. Install it with: pip install {package}"
+            )
         else:
             found.append(name)
     return list(dict.fromkeys(found))
@@ -94,7 +96,7 @@ def versions(names: Sequence[str]) -> dict[str, str | None]:
 
 
 def _version(peer: Peer) -> str | None:
-    """Return the version of a peer; some packages are named after the CUDA they are built for."""
+    """Return the version of a peer; the names of some packages depend on the CUDA version."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version(peer.package)
     with contextlib.suppress(Exception):  # installed, but broken
@@ -107,7 +109,7 @@ def _installed(name: str) -> bool:
 
 
 def _rows(graph: HostGraph) -> Found:
-    """Return (row_ptr, col_idx); those of a symmetric graph are its columns."""
+    """Return (row_ptr, col_idx), which are the columns of a symmetric graph."""
     if graph.facts.symmetric:
         return graph.columns
     n = graph.facts.vertices
@@ -131,7 +133,7 @@ def _scipy(graph: HostGraph) -> Search:
 
     row_ptr, cols = _rows(graph)
     n = graph.facts.vertices
-    # The type it works in, so that it does not convert in each call.
+    # FP64, the type that SciPy uses, so that it does not convert in each call.
     wide = sp.csr_array((np.ones(len(cols)), cols, row_ptr), shape=(n, n))
 
     def levels(_root: int, found: Found) -> Found:

@@ -1,4 +1,4 @@
-"""What a benchmark reports: the machine, a row's statistics, the printed table."""
+"""Reports of benchmarks: the machine, the statistics of a row, the printed table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["envelope", "harmonic_gteps", "statistics_of", "table"]
 
 
 def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> dict[str, Any]:
-    """Return what stands around the rows: machine, commit, date and versions."""
+    """Return the report without rows: machine, commit, date and versions."""
     machine: dict[str, str] = {
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": _processor(),
@@ -38,7 +38,7 @@ def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> di
 
 
 def _processor() -> str:
-    """Return the name of the processor as Linux knows it."""
+    """Return the name of the processor from Linux, or as Python knows it."""
     info = Path("/proc/cpuinfo")
     for line in info.read_text().splitlines() if info.exists() else []:
         if line.startswith("model name"):
@@ -54,9 +54,9 @@ def statistics_of(
     Parameters
     ----------
     device_ms, wall_ms : sequence of float
-        Times of each root; `median_ms`, `max_ms`, the quartiles and `gteps` are of the first.
+        Times of each root; `median_ms`, `max_ms`, the quartiles and `gteps` are from `device_ms`.
     edges : sequence of int
-        Undirected edges that each search has traversed, each once.
+        Undirected edges that each search has traversed, each counted once.
     """
     q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
     return {
@@ -75,7 +75,7 @@ def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return the rows as a table; ms is the device's time where there is a device."""
+    """Return the rows as a table; ms is the device's time if there is a device."""
     named = ("graph", "backend", "mode", "output")
     found = Table(*named)
     for name in ("roots", "median ms", "q1", "q3", "max", "wall ms", "GTEPS", "MB", "checked"):

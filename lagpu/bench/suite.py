@@ -1,4 +1,4 @@
-"""A run of the benchmark: every graph on every backend, in every mode, for every output."""
+"""Run the benchmark: every graph on every backend, in every mode, for every output."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ _CHECKERS: dict[str, Callable[..., check.CheckReport]] = {
     "parents": check.check_parents,
     "paths": check.check_paths,
 }
-_ROOTS, _FEW_ROOTS = 32, 8  # few for graphs of thousands of levels
+_ROOTS, _FEW_ROOTS = 32, 8  # few roots for graphs of thousands of levels
 _DEEP = ("road", "delaunay")
 _ROOT_SEED = 7
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a user asks for; see `lagpu bench --help`.
+    """The request of a user; see `lagpu bench --help`.
 
     Attributes
     ----------
     graphs, backends, outputs, peers : sequence of str
-        None of the graphs means the whole suite.
+        Names; no graphs means the whole suite.
     roots : int, optional
-        Searches a row.
+        Searches per row.
     mode : str, optional
-        ``fused``, ``eager`` or ``both``; by default fused where the backend runs loops as a whole.
+        ``fused``, ``eager`` or ``both``; by default fused on backends that fuse loops.
     kernel : str, optional
-        Of every product; the loops then run eagerly.
+        The kernel of every product; loops then run eagerly.
     policies : sequence of str
-        One after the other, eagerly; ``all`` means all there are.
+        Policies to measure one after the other, eagerly; ``all`` means every policy.
     seed : int, optional
-        Of generated graphs and of the choice of roots.
+        Seed of generated graphs and of the choice of roots.
     """
 
     graphs: Sequence[str] = ()
@@ -77,8 +77,8 @@ class Plan:
 
 
 @dataclass(eq=False)
-class _Bed:
-    """One graph under test: where it is proved, from where it is searched, and what was found."""
+class _TestGraph:
+    """A graph under test: its columns on the host, the roots, and the results so far."""
 
     name: str
     host: HostGraph
@@ -87,7 +87,7 @@ class _Bed:
     edges: dict[int, int] = field(default_factory=dict)
 
     def count(self, root: int, reached: Array) -> None:
-        """Remember the edges of what a search has reached."""
+        """Store the number of edges that a search from a root has traversed."""
         if root not in self.edges:
             self.edges[root] = self.host.edges_from(reached)
 
@@ -113,14 +113,14 @@ class _Bed:
 
 
 def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], list[str]]:
-    """Measure everything that a plan asks for.
+    """Run all measurements of a plan.
 
     Parameters
     ----------
     plan : Plan
-        Checked as a whole before anything runs.
+        The plan, checked as a whole before anything runs.
     tell : callable
-        Is told what goes on.
+        Called with a description of each step, for a progress display.
 
     Returns
     -------
@@ -128,13 +128,13 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
         ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
         kernel policy output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked
         vertices edges``.
-        Times are those of `lagpu.bench.timing`, the median of several runs from each root; `bytes`
-        is what arrays on the device hold when a search has ended, graph, workspace and result, and
-        None off a device; `checked` is true if the last root's result has been proved and all
-        roots' results equal those of the rows before.
+        Times are measured by `lagpu.bench.timing`, the median of several runs from each root;
+        `bytes` is the memory of all arrays on the device after a search (graph, workspaces and
+        result), None without a device; `checked` is true if the result of the last root is proved
+        and the results of all roots equal those of the rows before.
     refusals : list of str
         Why rows are not checked, which libraries failed, and which of several graphs do not fit or
-        are no graph files.
+        are not graph files.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     others = peers.chosen(plan.peers)
     runners = [runner for name in plan.backends for runner in _runners(backends.get(name), plan)]
     if plan.kernel is not None or plan.policies:
-        for runner in runners:  # an unknown name is told before minutes of work
+        for runner in runners:  # raise for an unknown name before minutes of work
             algorithms.bfs_levels(path(3, backend=runner.place), 0)
     rows: list[Row] = []
     refusals: list[str] = []
@@ -161,13 +161,13 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
         except (OutOfMemory, FileFormatError) as error:
             if len(names) == 1:
                 raise
-            refusals.append(f"{name}: {error}")  # the other graphs may be smaller, or right
+            refusals.append(f"{name}: {error}")  # other graphs may be smaller, or valid files
     places = [runner.place for runner in runners]
     return {**report.envelope(places, peers.versions(others)), "rows": rows}, refusals
 
 
 class _Runner(NamedTuple):
-    """A backend, the modes to measure on it, and what it was told."""
+    """A backend, the modes to measure on it, and the kernel or policy of all its products."""
 
     place: Backend
     modes: tuple[str, ...]
@@ -176,21 +176,21 @@ class _Runner(NamedTuple):
 
     @property
     def name(self) -> str | None:
-        """What it was told."""
+        """The kernel or the policy, or None."""
         return self.kernel or self.policy
 
 
 def _runners(place: Backend, plan: Plan) -> list[_Runner]:
-    """Return what is to be measured on a backend: as it is, or as it is told to work."""
+    """Return the runners of a backend: as it is, or one for each kernel or policy."""
     every = place.capabilities.policies or ("all",)
     named = [name for one in plan.policies for name in (every if one == "all" else (one,))]
-    told: list[tuple[str | None, str | None]]
-    told = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
+    overrides: list[tuple[str | None, str | None]]
+    overrides = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
     if plan.kernel is not None:
-        told = told or [(plan.kernel, None)]
-    if not told:
+        overrides = overrides or [(plan.kernel, None)]
+    if not overrides:
         return [_Runner(place, _modes(place, plan))]
-    runners = [_Runner(overridden(place, *how), (), *how) for how in told]
+    runners = [_Runner(overridden(place, *override), (), *override) for override in overrides]
     runners = [runner._replace(modes=_modes(runner.place, plan)) for runner in runners]
     if plan.mode == "both":
         runners.insert(0, _Runner(place, ("fused",)))
@@ -201,16 +201,17 @@ def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
     """Return the modes to measure on a backend."""
     can_fuse = place.capabilities.fuses
     if plan.mode == "fused" and not can_fuse:
-        told = plan.kernel is not None or plan.policies
-        why = "was told how" if told else "runs no loop as a whole"
-        raise NotSupported(f"bench: the {place.name} backend {why}. Use --mode eager.")
+        why = f"the {place.name} backend fuses no loops"
+        if plan.kernel is not None or plan.policies:
+            why = "loops with --kernel or --policy are not fused"
+        raise NotSupported(f"bench: {why}. Use --mode eager.")
     if plan.mode == "both" and can_fuse:
         return ("fused", "eager")
     return ("fused",) if can_fuse and plan.mode != "eager" else ("eager",)
 
 
 def _on(A: Matrix, place: Backend) -> Matrix:
-    """Return a matrix on a backend; one that was only told how to work shares its data."""
+    """Return a matrix on a backend; an overridden backend shares the data of the original."""
     if place.name == A.backend.name:
         return Matrix._of(A.data, A.dtype, A.shape, place, A.name)
     return A.to(place)
@@ -223,7 +224,7 @@ def _graph(
     others: list[str],
     tell: Tell,
 ) -> Iterator[tuple[Row | None, str]]:
-    """Yield the rows of one graph, each with what refuses it or an empty text."""
+    """Yield (row, why it is not checked, or an empty string) for one graph."""
     tell(f"{name}: making or reading it")
     gc.collect()
     before = _used(runners[0].place)
@@ -232,7 +233,9 @@ def _graph(
     host = HostGraph.of(first)
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
-    bed = _Bed(name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed))
+    tested = _TestGraph(
+        name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed)
+    )
     for runner in runners:
         place = runner.place
         if place.name != first.backend.name:
@@ -241,7 +244,7 @@ def _graph(
         for mode in runner.modes:
             for output in plan.outputs:
                 tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
-                row, refusal = _measured(bed, A, mode, output, before)
+                row, refusal = _measured(tested, A, mode, output, before)
                 yield row | {"kernel": runner.kernel, "policy": runner.policy}, refusal
     for peer in others:
         if host.facts.entries > peers.PEERS[peer].most:
@@ -249,10 +252,10 @@ def _graph(
             continue
         tell(f"{name}: {peer}")
         try:
-            found = _peer(bed, peer)
-        except Exception as error:  # another library's, whatever it is: the other rows stay
-            told = " ".join(str(error).split())
-            yield None, f"{name}, {peer}: {type(error).__name__}: {told}"
+            found = _peer(tested, peer)
+        except Exception as error:  # any error of another library; the other rows stay
+            text = " ".join(str(error).split())
+            yield None, f"{name}, {peer}: {type(error).__name__}: {text}"
         else:
             yield found
 
@@ -262,52 +265,54 @@ def _used(place: Backend) -> int:
     return 0 if device is None else int(device.used_bytes())
 
 
-def _measured(bed: _Bed, A: Matrix, mode: str, output: str, before: int) -> tuple[Row, str]:
-    """Search from every root, and prove what the last one gives."""
+def _measured(
+    tested: _TestGraph, A: Matrix, mode: str, output: str, before: int
+) -> tuple[Row, str]:
+    """Search from every root, and prove the result of the last one."""
     place, algorithm = A.backend, _ALGORITHMS[output]
     who = f"{place.name} ({mode})"
     samples: list[Sample] = []
     refusal = ""
     used = before
     with eager() if mode == "eager" else nullcontext():
-        for root in (bed.roots[0], bed.roots[-1]):  # kernels compile
+        for root in (tested.roots[0], tested.roots[-1]):  # compiles kernels
             algorithm(A, root)
         if mode == "fused" and place.last_loop.startswith(("eager", "no ")):
-            mode = "eager"  # what it was, whatever was asked for
+            mode = "eager"  # the actual mode
         clock = Clock(place)
-        for root in bed.roots:
+        for root in tested.roots:
             sample, result = clock.measure(functools.partial(algorithm, A, root))
             used = _used(place)
             samples.append(sample)
             indices, values = result.to_coo()
-            bed.count(root, indices)
-            refusal = refusal or bed.found.compare(root, output, who, indices, values)
+            tested.count(root, indices)
+            refusal = refusal or tested.found.compare(root, output, who, indices, values)
     try:
-        _CHECKERS[output](bed.host.columns, bed.roots[-1], (indices, values))
+        _CHECKERS[output](tested.host.columns, tested.roots[-1], (indices, values))
     except CheckFailed as error:
         refusal = str(error)
-    row = bed.row(place.name, mode, output, samples)
+    row = tested.row(place.name, mode, output, samples)
     row |= {"bytes": None if place.device is None else used - before, "checked": not refusal}
-    return row, f"{bed.name}, {who}, {output}: {refusal}" if refusal else ""
+    return row, f"{tested.name}, {who}, {output}: {refusal}" if refusal else ""
 
 
-def _peer(bed: _Bed, name: str) -> tuple[Row, str]:
-    """Search from every root with another library, and prove what the last one gives."""
+def _peer(tested: _TestGraph, name: str) -> tuple[Row, str]:
+    """Search from every root with another library, and prove the result of the last one."""
     peer = peers.PEERS[name]
-    search = peer.prepare(bed.host)
+    search = peer.prepare(tested.host)
     clock = Clock()
-    search.run(bed.roots[0])
+    search.run(tested.roots[0])
     samples: list[Sample] = []
     refusal = ""
-    for root in bed.roots:
+    for root in tested.roots:
         sample, raw = clock.measure(functools.partial(search.run, root))
         samples.append(sample)
         found = search.levels(root, raw)
-        bed.count(root, found[0])
-        refusal = refusal or bed.found.compare(root, "levels", name, *found)
+        tested.count(root, found[0])
+        refusal = refusal or tested.found.compare(root, "levels", name, *found)
     try:
-        check.check_levels(bed.host.columns, bed.roots[-1], found)
+        check.check_levels(tested.host.columns, tested.roots[-1], found)
     except CheckFailed as error:
         refusal = str(error)
-    row = bed.row(name, "peer", peer.output, samples) | {"checked": not refusal}
-    return row, f"{bed.name}, {name}: {refusal}" if refusal else ""
+    row = tested.row(name, "peer", peer.output, samples) | {"checked": not refusal}
+    return row, f"{tested.name}, {name}: {refusal}" if refusal else ""

@@ -1,11 +1,10 @@
-"""Time of one search: on the device and on the wall.
+"""Measure the time of one search: on the device and on the wall.
 
-The time on the wall ends when the device has ended. The time on the device, where there is a GPU,
-is that between two events: one before the first and one behind the last operation of the search.
-The search is queued behind a kernel that only waits, so the time that Python takes to launch is not
-in it, as far as the search does not itself wait for the device; an eager loop does, where it asks
-whether it goes on.
-Elsewhere both are the time on the wall.
+The wall time ends when the device has ended. The device time, on a GPU, is measured between two
+events, before the first and after the last operation of the search. The search is queued behind a
+kernel that only waits, so the time that Python takes to launch is not included, unless the search
+itself waits for the device; an eager loop does so to test its condition.
+Without a GPU both are the wall time.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ __all__ = ["REPEATS", "Clock", "Sample"]
 
 Result = TypeVar("Result")
 
-REPEATS = 5  # the median of so many runs is kept
-_ENOUGH_MS = 1000.0  # a slower search is repeated no more
+REPEATS = 5  # runs of which the median is taken
+_ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated
 _WAIT_CYCLES = 2_000_000  # about a millisecond, longer than Python takes to launch a search
 _WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
   const long long begin = clock64();
@@ -45,7 +44,7 @@ class Clock:
     Parameters
     ----------
     backend : Backend, optional
-        Where they run; None for another library, whose calls have ended when they return.
+        The backend; None for another library, whose calls return when they have ended.
     """
 
     def __init__(self, backend: Backend | None = None) -> None:
@@ -55,7 +54,7 @@ class Clock:
 
     @property
     def has_device(self) -> bool:
-        """Whether `queued` measures more than `wall`."""
+        """Whether `queued` can measure the device time."""
         return self._wait is not None
 
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
@@ -74,18 +73,18 @@ class Clock:
         repeats: int = REPEATS,
         enough_ms: float = _ENOUGH_MS,
     ) -> tuple[list[float], Result]:
-        """Run a search so often, or until it took so long; return each time and the last result.
+        """Run a search repeatedly; return the time of each run and the last result.
 
         Parameters
         ----------
         once : callable
             `wall` or `queued`.
         search : callable
-            What to run.
+            The search.
         repeats : int
-            At most.
+            Most runs.
         enough_ms : float
-            No more runs once they took so long together.
+            Total time of runs after which there are no more.
         """
         times: list[float] = []
         while not times or (len(times) < repeats and sum(times) < enough_ms):

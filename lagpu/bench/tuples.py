@@ -1,4 +1,4 @@
-"""Graph500's five rules, proved on the raw tuples: nothing that kernel 1 has made is looked at."""
+"""Prove the five rules of Graph500 on the raw tuples, without any data of kernel 1."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ __all__ = ["validate"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray
 
-_CHUNK = 1 << 25  # tuples looked at together
+_CHUNK = 1 << 25  # tuples at a time
 
 
 def validate(xp: Any, u: Array, v: Array, root: int, parents: Array) -> int:
-    """Prove a search tree, and count the tuples of the component it spans.
+    """Prove a search tree, and count the tuples of its component.
 
     Parameters
     ----------
     xp : module
-        ``cupy`` or ``numpy``, whose arrays these are.
+        ``cupy`` or ``numpy``, the library of the arrays.
     u, v : array of int, (m,)
         The tuples, self-loops and duplicates included.
     root : int
-        Where the search began.
+        The source of the search.
     parents : array of INT64, (n,)
-        Each vertex's parent, -1 for none.
+        Each vertex's parent, or -1.
 
     Returns
     -------
     int
-        Tuples with both ends in the tree, each once: the m of TEPS.
+        Number of tuples with both ends in the tree: the m of TEPS.
 
     Raises
     ------
     CheckFailed
-        With the rule and a vertex or tuple that breaks it.
+        At the first broken rule, with a vertex or tuple that breaks it.
 
     Notes
     -----
     Levels are the depths in the tree, so rule 2, levels of a tree edge differ by one, holds by
-    their making.
+    construction.
     """
     inside = parents >= 0
     depth = _depths(xp, root, parents, inside)
-    known = xp.zeros(len(parents), bool)  # vertices whose tree edge was among the tuples
+    known = xp.zeros(len(parents), bool)  # vertices whose tree edge is among the tuples
     known[root] = True
     edges = 0
     for a, b in _chunks(u, v):
@@ -63,7 +63,7 @@ def validate(xp: Any, u: Array, v: Array, root: int, parents: Array) -> int:
 
 
 def _depths(xp: Any, root: int, parents: Array, inside: Array) -> Array:
-    """Return each vertex's depth, once the parents are a tree: pointer doubling."""
+    """Return each vertex's depth by pointer doubling, or raise unless the parents are a tree."""
     n = len(parents)
     vertex = xp.arange(n)
     if int(parents[root]) != root:

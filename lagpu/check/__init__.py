@@ -1,12 +1,12 @@
-"""Proofs of results by plain NumPy and SciPy: levels, parents, path counts and more.
+"""Prove results by plain NumPy and SciPy: levels, parents, path counts and more.
 
-Where it can, a checker tests local rules, one look at every stored entry, and its docstring proves
-that they suffice; else it finds the answer in another way. So it shares neither code nor idea with
-the algorithm that it checks.
+Where possible, a checker tests local rules, with one look at every stored entry, and the docstring
+proves that the rules suffice; otherwise it computes the answer in another way. So a checker shares
+neither code nor idea with the algorithm that it checks.
 
-Row i, column j is the edge i -> j. A graph is a `Matrix` from any backend, a SciPy sparse array, or
-a pair ``(col_ptr, row_idx)``; a result is a `Vector` or a pair ``(indices, values)``. No entry
-means unreached.
+Row i, column j is the edge i -> j. A graph is a `Matrix` on any backend, a SciPy sparse array, or a
+pair ``(col_ptr, row_idx)``; a result is a `Vector` or a pair ``(indices, values)``. A vertex
+without an entry is unreached.
 """
 
 from lagpu.check.batch import check_levels_multi, check_parents_multi

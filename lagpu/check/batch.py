@@ -1,4 +1,4 @@
-"""Proof of many searches at once: each row of a matrix by the rules of one search."""
+"""Prove many searches at once: each row of a matrix by the rules of one search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_levels_multi", "check_parents_multi"]
 
 
 def check_levels_multi(A: Any, sources: Any, levels: Any) -> tuple[CheckReport, ...]:
-    """Prove that each row of a matrix holds the distances from its source, or raise.
+    """Prove that each row of a matrix has the distances from its source, or raise.
 
     Parameters
     ----------
@@ -26,17 +26,17 @@ def check_levels_multi(A: Any, sources: Any, levels: Any) -> tuple[CheckReport, 
     sources : list of int, (k,)
         Row r belongs to ``sources[r]``.
     levels : Matrix or SciPy sparse array, (k, n)
-        Level of each reached vertex; a stored zero is one.
+        Level of each reached vertex; a stored zero is a level.
 
     Returns
     -------
     tuple of CheckReport
-        What `check_levels` proved of each row.
+        The report of `check_levels` for each row.
 
     Raises
     ------
     CheckFailed
-        At the first rule broken, with row, source and vertex.
+        At the first broken rule, with row, source and vertex.
     IndexOutOfBound, DimensionMismatch
         If a source or the matrix does not fit the graph.
     """
@@ -51,12 +51,12 @@ def check_parents_multi(A: Any, sources: Any, parents: Any) -> tuple[CheckReport
     A, sources
         As in `check_levels_multi`.
     parents : Matrix or SciPy sparse array, (k, n)
-        Parent of each reached vertex; a stored zero is one.
+        Parent of each reached vertex; a stored zero is a parent.
 
     Returns
     -------
     tuple of CheckReport
-        What `check_parents` proved of each row.
+        The report of `check_parents` for each row.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def check_parents_multi(A: Any, sources: Any, parents: Any) -> tuple[CheckReport
 def _rows(
     check: Callable[..., CheckReport], name: str, A: Any, sources: Any, found: Any
 ) -> tuple[CheckReport, ...]:
-    """Check row by row."""
+    """Check a result row by row."""
     columns = Graph(A).columns
     wanted = (len(sources), columns.shape[0])
     if tuple(found.shape) != wanted:

@@ -1,4 +1,4 @@
-"""Proof of betweenness centralities: by their definition, from all pairs of vertices."""
+"""Prove betweenness centralities by their definition, from all pairs of vertices."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 
 BETWEENNESS_RULES = (
     "every vertex, or every edge, has a centrality",
-    "it is the sum over the pairs that count, scaled",
-    "its standard error is that of a mean over the sources that count",
+    "a centrality is the scaled sum over the pairs that count",
+    "a standard error is that of a mean over the sources that count",
 )
 
 
@@ -45,12 +45,12 @@ def check_betweenness(
     normalized, endpoints, directed
         As given to `lagpu.algorithms.betweenness_centrality`.
     sources : list of int, optional
-        The vertices it was estimated from; by default all.
+        The sources of an estimate; by default all vertices.
     error : result, (n,), optional
         The standard errors, as `lagpu.algorithms.betweenness_estimate` returns them; they may be
         off by a millionth of the largest centrality, since squares are subtracted.
     rel_tol : float
-        How far a float may be from the sum, relatively.
+        Relative tolerance of the centralities.
 
     Returns
     -------
@@ -60,12 +60,13 @@ def check_betweenness(
     Raises
     ------
     CheckFailed
-        At the first vertex with another sum, or another error.
+        At the first vertex with a wrong centrality or error.
 
     Notes
     -----
     A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
-    paths(s, v) * paths(v, t) of them do. Distances are SciPy's; nothing is accumulated backward.
+    paths(s, v) * paths(v, t) of the paths do. SciPy computes distances; nothing is accumulated
+    backward.
     """
     graph = Graph(A)
     found, present = graph.dense(centrality, "centrality")
@@ -90,11 +91,11 @@ def check_betweenness(
     _compare(found, wanted, rel_tol, f"{name}: {BETWEENNESS_RULES[1]}: vertex", str)
     if error is None:
         return BETWEENNESS_RULES[:2]
-    told, present = graph.dense(error, "error")
+    errors, present = graph.dense(error, "error")
     refuse(~present, f"{name}: {BETWEENNESS_RULES[2]}", lambda v: "no error")
     wanted = _scaled(spread, counted, pairs, normalized, directed)
     rule = f"{name}: {BETWEENNESS_RULES[2]}: vertex"
-    _compare(told, wanted, 1e-6, rule, str, 1e-6 * float(np.nanmax(found, initial=0)))
+    _compare(errors, wanted, 1e-6, rule, str, 1e-6 * float(np.nanmax(found, initial=0)))
     return BETWEENNESS_RULES
 
 
@@ -126,7 +127,7 @@ def check_edge_betweenness(
     Raises
     ------
     CheckFailed, DimensionMismatch
-        At the first edge with another sum; if the entries are not those of `A`.
+        At the first edge with a wrong centrality; if the entries are not those of `A`.
 
     Notes
     -----
@@ -137,7 +138,9 @@ def check_edge_betweenness(
     entries = graph.columns.tocoo()
     rows, cols, found = _entries(centrality)
     if not (np.array_equal(rows, entries.row) and np.array_equal(cols, entries.col)):
-        raise DimensionMismatch(f"{name}: {BETWEENNESS_RULES[0]}: the edges are not the graph's.")
+        raise DimensionMismatch(
+            f"{name}: {BETWEENNESS_RULES[0]}: the entries are not those of the graph."
+        )
     distance, paths = _all_pairs(graph)
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     joined = np.isfinite(distance[chosen]) & (chosen[:, None] != np.arange(n))
@@ -178,7 +181,7 @@ def _entries(B: Any) -> tuple[Array, Array, Array]:
 
 
 def _scaled(total: Array, counted: Array, pairs: int, normalized: bool, directed: bool) -> Array:
-    """Return sums over the counted pairs as shares, or as if all pairs had been counted."""
+    """Return sums over the counted pairs as shares, or extrapolated to all pairs."""
     if pairs <= 0:
         return total
     share: Array = np.divide(total, counted, out=np.full(len(total), np.nan), where=counted > 0)
@@ -188,7 +191,7 @@ def _scaled(total: Array, counted: Array, pairs: int, normalized: bool, directed
 
 
 def _spread(each: Array, population: int) -> float:
-    """Return the standard error of the sum of a sample's numbers, drawn without replacement."""
+    """Return the standard error of the sum of a sample drawn without replacement."""
     m = len(each)
     if m == population:
         return 0.0
@@ -200,7 +203,7 @@ def _spread(each: Array, population: int) -> float:
 def _compare(
     found: Array, wanted: Array, rel_tol: float, rule: str, place: Any, atol: float = 1e-15
 ) -> None:
-    """Raise for the first number that is not the wanted one."""
+    """Raise `CheckFailed` for the first number that is not the wanted one."""
     bad = ~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True)
     if bad.any():
         k = int(np.argmax(bad))

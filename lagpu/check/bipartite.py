@@ -1,4 +1,4 @@
-"""Proof that a graph is bipartite, or that it is not."""
+"""Prove that a graph is bipartite, or that it is not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIDE_RULES = (
     "no edge joins two vertices of one side",
 )
 CYCLE_RULES = (
-    "the cycle has an odd number of vertices, none twice",
+    "the cycle has an odd number of vertices, none of them twice",
     "consecutive vertices, and the last and the first, are joined by an edge",
 )
 
@@ -27,7 +27,7 @@ def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module; which way an edge points does not matter.
+        See the module; directions of edges do not matter.
     sides : result, (n,)
         0 or 1 at each vertex.
 
@@ -66,19 +66,19 @@ def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module; which way an edge points does not matter.
+        See the module; directions of edges do not matter.
     cycle : list of int
-        Its vertices in order.
+        Vertices of the cycle in order.
 
     Returns
     -------
     tuple of str
-        The rules that hold: `CYCLE_RULES`. Along such a cycle sides cannot alternate.
+        The rules that hold: `CYCLE_RULES`. Sides cannot alternate along an odd cycle.
 
     Raises
     ------
     CheckFailed, IndexOutOfBound
-        At the first rule broken; if it holds what is no vertex.
+        At the first broken rule; if a number is not a vertex.
     """
     graph = Graph(A)
     if any(not 0 <= v < graph.n for v in cycle):
@@ -88,5 +88,5 @@ def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
     joined = graph.columns + graph.columns.T
     for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
         if not joined[u, v]:
-            raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[1]}: not {u} and {v}.")
+            raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[1]}: {u} and {v} are not.")
     return CYCLE_RULES

@@ -1,4 +1,4 @@
-"""Proof of components."""
+"""Prove connected components."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lagpu.check.graph import Graph, refuse, whole_below
 __all__ = ["COMPONENT_RULES", "check_components"]
 
 COMPONENT_RULES = (
-    "every vertex has a label, and it is a vertex",
-    "a label is the least vertex that has it",
-    "vertices have one label if and only if they are in one component",
+    "every vertex has a label, and the label is a vertex",
+    "a label is the least vertex with this label",
+    "vertices have the same label if and only if they are in the same component",
 )
 
 
@@ -29,8 +29,8 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     labels : result, (n,)
         The least vertex of each vertex's component.
     strong : bool
-        Whether a component is a set of vertices that reach each other, or one joined by edges
-        whichever way they point.
+        Whether components are strong: sets of vertices that reach each other. Weak components are
+        joined by edges in either direction.
 
     Returns
     -------
@@ -40,11 +40,11 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     Raises
     ------
     CheckFailed
-        At the first rule broken, with the vertex.
+        At the first broken rule, with the vertex.
 
     Notes
     -----
-    SciPy finds the components again, depth first (Pearce 2005): another search than any here.
+    SciPy computes the components again, by a depth-first search (Pearce 2005), unlike lagpu.
     """
     graph = Graph(A)
     label, present = graph.dense(labels, "labels")
@@ -59,9 +59,9 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     refuse(
         label != first[place],
         f"{name}: {COMPONENT_RULES[1]}",
-        lambda v: f"label {label[v]}, which vertex {first[place[v]]} is the first to have",
+        lambda v: f"label {label[v]}, but the least vertex with this label is {first[place[v]]}",
     )
-    pattern = sp.csr_array(graph.columns.T)  # of A': it has the same components
+    pattern = sp.csr_array(graph.columns.T)  # A' has the same components
     count, component = csgraph.connected_components(
         pattern, connection="strong" if strong else "weak"
     )

@@ -1,4 +1,4 @@
-"""Proof of distances over weights."""
+"""Prove distances over weights."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 DISTANCE_RULES = (
     "the source has distance 0",
     "an edge from a reached vertex ends at a reached vertex",
-    "no edge is a shortcut: its end is at most its length further than its begin",
-    "a vertex is reached from the source along edges as long as the distances differ",
+    "no edge is a shortcut: its end is at most its length farther than its begin",
+    "a path from the source to each reached vertex is as long as the distance",
 )
 
 
@@ -29,7 +29,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     Parameters
     ----------
     A : Matrix or SciPy sparse array, (n, n)
-        Its entries are lengths, zero included.
+        Entries are lengths, zero included.
     source : int
         ``0 <= source < n``.
     distances : result, (n,)
@@ -38,7 +38,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     Returns
     -------
     CheckReport
-        Its depth is the largest number of edges of a path, each path the one with fewest.
+        `depth` is the largest number of edges of a shortest path, counting the path with fewest.
 
     Raises
     ------
@@ -47,10 +47,10 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
 
     Notes
     -----
-    The rules are those of `DISTANCE_RULES`. They suffice: by 1 and 4 every distance is the length
-    of a walk from the source, so it is not too small; by 1, 2 and 3, and induction along any walk,
-    it is not too large, and no reachable vertex is left out. A sum of floats is rounded once, and
-    compared exactly.
+    The rules of `DISTANCE_RULES` suffice: by 1 and 4 every distance is the length of a walk from
+    the source, so it is not too small; by 1, 2 and 3, and induction along any walk, it is not too
+    large, and no reachable vertex is left out. A sum of floats is rounded once, and compared
+    exactly.
     """
     graph = Graph(A, source)
     distance, present = graph.dense(distances, "distances")
@@ -84,7 +84,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
 
 
 def edges(A: Any) -> tuple[Array, Array, Array]:
-    """Return (rows, columns, lengths); whole ones as INT64, so that True counts 1."""
+    """Return (rows, columns, lengths); integers and BOOL as INT64, so that True counts 1."""
     if hasattr(A, "to_coo"):
         rows, cols, lengths = A.to_coo()
     else:
@@ -94,11 +94,11 @@ def edges(A: Any) -> tuple[Array, Array, Array]:
 
 
 def _steps(graph: Graph, rows: Array, cols: Array) -> Array:
-    """Return the number of edges from the source to each vertex, (n,), infinite if there are none.
+    """Return the number of edges from the source to each vertex, (n,), infinite if unreached.
 
-    Dijkstra's algorithm in SciPy, over ones.
+    SciPy computes it by Dijkstra's algorithm.
     """
     pattern = sp.csr_array((np.ones(len(rows)), (rows, cols)), shape=(graph.n, graph.n))
-    search: Any = csgraph.dijkstra  # SciPy's stubs know no csr_array here
+    search: Any = csgraph.dijkstra  # SciPy's stubs lack csr_array here
     found: Array = search(pattern, indices=graph.source, unweighted=True)
     return found

@@ -1,4 +1,4 @@
-"""Proof of what is made of distances between pairs: eccentricities, closeness, a path."""
+"""Prove results that follow from distances of pairs: eccentricities, closeness, shortest paths."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_BLOCK = 2**22  # distances at a time
+_CHUNK = 2**22  # distances at a time
 
 REMOTENESS_RULES = (
-    "every vertex asked for has a value",
-    "a value is what its definition makes of the distances",
+    "every requested vertex has a value",
+    "a value follows from the distances by definition",
 )
-DIAMETER_RULES = ("it is the largest of all distances",)
+DIAMETER_RULES = ("the diameter is the largest of all distances",)
 ROUTE_RULES = (
     "the path begins at the source and ends at the target",
     "consecutive vertices are joined by an edge",
-    "it has as many edges as the distance says",
+    "the number of edges is the distance",
 )
 
 
@@ -56,15 +56,15 @@ def check_remoteness(
     values : result, (n,)
         Value of each vertex.
     of : str
-        "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": what
-        `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality`` make of the distances to
-        it.
+        "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": the
+        definitions in `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality``, from the
+        distances to a vertex.
     vertices : list of int, optional
-        The vertices that were asked for; by default all. Others may have a value.
+        The requested vertices; by default all. Others may have a value.
     wf_improved : bool
         As given to ``closeness_centrality``.
     rel_tol : float
-        How far a value may be from the definition, relatively.
+        Relative tolerance of the values.
 
     Returns
     -------
@@ -74,11 +74,11 @@ def check_remoteness(
     Raises
     ------
     CheckFailed, IndexOutOfBound
-        At the first vertex without a value, or with another; if `vertices` holds what is none.
+        At the first vertex with a missing or wrong value; if one of `vertices` is not a vertex.
 
     Notes
     -----
-    Distances are SciPy's, by Dijkstra's algorithm.
+    SciPy computes the distances by Dijkstra's algorithm.
     """
     graph = Graph(A)
     value, present = graph.dense(values, of)
@@ -125,15 +125,15 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
     Raises
     ------
     CheckFailed
-        If it is not, with two vertices that show it.
+        If it is not, with two vertices that prove it.
 
     Notes
     -----
-    All distances, SciPy's, some rows at a time.
+    SciPy computes all distances, some rows at a time.
     """
     graph = Graph(A)
     largest, pair = -1.0, (0, 0)
-    step = max(1, _BLOCK // max(graph.n, 1))
+    step = max(1, _CHUNK // max(graph.n, 1))
     for start in range(0, graph.n, step):
         vertices = np.arange(start, min(start + step, graph.n))
         distance = _distances(graph, vertices, forward=True)
@@ -156,9 +156,9 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
     A : graph, (n, n)
         See the module.
     source, target : int
-        Its ends.
+        The ends of the path.
     route : list of int
-        Its vertices.
+        The vertices of the path.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
     Raises
     ------
     CheckFailed, IndexOutOfBound
-        At the first rule broken; if it holds what is no vertex.
+        At the first broken rule; if a number is not a vertex.
     """
     graph = Graph(A, source)
     if any(not 0 <= v < graph.n for v in route):
@@ -178,7 +178,7 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
     rows = graph.by_rows
     for u, v in itertools.pairwise(route):
         if not rows[u, v]:
-            raise CheckFailed(f"check_route: {ROUTE_RULES[1]}: not {u} -> {v}.")
+            raise CheckFailed(f"check_route: {ROUTE_RULES[1]}: there is no edge {u} -> {v}.")
     distance = _distances(graph, np.array([source]), forward=True)[0, target]
     if len(route) - 1 != distance:
         raise CheckFailed(

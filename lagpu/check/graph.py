@@ -1,4 +1,4 @@
-"""What all checkers share: the graph on the host, results as dense arrays, and how to refuse."""
+"""Tools of all checkers: the graph on the host, results as dense arrays, errors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a checker has proved.
+    """The result of a successful check.
 
     Attributes
     ----------
     rules : tuple of str
         The rules that hold.
     reached : int
-        Vertices reached, the source among them.
+        Reached vertices, the source among them.
     depth : int
         Largest level.
     edges : int
@@ -43,17 +43,17 @@ class CheckReport:
 
 
 class Graph:
-    """A graph's pattern in NumPy arrays, and the source of a search in it, if there is one.
+    """The pattern of a graph in NumPy arrays, and the source of a search if there is one.
 
     Attributes
     ----------
     n, source : int
-        Vertices, and the one where the search began.
+        Number of vertices, and the source of the search.
     col_ptr, row_idx : ndarray of int
         The in-neighbours of each vertex.
     unreached : int
-        In an array of levels, more than a level plus one: so an edge to an unreached vertex is one
-        that leads too far. It never leaves this package.
+        The level of unreached vertices in arrays, larger than any level plus one, so that an edge
+        to an unreached vertex counts as too long. It never leaves this package.
     """
 
     def __init__(self, A: Any, source: int | None = None) -> None:
@@ -72,7 +72,7 @@ class Graph:
             raise IndexOutOfBound(f"check: source {source} is outside 0 .. {self.n - 1}.")
 
     def dense(self, result: Any, name: str) -> tuple[Array, Array]:
-        """Return the values at their vertices, (n,), and whether a vertex has one, (n,)."""
+        """Return the value of each vertex, (n,), and whether the vertex has a value, (n,)."""
         vector = hasattr(result, "to_coo")
         if vector and result.size != self.n:
             raise DimensionMismatch(f"check: {name}.size {result.size} != {self.n} vertices.")
@@ -92,7 +92,7 @@ class Graph:
         return dense, present
 
     def levels(self, levels: Any, name: str, rule: str) -> Array:
-        """Return the level of each vertex, (n,), `unreached` where there is none."""
+        """Return the level of each vertex, (n,), or `unreached`."""
         values, present = self.dense(levels, "levels")
         refuse(
             present & ~whole_below(values, self.n),
@@ -102,18 +102,18 @@ class Graph:
         kind = np.int32 if self.unreached < 2**31 - 1 else np.int64
         return np.where(present, values.astype(kind), self.unreached)
 
-    def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield (columns, their numbers of entries, the entries' rows), some columns at a time."""
+    def column_blocks(self) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield (columns, entries of each column, rows of the entries), some columns at a time."""
         for j, stop in column_blocks(self.col_ptr):
             counts = np.diff(self.col_ptr[j : stop + 1])
             yield slice(j, stop), counts, self.row_idx[self.col_ptr[j] : self.col_ptr[stop]]
 
     def reduce_columns(self, values: Array, counts: Array, ufunc: np.ufunc, empty: Any) -> Array:
-        """Return each column's reduction of one value an entry; `empty` where there is no entry."""
+        """Return the reduction of the values of each column's entries; `empty` without entries."""
         out = np.full(len(counts), empty, values.dtype)
         filled = counts > 0
         if filled.any():
-            # reduceat has no notion of an empty run, so the empty columns are left out.
+            # reduceat cannot reduce an empty run, so empty columns are left out.
             starts = (np.cumsum(counts) - counts)[filled]
             out[filled] = ufunc.reduceat(values, starts)
         return out
@@ -121,12 +121,12 @@ class Graph:
     def nearest(self, level: Array) -> Array:
         """Return the least level among each vertex's in-neighbours, (n,)."""
         out = np.empty_like(level)
-        for columns, counts, rows in self.blocks():
+        for columns, counts, rows in self.column_blocks():
             out[columns] = self.reduce_columns(level[rows], counts, np.minimum, self.unreached)
         return out
 
     def in_neighbour(self, v: int, level: Array, wanted: int) -> int:
-        """Return an in-neighbour of `v` at a level."""
+        """Return an in-neighbour of `v` of level `wanted`."""
         rows = self.row_idx[self.col_ptr[v] : self.col_ptr[v + 1]]
         return int(rows[np.argmax(level[rows] == wanted)])
 
@@ -141,11 +141,11 @@ class Graph:
 
     @cached_property
     def by_rows(self) -> Any:
-        """The same pattern by rows: out-neighbours."""
+        """The pattern by rows: out-neighbours."""
         return self.columns.tocsr()
 
     def report(self, rules: tuple[str, ...], level: Array) -> CheckReport:
-        """Return what holds for proved levels."""
+        """Return the report for proved levels."""
         reached = level < self.unreached
         entries = int(np.diff(self.by_rows.indptr)[reached].sum(dtype=np.int64))
         if self._symmetric():
@@ -159,23 +159,23 @@ class Graph:
         return bool((rows.indptr == self.col_ptr).all() and (rows.indices == self.row_idx).all())
 
     def _loops(self, reached: Array) -> Iterator[int]:
-        for columns, counts, rows in self.blocks():
+        for columns, counts, rows in self.column_blocks():
             vertices = np.arange(columns.start, columns.stop, dtype=rows.dtype)
             loop = rows == np.repeat(vertices, counts)
             yield int(np.count_nonzero(loop & np.repeat(reached[columns], counts)))
 
 
 def refuse(bad: Array, rule: str, describe: Callable[[int], str]) -> None:
-    """Raise for the first vertex that breaks a rule.
+    """Raise `CheckFailed` for the first vertex that breaks a rule, if there is one.
 
     Parameters
     ----------
     bad : ndarray of bool, (n,)
-        Where it is broken.
+        Which vertices break the rule.
     rule : str
         The checker and the rule.
     describe : callable
-        Says of a vertex what was found and what had to be.
+        Returns the fault of a vertex in words.
     """
     count = int(np.count_nonzero(bad))
     if count:
@@ -184,7 +184,7 @@ def refuse(bad: Array, rule: str, describe: Callable[[int], str]) -> None:
 
 
 def whole_below(values: Array, n: int) -> Array:
-    """Whether each value is a whole number ``0 .. n - 1``."""
+    """Return, for each value, whether it is a whole number ``0 .. n - 1``."""
     within = (values >= 0) & (values < n)
     return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
 

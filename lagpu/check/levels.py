@@ -1,4 +1,4 @@
-"""Proof of levels."""
+"""Prove the levels of a breadth-first search."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def check_levels(A: Any, source: int, levels: Any) -> CheckReport:
     Raises
     ------
     CheckFailed
-        At the first rule broken, with the vertex, both values, and how many vertices break it.
+        At the first broken rule, with the vertex, both values, and how many vertices break it.
     IndexOutOfBound, DimensionMismatch
         If the source or the arrays do not fit the graph.
 
     Notes
     -----
-    The rules are those of `LEVEL_RULES`. They suffice. Let dist be the true distance.
+    The rules of `LEVEL_RULES` suffice. Let dist be the true distance.
 
     - By rules 1 and 3, and induction along a shortest path, a vertex at distance d has a level, and
       it is <= d.
@@ -78,7 +78,7 @@ def prove_levels(graph: Graph, level: Array, name: str) -> None:
 
 
 def prove_no_long_edge(graph: Graph, level: Array, nearest: Array, rule: str) -> None:
-    """Raise if an edge ends more than one level below its begin, or at an unreached vertex."""
+    """Raise if an edge ends more than one level after its begin, or at an unreached vertex."""
 
     def describe(v: int) -> str:
         found = "no level" if level[v] == graph.unreached else f"level {level[v]}"

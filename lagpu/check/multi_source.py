@@ -1,4 +1,4 @@
-"""Proof of levels of a search from several vertices."""
+"""Prove the levels of a search from several vertices."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lagpu.errors import IndexOutOfBound
 __all__ = ["HOP_RULES", "JOINT_RULES", "check_k_hop", "check_levels_joint"]
 
 JOINT_RULES = (
-    "levels are whole numbers 0 .. n-1, or .. k",
-    "the sources, and they alone, have level 0",
+    "levels are whole numbers 0 .. n-1, or 0 .. k",
+    "exactly the sources have level 0",
     "an edge from level d, below k, ends at a level <= d + 1",
     "a vertex of level d > 0 has an in-neighbour of level d - 1",
 )
@@ -37,7 +37,7 @@ def check_levels_joint(
     levels : result, (n,)
         Level of each reached vertex.
     k : int, optional
-        The largest level there may be; what is farther away has none.
+        The largest level; vertices farther away have none.
 
     Returns
     -------
@@ -47,13 +47,13 @@ def check_levels_joint(
     Raises
     ------
     CheckFailed
-        At the first rule broken, with the vertex.
+        At the first broken rule, with the vertex.
     IndexOutOfBound, DimensionMismatch
         If the sources or the arrays do not fit the graph.
 
     Notes
     -----
-    They suffice, as those of `check_levels` do, with "the sources" for "the source".
+    The rules suffice by the proof in `check_levels`, with "the sources" for "the source".
     """
     graph, name = Graph(A), "check_levels_joint"
     chosen = _inside(sources, graph, name)
@@ -78,7 +78,7 @@ def check_levels_joint(
     refuse(
         reached & ~is_source & (level != nearest + 1),
         f"{name}: {JOINT_RULES[3]}",
-        lambda v: f"{shown(v)}, but none is one level up",
+        lambda v: f"{shown(v)}, but no in-neighbour is one level up",
     )
     return JOINT_RULES
 
@@ -105,11 +105,11 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     Raises
     ------
     CheckFailed, IndexOutOfBound
-        At the first vertex that breaks it; if a source does not fit the graph.
+        At the first vertex that breaks the rule; if a source is not a vertex.
 
     Notes
     -----
-    Distances are SciPy's, by Dijkstra's algorithm.
+    SciPy computes the distances by Dijkstra's algorithm.
     """
     graph, name = Graph(A), "check_k_hop"
     chosen = _inside(sources, graph, name)
@@ -120,7 +120,7 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     refuse(
         member != (distance == k),
         f"{name}: {HOP_RULES[0]}",
-        lambda v: f"{'a' if member[v] else 'no'} member, at distance {distance[v]:g}",
+        lambda v: f"{'a' if member[v] else 'not a'} member, at distance {distance[v]:g}",
     )
     return HOP_RULES
 

@@ -1,4 +1,4 @@
-"""Proof of PageRanks."""
+"""Prove PageRanks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 
 PAGERANK_RULES = (
     "every vertex has a rank, a number >= 0",
-    "ranks have the sum 1",
-    "a further step changes the ranks by less than min(n * tol, 0.001) together",
+    "the sum of the ranks is 1",
+    "a further step changes the ranks by less than min(n * tol, 0.001) in sum",
 )
 
 
@@ -38,7 +38,7 @@ def check_pagerank(
     Parameters
     ----------
     A : Matrix or SciPy sparse array, (n, n)
-        Its entries are weights >= 0.
+        Entries are weights >= 0.
     ranks : result, (n,)
         Rank of each vertex.
     alpha, personalization, tol, weight, dangling
@@ -52,12 +52,12 @@ def check_pagerank(
     Raises
     ------
     CheckFailed
-        At the first rule broken.
+        At the first broken rule.
 
     Notes
     -----
-    The rules suffice: a step shrinks distances by alpha, so by Banach's theorem ranks that one step
-    moves by r lie within ``r / (1 - alpha)`` of the true ones, the only ones with sum 1.
+    The rules suffice: a step contracts distances by alpha, so by Banach's theorem ranks that one
+    step moves by r lie within ``r / (1 - alpha)`` of the true ranks, the only ones with sum 1.
     """
     graph = Graph(A)
     rank, present = graph.dense(ranks, "ranks")
@@ -79,7 +79,7 @@ def check_pagerank(
     share = np.divide(rank, out, out=np.zeros(n), where=stays)
     further = alpha * (steps.T @ share + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
     moved = np.abs(further - rank).sum()
-    enough = min(n * tol, 1e-3)  # ranks with the sum 1 are never more than 2 apart
+    enough = min(n * tol, 1e-3)  # ranks with sum 1 differ by at most 2 in sum
     if n and not moved < enough + 1e-12:
         raise CheckFailed(f"{name}: {PAGERANK_RULES[2]}: by {moved}, not below {enough}.")
     return PAGERANK_RULES

@@ -1,4 +1,4 @@
-"""Proof of parents: the five rules of Graph500."""
+"""Prove the parents of a breadth-first search by the five rules of Graph500."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     source : int
         ``0 <= source < n``.
     parents : result, (n,)
-        Parent of each reached vertex; the source's is itself.
+        Parent of each reached vertex; the source is its own parent.
     levels : result, (n,), optional
         If given, they must be the depths of the tree.
 
@@ -46,12 +46,11 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
 
     Notes
     -----
-    The rules are those of `PARENT_RULES`, numbered as in the Graph500 specification, and read along
-    the edges of a directed graph. They suffice: by 1 each vertex of the tree has a depth, and by 5
-    it is reached from the source in so many steps; by 3 and 4, which say of depths what rule 3 of
-    `check_levels` says of levels, in no fewer, and no reachable vertex is left out. So a parent on
-    an unreached vertex breaks 1 or 5: its chain of parents does not end at the source, or is no
-    path.
+    The rules of `PARENT_RULES`, numbered as in the Graph500 specification, and applied along the
+    edges of a directed graph, suffice: by 1 each vertex of the tree has a depth, and by 5 the
+    source reaches it in as many steps; by 3 and 4, which are rule 3 of `check_levels` for depths,
+    not in fewer, and no reachable vertex is left out. So a parent on an unreached vertex breaks
+    1 or 5: the chain of parents does not end at the source, or is not a path.
     """
     graph = Graph(A, source)
     parent, present = graph.dense(parents, "parents")
@@ -79,7 +78,7 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
 
 
 def _depths(graph: Graph, parent: Array, present: Array) -> Array:
-    """Return each vertex's depth in the tree, (n,), once all chains of parents end at the source.
+    """Return each vertex's depth in the tree, (n,), or raise unless all chains end at the source.
 
     Pointer doubling: after k rounds `jump` is 2**k parents up, or the source.
     """
@@ -111,7 +110,7 @@ def _depths(graph: Graph, parent: Array, present: Array) -> Array:
 
 
 def _prove_equal(graph: Graph, depth: Array, level: Array) -> None:
-    """Raise unless the levels that came along are the depths of the tree."""
+    """Raise unless the given levels are the depths of the tree."""
     words = {graph.unreached: "none"}
     refuse(
         depth != level,
@@ -124,10 +123,10 @@ def _prove_equal(graph: Graph, depth: Array, level: Array) -> None:
 
 
 def _prove_edges(graph: Graph, parent: Array, present: Array) -> None:
-    """Raise unless each edge of the tree is one of the graph."""
+    """Raise unless each edge of the tree is an edge of the graph."""
     known = ~present
     known[graph.source] = True
-    for columns, counts, rows in graph.blocks():
+    for columns, counts, rows in graph.column_blocks():
         hits = np.flatnonzero(rows == np.repeat(parent[columns], counts))
         known[columns.start + np.searchsorted(np.cumsum(counts), hits, side="right")] = True
     refuse(

@@ -1,4 +1,4 @@
-"""Proof of numbers of shortest paths."""
+"""Prove numbers of shortest paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 PATH_RULES = (
     "the source has one path",
-    "counts stand exactly at the reached vertices",
+    "exactly the reached vertices have a count",
     "a count is the sum over the in-neighbours one level up",
 )
 
@@ -34,7 +34,7 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
     paths : result, (n,)
         Count of each reached vertex, of any whole or floating-point type.
     levels : result, (n,), optional
-        Distances, which are proved first. Without them they are found here by a plain search.
+        Distances, which are proved first; by default a plain search computes them.
 
     Raises
     ------
@@ -43,11 +43,10 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
 
     Notes
     -----
-    The rules are those of `PATH_RULES`, over proved levels. They suffice: a shortest path to v ends
-    with an edge from a vertex one level up, and by induction over levels the counts there are
-    right.
-    Whole numbers are compared exactly, a sum beyond 64 bits included. A float may differ from the
-    sum of its in-neighbours' floats by that sum's rounding; infinite counts must be infinite sums.
+    The rules of `PATH_RULES`, over proved levels, suffice: a shortest path to v ends with an edge
+    from a vertex one level up, and by induction over levels the counts there are right.
+    Integers are compared exactly, a sum beyond 64 bits included. A float may differ from the sum
+    over the in-neighbours by the rounding of this sum; infinite counts must be infinite sums.
     """
     graph = Graph(A, source)
     level = (
@@ -74,7 +73,7 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
 
 
 def _prove_whole_sums(graph: Graph, level: Array, count: Array) -> None:
-    """Compare whole counts with their sums, in two halves of 32 bits so that nothing wraps."""
+    """Compare integer counts with their sums, in two halves of 32 bits so that nothing wraps."""
     rule = f"check_paths: {PATH_RULES[2]}"
     refuse((level < graph.unreached) & (count < 1), rule, lambda v: f"{count[v]} paths")
     width, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -89,7 +88,7 @@ def _prove_whole_sums(graph: Graph, level: Array, count: Array) -> None:
 
 
 def _prove_float_sums(graph: Graph, level: Array, count: Array) -> None:
-    """Compare counts in floating point with their sums: equal while exact, else to rounding."""
+    """Compare float counts with their sums: equal while exact, else up to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = _sums(graph, level, count.astype(np.float64)).astype(count.dtype)
         limits = np.finfo(count.dtype)
@@ -113,7 +112,7 @@ def _except_source(graph: Graph, level: Array, bad: Array) -> Array:
 def _sums(graph: Graph, level: Array, count: Array) -> Array:
     """Return the sum of each vertex's counts over the in-neighbours one level up, (n,)."""
     out = np.empty_like(count)
-    for columns, counts, rows in graph.blocks():
+    for columns, counts, rows in graph.column_blocks():
         above = level[rows] + 1 == np.repeat(level[columns], counts)
         parts = np.where(above, count[rows], count.dtype.type(0))
         out[columns] = graph.reduce_columns(parts, counts, np.add, 0)
@@ -121,7 +120,7 @@ def _sums(graph: Graph, level: Array, count: Array) -> Array:
 
 
 def _search(graph: Graph) -> Array:
-    """Return levels by a plain breadth-first search; they are proved afterwards."""
+    """Return levels of a plain breadth-first search, to be proved afterwards."""
     row_ptr, col_idx = graph.by_rows.indptr.astype(np.int64), graph.by_rows.indices
     level = np.full(graph.n, graph.unreached, np.int64)
     frontier = np.array([graph.source])

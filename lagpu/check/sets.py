@@ -1,4 +1,4 @@
-"""Proof of topological levels and orders, core numbers and independent sets."""
+"""Prove topological levels and orders, core numbers and independent sets."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ Array = np.ndarray[Any, Any]
 
 ORDER_RULES = (
     "levels are whole numbers 0 .. n-1, one for each vertex",
-    "a level is one more than the highest of the in-neighbours', 0 without any",
+    "a level is one more than the highest level of an in-neighbour, or 0 if there is none",
 )
 LINE_RULES = (
-    "every vertex stands at one place, and every place has one",
+    "every vertex has one place, and every place one vertex",
     "every edge leads to a later place",
 )
 CORE_RULES = (
     "core numbers are whole numbers 0 or more, one for each vertex",
-    "a vertex has as many neighbours in its core as its number says",
-    "peeling one vertex of least degree after the other gives no larger number",
+    "a vertex of core number k has at least k neighbours of core number >= k",
+    "peeling vertices of least degree one by one gives no larger number",
 )
 K_CORE_RULES = (
-    "a member has k neighbours or more among the members",
-    "peeling vertices of degree below k leaves no other vertex",
+    "a member has at least k neighbours among the members",
+    "peeling vertices of degree below k leaves only members",
 )
 INDEPENDENT_RULES = (
     "no edge joins two members",
-    "a vertex outside has a member for a neighbour",
+    "a vertex that is not a member has a neighbour that is one",
 )
 
 
@@ -68,8 +68,8 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
 
     Notes
     -----
-    They suffice: by the second every edge leads to a higher level, so there is no cycle, and by
-    induction over levels a path that ends at v has at most level(v) edges, and one has as many.
+    The rules suffice: by the second every edge leads to a higher level, so there is no cycle, and
+    by induction over levels the longest path that ends at v has level(v) edges.
     """
     graph = Graph(A)
     values, present = graph.dense(levels, "levels")
@@ -80,7 +80,7 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
         lambda v: f"level {values[v]}" if present[v] else "no level",
     )
     level, wanted = values.astype(np.int64), np.zeros(graph.n, np.int64)
-    for columns, counts, rows in graph.blocks():
+    for columns, counts, rows in graph.column_blocks():
         wanted[columns] = graph.reduce_columns(level[rows] + 1, counts, np.maximum, 0)
     refuse(
         level != wanted,
@@ -91,7 +91,7 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
 
 
 def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
-    """Prove that vertices stand in such an order that every edge leads onward, or raise.
+    """Prove that an order of the vertices is topological, or raise.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     refuse(
         ~present | ~whole_below(vertex, graph.n),
         f"{name}: {LINE_RULES[0]}",
-        lambda k: f"place {k} has {vertex[k] if present[k] else 'none'}",
+        lambda k: f"place {k} has {vertex[k] if present[k] else 'no vertex'}",
     )
     place = np.full(graph.n, -1)
     place[vertex.astype(np.int64)] = np.arange(graph.n)
@@ -139,7 +139,7 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module. Without symmetry, edges in and out count.
+        See the module. In a directed graph edges in and out count.
     cores : result, (n,)
         Core number of each vertex.
 
@@ -155,9 +155,9 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
 
     Notes
     -----
-    They suffice: by 2 the vertices of numbers >= k have degree >= k among themselves, so a number
-    is not too large. By 3 it is not too small: a core of degree k keeps every vertex of it at
-    degree >= k until the first of it is peeled.
+    The rules suffice: by 2 the vertices of numbers >= k have degree >= k among themselves, so a
+    number is not too large. By 3 it is not too small: every vertex of a k-core has degree >= k
+    until the first vertex of this core is peeled.
     """
     graph = Graph(A)
     values, present = graph.dense(cores, "cores")
@@ -190,7 +190,7 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module. Without symmetry, edges in and out count.
+        See the module. In a directed graph edges in and out count.
     members : result, (n,)
         An entry for each member.
     k : int
@@ -208,8 +208,8 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
 
     Notes
     -----
-    They suffice: by 1 the members lie in the core. By 2 they are all of it: no vertex of the core
-    is ever of degree below k while the core is there.
+    The rules suffice: by 1 the members lie in the core. By 2 they are the whole core: no vertex of
+    the core has degree below k while the others are there.
     """
     graph, name = Graph(A), "check_k_core"
     _, member = graph.dense(members, "members")
@@ -218,7 +218,7 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     refuse(
         member & (inside < k),
         f"{name}: {K_CORE_RULES[0]}",
-        lambda v: f"{inside[v]} of them, not {k}",
+        lambda v: f"{inside[v]} neighbours, not {k}",
     )
     left = np.ones(graph.n, bool)
     while True:
@@ -227,12 +227,12 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
         if not low.any():
             break
         left &= ~low
-    refuse(left & ~member, f"{name}: {K_CORE_RULES[1]}", lambda v: "no member, but left")
+    refuse(left & ~member, f"{name}: {K_CORE_RULES[1]}", lambda v: "left, but not a member")
     return K_CORE_RULES
 
 
 def _peeled(n: int, begin: Array, end: Array) -> Array:
-    """Return the largest least degree up to each vertex's turn: one vertex at a time."""
+    """Return the core numbers by peeling one vertex at a time."""
     order = np.argsort(begin, kind="stable")
     start = np.searchsorted(begin[order], np.arange(n + 1))
     neighbours = end[order]
@@ -252,7 +252,7 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module; which way an edge points does not matter, and self-loops do not count.
+        See the module; directions of edges do not matter, and self-loops do not count.
     members : result, (n,)
         An entry for each member.
 
@@ -277,5 +277,5 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
         f"{name}: {INDEPENDENT_RULES[0]}",
         lambda v: f"a member, like {begin[(end == v) & member[begin]][0]}",
     )
-    refuse(~member & ~near, f"{name}: {INDEPENDENT_RULES[1]}", lambda v: "none of them is")
+    refuse(~member & ~near, f"{name}: {INDEPENDENT_RULES[1]}", lambda v: "no neighbour is a member")
     return INDEPENDENT_RULES

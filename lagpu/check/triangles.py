@@ -1,4 +1,4 @@
-"""Proof of triangles: by their definition, the edges among each vertex's neighbours."""
+"""Prove triangles by their definition: the edges among each vertex's neighbours."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
     Raises
     ------
     CheckFailed
-        At the first vertex with another number.
+        At the first vertex with a wrong number.
     InvalidValue
         If the graph is directed.
     """
@@ -78,7 +78,7 @@ def check_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
 
 
 def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
-    """Prove that a number is that of all triangles of a graph, each once, or raise.
+    """Prove that a number is the number of triangles of a graph, or raise.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
 
 
 def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
-    """Prove that a share is that of the joined pairs of neighbours in a graph, or raise.
+    """Prove that a share is the transitivity of a graph, or raise.
 
     Parameters
     ----------
@@ -133,9 +133,9 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
 
 
 def _counted(graph: Graph, name: str) -> tuple[Array, Array]:
-    """Return each vertex's triangles and its pairs of neighbours, both (n,).
+    """Return the triangles and the pairs of neighbours of each vertex, both (n,).
 
-    A vertex at a time: its neighbours are marked, and counted among their neighbours.
+    For each vertex, its neighbours are marked, and marks are counted among their neighbours.
     """
     begin, end = graph.ends()
     order = np.lexsort((begin, end))
@@ -159,9 +159,9 @@ def _counted(graph: Graph, name: str) -> tuple[Array, Array]:
 def _compare(
     graph: Graph, name: str, result: Any, wanted: Array, rel_tol: float
 ) -> tuple[str, ...]:
-    """Raise for the first vertex whose number is not the wanted one."""
+    """Raise `CheckFailed` for the first vertex whose number is not the wanted one."""
     found, present = graph.dense(result, name.removeprefix("check_"))
-    refuse(~present, f"{name}: {TRIANGLE_RULES[0]}", lambda v: "none")
+    refuse(~present, f"{name}: {TRIANGLE_RULES[0]}", lambda v: "no number")
     refuse(
         ~(np.abs(found - wanted) <= rel_tol * wanted),
         f"{name}: {TRIANGLE_RULES[1]}",

@@ -1,4 +1,4 @@
-"""Run an algorithm on a graph, time it, prove it, show what came out, save it."""
+"""Run an algorithm on a graph; time, prove, show and save the result."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from lagpu.errors import CheckFailed
 
 __all__ = ["Job", "Place", "analyse", "list_algorithms", "ranking"]
 
-_AGAIN_MS = 1000.0  # what took longer is not repeated to be timed without compilation
+_AGAIN_MS = 1000.0  # longest run that is repeated, to be timed without compilation
 _TOP = 10
 
 
 @dataclass(frozen=True)
 class Place:
-    """Which graph, and where: options that all commands share."""
+    """The graph and the backend: options that all commands share."""
 
     graph: str
     backend: str
@@ -40,20 +40,20 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a command does with its graph.
+    """The algorithm of a command, with its proof and its output.
 
     Attributes
     ----------
     name : str
-        The algorithm.
+        Name of the algorithm.
     run : callable
-        Makes its result of the matrix.
+        Returns the result for a matrix.
     prove : callable
         Checks (matrix, result), raises `CheckFailed`.
     tell : callable
-        Makes of a result the facts to print; a list of pairs is a ranking of vertices.
+        Returns the facts to print of a result; a list of pairs is a ranking of vertices.
     vector : callable
-        Gives what is saved of a result.
+        Returns the vector to save of a result.
     dup_op : str, optional
         Combines the weights of an edge that a file gives twice; by default they are summed.
     """
@@ -67,12 +67,12 @@ class Job:
 
 
 def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: bool) -> None:
-    """Run, prove if asked to, save if asked to, and print.
+    """Run the job, prove and save the result if requested, and print it.
 
     Raises
     ------
     CheckFailed
-        After printing, and without saving, if the result is refused.
+        After printing, and without saving, if the result is wrong.
     LagpuError
         For wrong input.
     """
@@ -107,7 +107,7 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
 
 
 def _timed(A: Matrix, job: Job) -> tuple[Any, float, bool]:
-    """Return the result, its time, and whether that is of a second run."""
+    """Return the result, its time, and whether this is the time of a second run."""
     with busy(f"{job.name} on {A.backend.name}"):
         result, ms = _once(A, job)
         warm = ms <= _AGAIN_MS
@@ -145,7 +145,7 @@ _APART = ("algorithm", "edges_kind", "warm", "ms", "backend", "checked", "versio
 
 def _print(found: dict[str, Any]) -> None:
     out = console()
-    verdict = {None: "not asked for (--check)", True: "passed", False: "FAILED"}[found["checked"]]
+    verdict = {None: "not requested (--check)", True: "passed", False: "FAILED"}[found["checked"]]
     lines = {name: value for name, value in found.items() if name not in _APART}
     lines["edges"] = f"{found['edges']:,} {found['edges_kind']}"
     lines["time"] = f"{found['ms']:,.3f} ms for {found['algorithm']} on {found['backend']}, " + (
@@ -163,7 +163,7 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _ranked(rankings: dict[str, list[list[Any]]]) -> Table:
-    """Return the table of one ranking, and of what else is told of the same vertices."""
+    """Return the table of a ranking, with further numbers of the same vertices."""
     table = Table("vertex", *(name.replace("_", " ") for name in rankings))
     for pairs in zip(*rankings.values(), strict=True):
         table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
@@ -187,7 +187,7 @@ def _shown(value: Any) -> str:
 
 
 def list_algorithms(*, as_json: bool) -> None:
-    """Print each algorithm's name and what it returns, from its docstring."""
+    """Print each algorithm with the first line of its docstring."""
     lines = {
         name: (getattr(algorithms, name).__doc__ or "").strip().splitlines()[0]
         for name in algorithms.__all__
@@ -195,7 +195,7 @@ def list_algorithms(*, as_json: bool) -> None:
     if as_json:
         print_json(lines)
         return
-    table = Table("algorithm", "what it does")
+    table = Table("algorithm", "result")
     for name, line in lines.items():
         table.add_row(name, line)
     console().print(table)

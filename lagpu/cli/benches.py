@@ -15,7 +15,7 @@ app = typer.Typer()
 
 
 class Mode(StrEnum):
-    """How loops run."""
+    """The ways to run loops."""
 
     FUSED = "fused"
     EAGER = "eager"
@@ -28,8 +28,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="[GRAPH]...",
-            help="kron20e16 kron22e16 kron24e16 urand22e16 mycielskian17 road2048 delaunay20, "
-            "or others of these kinds, kron:16, or files; by default all of the former.",
+            help="kron20e16 kron22e16 kron24e16 urand22e16 mycielskian17 road2048 delaunay20 "
+            "(the default), other sizes of these, kron:16, or files.",
         ),
     ] = None,
     backend: Annotated[
@@ -44,7 +44,7 @@ def bench(
         Mode | None,
         typer.Option(
             help="Loops as one kernel, statement by statement, or both; "
-            "by default fused where the backend can.",
+            "by default fused if the backend can.",
             show_default=False,
         ),
     ] = None,
@@ -64,7 +64,7 @@ def bench(
     peers: Annotated[
         list[str] | None,
         typer.Option(
-            help="all that are installed, or names out of scipy, networkx, python-graphblas, "
+            help="all (that are installed), or some of scipy, networkx, python-graphblas, "
             "igraph, networkit, pylibcugraph; repeatable.",
             show_default=False,
         ),
@@ -134,7 +134,7 @@ def bench(
 @app.command()
 def graph500(
     scale: Annotated[int, typer.Option(help="2**SCALE vertices.")],
-    edge_factor: Annotated[int, typer.Option(help="Tuples a vertex.")] = 16,
+    edge_factor: Annotated[int, typer.Option(help="Tuples per vertex.")] = 16,
     backend: Backend = "auto",
     roots: Annotated[int, typer.Option(help="Searches.")] = 64,
     seed: Seed = None,

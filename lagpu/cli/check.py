@@ -23,7 +23,7 @@ from lagpu.io.vectors import read_vector
 __all__ = ["WHOLE", "prove", "prove_installation", "prove_sides"]
 
 
-# Of one source, by the option that names the file.
+# Checkers of searches from one source, by the option that names the file.
 _FROM_ONE: dict[str, Callable[..., Any]] = {
     "levels": checkers.check_levels,
     "parents": checkers.check_parents,
@@ -55,14 +55,14 @@ def _harmonic(A: Matrix, found: Any) -> Any:
 
 
 def prove_sides(A: Matrix, found: tuple[Any, Any]) -> Any:
-    """Prove what `lagpu.algorithms.bipartite_sides` returns: sides, or an odd cycle."""
+    """Prove a result of `lagpu.algorithms.bipartite_sides`: sides, or an odd cycle."""
     sides, cycle = found
     if sides is None:
         return checkers.check_odd_cycle(A, cycle)
     return checkers.check_sides(A, sides)
 
 
-#: Of the graph alone, by the option that names the file.
+#: Checkers of results without a source, by the option that names the file.
 WHOLE: dict[str, Callable[[Matrix, Any], Any]] = {
     "components": checkers.check_components,
     "strong": _strong,
@@ -88,24 +88,24 @@ def prove(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Check the results in some files, and print what was proved.
+    """Check the results in some files, and print the rules that hold.
 
     Raises
     ------
     CheckFailed
-        At the first rule broken.
+        At the first broken rule.
     """
     if not files:
         *most, last = (f"--{name}" for name in (*_FROM_ONE, *WHOLE))
         raise InvalidValue(
-            f"check: there is nothing to check. Give {', '.join(most)} or {last}, and its file."
+            f"check: there is nothing to check. Give {', '.join(most)} or {last} with a file."
         )
     searched = [name for name in files if name in _FROM_ONE]
     start = begin.start("check") if searched or begin.is_given else None
     checks = {"": _FROM_ONE, "jointly": _JOINTLY, "of each": _OF_EACH}[begin.kind]
     for name in searched:
         if name not in checks:
-            raise InvalidValue(f"--{name}: is not there {begin.kind}. Give --source 0.")
+            raise InvalidValue(f"--{name}: is for one source. Give --source 0.")
     A = load(graph, "cpu", directed=directed, seed=seed)
     lengths = A
     if "distances" in files:
@@ -130,7 +130,7 @@ def _read(path: Path, is_matrix: bool) -> Any:
 
 
 def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json: bool) -> None:
-    """Print the rules that hold, and how far the searches went."""
+    """Print the rules that hold, and the size and depth of the searches."""
     found: dict[str, Any] = {"graph": graph, "checked": True}
     if start is not None:
         found |= {"sources": start, "each": begin.each} if begin.kind else {"source": start}
@@ -159,13 +159,13 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
 
 
 def _rows(report: Any) -> list[checkers.CheckReport]:
-    """Return what was proved of each search, nothing if it is no search."""
+    """Return the report of each search; an empty list for results that are not searches."""
     rows = report if isinstance(report, tuple) else (report,)
     return [row for row in rows if isinstance(row, checkers.CheckReport)]
 
 
 def prove_installation(backend: str, json_file: Path | None) -> None:
-    """Run the self-test, print its table, and end with 1 if anything fails."""
+    """Run the self-test, print its table, and exit with 1 if a case fails."""
     from lagpu import selftest
     from lagpu.host.files import require_writable, write_json
 

@@ -1,4 +1,4 @@
-"""Commands that run one algorithm: each has its own options and its job, and shares the rest."""
+"""Commands that run one algorithm: own options and a job each, everything else shared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["analysis"]
 
-#: Options of every such command, behind its own; (type, default).
+#: Options of every such command, after its own; (type, default).
 _SHARED: dict[str, tuple[Any, Any]] = {
     "backend": (Backend, "auto"),
     "kernel": (Kernel, None),
@@ -33,14 +33,14 @@ _SHARED: dict[str, tuple[Any, Any]] = {
 def analysis(
     app: typer.Typer, *, save: bool = True
 ) -> Callable[[Callable[..., Job]], Callable[..., Job]]:
-    """Make a command of a function from its own options to a `Job`.
+    """Make a command of a function that maps its own options to a `Job`.
 
     Parameters
     ----------
     app : typer.Typer
-        Where the command belongs.
+        The application of the command.
     save : bool
-        Whether its result can be saved as a vector.
+        Whether the result can be saved as a vector.
     """
 
     def register(job_of: Callable[..., Job]) -> Callable[..., Job]:
@@ -75,10 +75,10 @@ def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> 
 
 
 def _options(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a function with their types, which stand there as text."""
-    said = inspect.get_annotations(function)
-    said.pop("return", None)  # a Job, whose module is imported when a command runs
+    """Return the parameters of a function with their types, which are annotated as text."""
+    annotations = inspect.get_annotations(function)
+    annotations.pop("return", None)  # a Job, whose module is imported when a command runs
     names = function.__globals__
-    kinds = get_type_hints(SimpleNamespace(__annotations__=said), names, include_extras=True)
+    kinds = get_type_hints(SimpleNamespace(__annotations__=annotations), names, include_extras=True)
     found = inspect.signature(function).parameters
     return {name: _parameter(name, kinds[name], found[name].default) for name in found}

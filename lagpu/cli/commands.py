@@ -1,4 +1,4 @@
-"""The commands and their options; each body is elsewhere, imported when the command runs."""
+"""The commands and their options; each command imports its body when it runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _version(wanted: bool) -> None:
 def root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show where an error arose; any command takes it.")
@@ -77,7 +77,7 @@ def bfs(
     trace_file: Annotated[
         Path | None,
         typer.Option(
-            "--trace", help="Write what each statement cost: .html or .json.", show_default=False
+            "--trace", help="Write the cost of each statement: .html or .json.", show_default=False
         ),
     ] = None,
     step_file: Annotated[
@@ -90,7 +90,7 @@ def bfs(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search a graph from one vertex or several, and show what each level cost."""
+    """Search a graph from one vertex or several, and show the cost of each level."""
     from lagpu.cli.search import Request, search
     from lagpu.cli.start import Begin
 
@@ -104,7 +104,7 @@ def bfs(
 def info(
     graph: Graph, directed: Directed = None, seed: Seed = None, as_json: AsJson = False
 ) -> None:
-    """Describe a graph, and what memory it needs."""
+    """Describe a graph and the memory it needs."""
     from lagpu.cli.describe import describe
 
     describe(graph, directed=directed, seed=seed, as_json=as_json)
@@ -118,7 +118,7 @@ def generate(
     ],
     seed: Seed = None,
 ) -> None:
-    """Make a graph and write it to a file; the suffix says how."""
+    """Make a graph and write it to a file in the format of the suffix."""
     from lagpu.cli.describe import make
 
     make(spec, out, seed=seed)
@@ -155,8 +155,8 @@ def check(
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove results, of default options, that --save or any other program wrote."""
-    # each option that is a file is a result
+    """Prove results of default options, written by --save or any other program."""
+    # every option with a path is a result
     given = {name: path for name, path in locals().items() if isinstance(path, Path)}
     from lagpu.cli.check import prove
     from lagpu.cli.start import Begin
@@ -169,25 +169,23 @@ def check(
 def crosscheck(
     algorithm: Annotated[
         str,
-        typer.Argument(
-            metavar="ALGORITHM", help="As the commands are named: bfs, sssp, pagerank, ..."
-        ),
+        typer.Argument(metavar="ALGORITHM", help="Name of a command: bfs, sssp, pagerank, ..."),
     ],
     graph: Graph,
     source: Source = 0,
     backends: Annotated[
         str,
         typer.Option(
-            help="The oracle, and those compared with it; one alone: its fused loops with its "
-            "eager ones.",
+            help="The oracle, and the backends compared with it; for a single backend, its fused "
+            "loops are compared with its eager ones.",
         ),
     ] = "cpu,gpu",
     output: Annotated[
         Output | None,
-        typer.Option(help="Of bfs: levels, parents, or paths.", show_default=False),
+        typer.Option(help="For bfs: levels, parents, or paths.", show_default=False),
     ] = None,
     target: Annotated[
-        int | None, typer.Option("--target", "-t", help="Of path.", show_default=False)
+        int | None, typer.Option("--target", "-t", help="For path.", show_default=False)
     ] = None,
     kernel: Kernel = None,
     policy: Policy = None,
@@ -224,7 +222,7 @@ def selftest(
 
 @app.command()
 def backends(as_json: AsJson = False) -> None:
-    """List the backends, and what each one lacks here."""
+    """List the backends, and why a backend is unavailable."""
     from lagpu.cli.describe import list_backends
 
     list_backends(as_json=as_json)

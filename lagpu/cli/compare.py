@@ -23,23 +23,23 @@ Proof = Callable[..., Any]
 
 
 class Call(NamedTuple):
-    """An algorithm with what it takes besides the graph, and who proves its result."""
+    """An algorithm with its arguments besides the graph, and the checker of its result."""
 
     run: Callable[..., Any]
     args: tuple[Any, ...] = ()
     named: dict[str, Any] = {}  # noqa: RUF012 (never changed)
     prove: Proof | None = None
-    dup_op: str | None = None  # of the weights of an edge that a file gives twice
+    dup_op: str | None = None  # combines the weights of an edge that a file gives twice
 
 
-#: The outputs of ``bfs``, and their proofs.
+#: The outputs of ``bfs``, with their checkers.
 BFS: dict[str, tuple[Callable[..., Any], Proof]] = {
     "levels": (algorithms.bfs_levels, checkers.check_levels),
     "parents": (algorithms.bfs_parents, checkers.check_parents),
     "paths": (algorithms.count_shortest_paths, checkers.check_paths),
 }
 
-# The other commands' algorithms: of a graph alone.
+# Algorithms of other commands that take only a graph.
 _WHOLE: dict[str, tuple[Callable[..., Any], Proof]] = {
     "pagerank": (algorithms.pagerank, checkers.check_pagerank),
     "bc": (algorithms.betweenness_centrality, WHOLE["betweenness"]),
@@ -57,21 +57,25 @@ _NAMES = ("bfs", "sssp", "path", *_WHOLE, "independent")
 def call(
     algorithm: str, source: int, *, target: int | None, output: str | None, seed: int | None
 ) -> Call:
-    """Return what a command's name and options mean.
+    """Return the call for the name and the options of a command.
 
     Raises
     ------
     InvalidValue
-        If there is no such algorithm, or it lacks an option, or has no use for one.
+        If there is no such algorithm, an option is missing, or the algorithm does not take one.
     """
     if algorithm not in _NAMES:
         raise InvalidValue(
             f"crosscheck: there is no algorithm {algorithm!r}. Use {', '.join(_NAMES)}."
         )
     if output is not None and algorithm != "bfs":
-        raise InvalidValue(f"--output: {algorithm} has one result alone. Leave it out.")
+        raise InvalidValue(f"--output: {algorithm} has only one result. Leave it out.")
     if (target is None) is (algorithm == "path"):
-        raise InvalidValue("--target: belongs to path, which needs it.")
+        raise InvalidValue(
+            "--target: path needs it. Give --target 0."
+            if target is None
+            else f"--target: {algorithm} does not take it. Leave it out."
+        )
     if algorithm == "bfs":
         run, prove = BFS[output or "levels"]
         return Call(run, (source,), prove=prove)
@@ -97,7 +101,7 @@ def compare(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Crosscheck, print, and prove the oracle's result where there is a checker.
+    """Crosscheck, print the report, and prove the oracle's result if there is a checker.
 
     Raises
     ------
@@ -125,16 +129,16 @@ def compare(
     if what.prove is not None:
         with busy("checking"):
             what.prove(A, *what.args, report.result)
-            if len(places) == 1:  # of what any chose, indices alone may have been compared
+            if len(places) == 1:  # the fused result, of which maybe only indices were compared
                 again = what.run(A.to(places[0]), *what.args, **what.named)
                 what.prove(A, *what.args, again)
 
 
 def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]:
-    """Return the backends; those that have kernels use the ones that were asked for."""
+    """Return the backends; those with kernels are overridden to use the requested one."""
     words = [name.strip() for name in names.split(",") if name.strip()]
     if not words:
-        raise InvalidValue("--backends: there is none. Give names with commas, as in cpu,sim.")
+        raise InvalidValue("--backends: is empty. Give names with commas, as in cpu,sim.")
     places = [backends.get(name) for name in words]
     if kernel is None and policy is None:
         return places

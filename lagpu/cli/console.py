@@ -1,4 +1,4 @@
-"""What commands write: results on stdout, progress on stderr."""
+"""Output of commands: results on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["busy", "console", "print_json"]
 
 
 class _Console(Console):
-    """One that leaves a closed pipe to `lagpu.cli.entry`."""
+    """A console that leaves a closed pipe to `lagpu.cli.entry`."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def console() -> Console:
-    """Return the console of results; made anew, since tests exchange stdout."""
+    """Return a new console for results; not shared, since tests replace stdout."""
     return _Console(highlight=False)
 
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Show on stderr, if that is a terminal, what is going on and for how long already."""
+    """Show a description and the elapsed time on stderr, if that is a terminal."""
     errors = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(

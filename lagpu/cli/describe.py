@@ -18,7 +18,7 @@ __all__ = ["describe", "list_backends", "make"]
 
 
 def describe(graph: str, *, directed: bool | None, seed: int | None, as_json: bool) -> None:
-    """Print sizes, degrees and memory of a graph."""
+    """Print the sizes, the degrees and the memory of a graph."""
     facts = facts_of(load(graph, "cpu", directed=directed, seed=seed))
     found = _summary(graph, facts)
     if as_json:
@@ -63,7 +63,7 @@ def _summary(graph: str, facts: Facts) -> dict[str, Any]:
 
 
 def make(spec: str, out: Path, *, seed: int | None) -> None:
-    """Make a graph and write it; a file that cannot be written is told first."""
+    """Make a graph and write it; raise first if the file cannot be written."""
     require_writable(out)
     with busy(f"making {spec}"):
         A = generators.from_spec(spec, seed=seed, backend="cpu")
@@ -75,7 +75,7 @@ def make(spec: str, out: Path, *, seed: int | None) -> None:
 
 
 def list_backends(*, as_json: bool) -> None:
-    """Print each backend with what it lacks."""
+    """Print each backend, and why it is unavailable."""
     found = backends.available()
     if as_json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""From arguments to an exit code: 0, 1 for a result that is refused, 2 for wrong input.
+"""Run a command and return its exit code: 0, 1 for a wrong result, 2 for wrong input.
 
 An error is one line on stderr; ``--debug``, anywhere among the arguments, shows where it arose.
 """
@@ -24,7 +24,7 @@ for _more in (benches.app, rankings.app, structure.app):
     app.add_typer(_more)
 
 _REFUSED, _WRONG = 1, 2
-# What typer raises for wrong arguments; it has no public name of its own.
+# The error of typer for wrong arguments, which has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
@@ -34,7 +34,7 @@ def main(args: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     args : sequence of str, optional
-        By default those of the process.
+        The arguments; by default those of the process.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def main(args: Sequence[str] | None = None) -> int:
         with interruptible():
             code = _run([word for word in words if word != "--debug"])
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read has gone, as in `lagpu ... | head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `lagpu ... | head`
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = _REFUSED
@@ -56,38 +56,38 @@ def main(args: Sequence[str] | None = None) -> int:
     except LagpuError as error:
         if debug:
             raise
-        _say(as_options(str(error)))
+        _print_error(as_options(str(error)))
         return _REFUSED if isinstance(error, CheckFailed) else _WRONG
     except _UsageError as error:
         if debug:
             raise
-        _say(_usage(error))
+        _print_error(_usage(error))
         return _WRONG
     except MemoryError as error:
         if debug:
             raise
-        _say(f"out of memory: {error or 'an allocation failed'}. Use a smaller graph.")
+        _print_error(f"out of memory: {error or 'an allocation failed'}. Use a smaller graph.")
         return _WRONG
     if code == INTERRUPTED:
-        _say("interrupted.")
+        _print_error("interrupted.")
     return code
 
 
 def _run(words: list[str]) -> int:
-    """Run typer so that errors come back here; a command that ends early returns its code."""
+    """Run typer so that errors propagate; a command that ends early returns its code."""
     found = app(words, prog_name="lagpu", standalone_mode=False)
     return found if isinstance(found, int) else 0
 
 
 def _usage(error: Exception) -> str:
-    """Return what is wrong with the arguments, and where to read about them."""
+    """Return the message for wrong arguments, with the command that shows their help."""
     message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "lagpu"
     return f"{message.rstrip('.')}. See `{command} --help`."
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     first, *rest = message.splitlines() or [""]
     more = f" ({len(rest)} more lines with --debug)" if rest else ""
     print(f"lagpu: {first}{more}", file=sys.stderr)

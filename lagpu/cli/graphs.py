@@ -1,4 +1,4 @@
-"""The graph that a command is given: progress is shown while it is read or made."""
+"""Load the graph of a command, with a progress display."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def load(graph: str, backend: str | Backend, **options: Any) -> Matrix:
 
 
 def facts_of(A: Matrix) -> Facts:
-    """Return sizes and degrees of a graph."""
-    with busy("looking at the graph"):
+    """Return the sizes and the degrees of a graph."""
+    with busy("counting degrees"):
         return Facts.of(A)

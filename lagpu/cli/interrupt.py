@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command within a second, wherever it is."""
+"""End a command within a second after Ctrl-C, whatever code is running."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from lagpu.host import files
 __all__ = ["INTERRUPTED", "interruptible"]
 
 INTERRUPTED = 128 + signal.SIGINT
-_GRACE_SECONDS = 0.7  # for what is running to stop by itself
-_SHOW_CURSOR = "\x1b[?25h"  # what shows progress hides it
+_GRACE_SECONDS = 0.7  # for the running code to stop by itself
+_SHOW_CURSOR = "\x1b[?25h"  # a progress display hides the cursor
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
     """End the process soon after Ctrl-C, even from inside a long call of compiled code.
 
-    Python sees an interrupt only between its own steps; a sort, a kernel or a transfer of a large
-    graph can take longer than anybody waits. So a thread watches, and where the interrupt does not
-    get through, ends the process. Nothing is half-written then: files are renamed when complete,
-    and what is not complete is removed.
+    Python handles an interrupt only between bytecodes; a sort, a kernel or a transfer of a large
+    graph can take too long to wait. So a thread watches for the signal, and ends the process if the
+    interrupt is not handled soon. No file is half-written then: files are renamed when complete,
+    and incomplete ones are removed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -19,7 +19,7 @@ from lagpu.host.files import require_writable, write_json
 
 __all__ = ["measure", "measure_family", "measure_graph500", "only"]
 
-_TABLE_WIDTH = 140  # in a pipe too: a number cut short says nothing
+_TABLE_WIDTH = 140  # in a pipe too, so that no number is cut
 
 
 def measure(plan: suite.Plan, json_file: Path | None) -> None:
@@ -31,17 +31,17 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
         At the end, if any row is not checked.
     """
     require_writable(json_file, "bench")
-    with _telling() as tell:
+    with _progress() as tell:
         found, refusals = suite.run(plan, tell)
     try:
         if json_file is not None:
             write_json(found, json_file, "bench")
-    finally:  # what took minutes is shown, though a disk is full
+    finally:  # show the result even if writing it fails
         out = console()
         out.width = max(out.width, _TABLE_WIDTH)
         out.print(report.table(found["rows"]))
         out.print(
-            "ms is the device's time where there is a device, wall ms until the device has ended",
+            "ms is device time if there is a device, wall ms ends when the device has ended",
             soft_wrap=True,
         )
     _refuse(refusals)
@@ -53,7 +53,7 @@ def measure_family(
     seed: int | None,
     json_file: Path | None,
 ) -> None:
-    """Measure every algorithm, print a table for each graph, and write the report behind each.
+    """Measure every algorithm, write the report after each graph, and print a table for each.
 
     Parameters
     ----------
@@ -62,14 +62,14 @@ def measure_family(
     times : dict
         ``repeats seconds limit budget``, as far as they are given.
     seed : int, optional
-        Of generated graphs and of the choice of sources.
+        Seed of generated graphs and of the choice of sources.
     json_file : Path, optional
-        The report; it is whole at any time.
+        The file of the report, which is complete at any time.
 
     Raises
     ------
     CheckFailed
-        If two systems contradict one another; at the end, if a measurement raised an error.
+        If two systems contradict each other; at the end, if a measurement raised an error.
     """
     require_writable(json_file, "bench")
 
@@ -77,15 +77,15 @@ def measure_family(
         if json_file is not None:
             write_json(found, json_file, "bench")
 
-    with _telling() as tell:
+    with _progress() as tell:
         found, failures = algorithms.run(algorithms.Plan(*what, **times, seed=seed), tell, keep)
     out = console()
     out.width = max(out.width, _TABLE_WIDTH)
     for table in algorithms.tables(found["rows"]):
         out.print(table)
     out.print(
-        "ms until the device has ended, in brackets the device's time; ? where nothing was there "
-        "to compare with",
+        "ms until the device has ended, device time in brackets; ? if no other system confirms "
+        "the answer",
         soft_wrap=True,
     )
     _refuse(failures)
@@ -95,7 +95,7 @@ def only(when: str, options: dict[str, Any]) -> None:
     """Raise `InvalidValue` if an option is given that belongs to another kind of measurement."""
     for name, value in options.items():
         if value not in (None, []):
-            raise InvalidValue(f"--{name}: it is for lagpu bench {when}. Leave it out.")
+            raise InvalidValue(f"--{name}: is only for lagpu bench {when}. Leave it out.")
 
 
 def _refuse(refusals: Sequence[str]) -> None:
@@ -118,10 +118,10 @@ def measure_graph500(
     Raises
     ------
     CheckFailed
-        If a search is invalid; then nothing is written.
+        If a search is invalid; nothing is written then.
     """
     require_writable(json_file, "graph500")
-    with _telling() as tell:
+    with _progress() as tell:
         found = graph500.run(scale, edge_factor, backend=backend, roots=roots, seed=seed, tell=tell)
     try:
         if json_file is not None:
@@ -131,7 +131,7 @@ def measure_graph500(
 
 
 def _without_nan(found: dict[str, Any]) -> dict[str, Any]:
-    """Return a report as JSON has it: no number is null."""
+    """Return a report for JSON, in which NaN is null."""
     fields = {
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in found["fields"].items()
@@ -140,8 +140,8 @@ def _without_nan(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _telling() -> Iterator[Callable[[str], None]]:
-    """Yield what shows on stderr, if that is a terminal, what goes on and for how long already."""
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows a text and the elapsed time on stderr, if that is a terminal."""
     errors = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(

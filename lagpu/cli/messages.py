@@ -1,10 +1,10 @@
-"""Errors of the library in the words of the command line: options instead of arguments."""
+"""Translate errors of the library for the command line: options instead of arguments."""
 
 from __future__ import annotations
 
 __all__ = ["as_options"]
 
-# What messages of algorithms say, and what is written in a shell.
+# Phrases in messages of algorithms, with the options of commands that replace them.
 _OPTIONS = {
     "as A.ewise_add(A.T, 'max').new()": "with --undirected",
     "or leave directed= out": "or leave it out",
@@ -17,7 +17,7 @@ _OPTIONS = {
 
 
 def as_options(message: str) -> str:
-    """Return a message with arguments of Python as options of a command."""
+    """Return a message in which options of a command replace arguments of Python."""
     for argument, option in _OPTIONS.items():
         message = message.replace(argument, option)
     return message

@@ -28,11 +28,11 @@ __all__ = [
     "Sources",
 ]
 
-SHORTEST = "min"  # of the edges that a file gives twice, where values are lengths
+SHORTEST = "min"  # combines the lengths of an edge that a file gives twice
 
 
 class Output(StrEnum):
-    """What a search returns."""
+    """The results of a search."""
 
     LEVELS = "levels"
     PARENTS = "parents"
@@ -63,7 +63,7 @@ Directed = Annotated[
     bool | None,
     typer.Option(
         "--directed/--undirected",
-        help="Take a file's entries as they stand, or add each edge's reverse; "
+        help="Take the entries of a file as they are, or add each edge's reverse; "
         "by default the file decides.",
         show_default=False,
     ),

@@ -1,4 +1,4 @@
-"""The files that commands write: what they may be, and those of ``--trace`` and ``--step``."""
+"""Check the files that commands write, and write those of ``--trace`` and ``--step``."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ __all__ = [
     "write_trace",
 ]
 
-SAVED = (".npz", ".txt", ".csv")  # of a vector
+SAVED = (".npz", ".txt", ".csv")  # suffixes for a vector
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
-    """Check, before any work, that a file can be what its suffix says.
+    """Check, before any work, that a file has a valid suffix and can be written.
 
     Raises
     ------
     InvalidValue
         For another suffix, or if the file cannot be written.
     FileMissing
-        If its folder is not there.
+        If the file's folder does not exist.
     """
     if file is None:
         return
     if file.suffix not in suffixes:
         wanted = " or ".join(suffixes)
-        raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Name it so.")
+        raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Rename it.")
     require_writable(file, option)
 
 
 def require_apart(trace_file: Path | None, step_file: Path | None) -> None:
-    """Check that one page would not be written over the other.
+    """Check that trace and step are different files.
 
     Raises
     ------
     InvalidValue
-        If both have one file.
+        If both are the same file.
     """
     if trace_file is None or step_file is None:
         return
     if trace_file.resolve() == step_file.resolve():
-        raise InvalidValue(f"--step: {step_file} is the file of --trace. Name another one.")
+        raise InvalidValue(f"--step: {step_file} is also the file of --trace. Give another one.")
 
 
 def write_trace(traced: Trace, file: Path, facts: Mapping[str, object]) -> None:
-    """Write a trace as the file's suffix says."""
+    """Write a trace in the format of the file's suffix."""
     with _writing("--trace", file):
         if file.suffix == ".json":
             traced.to_json(file)
@@ -68,7 +68,7 @@ def write_trace(traced: Trace, file: Path, facts: Mapping[str, object]) -> None:
 
 
 def require_small(file: Path | None, A: Matrix) -> None:
-    """Check, before any search, that a page has room for a graph."""
+    """Check, before any search, that a graph fits a page."""
     if file is not None:
         require_size(A.nrows, "the graph", "--step")
 
@@ -80,9 +80,9 @@ def write_steps(
     steps = step(algorithm, A, source)
     title = f"{algorithm.__name__} from vertex {source}"
     facts = {"graph": graph, "on": A.backend.name}
-    made = page(steps, title, facts, what="--step")
+    html = page(steps, title, facts, what="--step")
     with _writing("--step", file), replacing(file) as stream:
-        stream.write(made.encode())
+        stream.write(html.encode())
 
 
 @contextmanager

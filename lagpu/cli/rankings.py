@@ -29,7 +29,7 @@ def sssp(
 ) -> Job:
     """Find the distances from one vertex over the weights of a graph.
 
-    Of an edge that the file gives twice the shortest counts.
+    The shorter of two lengths counts for an edge that the file gives twice.
     """
     from lagpu import algorithms
     from lagpu import check as checkers
@@ -48,7 +48,7 @@ def sssp(
 def pagerank(
     alpha: Annotated[float, typer.Option(help="Probability of following an edge.")] = 0.85,
     tol: Annotated[float, typer.Option(help="Stop at a change below n * TOL and 0.001.")] = 1e-6,
-    max_iter: Annotated[int, typer.Option(help="Iterations at most.")] = 100,
+    max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 100,
     weight: Annotated[
         bool, typer.Option("--weight/--no-weight", help="Whether values are weights.")
     ] = True,
@@ -82,7 +82,9 @@ def bc(
     batch: Annotated[
         int | None,
         typer.Option(
-            help="Sources at once; by default as suit graph and memory.", min=1, show_default=False
+            help="Sources at once; by default as many as suit the graph and the memory.",
+            min=1,
+            show_default=False,
         ),
     ] = None,
     seed: SeedOfBoth = None,
@@ -99,10 +101,9 @@ def bc(
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 
     def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
-        alone = is_overridden(
-            A.backend
-        )  # several sources are a matrix, whose products take no kernel
-        size = batch or (1 if alone else batch_size(A, sample(A, k, chosen)))
+        # Several sources are a matrix, whose products take no kernel.
+        is_single = is_overridden(A.backend)
+        size = batch or (1 if is_single else batch_size(A, sample(A, k, chosen)))
         how: dict[str, Any] = {"endpoints": endpoints, "seed": chosen, "batch": size}
         if k is None:
             return size, algorithms.betweenness_centrality(A, k, normalized, **how), None
@@ -123,7 +124,7 @@ def bc(
         size, centrality, error = found
         lines = ranking(centrality)
         facts = {"sources": k or centrality.size, "at_once": size, "betweenness": lines}
-        if error is not None and k != 1:  # of one source there is none
+        if error is not None and k != 1:  # one source has no standard error
             facts["standard_error"] = [[v, error.get(v)] for v, _ in lines]
         return facts
 
@@ -136,7 +137,7 @@ def closeness(
         bool, typer.Option("--harmonic", help="Sum of reciprocal distances instead.")
     ] = False,
 ) -> Job:
-    """Rank the vertices of a graph by how near they are to the others."""
+    """Rank the vertices of a graph by closeness centrality."""
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.cli.analysis import Job, ranking

@@ -1,4 +1,4 @@
-"""``lagpu bfs``: run a search, measure it, prove it, show it."""
+"""``lagpu bfs``: run, measure, prove and show a search."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lagpu.observe.trace import Row, Trace, trace
 
 __all__ = ["Request", "search"]
 
-# By output: from one source, from the nearest of several, and one row for each of several.
+# By output: from one source, jointly from several, and from each of several.
 _ALGORITHMS: dict[str, Callable[[Matrix, Any], Any]] = {
     "levels": algorithms.bfs_levels,
     "parents": algorithms.bfs_parents,
@@ -57,7 +57,7 @@ _FIRST, _LAST = 24, 8  # rows of a long table
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for; see `lagpu bfs --help`."""
+    """The request of a user; see `lagpu bfs --help`."""
 
     graph: str
     begin: Begin
@@ -70,24 +70,26 @@ class Request:
 
     @property
     def search(self) -> str:
-        """Which of the algorithms it is.
+        """The key of the algorithm.
 
         Raises
         ------
         InvalidValue
-            If the output is not there from several sources.
+            If searches from several sources do not have this output.
         """
         found = f"{self.output} {self.begin.kind}".rstrip()
         if found not in _ALGORITHMS:
             each = self.begin.each
-            some = "levels or parents with --each" if each else "levels alone without --each"
-            raise InvalidValue(f"--output: from several sources there are {some}.")
+            valid = "levels or parents with --each" if each else "levels, or add --each for parents"
+            raise InvalidValue(
+                f"--output: {self.output} is for one source. From several, use {valid}."
+            )
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One search: its result, its time, and two traced runs, of which the first compiles."""
+    """A search: its result, its time, and two traced runs, of which the first compiles."""
 
     result: Vector | Matrix
     ms: float
@@ -102,7 +104,7 @@ class _Run:
 
     @property
     def rows(self) -> list[Array]:
-        """The vertices that each of the searches has reached."""
+        """The vertices that each search has reached."""
         if isinstance(self.result, Vector):
             return [self.result.to_coo()[0]]
         start, vertices, _ = self.result.to_csr()
@@ -118,12 +120,12 @@ def search(
     trace_file: Path | None = None,
     step_file: Path | None = None,
 ) -> None:
-    """Run, prove if asked to, save if asked to, and print.
+    """Run the search, prove and save the result if requested, and print it.
 
     Raises
     ------
     CheckFailed
-        After printing, and without saving, if the result is refused.
+        After printing, and without saving, if the result is wrong.
     LagpuError
         For wrong input, before anything runs.
     """
@@ -135,7 +137,9 @@ def search(
     if several and step_file is not None:
         raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
     if request.begin.each and save is not None and save.suffix not in (".npz", ".mtx"):
-        raise InvalidValue(f"--save: {save.name}: a row each is a matrix. Use .npz or .mtx.")
+        raise InvalidValue(
+            f"--save: {save.name} cannot have a row for each source. Use .npz or .mtx."
+        )
     require_file("--save", save, (".npz", ".mtx") if request.begin.each else SAVED)
     place = overridden(backends.get(request.backend), request.kernel, request.policy)
     A = load(request.graph, place, directed=request.directed, seed=request.seed)
@@ -191,20 +195,20 @@ def _products(traced: Trace) -> list[Row]:
 
 
 def _depth(A: Matrix, start: Any, traced: Trace) -> int:
-    """Return the last level; those that did not fit the log count too."""
-    if traced.totals().unlogged:  # the rows do not tell: a search of the same depth does
+    """Return the last level, levels that did not fit the log included."""
+    if traced.totals().unlogged:  # no rows by level; another search has the same depth
         return int(algorithms.bfs_levels_multi(A, start).reduce("max").new().value)
     a_level = sum(row.level == 0 for row in traced.rows)
     return len(_products(traced)) + traced.totals().unrecorded // max(a_level, 1) - 1
 
 
 def _wait(result: Vector | Matrix) -> None:
-    if isinstance(result, Vector):  # a matrix's entries have been counted: it is there
+    if isinstance(result, Vector):  # the loop has counted the entries of a matrix
         result.wait()
 
 
 def _facts(found: dict[str, Any], run: _Run) -> dict[str, object]:
-    """Return what stands at the head of a trace."""
+    """Return the facts at the head of a trace."""
     return {
         "graph": found["graph"],
         "vertices": f"{found['vertices']:,}",
@@ -217,7 +221,7 @@ def _facts(found: dict[str, Any], run: _Run) -> dict[str, object]:
 
 
 def _begin(found: dict[str, Any]) -> str:
-    """Return where the search began, in words."""
+    """Return the sources of the search in words."""
     if "source" in found:
         return f"vertex {found['source']}"
     return f"{'each of' if found['each'] else 'the nearest of'} {len(found['sources'])} vertices"
@@ -253,7 +257,7 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         **begin,
         "output": request.output,
         "reached": count,
-        "depth": run.depth,  # the product there finds nothing
+        "depth": run.depth,  # the product of this level is empty
         "ms": run.ms,
         "edges_traversed": traversed,
         "mteps": traversed / run.ms / 1e3,
@@ -278,7 +282,7 @@ def _level(row: Row) -> dict[str, Any]:
 
 def _print(found: dict[str, Any]) -> None:
     out = console()
-    verdict = {None: "not asked for (--check)", True: "passed", False: "FAILED"}[found["checked"]]
+    verdict = {None: "not requested (--check)", True: "passed", False: "FAILED"}[found["checked"]]
     rows = len(found["sources"]) if found.get("each") else 1
     share = found["reached"] / (found["vertices"] * rows)
     facts = {
@@ -298,9 +302,9 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _table(levels: list[dict[str, Any]]) -> Table:
-    """Return the per-level table; the middle of a long one is one row."""
-    alone = all(level["level"] is not None for level in levels)
-    what = "is the product's alone" if alone else "is the kernel's, which keeps no log"
+    """Return the table of levels, with one row for the middle of a long one."""
+    by_level = all(level["level"] is not None for level in levels)
+    what = "is for the product alone" if by_level else "is for the kernel, which keeps no log"
     table = Table(caption=f"from a second, traced run; ms {what}")
     for name in ("level", "frontier", "edges examined"):
         table.add_column(name, justify="right")

@@ -1,4 +1,4 @@
-"""Where a search begins: ``--source``, or ``--sources`` with or without ``--each``."""
+"""The sources of a search: ``--source``, or ``--sources`` with or without ``--each``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Begin"]
 
 
 class Begin(NamedTuple):
-    """The three options as they were given."""
+    """The three options as given."""
 
     source: int | None = None
     sources: str | None = None
@@ -18,12 +18,12 @@ class Begin(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """Whether any of them is."""
+        """Whether any of the options is given."""
         return self != Begin()
 
     @property
     def kind(self) -> str:
-        """Nothing for one source, "jointly" for the nearest of several, or "of each"."""
+        """An empty string for one source; "jointly" or "of each" for several."""
         if self.sources is None:
             return ""
         return "of each" if self.each else "jointly"
@@ -34,17 +34,17 @@ class Begin(NamedTuple):
         Raises
         ------
         InvalidValue
-            If there is none, or both options are given, or `sources` is no list.
+            If not exactly one of `source` and `sources` is given, or `sources` is not a list.
         """
         if (self.source is None) is (self.sources is None):
             raise InvalidValue(f"{command}: give one of --source 0 and --sources 0,5,9.")
         if self.each and self.sources is None:
-            raise InvalidValue("--each: belongs to --sources. Give --sources 0,5,9.")
+            raise InvalidValue("--each: needs --sources. Give --sources 0,5,9.")
         if self.source is not None:
             return self.source
         try:
             return [int(word) for word in (self.sources or "").split(",")]
         except ValueError:
             raise InvalidValue(
-                f"--sources: {self.sources!r} is not vertices with commas, as in 0,5,9."
+                f"--sources: {self.sources!r} is not a list of vertices. Write 0,5,9."
             ) from None

@@ -1,4 +1,4 @@
-"""Commands that say how a graph hangs together: ``lagpu components``, ``diameter`` and more."""
+"""Commands for the structure of a graph: ``lagpu components``, ``diameter`` and more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ app = typer.Typer()
 
 
 class Method(StrEnum):
-    """How connected components are found."""
+    """The methods for connected components."""
 
     FASTSV = "fastsv"
     BFS = "bfs"
@@ -31,9 +31,9 @@ class Method(StrEnum):
 @analysis(app)
 def components(
     strong: Annotated[
-        bool, typer.Option("--strong", help="Of vertices that reach each other.")
+        bool, typer.Option("--strong", help="Components of vertices that reach each other.")
     ] = False,
-    method: Annotated[Method, typer.Option(help="How weak ones are found.")] = Method.FASTSV,
+    method: Annotated[Method, typer.Option(help="Method for weak components.")] = Method.FASTSV,
 ) -> Job:
     """Find the connected components of a graph."""
     import numpy as np
@@ -63,7 +63,7 @@ def components(
 @analysis(app, save=False)
 def diameter(
     pseudo: Annotated[
-        bool, typer.Option("--pseudo", help="A few searches: two vertices far apart.")
+        bool, typer.Option("--pseudo", help="Estimate by a few searches: two vertices far apart.")
     ] = False,
     source: Annotated[int, typer.Option("--source", "-s", help="Where --pseudo begins.")] = 0,
 ) -> Job:
@@ -154,10 +154,10 @@ def cores() -> Job:
 def triangles(
     share: Annotated[
         bool,
-        typer.Option("--clustering", help="Shares of the pairs of neighbours that are joined."),
+        typer.Option("--clustering", help="Clustering coefficients instead."),
     ] = False,
 ) -> Job:
-    """Count the triangles of an undirected graph, and those of each vertex."""
+    """Count the triangles of an undirected graph, and of each vertex."""
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.cli.analysis import Job, ranking
@@ -223,7 +223,7 @@ def independent(
 
 @app.command("list")
 def list_all(as_json: AsJson = False) -> None:
-    """Name all algorithms of the library, with one line each."""
+    """List all algorithms of the library, with one line each."""
     from lagpu.cli.analysis import list_algorithms
 
     list_algorithms(as_json=as_json)

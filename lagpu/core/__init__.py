@@ -1,3 +1,3 @@
-"""Vectors, matrices and scalars, their notation, and every check of what an author wrote."""
+"""Vectors, matrices and scalars, their notation, and every check of a statement."""
 
 __all__: list[str] = []

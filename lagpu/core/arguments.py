@@ -1,4 +1,4 @@
-"""Arguments as users pass them, checked and typed: scalars, sizes, indices, values, operators."""
+"""Check and convert users' arguments: scalars, sizes, indices, values, operators."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     Raises
     ------
     DomainMismatch
-        If it is no number, or an integer that `dtype` does not hold.
+        If it is not a number, or an integer that does not fit `dtype`.
     EmptyObject
         If it is a `Scalar` without a value.
     """
-    if type(value) in _INTEGERS:  # the values of loops and sources, without a further check
+    if type(value) in _INTEGERS:  # counters of loops and sources of searches: the fast path
         number = _integer_scalar(value, dtype)
         if number is not None:
             if type(value) is Counter and current_recorder() is not None:
@@ -81,13 +81,13 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
 
 
 def _scalar(value: Any, dtype: DType, what: str) -> Any:
-    scalar_dtype(value, dtype, what)  # refuses what is no number
-    held = getattr(value, "data", None)
-    if type(held) is ScalarValue and current_recorder() is not None:
-        return ScalarRef(held, dtype, value.name, functools.partial(_scalar, value, dtype, what))
+    scalar_dtype(value, dtype, what)  # raises unless it is a number
+    data = getattr(value, "data", None)
+    if type(data) is ScalarValue and current_recorder() is not None:
+        return ScalarRef(data, dtype, value.name, functools.partial(_scalar, value, dtype, what))
     number = getattr(value, "value", value)
     if number is None:
-        raise EmptyObject(f"{what}: the scalar {value.name} has no value. Ask is_empty first.")
+        raise EmptyObject(f"{what}: the scalar {value.name} has no value. Check is_empty first.")
     if isinstance(number, (float, np.floating)) or dtype.is_bool:
         return cast(number, dtype)
     number = int(number)
@@ -126,14 +126,14 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
 
 def as_size(size: Any, what: str) -> int:
-    """Return a size as an int that is not negative."""
+    """Return a size as a non-negative int."""
     if type(size) is int and 0 <= size <= MAX_SIZE:
         return size
     n = integer(size, f"{what}: size")
     if n < 0:
-        raise DimensionMismatch(f"{what}: size {n} < 0. A size counts indices.")
+        raise DimensionMismatch(f"{what}: size {n} < 0. Give 0 or more.")
     if n > MAX_SIZE:
-        raise DimensionMismatch(f"{what}: size {n} > 2**60, which no backend holds.")
+        raise DimensionMismatch(f"{what}: size {n} > 2**60, the largest that GraphBLAS allows.")
     return n
 
 
@@ -143,7 +143,7 @@ def integer(number: Any, what: str) -> int:
     Raises
     ------
     DomainMismatch
-        If it is a float, a bool, or no number at all.
+        If it is a float, a bool, or not a number at all.
     """
     if type(number) is int:
         return number
@@ -173,18 +173,18 @@ def single_index(i: Any, size: int, what: str) -> int:
 
 
 def outside(what: str, i: int, size: int) -> IndexOutOfBound:
-    """Return the error of an index that there is not."""
+    """Return the error for an index outside ``0 .. size-1``."""
     where = f"outside 0 .. {size - 1}" if size else "outside: a size of 0 has no index"
     return IndexOutOfBound(f"{what} {i} is {where}.")
 
 
 def integer_array(array: Any, what: str) -> Any:
-    """Return a list of indices as an integer array, on the device if it is there.
+    """Return a list of indices as an integer array; a device array stays on the device.
 
     Raises
     ------
     DomainMismatch, DimensionMismatch
-        If it does not hold integers, or is not one list.
+        If the indices are not integers, or not one-dimensional.
     """
     if not hasattr(array, "__cuda_array_interface__"):
         try:
@@ -201,12 +201,12 @@ def integer_array(array: Any, what: str) -> Any:
 
 
 def index_array(indices: Any, size: int, what: str) -> Array | None:
-    """Return a list of indices as INT64, or None for all of them in order.
+    """Return a list of indices as INT64, or None for all indices in order.
 
     Raises
     ------
     DomainMismatch, DimensionMismatch, IndexOutOfBound
-        As `integer_array` and `single_index`.
+        As `integer_array` and `single_index` raise them.
     """
     if isinstance(indices, slice):
         try:
@@ -226,11 +226,11 @@ def index_array(indices: Any, size: int, what: str) -> Array | None:
 def require_distinct(indices: Array | None, what: str) -> None:
     """Raise `InvalidValue` if an index is given twice."""
     if indices is not None and not all_distinct(indices):
-        raise InvalidValue(f"{what}: an index is given twice, so its value is not defined.")
+        raise InvalidValue(f"{what}: an index is given twice. Give each index once.")
 
 
 def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DType]:
-    """Return values as an array or a NumPy scalar of one type, and the type."""
+    """Return (values as an array or a NumPy scalar, their type)."""
     if np.ndim(values) == 0:
         kind = lookup(dtype) if dtype is not None else scalar_dtype(values, INT64, what)
         return scalar_value(values, kind, what), kind
@@ -243,15 +243,15 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
     if given.numpy.kind in "iu" and kind.numpy.kind in "iu" and count:
         low, high = int(array.min()), int(array.max())
         if low < int(kind.smallest) or high > int(kind.largest):
-            worst = low if low < int(kind.smallest) else high
-            raise DomainMismatch(f"{what}: {worst} does not fit {kind}. Use a wider type.")
+            outlier = low if low < int(kind.smallest) else high
+            raise DomainMismatch(f"{what}: {outlier} does not fit {kind}. Use a wider type.")
     if on_device or kind is given:
         return array.astype(kind.numpy, copy=False), kind
     return cast(array, kind), kind
 
 
 def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tuple[Array, Any]:
-    """Sort pairs by index and combine those of one index."""
+    """Sort (index, value) pairs by index and combine the values of equal indices."""
     if len(indices) < 2 or (np.diff(indices) > 0).all():
         return indices, values
     order = np.argsort(indices, kind="stable")
@@ -271,7 +271,7 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
 
 
 def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
-    """Combine runs of values that begin at `starts`, each from left to right."""
+    """Combine each run of values, beginning at `starts`, from left to right."""
     domain, _ = op.types(kind)
     total: Array = values[starts].copy()
     ends = np.append(starts[1:], len(values))
@@ -283,12 +283,12 @@ def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
 
 
 def binary_operator(op: Any) -> BinaryOp:
-    """Return the operator that `op`, a monoid or a name means, if it reads values.
+    """Return the binary operator given as itself, as a monoid or by name.
 
     Raises
     ------
     DomainMismatch
-        If it is positional, or no binary operator.
+        If it is positional, or not a binary operator.
     """
     found = op.op if isinstance(op, Monoid) else binary.lookup(op)
     if found.positional:
@@ -297,27 +297,27 @@ def binary_operator(op: Any) -> BinaryOp:
 
 
 def as_semiring(op: Semiring | str) -> Semiring:
-    """Return the semiring itself, or the one of this name."""
+    """Return the semiring given as itself or by name."""
     return semiring.lookup(op)
 
 
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
-    """Return the operator that `apply` is given, for entries of type `dtype`."""
+    """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
     if isinstance(op, str):
         table = next((t for t in (unary, binary, indexunary) if op in t), unary)
         op = table[op]
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
-            raise InvalidValue(f"apply: {op!r} takes no further operand.")
+            raise InvalidValue(f"apply: {op!r} takes one operand. Leave out left= and right=.")
         return BoundOperator(op, *op.types(dtype))
     if isinstance(op, IndexUnaryOp):
         if left is not None:
-            raise InvalidValue(f"apply: {op!r} takes its thunk as right=, and no left=.")
+            raise InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
         return BoundOperator(op, domain, op.result(domain), None, thunk)
     op = binary_operator(op)
     if (left is None) == (right is None):
-        raise InvalidValue(f"apply: {op!r} needs one of left= and right=.")
+        raise InvalidValue(f"apply: {op!r} takes two operands. Give one of left= and right=.")
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
@@ -327,7 +327,7 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
 def selected(
     dtype: DType, op: Any, thunk: Any, *, applies: bool = False
 ) -> tuple[IndexUnaryOp, Any, DType]:
-    """Return the operator, its thunk as a NumPy scalar, and its domain."""
+    """Return an index-unary operator, its thunk as a NumPy scalar, and its domain."""
     found = indexunary.lookup(op)
     if not applies and found.result(found.domain(dtype)) is not BOOL:
         raise DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")

@@ -21,7 +21,7 @@ __all__ = ["Collection"]
 
 
 class Collection(NoTruth):
-    """Entries of one type on one backend."""
+    """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
     __slots__ = ("backend", "data", "dtype", "name")
     backend: Backend
@@ -32,41 +32,41 @@ class Collection(NoTruth):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes."""
+        """The size of each dimension."""
         raise NotImplementedError
 
     @property
     def nvals(self) -> int:
         """Number of entries."""
-        return self._settled().nvals(self.data)
+        return self._flushed().nvals(self.data)
 
     def wait(self) -> None:
-        """Return when all operations that make this object have ended: for clocks.
+        """Return when all operations that make this object have ended, for measuring time.
 
-        A backend may run later than the program; reading an object waits for it in any case.
+        A backend may run behind the program; reading an object waits in any case.
         """
-        self._settled().wait(self.data)
+        self._flushed().wait(self.data)
 
-    def _settled(self) -> Backend:
-        """Run what was recorded, since somebody looks at an object; return the backend."""
+    def _flushed(self) -> Backend:
+        """Run the recorded statements, on which this object may depend; return the backend."""
         flush(self.backend)
         return self.backend
 
     @property
     def S(self) -> Mask:
-        """Mask: where there is an entry, whatever its value."""
+        """The mask of all positions with an entry, whatever its value."""
         return Mask(self, True)
 
     @property
     def V(self) -> Mask:
-        """Mask: where there is an entry that is not zero."""
+        """The mask of all positions with an entry that is not zero."""
         return Mask(self, False)
 
     # ----------------------------------------------------------------------- assignments
     def __call__(
         self, mask: Mask | None = None, *more: Any, accum: Any = None, replace: bool = False
     ) -> Updater:
-        """``w(mask, accum=op, replace=True) << call``: how the result is to be written."""
+        """Return the updater of ``w(mask, accum=op, replace=True) << call``."""
         if more:
             raise DomainMismatch(
                 f"{name_of(self)}(...): takes one mask, not {1 + len(more)}. "
@@ -89,7 +89,7 @@ class Collection(NoTruth):
         return MatMul(other, self)
 
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
-        """``w[i] = f(u[i])`` or ``C[i, j] = f(A[i, j])``: every entry by itself.
+        """Apply an operator to each entry: ``w[i] = f(u[i])`` or ``C[i, j] = f(A[i, j])``.
 
         Parameters
         ----------
@@ -111,14 +111,14 @@ class Collection(NoTruth):
         )
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = 0) -> Call:
-        """Keep the entries for which `op` of value, index and `thunk` holds.
+        """Keep the entries for which `op` of value, index and `thunk` is true.
 
         Parameters
         ----------
         op : IndexUnaryOp
             An operator with a BOOL result, as in ``u.select("valuegt", 3)``.
         thunk : scalar
-            Its last operand, as in ``A.select("tril", -1)``.
+            The operator's last operand, as in ``A.select("tril", -1)``.
         """
         op, number, _ = selected(self.dtype, op, thunk)
         return Call(
@@ -131,7 +131,7 @@ class Collection(NoTruth):
         )
 
     def reduce(self, op: Any = "plus") -> Call:
-        """``s = (+)_i u[i]``: the sum of all entries over a monoid; empty if there is none."""
+        """Return the sum of all entries over a monoid, ``s = (+)_i u[i]``; empty if none."""
         found = monoid.lookup(op)
         return Call(
             Reduce(self.data, found),

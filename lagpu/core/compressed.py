@@ -1,4 +1,4 @@
-"""Compressed sparse arrays as users pass them: checked, and turned from rows to columns."""
+"""Compressed sparse arrays as users pass them: checks, and conversion from rows to columns."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ __all__ = ["array_of", "check_compressed", "extent", "from_rows", "transpose_com
 Array = np.ndarray[Any, Any]
 
 
-def array_of(x: Any, place: Backend, what: str) -> Any:
-    """Return the values of a full vector, as an array where it lives; anything else as it is.
+def array_of(x: Any, backend: Backend, what: str) -> Any:
+    """Return the values of a full vector as an array on its backend; anything else unchanged.
 
     Raises
     ------
     BackendMismatch
-        If the vector lives elsewhere than what is made of it.
+        If the vector is not on `backend`.
     InvalidValue
-        If it is not full.
+        If the vector is not full.
     """
     if not is_operand(x, 1):
         return x
-    if x.backend is not place:
-        usual = f"Give like={name_of(x)}, or move it with .to({place.name!r})."
+    if x.backend is not backend:
+        usual = f"Give like={name_of(x)}, or move it with .to({backend.name!r})."
         raise BackendMismatch(
-            f"{what}: {x.name} is on {x.backend.name}, the matrix on {place.name}. "
-            + (how_to_enter(place, x) or usual)
+            f"{what}: {x.name} is on {x.backend.name}, the matrix on {backend.name}. "
+            + (how_to_enter(backend, x) or usual)
         )
     if x.nvals != x.size:
         raise InvalidValue(
             f"{what}: {x.name} has {x.nvals} of {x.size} entries. Give a full vector."
         )
-    return place.vector_values(x.data)
+    return backend.vector_values(x.data)
 
 
 def transpose_compressed(
     ptr: Array, idx: Array, values: Any, shape: tuple[int, int]
 ) -> tuple[Array, Array, Any]:
-    """Turn compressed rows of a matrix of this shape into compressed columns, sorted."""
+    """Convert compressed rows of a matrix of this shape to compressed columns, sorted."""
     iso = np.ndim(values) == 0
     data = np.broadcast_to(np.int8(1), len(idx)) if iso else values
     other = scipy.sparse.csr_array((data, idx, ptr), shape=shape).tocsc()
@@ -56,16 +56,16 @@ def transpose_compressed(
 
 
 def from_rows(
-    place: Backend, ptr: Any, idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
+    backend: Backend, ptr: Any, idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
 ) -> Any:
-    """Return a backend's matrix of checked compressed rows, sorted where they lie."""
+    """Return a backend's matrix of checked compressed rows; device arrays stay on the device."""
     if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
-        made = place.matrix(dtype, shape)
-        transpose = Assign(place.matrix_from_csc(ptr, idx, values, dtype, shape[::-1]), None, True)
-        place.execute(Statement(made, Descriptor(), transpose, dtype))
-        return made
-    columns = transpose_compressed(ptr, idx, values, shape)  # takes no memory of a device
-    return place.matrix_from_csc(*columns, dtype, shape)
+        out = backend.matrix(dtype, shape)
+        by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])
+        backend.execute(Statement(out, Descriptor(), Assign(by_rows, None, True), dtype))
+        return out
+    columns = transpose_compressed(ptr, idx, values, shape)  # needs no device memory
+    return backend.matrix_from_csc(*columns, dtype, shape)
 
 
 def check_compressed(
@@ -99,7 +99,7 @@ def check_compressed(
 
 
 def extent(indices: Any, size: int | None, what: str) -> int:
-    """Return the size, checked against the indices, or the largest index plus one."""
+    """Return `size`, checked against the indices, or for None the largest index plus one."""
     low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
     n = high + 1 if size is None else as_size(size, what)
     if low < 0 or high >= n:

@@ -1,7 +1,7 @@
 """Deferred calls, masks and `assign`, the one funnel from notation to a backend.
 
-Everything is checked here, before any backend is asked: a call is checked against its inputs
-when it is written, and against its output, mask and accumulator when it is assigned.
+Every statement is checked before a backend sees it: a call against its inputs when it is written,
+and against its output, mask and accumulator when it is assigned.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ OUTPUTS: dict[int, Any] = {}
 
 
 def is_operand(x: Any, ndim: int) -> bool:
-    """Whether `x` is a Vector (1) or a Matrix or its transpose (2), and not some array."""
+    """Return True for a Vector (`ndim` 1) or a Matrix or its transpose (2), and not an array."""
     return isinstance(x, NoTruth) and getattr(x, "ndim", None) == ndim
 
 
 class Mask(Deferred):
-    """Where a result may be written: ``m.S`` its entries, ``m.V`` its entries that are not zero.
+    """The positions at which a result may be written: ``m.S`` entries, ``m.V`` nonzero entries.
 
     ``~mask`` keeps the other positions. `vector` is a matrix if the output is one.
     """
@@ -79,19 +79,19 @@ class Mask(Deferred):
         return f"Write w({self!r}) << {name_of(value)}."
 
     def new(self, *, name: str | None = None) -> Any:
-        """Return the mask as a vector or a matrix: True at every position it keeps."""
+        """Return a vector or a matrix that is True at every position that the mask keeps."""
         out = type(self.vector)(BOOL, *self.vector.shape, like=self.vector, name=name)
         Updater(out, self) << True
         return out
 
 
 class Call(Unassigned, Deferred):
-    """One operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
+    """An operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
     Attributes
     ----------
     operation : Operation
-        What is computed, on handles.
+        The typed record of the operation, on handles.
     inputs : tuple of Vector and Matrix
         The operands, for checks and for the formula.
     dtype : DType
@@ -103,11 +103,11 @@ class Call(Unassigned, Deferred):
     backend : Backend or None
         The backend of the inputs; None for a number.
     by : FrameType, optional
-        The author's frame; None if the notation makes the call, and uses it at once.
+        The author's frame; None if the notation itself makes the call and uses it at once.
     """
 
     __slots__ = (
-        *("_at", "_code"),  # where it was written: a frame would keep its variables alive
+        *("_at", "_code"),  # where the call is written; a frame would keep its variables alive
         *("backend", "dtype", "formula", "inputs", "operation", "shape"),
     )
     _remedy = "{0} was never used. Write w << call, or call.new(); w = call only names it."
@@ -142,11 +142,11 @@ class Call(Unassigned, Deferred):
         ndim = len(self.shape) or (self.inputs[0].ndim if self.inputs else 1)
         return method_of(self.operation, ndim)
 
-    def _place(self, frame: FrameType | None) -> tuple[CodeType, int]:
-        return self._code, self._at  # w = call names it, until the function ends
+    def _origin(self, frame: FrameType | None) -> tuple[CodeType, int]:
+        return self._code, self._at  # not where it is dropped: w = call lives on in w
 
     def _written_in(self, by: FrameType) -> Call:
-        """Note the author's frame, for an operator that was called."""
+        """Set the author's frame, for an operator that was called."""
         self._code, self._at = by.f_code, by.f_lasti
         return self
 
@@ -158,10 +158,10 @@ class Call(Unassigned, Deferred):
 
     def _output(self, value: Any) -> str:
         w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
-        return f"Write {w} << call, the output left of it."
+        return f"Write {w} << call, with the output on the left."
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the result as a new object of type `dtype`, by default the call's own."""
+        """Return the result as a new object of type `dtype`, by default the call's type."""
         self._used = True
         wanted = self.dtype if dtype is None else lookup(dtype)
         make = OUTPUTS[len(self.shape)]
@@ -177,7 +177,7 @@ def format_formula(formula: tuple[Any, ...], names: Mapping[int, str] | None = N
 
 
 def format_as_written(formula: tuple[Any, ...]) -> str:
-    """Return a formula as text, in the names that the author uses."""
+    """Return a formula as text, with the author's names."""
     stored = [getattr(x, "stored", x) for x in formula if isinstance(x, NoArithmetic)]
     return format_formula(formula, {id(x): name_of(x) for x in stored})
 
@@ -191,13 +191,13 @@ def _format_part(part: Any, names: Mapping[int, str]) -> str:
 
 
 def constant(number: Any, dtype: DType, formula: Any = None) -> Call:
-    """Return the call of a number, for which nothing has to be computed."""
+    """Return the call of a number, which needs no computation."""
     shown = number if formula is None else formula
     return Call(Constant(number), (), dtype, (), (shown,))
 
 
 def mark_used(x: Any) -> None:
-    """Mark a deferred expression as used: it will not warn when it is dropped."""
+    """Mark a deferred expression as used, so that dropping it does not warn."""
     if isinstance(x, Unassigned):
         x._mark_used()
 
@@ -209,7 +209,7 @@ def kind_of(x: Any) -> str:
 
 
 def _as_mask(x: Any) -> str:
-    """Return how to make a mask of an object that was given as one."""
+    """Return the hint for an object that was given where a mask belongs."""
     if is_operand(x, 1):
         v = name_of(x)
         return f"Write {v}.S for where {v} has entries, {v}.V for where they are not zero."
@@ -219,7 +219,7 @@ def _as_mask(x: Any) -> str:
 
 
 class Updater(Unassigned, NoArithmetic):
-    """``w(mask, accum=, replace=)``: an output with how to write it, waiting for ``<<``."""
+    """An output with mask, accumulator and replace, waiting for ``<<``: ``w(mask, accum=op)``."""
 
     __slots__ = ("accum", "indices", "mask", "out", "replace")
     _remedy = "{0} writes nothing by itself. Write {0} << call."
@@ -247,14 +247,14 @@ class Updater(Unassigned, NoArithmetic):
     def formula(self) -> tuple[Any, ...]:
         """The left-hand side as mathematics, for `format_formula`."""
         mask = self.mask
-        how: list[tuple[Any, ...]] = []
+        arguments: list[tuple[Any, ...]] = []
         if mask is not None:
-            how.append(mask.formula)
+            arguments.append(mask.formula)
         if self.accum is not None:
-            how.append((f"accum={self.accum!r}",))
+            arguments.append((f"accum={self.accum!r}",))
         if self.replace:
-            how.append(("replace",))
-        parts = [part for one in how for part in (", ", *one)]
+            arguments.append(("replace",))
+        parts = [part for argument in arguments for part in (", ", *argument)]
         inside = ("(", *parts[1:], ")") if parts else ()
         where = f"[{self.indices}]" if isinstance(self.indices, int) else "[I]"
         where = "[I, J]" if isinstance(self.indices, tuple) else where
@@ -267,7 +267,7 @@ class Updater(Unassigned, NoArithmetic):
         return display.updater_html(self)
 
     def __getitem__(self, indices: Any) -> Updater:
-        """``w(mask)[I]``: write only at the indices `I`."""
+        """Return ``w(mask)[I]``, which writes only at the indices `I`."""
         self._used = True
         return Updater(self.out, self.mask, self.accum, self.replace, indices)
 
@@ -282,7 +282,7 @@ class Updater(Unassigned, NoArithmetic):
 
 
 def assign(to: Updater, value: Any) -> None:
-    """Check one operation, then hand it whole, mask included, to the output's backend."""
+    """Check one statement, then hand it as a whole, with its mask, to the output's backend."""
     to._used = True
     out = to.out
     call = value
@@ -314,12 +314,12 @@ def assign(to: Updater, value: Any) -> None:
 
 
 def _assigns(call: Call) -> bool:
-    """Whether a call writes only a part of its output."""
+    """Return True if a call may write only a part of its output."""
     return type(call.operation) in (Assign, AssignScalar)
 
 
 def _submit(s: Statement, to: Updater, call: Call) -> None:
-    """Record a checked statement if a loop's body is recorded, else run it; observers see it."""
+    """Record a checked statement of a recorded loop, or run it; observers see it."""
     recorder, observer = current_recorder(), current_observer()
     if recorder is not None and recorder.takes(s, to.out.ndim, call.backend):
         if observer is not None:
@@ -332,6 +332,6 @@ def _submit(s: Statement, to: Updater, call: Call) -> None:
 
 def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
     """Return the error that names each object's backend."""
-    places = ", ".join(f"{name_of(o)} is on {o.backend.name}" for o in objects)
+    facts = ", ".join(f"{name_of(o)} is on {o.backend.name}" for o in objects)
     first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
-    return BackendMismatch(f"{what}: {places}. {how_to_join(first, other)}")
+    return BackendMismatch(f"{what}: {facts}. {how_to_join(first, other)}")

@@ -1,6 +1,6 @@
-"""Operators and methods that objects refuse, each with a hint at what was probably meant.
+"""Operators and methods that sparse objects refuse, each with a hint: the line to write instead.
 
-Python gives every object a truth value, ``==`` and ``+``; for a sparse vector each of them would be
+Python gives every object a truth value, ``==`` and ``+``; on a sparse vector each of them would be
 a silent mistake. Here they raise, with the line to write instead, in the author's own names.
 """
 
@@ -26,7 +26,7 @@ __all__ = [
     "no_operator",
 ]
 
-# sign -> (operator, whether it meets on the union; None: Python's meaning has no counterpart)
+# sign -> (operator, whether ewise_add, on the union, is the likelier meaning)
 _BINARY: dict[str, tuple[str, bool]] = {
     "+": ("plus", True),
     "-": ("minus", True),
@@ -40,7 +40,7 @@ _COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge
 
 
 def name_of(x: Any) -> str:
-    """Return the author's name for `x`: a local variable, else its own name, or a number itself."""
+    """Return the author's name for `x`: a local variable, else ``x.name``; a number as text."""
     frame = author()
     for name, value in {} if frame is None else frame.f_locals.items():
         if value is x and name.isidentifier() and not name.startswith("_"):
@@ -57,19 +57,19 @@ def name_of(x: Any) -> str:
 
 
 def how_to_join(x: Any, y: Any) -> str:
-    """Return the line that brings two objects of different backends together."""
+    """Return the hint for two objects of different backends: how to move one of them."""
     usual = f"Move one with .to, as in {name_of(y)}.to({x.backend.name!r})"
     entered = how_to_enter(x.backend, y) or how_to_enter(y.backend, x)
     return entered or f"{usual}; nothing is copied for you."
 
 
 def how_to_enter(backend: Any, x: Any) -> str:
-    """Return how `x` gets to a backend without a name for `to`, as inside a crosscheck; or ''."""
+    """Return how to move `x` to a backend that `to` cannot name, as in a crosscheck; else ''."""
     return str(getattr(backend, "entered", "")).format(name_of(x))
 
 
 class NoArithmetic:
-    """Refuses arithmetic and order; a subclass says what to write instead."""
+    """An object without arithmetic and order; a subclass hints at what to write instead."""
 
     __slots__ = ()
     _hint = "Assign it with << first."
@@ -78,12 +78,12 @@ class NoArithmetic:
         """Mark this object as used, so that no warning follows the error that is being raised."""
 
     def refuse(self, what: str, instead: str = "") -> NoReturn:
-        """Raise with what this object is not, and what to write instead."""
+        """Raise `DomainMismatch` with a fact about this object and a hint."""
         self._mark_used()
         raise DomainMismatch(f"{type(self).__name__}: {what}. {instead or self._hint}")
 
     def _instead(self, sign: str, other: Any, reflected: bool) -> str:
-        """Return what to write for ``self sign other``, or with the operands exchanged."""
+        """Return a hint for ``self sign other``, or for ``other sign self`` if `reflected`."""
         return ""
 
     def _no(self, sign: str, other: Any, reflected: bool = False) -> NoReturn:
@@ -146,7 +146,7 @@ class NoArithmetic:
     def __ior__(self, other: Any) -> NoReturn:
         self._no("|=", other)
 
-    def __ilshift__(self, other: Any) -> NoReturn:  # it would bind the name to None
+    def __ilshift__(self, other: Any) -> NoReturn:  # Python would bind the name to None
         self.refuse(f"<<= would bind {name_of(self)} to something else", "Write << alone.")
 
     def __neg__(self) -> NoReturn:
@@ -169,33 +169,33 @@ class NoArithmetic:
 
 
 class NoTruth(NoArithmetic):
-    """Refuses truth, length, iteration and comparison too; the base of every object here."""
+    """An object without truth value, length, iteration and comparison either."""
 
     __slots__ = ()
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # NumPy leaves operators to us
+    __array_ufunc__ = None  # NumPy defers to our operators
     _truth: ClassVar[str] = ""
     _items: ClassVar[str] = ""
     _dense: ClassVar[str] = ""
 
-    def _say(self, template: str) -> str:
+    def _fill_in(self, template: str) -> str:
         return template.format(name_of(self)) if template else ""
 
     def _output(self, value: Any) -> str:
-        """Return what to write instead of ``self << value``, where that writes nothing."""
+        """Return a hint for ``self << value``, on an object that cannot be written."""
         return ""
 
     def __bool__(self) -> bool:
-        self.refuse("has no truth value", self._say(self._truth))
+        self.refuse("has no truth value", self._fill_in(self._truth))
 
     def __iter__(self) -> NoReturn:
-        self.refuse("cannot be iterated over", self._say(self._items))
+        self.refuse("cannot be iterated over", self._fill_in(self._items))
 
     def __len__(self) -> int:
-        self.refuse("has no len()", self._say(self._items))
+        self.refuse("has no len()", self._fill_in(self._items))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self.refuse("is not a NumPy array", self._say(self._dense))
+        self.refuse("is not a NumPy array", self._fill_in(self._dense))
 
     def __invert__(self) -> Any:
         self._no("~", None)
@@ -206,7 +206,7 @@ class NoTruth(NoArithmetic):
     def __rmatmul__(self, other: Any) -> Any:
         self._no("@", other, True)
 
-    # Equality by identity would be False for two equal vectors, without a word.
+    # Equality by identity would silently be False for two equal vectors.
     def __eq__(self, other: object) -> bool:
         self._no("==", other)
 
@@ -214,13 +214,13 @@ class NoTruth(NoArithmetic):
         self._no("!=", other)
 
     def __lshift__(self, value: Any) -> None:
-        self.refuse("is not written to", self._output(value))
+        self.refuse("cannot be written to", self._output(value))
 
 
 class NotYet:
-    """An attribute that only a result has: a deferred call raises `NotComputed` for it.
+    """An attribute that only results have; on a deferred expression it raises `NotComputed`.
 
-    ``__getattr__`` would catch every name, but would slow down each attribute of each call.
+    ``__getattr__`` would catch every name, but would slow down every attribute of every call.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -235,7 +235,7 @@ class NotYet:
 
 
 class Deferred(NoTruth):
-    """An expression that waits for its output: it has no values yet, and says so."""
+    """An expression that waits for its output: it has no values yet, and raises if asked."""
 
     __slots__ = ()
 
@@ -248,7 +248,7 @@ class Deferred(NoTruth):
 
 
 def no_operator(method: str, u: Any, v: Any) -> NoReturn:
-    """Raise: whether two objects are added or multiplied, and how, is for the author to say."""
+    """Raise `DomainMismatch` for an element-wise method that was called without an operator."""
     op = "times" if method.endswith("mult") else "plus"
     raise DomainMismatch(
         f"{method}: has no operator. Write {name_of(u)}.{method}({name_of(v)}, binary.{op}), "
@@ -257,7 +257,7 @@ def no_operator(method: str, u: Any, v: Any) -> NoReturn:
 
 
 def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:
-    """Return what to write instead of ``u sign other`` for a vector `u`."""
+    """Return a hint for ``u sign other`` of a vector `u`."""
     me, it = name_of(u), name_of(other)
     both = isinstance(other, NoTruth) and getattr(other, "ndim", None) == u.ndim
     if other is None and sign in ("==", "!="):
@@ -290,7 +290,7 @@ def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:
 
 
 def for_matrix(A: Any, sign: str, other: Any, reflected: bool) -> str:
-    """Return what to write instead of ``A sign other`` for a matrix or its transpose."""
+    """Return a hint for ``A sign other`` of a matrix or its transpose."""
     me, it = name_of(A), name_of(other)
     if isinstance(other, NoTruth) and getattr(other, "ndim", None) == 1:
         return for_vector(other, sign, A, not reflected) if sign not in _COMPARED else ""
@@ -304,11 +304,11 @@ def _compared(me: str, it: str, op: str, both: bool) -> str:
         negated = "not " * (op == "ne")
         return (
             f"Write {negated}{me}.isequal({it}) for one answer, "
-            f"{me}.ewise_mult({it}, binary.{op}) for one an entry."
+            f"{me}.ewise_mult({it}, binary.{op}) for one per entry."
         )
     if both:
-        return f"Write {me}.ewise_mult({it}, binary.{op}) for an answer an entry."
+        return f"Write {me}.ewise_mult({it}, binary.{op}) for one answer per entry."
     return (
         f"Write {me}.select('value{op}', {it}) to keep such entries, "
-        f"{me}.apply(binary.{op}, {it}) for an answer an entry."
+        f"{me}.apply(binary.{op}, {it}) for one answer per entry."
     )

@@ -1,4 +1,4 @@
-"""Indexing ``w[I]``, ``A[i, :]``, ``A[i, j]``, and what may be assigned to an object or a part."""
+"""Indexing ``w[I]``, ``A[i, :]``, ``A[i, j]``, and assignment to an object or a part of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "matrix_assignment", "vect
 
 
 class IndexExpr(Deferred):
-    """``w[I]`` or ``A[i, :]``: part of an object, to be read or written."""
+    """A part of an object, ``w[I]`` or ``A[i, :]``, to be read or written."""
 
     __slots__ = ()
 
@@ -54,13 +54,13 @@ class IndexExpr(Deferred):
         return f"For one entry, write {pair}{'' if reflected else name_of(other)}."
 
     def __int__(self) -> int:
-        self.refuse("is no number", f"For one entry, write {self!r}.value.")
+        self.refuse("is not a number", f"For one entry, write {self!r}.value.")
 
     __index__ = __float__ = __int__
 
 
 class VectorIndex(IndexExpr):
-    """``w[I]``: read it with ``.new()`` or ``w[i].value``, write it with ``w[I] << x``."""
+    """A part ``w[I]``: read it with ``.new()`` or ``w[i].value``, write it with ``w[I] << x``."""
 
     __slots__ = ("indices", "vector")
     _hint = "Use w[i].value, w.get(i) or w[I].new()."
@@ -95,7 +95,7 @@ class VectorIndex(IndexExpr):
 
 
 class MatrixIndex(IndexExpr):
-    """``A[i, :]``, ``A[:, j]``, ``A[I, J]`` or ``A[i, j]``: part of a matrix.
+    """A part of a matrix: ``A[i, :]``, ``A[:, j]``, ``A[I, J]`` or ``A[i, j]``.
 
     Read it with ``w << ...``, ``.new()`` or ``.value``; write it with ``A[I, J] << x``.
     """
@@ -133,7 +133,7 @@ class MatrixIndex(IndexExpr):
             column, size, formula = ExtractColumn(A.data, i, True), A.ncols, f"[{i}, :]"
         elif _is_one(row) or _is_one(col):
             raise NotSupported(
-                f"{A.name}[{row}, {col}]: part of a row or column. "
+                f"{A.name}[{row}, {col}]: extracts a part of one row or column. "
                 "Write lists for a matrix, as in A[[i], J], or take the whole row first."
             )
         else:
@@ -147,7 +147,7 @@ class MatrixIndex(IndexExpr):
 
 
 def _format_index(index: Any) -> str:
-    """Return an index as one writes it."""
+    """Return an index as Python text."""
     if isinstance(index, slice):
         ends = ("" if x is None else str(x) for x in (index.start, index.stop))
         return ":".join(ends) + ("" if index.step is None else f":{index.step}")
@@ -158,7 +158,7 @@ def _format_index(index: Any) -> str:
 
 
 def _require_indices(w: VectorLike, indices: Any) -> None:
-    """Raise DomainMismatch for an object that selects indices in other libraries, but not here."""
+    """Raise `DomainMismatch` for ``...``, a mask or a vector, which are not indices in lagpu."""
     if indices is not Ellipsis and not isinstance(indices, NoTruth):
         return
     name = name_of(w)
@@ -166,15 +166,15 @@ def _require_indices(w: VectorLike, indices: Any) -> None:
         raise DomainMismatch(f"{w.name}[...]: is not an index. Write {name}[:], or {name} << x.")
     if isinstance(indices, Mask):
         raise DomainMismatch(
-            f"{w.name}[{indices!r}]: a mask is no index. Write {name}({indices!r}) << x to write "
-            "there."
+            f"{w.name}[{indices!r}]: a mask is not an index. Write {name}({indices!r}) << x to "
+            "write there."
         )
     if is_operand(indices, 1):
         u = name_of(indices)
         raise DomainMismatch(
-            f"{w.name}[{u}]: a vector is no index. Write {name}({u}.S) << x to write where {u} has "
-            f"entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for its "
-            "values."
+            f"{w.name}[{u}]: a vector is not an index. Write {name}({u}.S) << x to write where {u} "
+            f"has entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for "
+            "its values."
         )
 
 
@@ -215,9 +215,9 @@ def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
     value : scalar, Vector, Call or IndexExpr
         The right-hand side of ``<<``.
     indices : int, slice, array_like of int, or None
-        Where it goes.
+        The positions that are assigned.
     """
-    if indices is None and type(value) is type(out):  # the assignments of loops, without more ado
+    if indices is None and type(value) is type(out):  # assignments in loops: the fast path
         return Call(Assign(value.data), (value,), value.dtype, value.shape, (value,))
     if indices is None and (type(value) is int or type(value) is Counter):
         number = scalar_value(value, out.dtype, out.name)
@@ -246,13 +246,13 @@ def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
         )
     if getattr(value, "ndim", 0) == 0:
         number = scalar_value(value, out.dtype, out.name)
-        # The same value twice is that value once, also with an accumulator.
-        place = None if where is None else (distinct(where),)
+        # An index given twice counts once, also with an accumulator.
+        lists = None if where is None else (distinct(where),)
         shown = _shown(value, number)
-        return Call(AssignScalar(number, place), (out,), out.dtype, out.shape, (shown,))
+        return Call(AssignScalar(number, lists), (out,), out.dtype, out.shape, (shown,))
     if not is_operand(value, 1):
         raise DomainMismatch(
-            f"{out.name} << {kind_of(value)}: is neither vector nor number. "
+            f"{out.name} << {kind_of(value)}: is neither a vector nor a number. "
             "Make a vector with Vector.from_dense or from_coo."
         )
     if where is not None and value.size != len(where):
@@ -263,7 +263,7 @@ def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
 
 
 def _shown(value: Any, number: Any) -> Any:
-    """Return what stands in the formula for a number: the counter of a loop itself."""
+    """Return the part of the formula for a number: the loop's counter itself, or the number."""
     return value if type(value) is Counter else number
 
 
@@ -277,7 +277,7 @@ def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
     value : scalar, Matrix or its transpose, Call or IndexExpr
         The right-hand side of ``<<``.
     indices : pair of int, slice or array_like of int, or None
-        Rows and columns where it goes.
+        The rows and columns that are assigned.
     """
     if isinstance(value, IndexExpr):
         value = value.call()
@@ -288,7 +288,7 @@ def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
         if len(value.shape) == 1:
             value._used = True
             raise DimensionMismatch(
-                f"{out.name} << {value!r}: {value.shape} is no matrix's shape. "
+                f"{out.name} << {value!r}: {value.shape} is not the shape of a matrix. "
                 "Make a matrix of one row or column with Matrix.from_coo."
             )
         if indices is None and value.shape:
@@ -296,9 +296,9 @@ def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
         value = value.new()
     if getattr(value, "ndim", 0) == 0 and not isinstance(value, (list, tuple, str)):
         number = scalar_value(value, out.dtype, out.name)
-        place = _place(*(None if x is None else distinct(x) for x in (rows, cols)))
+        lists = None if rows is None and cols is None else (_distinct(rows), _distinct(cols))
         shown = _shown(value, number)
-        return Call(AssignScalar(number, place), (out,), out.dtype, out.shape, (shown,))
+        return Call(AssignScalar(number, lists), (out,), out.dtype, out.shape, (shown,))
     if not is_operand(value, 2):
         raise DomainMismatch(
             f"{out.name} << {type(value).__name__}: is not a matrix. Use Matrix.from_coo."
@@ -319,6 +319,5 @@ def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
 
 
-def _place(rows: Any, cols: Any) -> tuple[Any, Any] | None:
-    """Return index lists as an operation has them: None for a whole matrix."""
-    return None if rows is None and cols is None else (rows, cols)
+def _distinct(indices: Any) -> Any:
+    return None if indices is None else distinct(indices)

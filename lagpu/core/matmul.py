@@ -1,4 +1,4 @@
-"""Products with ``@``, and the operations of two matrices: what an author writes becomes a call."""
+"""Products with ``@``, and the operations on two matrices: expressions become calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["MatMul", "MatrixOperand", "vector_product"]
 
 
 class MatMul(Unassigned, Deferred):
-    """``u @ A``, ``A @ u`` or ``A @ B``: a product that still needs its semiring."""
+    """A product that still needs its semiring: ``u @ A``, ``A @ u`` or ``A @ B``."""
 
     __slots__ = ("left", "right")
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
@@ -69,7 +69,7 @@ class MatMul(Unassigned, Deferred):
         left, right = self.left, self.right
         if left.ndim == right.ndim == 1:
             raise NotSupported(
-                f"{semiring!r}: the inner product is not there. "
+                f"{semiring!r}: there is no inner product of two vectors. "
                 "Write u.ewise_mult(v, op), then reduce."
             )
         if left.ndim == right.ndim:
@@ -82,16 +82,16 @@ class MatMul(Unassigned, Deferred):
 
 
 def _as_line(pair: MatMul) -> str:
-    """Return ``u @ A`` in the author's names, ``A.T`` for a transpose: a line to write."""
+    """Return ``u @ A`` in the author's names, with ``A.T`` for a transpose."""
     return f"{name_of(pair.left)} @ {name_of(pair.right)}"
 
 
 def _other_ways(A: Any, u: Any, flip: bool) -> str:
-    """Return the two products that would fit, for a matrix of the other orientation."""
+    """Return the hint with the two products that would fit if A were transposed."""
     a, v = name_of(A), name_of(u)
     transposed = a.removesuffix(".T") if a.endswith(".T") else f"{a}.T"
     ways = (f"{v} @ {transposed}", f"{a} @ {v}") if flip else (f"{transposed} @ {v}", f"{v} @ {a}")
-    return f" Is it {ways[0]} you mean, or {ways[1]}?"
+    return f" Did you mean {ways[0]} or {ways[1]}?"
 
 
 def vector_product(
@@ -138,24 +138,24 @@ def vector_product(
     domain, result = semiring.types(left.dtype, right.dtype)
     stored = A.stored
     product = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
-    indices = getattr(stored, "operand", None)  # of a selection its vector
+    indices = getattr(stored, "operand", None)  # the vector of a selection
     operation: Multiply | MultiplySelection
     if indices is None:
-        held, operation = stored, Multiply(stored.data, u.data, product)
+        source, operation = stored, Multiply(stored.data, u.data, product)
     else:
-        held, operation = indices, MultiplySelection(indices.data, u.data, product)
+        source, operation = indices, MultiplySelection(indices.data, u.data, product)
     size = A.ncols if flip else A.nrows
     formula = (left, f" {semiring.name} ", right)
-    return Call(operation, (held, u), result, (size,), formula, by)
+    return Call(operation, (source, u), result, (size,), formula, by)
 
 
 class MatrixOperand(NoTruth):
-    """A matrix or its transpose, as the left one of two."""
+    """A matrix or a view of one, as the left operand of an operation on two matrices."""
 
     __slots__ = ()
 
     def mxm(self: Any, B: Any, op: Semiring | str) -> Call:
-        """``C[i, j] = (+)_k A[i, k] (x) B[k, j]``, the same as ``op(A @ B)``.
+        """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = (+)_k A[i, k] (x) B[k, j]``.
 
         Parameters
         ----------
@@ -168,15 +168,15 @@ class MatrixOperand(NoTruth):
         return _matrix_product(self, B, as_semiring(op), _getframe(1))
 
     def ewise_add(self: Any, other: Any, op: Any = None) -> Call:
-        """``C = A (+) B`` on the union; an entry of one side alone stays as it is."""
+        """Combine on the union, ``C = A (+) B``; an entry of one side alone stays as it is."""
         return _ewise(_getframe(1), "ewise_add", self, other, op, " (+) ")
 
     def ewise_mult(self: Any, other: Any, op: Any = None) -> Call:
-        """``C = A (x) B`` on the intersection."""
+        """Combine on the intersection, ``C = A (x) B``."""
         return _ewise(_getframe(1), "ewise_mult", self, other, op, " (x) ")
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
-        """``C = A (+) B`` on the union; a default stands where one side has no entry."""
+        """Combine on the union, ``C = A (+) B``, with a default in place of a missing entry."""
         found = binary_operator(op)
         _require_matrix("ewise_union", other)
         domain, _ = found.types(self.dtype, other.dtype)
@@ -186,7 +186,10 @@ class MatrixOperand(NoTruth):
         return _ewise(by, "ewise_union", self, other, found, " (+) ", (left, right))
 
     def kronecker(self: Any, B: Any, op: Any) -> Call:
-        """``C[i p + k, j q + l] = A[i, j] (x) B[k, l]`` for a matrix `B` of shape (p, q)."""
+        """Return the Kronecker product with a matrix `B` of shape (p, q).
+
+        ``C[i p + k, j q + l] = A[i, j] (x) B[k, l]``
+        """
         found = binary_operator(op)
         _require_matrix("kronecker", B)
         shape = (
@@ -205,7 +208,7 @@ def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType) -> Call:
     if A.ncols != B.nrows:
         raise DimensionMismatch(
             f"mxm: {name_of(A)}.ncols {A.ncols} != {name_of(B)}.nrows {B.nrows}."
-            + (f" Is it {_transpose_of(B)} you mean?" if A.ncols == B.ncols else "")
+            + (f" Did you mean {_transpose_of(B)}?" if A.ncols == B.ncols else "")
         )
     domain, result = semiring.types(A.dtype, B.dtype)
     left, right, (left_transposed, right_transposed) = _stored(A, B)
@@ -216,7 +219,7 @@ def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType) -> Call:
 
 
 def _stored(A: Any, B: Any) -> tuple[Any, Any, tuple[bool, bool]]:
-    """Return the matrices that two operands are views of, and whether each is its transpose."""
+    """Return the stored matrices of two operands, and whether each operand is the transpose."""
     left, right = A.stored, B.stored
     return left, right, (A is not left, B is not right)
 
@@ -239,7 +242,7 @@ def _ewise(
     if A.shape != B.shape:
         raise DimensionMismatch(
             f"{kind}: {name_of(A)} has shape {A.shape} != {B.shape} of {name_of(B)}."
-            + (f" Is it {_transpose_of(B)} you mean?" if A.shape == B.shape[::-1] else "")
+            + (f" Did you mean {_transpose_of(B)}?" if A.shape == B.shape[::-1] else "")
         )
     left, right, transposed = _stored(A, B)
     operation = Ewise(kind, left.data, right.data, found, defaults, transposed)

@@ -118,10 +118,10 @@ class Matrix(Collection, MatrixOperand):
         Parameters
         ----------
         rows, cols : array_like of int, (nvals,)
-            Where the entries are, in any order; NumPy arrays, CuPy arrays for the gpu backend, or
-            full vectors of the same backend, which stay where they are.
+            Positions of the entries, in any order; NumPy arrays, CuPy arrays for the gpu backend,
+            or full vectors of the same backend, which are not copied to the host.
         values : array_like, (nvals,), or scalar
-            Their values; one scalar makes a matrix that stores no value array.
+            Values of the entries; one scalar makes a matrix without a value array.
         dtype : DType, optional
             Type of the values; by default that of `values`.
         nrows, ncols : int, optional
@@ -134,7 +134,7 @@ class Matrix(Collection, MatrixOperand):
         Raises
         ------
         IndexOutOfBound, DimensionMismatch
-            If an index is outside, or the arrays differ in length.
+            If an index is out of bounds, or the arrays differ in length.
         InvalidValue
             If an entry is given twice and there is no `dup_op`.
         """
@@ -168,11 +168,11 @@ class Matrix(Collection, MatrixOperand):
         Parameters
         ----------
         col_ptr : array_like of int, (ncols + 1,)
-            Column j holds entries ``col_ptr[j] .. col_ptr[j+1] - 1``; arrays as in `from_coo`.
+            Column j has entries ``col_ptr[j] .. col_ptr[j+1] - 1``; arrays as in `from_coo`.
         row_idx : array_like of int, (nvals,)
-            Their rows, rising in each column.
+            Rows of the entries, rising in each column.
         values : array_like, (nvals,), or scalar
-            Their values; one scalar makes a matrix that stores no value array.
+            Values of the entries; one scalar makes a matrix without a value array.
         nrows, ncols : int
             Shape.
         dtype, like, backend, name
@@ -181,7 +181,7 @@ class Matrix(Collection, MatrixOperand):
         Raises
         ------
         InvalidValue, IndexOutOfBound, DimensionMismatch
-            If the arrays are not a CSC form.
+            If the arrays are not a valid CSC form.
         """
         place = backends.choose(like, backend)
         ptr, idx, values = (array_of(x, place, "from_csc") for x in (col_ptr, row_idx, values))
@@ -214,7 +214,7 @@ class Matrix(Collection, MatrixOperand):
 
     def to_csc(self) -> tuple[Array, Array, Array]:
         """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
-        return self._settled().matrix_to_csc(self.data)
+        return self._flushed().matrix_to_csc(self.data)
 
     def to_csr(self) -> tuple[Array, Array, Array]:
         """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
@@ -240,7 +240,7 @@ class Matrix(Collection, MatrixOperand):
 
     @property
     def T(self) -> TransposedMatrix:
-        """The transpose, as an operand; ``A.T.new()`` makes a matrix of it."""
+        """The transpose as an operand; ``A.T.new()`` is a matrix."""
         return TransposedMatrix(self)
 
     @property
@@ -250,21 +250,21 @@ class Matrix(Collection, MatrixOperand):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether ``A' == A``: an undirected graph."""
-        return self.nrows == self.ncols and self._settled().is_symmetric(self.data)
+        """Whether ``A' == A``, as for an undirected graph."""
+        return self.nrows == self.ncols and self._flushed().is_symmetric(self.data)
 
     @property
     def orientation(self) -> str:
-        """Which forms are kept: ``"auto"``, or ``"csc"`` for the columns alone.
+        """The storage forms that are kept: ``"auto"``, or ``"csc"`` for the columns alone.
 
-        The gpu backend makes the rows of a directed matrix when a loop profits from them and they
-        fit; ``A.orientation = "csc"`` forbids it, and drops rows that are there. A symmetric
-        matrix needs no second form.
+        The gpu backend makes the form by rows of a directed matrix when a loop profits from it and
+        memory allows; ``A.orientation = "csc"`` forbids the form by rows and drops an existing one.
+        A symmetric matrix needs no second form.
 
         Raises
         ------
         InvalidValue
-            If it is set to something else.
+            If it is set to another value.
         NotSupported
             If it is set on cpu, where SuiteSparse decides.
         """
@@ -286,14 +286,14 @@ class Matrix(Collection, MatrixOperand):
     def dup(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
         """Return a copy, cast to `dtype` if it is given."""
         kind = self.dtype if dtype is None else lookup(dtype)
-        data = self._settled().dup(self.data, kind)
+        data = self._flushed().dup(self.data, kind)
         return Matrix._of(data, kind, self.shape, self.backend, name or self.name)
 
     def get(self, row: Any, col: Any, default: Any = None) -> Any:
         """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
         i = single_index(row, self.nrows, f"{self.name} row")
         j = single_index(col, self.ncols, f"{self.name} column")
-        found = self._settled().evaluate(ExtractElement(self.data, (i, j)))
+        found = self._flushed().evaluate(ExtractElement(self.data, (i, j)))
         return default if found is None else found
 
     def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
@@ -304,7 +304,7 @@ class Matrix(Collection, MatrixOperand):
             raise mixed_backends("isequal", (self, other))
         if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
             return False
-        return self._settled().isequal(self.data, other.data)
+        return self._flushed().isequal(self.data, other.data)
 
     # ------------------------------------------------------------------ parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:
@@ -319,7 +319,7 @@ class Matrix(Collection, MatrixOperand):
     # ------------------------------------------------------------------------ operations
     mxv = mxv
 
-    reduce_scalar = Collection.reduce  # the dialect's name
+    reduce_scalar = Collection.reduce  # the name in python-graphblas
 
     def copying(self, transposed: bool = False) -> Call:
         """Return the deferred copy, or the deferred transpose."""
@@ -327,11 +327,11 @@ class Matrix(Collection, MatrixOperand):
         return Call(Assign(self.data, None, transposed), (self,), self.dtype, shape, (shown,))
 
     def reduce_rowwise(self, op: Any = "plus") -> Call:
-        """``w[i] = (+)_j A[i, j]``: no entry for an empty row."""
+        """Return the sum of each row, ``w[i] = (+)_j A[i, j]``; no entry for an empty row."""
         return self._reduce_vector(op, self.nrows, False)
 
     def reduce_columnwise(self, op: Any = "plus") -> Call:
-        """``w[j] = (+)_i A[i, j]``: no entry for an empty column."""
+        """Return the sum of each column, ``w[j] = (+)_i A[i, j]``; no entry for an empty column."""
         return self._reduce_vector(op, self.ncols, True)
 
     def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
@@ -353,7 +353,7 @@ class Matrix(Collection, MatrixOperand):
             raise IndexOutOfBound(
                 f"diag: diagonal {k} lies outside a {self.nrows} x {self.ncols} matrix."
             )
-        data = self._settled().diagonal(self.data, k)
+        data = self._flushed().diagonal(self.data, k)
         return Vector._of(data, self.dtype, size, self.backend, name)
 
 

@@ -1,4 +1,4 @@
-"""Who sees each statement of a program as it runs: at most one observer, often none."""
+"""The observer of a program, which sees each statement as it runs; at most one, often none."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Observer", "current_observer", "observing", "set_observer"]
 
 
 class Observer:
-    """Sees each statement before it runs, and runs it.
+    """Base of a trace, a stepper and a crosscheck: sees each statement before it runs, and runs it.
 
     Attributes
     ----------
     level : int
-        Iteration of the innermost `loop`, from 0; -1 outside of one. The loop sets it.
+        Iteration of the innermost `loop`, from 0; -1 outside of a loop. The loop sets it.
     why_eager : str
         Why loops run statement by statement, such as ``"it is stepped through"``; an empty string
         if they need not, and then their statements are `recorded`.
@@ -37,31 +37,28 @@ class Observer:
     ) -> None:
         """See ``v[i] = x`` for one number, and run it by calling `work` once.
 
-        `describe` returns it as a statement: an updater and a call.
+        `describe` returns the same as a statement: an updater and a call.
         """
         self.statement(*describe(), work)
 
     def recorded(self, to: Any, call: Any) -> None:
-        """See a statement of a loop's body, which runs later, or as a part of the whole loop."""
+        """See a recorded statement of a loop's body, which runs later or as part of the loop."""
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
-        """Run the k-th of the statements recorded, by itself after all, by calling `work` once."""
+        """Run the k-th recorded statement by itself after all, by calling `work` once."""
         work()
 
     def run_loop(
         self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
     ) -> FusedLoop | Rejection:
-        """Plan the loop of the statements recorded by calling `plan`, and run it if there is one.
-
-        Returns what `plan` returned.
-        """
+        """Plan the recorded loop by calling `plan`, run it unless rejected, and return the plan."""
         loop = plan()
         if not isinstance(loop, Rejection):
             loop.run()
         return loop
 
     def forget(self) -> None:
-        """Forget the statements recorded: the loop is over, or goes on without them."""
+        """Forget the recorded statements: the loop is over, or goes on without them."""
 
 
 _current: ContextVar[Observer | None] = ContextVar("lagpu_observer", default=None)
@@ -71,13 +68,13 @@ current_observer: Callable[[], Observer | None] = _current.get
 
 
 def set_observer(observer: Observer | None) -> None:
-    """Let `observer` see every statement from here on, or nobody."""
+    """Let `observer`, or for None nobody, see every statement from now on."""
     _current.set(observer)
 
 
 @contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Let `observer` see every statement that runs inside; one around it sees none of them."""
+    """Let `observer` see every statement inside ``with``, hidden from an outer observer."""
     outer = current_observer()
     set_observer(observer)
     try:

@@ -1,4 +1,4 @@
-"""Recording the statements of a loop's body instead of running them, and running them after all."""
+"""Record the statements of a loop's body instead of running them, and run them later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HasBackend(Protocol):
 
     @property
     def backend(self) -> Backend:
-        """Where."""
+        """The backend."""
 
 
 class Recorder:
@@ -27,19 +27,20 @@ class Recorder:
     Parameters
     ----------
     backend : Backend
-        Whose statements it takes; those of other backends run at once.
+        The backend whose statements are recorded; statements of other backends run at once.
     ndim : int or None
-        Whether it takes statements that write vectors (1) or matrices (2); a statement of the other
-        kind ends the recording. None: what the first statement writes. Scalars go with both.
+        Whether to record statements that write vectors (1) or matrices (2); a statement of the
+        other kind ends the recording. None: the kind that the first statement writes. A statement
+        that writes a scalar counts as one that writes a vector.
     replay_one : callable, optional
-        Runs the k-th statement that was taken, by calling what it is given with k.
+        Called with k and a callable that runs the k-th recorded statement; calls it.
 
     Attributes
     ----------
     ndim : int or None
-        As given, or found.
+        As given, or as the first statement set it.
     statements : list of Statement
-        What was taken and has not run.
+        The recorded statements that have not run.
     """
 
     def __init__(
@@ -61,18 +62,18 @@ class Recorder:
     def close(self) -> None:
         """Take no more."""
         self._is_open = False
-        if _current.get() is self:  # it may be closed in another context than it was opened in
+        if _current.get() is self:  # the context may differ from the one that opened it
             _current.set(None)
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes statements."""
+        """Whether the recorder takes statements."""
         return self._is_open
 
     def takes(self, s: Statement, ndim: int, backend: Backend | None) -> bool:
-        """Take a statement that writes such an object, or return False: it is to run now.
+        """Take a statement and return True, or return False if it is to run now.
 
-        What was taken before has run by then if the statement may depend on it.
+        In the second case the statements taken before, on which it may depend, have run.
         """
         if backend is not self.backend and backend is not None:
             if ndim == 0:
@@ -88,7 +89,7 @@ class Recorder:
         return True
 
     def flush(self) -> None:
-        """Run what was taken, in order, and take no more."""
+        """Run the recorded statements, in order, and take no more."""
         self.close()
         taken, self.statements = self.statements, []
         for k, s in enumerate(taken):
@@ -111,14 +112,14 @@ def _recorder_of(backend: Backend | None) -> Recorder | None:
 
 
 def flush(backend: Backend | None = None) -> None:
-    """Run what was recorded for a backend (None: for any), since somebody looks at an object."""
+    """Run the statements recorded for a backend (None: any), before one of its objects is read."""
     recorder = _recorder_of(backend)
     if recorder is not None:
         recorder.flush()
 
 
 def why_unreadable(x: HasBackend) -> str:
-    """Return why a display cannot look at an object now, or an empty string."""
+    """Return why a display cannot read an object now, or an empty string."""
     return "" if _recorder_of(x.backend) is None else "a loop is being recorded"
 
 
@@ -128,11 +129,11 @@ def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None
     Parameters
     ----------
     backend : Backend or None
-        Where its operands are; None for a number that is assigned to a scalar.
+        The backend of the operands; None for a number that is assigned to a scalar.
     s : Statement
-        It may refer to scalars, and to the counter of a loop.
+        The statement, which may refer to scalars and to the counter of a loop.
     depth : int
-        The value of that counter.
+        The value of the counter.
     """
     operation = resolved(s.operation, depth)
     if s.writes_scalar:

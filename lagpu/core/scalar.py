@@ -20,14 +20,14 @@ __all__ = ["Scalar"]
 class Scalar(NoArithmetic):
     """One value of a type, or no value: the sum of no entries is empty, not zero.
 
-    Written by a `loop` that runs as one kernel it stays on the device; asking for it waits.
+    A scalar that a loop writes as one kernel stays on the device; reading its value waits.
 
     Parameters
     ----------
-    dtype : DType or anything `lookup` takes
+    dtype : DType or anything `lagpu.dtypes.lookup` takes
         Type of the value.
     value : number, optional
-        The value; without it the scalar is empty.
+        The value; without one the scalar is empty.
     """
 
     __slots__ = ("data", "dtype", "name")
@@ -43,13 +43,13 @@ class Scalar(NoArithmetic):
 
     @classmethod
     def from_value(cls, value: Any) -> Scalar:
-        """Return a scalar of the value's own type."""
+        """Return a scalar that has the type of `value`."""
         return cls(scalar_dtype(value, lookup(int), "Scalar"), value)
 
     @property
     def _value(self) -> Any:
         """The value as a NumPy scalar, or None."""
-        flush()  # it may depend on statements that have not run yet
+        flush()  # the value may depend on recorded statements
         return self.data.get()
 
     @property
@@ -69,12 +69,12 @@ class Scalar(NoArithmetic):
         return int(self._value is not None)
 
     def clear(self) -> None:
-        """Make it empty."""
+        """Make the scalar empty."""
         flush()
         self.data.set(None)
 
     def __call__(self, *, accum: Any = None) -> Updater:
-        """``s(accum=op) << call``."""
+        """Return the updater of ``s(accum=op) << call``."""
         return Updater(self, None, accum)
 
     def __lshift__(self, value: Any) -> None:
@@ -103,7 +103,7 @@ class Scalar(NoArithmetic):
     def _known(self) -> Any:
         found = self._value
         if found is None:
-            raise EmptyObject(f"{self.name}: the scalar has no value. Ask is_empty first.")
+            raise EmptyObject(f"{self.name}: the scalar has no value. Check is_empty first.")
         return found
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What modules that stand below `Vector` and `Matrix` know of them."""
+"""Protocols of `Vector` and `Matrix`, for modules that those two import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["MatrixLike", "VectorLike"]
 
 
 class VectorLike(Protocol):
-    """A `Vector`."""
+    """The attributes of a `Vector`."""
 
     dtype: DType
     size: int
@@ -26,12 +26,12 @@ class VectorLike(Protocol):
 
 
 class MatrixLike(Protocol):
-    """A `Matrix`, its transpose, or another view.
+    """The attributes of a `Matrix`, its transpose, or another view.
 
     Attributes
     ----------
     stored : Matrix or SelectionMatrix
-        What a view is a view of; a matrix itself.
+        The object of which a transpose is a view; any other object itself.
     """
 
     @property
@@ -60,4 +60,4 @@ class MatrixLike(Protocol):
 
     @property
     def stored(self) -> Any:
-        """The matrix, or what it is a view of."""
+        """See above."""

@@ -1,4 +1,4 @@
-"""A warning about what an author began and did not use, at the line where it was written."""
+"""`UnusedCall` warnings for expressions that were written and never used, at their line."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from lagpu.host.source import expression_at
 
 __all__ = ["Unassigned"]
 
-_warned: dict[str, dict[Any, Any]] = {}  # what Python needs to warn once a line, by file
+_warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
 
 
 class Unassigned:
-    """Half a statement, which does nothing by itself.
+    """One side of a statement, which does nothing by itself.
 
     A subclass sets `_used`. An object that is dropped unused warns if the expression that made it
     is a statement of its own. An exception drops such objects as well, as it drops ``w(mask)`` in
-    ``w(mask) << x`` if `x` raises: then nothing is said.
+    ``w(mask) << x`` if `x` raises; then there is no warning.
     """
 
     __slots__ = ("_used",)
-    _remedy: ClassVar[str]  # {0} is what the author wrote
+    _remedy: ClassVar[str]  # {0} is the author's expression
 
     def _mark_used(self) -> None:
         """Mark this object as used, so that no warning follows an error that is being raised."""
@@ -37,16 +37,16 @@ class Unassigned:
                 return
         except AttributeError:  # its constructor raised
             return
-        place = self._place(sys._getframe().f_back)
-        if place is not None:
-            _warn(self, *place)
+        origin = self._origin(sys._getframe().f_back)
+        if origin is not None:
+            _warn(self, *origin)
 
-    def _place(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
-        """Return where it was written, now that `frame` drops it; None to say nothing."""
+    def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
+        """Return the instruction that made the object, which `frame` drops; None: do not warn."""
         if frame is None or dis.opname[frame.f_code.co_code[frame.f_lasti]] != "POP_TOP":
             return None
         if expression_at(frame.f_code, frame.f_lasti).text.startswith(("with ", "async with ")):
-            return None  # the end of the block drops an error, and all that the error refers to
+            return None  # the end of the block drops an error with all objects it refers to
         return frame.f_code, frame.f_lasti
 
 

@@ -1,4 +1,4 @@
-"""`Vector`: entries at some of the indices ``0 .. size-1``; what has no entry is not zero."""
+"""`Vector`: entries at some of the indices ``0 .. size-1``; a missing entry is not a zero."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ class Vector(Collection):
         Parameters
         ----------
         indices : array_like of int, (nvals,)
-            Where the entries are, in any order.
+            Indices of the entries, in any order.
         values : array_like, (nvals,), or scalar
-            Their values, or the one value of all.
+            Values of the entries, or one value for all.
         dtype : DType, optional
             Type of the values; by default that of `values`.
         size : int, optional
@@ -129,7 +129,7 @@ class Vector(Collection):
         Raises
         ------
         IndexOutOfBound, DimensionMismatch
-            If an index is outside, or `indices` and `values` differ in length.
+            If an index is out of bounds, or `indices` and `values` differ in length.
         InvalidValue
             If an index is given twice and there is no `dup_op`.
         """
@@ -154,7 +154,7 @@ class Vector(Collection):
     ) -> Vector:
         """Return a vector of a dense array, without entries where it equals `missing_value`."""
         xp: Any = np
-        if hasattr(values, "__cuda_array_interface__"):  # stays where it is
+        if hasattr(values, "__cuda_array_interface__"):  # stays on the device
             xp = importlib.import_module("cupy")
         array = xp.asarray(values)
         if array.ndim != 1:
@@ -172,7 +172,7 @@ class Vector(Collection):
 
     def to_coo(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""
-        return self._settled().vector_to_coo(self.data)
+        return self._flushed().vector_to_coo(self.data)
 
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
         """Return a NumPy array of length `size` with `fill_value` where there is no entry.
@@ -218,17 +218,17 @@ class Vector(Collection):
     def dup(self, dtype: Any = None, *, name: str | None = None) -> Vector:
         """Return a copy, cast to `dtype` if it is given."""
         kind = self.dtype if dtype is None else lookup(dtype)
-        data = self._settled().dup(self.data, kind)
+        data = self._flushed().dup(self.data, kind)
         return Vector._of(data, kind, self.size, self.backend, name or self.name)
 
     def clear(self) -> None:
         """Delete all entries."""
-        self._settled().vector_clear(self.data)
+        self._flushed().vector_clear(self.data)
 
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
         n = as_size(size, "resize")
-        self._settled().vector_resize(self.data, n)
+        self._flushed().vector_resize(self.data, n)
         self.size = n
 
     def build(
@@ -236,14 +236,14 @@ class Vector(Collection):
     ) -> None:
         """Fill an empty vector with (index, value) pairs; see `from_coo`."""
         if self.nvals and not clear:
-            raise InvalidValue(f"build: {self.name} has entries. Clear it first, or clear=True.")
+            raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
         new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
         assign(Updater(self), new)
 
     def get(self, index: Any, default: Any = None) -> Any:
         """Return the value at `index` as a Python number, or `default` if there is no entry."""
         i = single_index(index, self.size, self.name)
-        found = self._settled().evaluate(ExtractElement(self.data, (i,)))
+        found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
         return default if found is None else found
 
     def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
@@ -251,10 +251,10 @@ class Vector(Collection):
         self._same_place(other, "isequal")
         if self.size != other.size or (check_dtype and self.dtype is not other.dtype):
             return False
-        return self._settled().isequal(self.data, other.data)
+        return self._flushed().isequal(self.data, other.data)
 
     def isclose(self, other: Vector, *, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> bool:
-        """Whether both have the same entries with values that differ by less than a tolerance."""
+        """Whether both have the same entries, with values equal up to a tolerance."""
         self._same_place(other, "isclose")
         if self.size != other.size:
             return False
@@ -279,7 +279,7 @@ class Vector(Collection):
         ):
             i = single_index(indices, self.size, self.name)
             number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
-            backend, data, dtype = self._settled(), self.data, self.dtype
+            backend, data, dtype = self._flushed(), self.data, self.dtype
             observer = current_observer()
             if observer is not None:
                 observer.entry(
@@ -294,7 +294,7 @@ class Vector(Collection):
 
     def __delitem__(self, index: Any) -> None:
         i = single_index(index, self.size, self.name)
-        self._settled().vector_remove(self.data, i)
+        self._flushed().vector_remove(self.data, i)
 
     def __contains__(self, index: Any) -> bool:
         return self.get(index) is not None
@@ -311,7 +311,7 @@ class Vector(Collection):
         kernel: str | None = None,
         policy: str | None = None,
     ) -> Call:
-        """``w[j] = (+)_i u[i] (x) A[i, j]``, the same as ``op(u @ A)``.
+        """Multiply by a matrix, as ``op(u @ A)``: ``w[j] = (+)_i u[i] (x) A[i, j]``.
 
         Parameters
         ----------
@@ -320,20 +320,20 @@ class Vector(Collection):
         op : Semiring
             The algebra.
         kernel, policy : str, optional
-            Strategy or choice of strategies, on a backend that has them.
+            The strategy, or the rule that chooses one, on a backend that offers them.
         """
         return vector_product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
 
     def ewise_add(self, other: Vector, op: Any = None) -> Call:
-        """``w = u (+) v`` on the union; an entry of one side alone stays as it is."""
+        """Combine on the union, ``w = u (+) v``; an entry of one side alone stays as it is."""
         return self._ewise("ewise_add", other, op, " (+) ")
 
     def ewise_mult(self, other: Vector, op: Any = None) -> Call:
-        """``w = u (x) v`` on the intersection."""
+        """Combine on the intersection, ``w = u (x) v``."""
         return self._ewise("ewise_mult", other, op, " (x) ")
 
     def ewise_union(self, other: Vector, op: Any, left_default: Any, right_default: Any) -> Call:
-        """``w = u (+) v`` on the union; a default stands where one side has no entry."""
+        """Combine on the union, ``w = u (+) v``, with a default in place of a missing entry."""
         found = binary_operator(op)
         if not is_operand(other, 1):
             raise DomainMismatch(f"ewise_union: {kind_of(other)} is not a Vector.")
@@ -363,12 +363,12 @@ class Vector(Collection):
         )
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:
-        """Return a view: the matrix with an entry (v[j], j) for each entry j; `SelectionMatrix`.
+        """Return a `SelectionMatrix`: a view with an entry (v[j], j) for each entry j.
 
         Parameters
         ----------
         nrows : int, optional
-            By default `size`; a value outside ``0 .. nrows-1`` selects nothing.
+            Number of rows, by default `size`; a value outside ``0 .. nrows-1`` selects nothing.
         """
         return SelectionMatrix(self, nrows)
 
@@ -376,7 +376,7 @@ class Vector(Collection):
         """Return the square matrix with this vector on diagonal `k`."""
         k = integer(k, "diag: diagonal")
         n = as_size(self.size + abs(k), "diag")
-        data = self._settled().matrix_from_diagonal(self.data, k)
+        data = self._flushed().matrix_from_diagonal(self.data, k)
         return OUTPUTS[2]._of(data, self.dtype, (n, n), self.backend, None)
 
 

@@ -1,6 +1,6 @@
-"""Views that are read as matrices: the transpose ``A.T``, and the selection of a vector.
+"""Views that are read as matrices: the transpose ``A.T``, and the selection ``f.selection()``.
 
-A selection ``f.selection()`` is the matrix that selects the rows which a vector lists.
+A selection is the matrix that selects the rows listed by a vector.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def mxv(
     kernel: str | None = None,
     policy: str | None = None,
 ) -> Call:
-    """``w[i] = (+)_j A[i, j] (x) u[j]``, the same as ``op(A @ u)``.
+    """Multiply by a vector, as ``op(A @ u)``: ``w[i] = (+)_j A[i, j] (x) u[j]``.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def mxv(
     op : Semiring
         The algebra.
     kernel, policy : str, optional
-        Strategy or choice of strategies, on a backend that has them.
+        The strategy, or the rule that chooses one, on a backend that offers them.
     """
     return vector_product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
 
@@ -65,11 +65,11 @@ class MatrixView(MatrixOperand):
         return display.matrix_html(self)
 
     def _output(self, value: Any) -> str:
-        return "It is a view: write to the object that it is a view of."
+        return "It is a view. Write to the viewed object instead."
 
-    def __call__(self, *how: Any, **more: Any) -> NoReturn:
+    def __call__(self, *args: Any, **options: Any) -> NoReturn:
         """Refuse ``A.T(mask) << C``."""
-        self.refuse("is not written to", MatrixView._output(self, None))
+        self.refuse("cannot be written to", MatrixView._output(self, None))
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)
@@ -84,12 +84,12 @@ class MatrixView(MatrixOperand):
         return self.copying().new(dtype, name=name)
 
     def copying(self) -> Call:
-        """Return the deferred matrix of these entries."""
+        """Return the deferred copy of the entries as a matrix."""
         raise NotImplementedError
 
 
 class TransposedMatrix(MatrixView):
-    """``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
+    """The transpose ``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
     __slots__ = ("stored",)
     _hint = "Use A.T.new() to make a matrix of it."
@@ -143,16 +143,16 @@ class TransposedMatrix(MatrixView):
         it = name_of(value)
         if is_operand(value, 2):
             it = it.removesuffix(".T") if it.endswith(".T") else f"{it}.T"
-        return f"It is a view: write {name_of(self.stored)} << {it}."
+        return f"It is a view. Write {name_of(self.stored)} << {it}."
 
     def copying(self) -> Call:
-        """Return the deferred transposition."""
+        """Return the deferred transpose."""
         call: Call = self.stored.copying(transposed=True)
         return call
 
 
 class SelectionMatrix(MatrixView):
-    """``f.selection(nrows)``: BOOL, with an entry (f[j], j) for each entry j of a vector `f`.
+    """A BOOL matrix with an entry (f[j], j) for each entry j of a vector: ``f.selection(nrows)``.
 
     A value of `f` outside ``0 .. nrows-1`` selects nothing: its column is empty.
     A product reads `f` as it is when the statement runs; nothing is stored.
@@ -162,7 +162,7 @@ class SelectionMatrix(MatrixView):
     f : Vector, (ncols,)
         Row numbers, of an integer type.
     nrows : int, optional
-        By default the size of `f`.
+        Number of rows, by default the size of `f`.
 
     Raises
     ------
@@ -181,15 +181,15 @@ class SelectionMatrix(MatrixView):
     def __init__(self, f: VectorLike, nrows: Any = None) -> None:
         if f.dtype.is_float or f.dtype.is_bool:
             raise DomainMismatch(
-                f"selection: {name_of(f)} is of type {f.dtype}, and its values are to be row "
-                f"numbers. Make integers of them with {name_of(f)}.dup('INT64')."
+                f"selection: {name_of(f)} is of type {f.dtype}, and row numbers are integers. "
+                f"Convert it with {name_of(f)}.dup('INT64')."
             )
         self.operand = f
         self._nrows = None if nrows is None else as_size(nrows, "selection")
 
     @property
     def name(self) -> str:
-        """Name, with that of the vector."""
+        """``selection(f)`` with the name of the vector."""
         return f"selection({self.operand.name})"
 
     @property
@@ -209,14 +209,14 @@ class SelectionMatrix(MatrixView):
 
     @property
     def nvals(self) -> int:
-        """Number of entries now: those of the vector that are rows."""
+        """Number of entries now: the entries of the vector whose value is a row."""
         flush(self.backend)
         f = self.operand
         return len(self._rows(f.backend.vector_to_coo(f.data)[1])[1])
 
     @property
     def dtype(self) -> DType:
-        """BOOL."""
+        """Type of the values, BOOL."""
         return BOOL
 
     @property
@@ -236,21 +236,21 @@ class SelectionMatrix(MatrixView):
 
     @property
     def data(self) -> NoReturn:
-        """Refused: there is no matrix to hand to a backend."""
+        """Raise `NotSupported`: a selection has no matrix to hand to a backend."""
         me = name_of(self)
         raise NotSupported(
-            f"{me}: is a view of {name_of(self.operand)}, for products with a vector. "
-            f"For anything else write {me}.new(), a matrix."
+            f"{me}: is a view of {name_of(self.operand)}, only for products with a vector. "
+            f"Make a matrix with {me}.new()."
         )
 
     def copying(self, transposed: bool = False) -> Call:
-        """Return the deferred matrix of these entries, or its transpose."""
+        """Return the deferred copy of the entries as a matrix, or its transpose."""
         f, shape = self.operand, self.shape[::-1] if transposed else self.shape
         operation = SelectionToMatrix(f.data, self.nrows, transposed)
         return Call(operation, (f,), BOOL, shape, (self.T if transposed else self,))
 
     def _rows(self, values: Array) -> tuple[Array, Array]:
-        """Return which of some values are rows, and those values."""
+        """Return (which values are row numbers, those row numbers)."""
         rows = values.astype(np.int64)  # 2**63 and more become negative
         inside = (rows >= 0) & (rows < self.nrows)
         return inside, rows[inside]
@@ -259,7 +259,7 @@ class SelectionMatrix(MatrixView):
     def _form(self) -> str:
         return f"selection of {self.operand.name}"
 
-    def _corner(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+    def _preview(self, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """Return (rows, columns, values) of the entries in the first rows and columns."""
         f = self.operand
         cols, values = f.backend.vector_head(f.data, ncols)
@@ -270,7 +270,7 @@ class SelectionMatrix(MatrixView):
 
 
 class TransposedSelection(TransposedMatrix):
-    """``P.T`` of a selection `P`: a view of the same vector."""
+    """The transpose ``P.T`` of a selection `P`: a view of the same vector."""
 
     __slots__ = ()
     _output = MatrixView._output

@@ -1,7 +1,6 @@
-"""What met at each index of a result, in NumPy alone: the values among which `any` may choose.
+"""The candidates at each index of a result, computed by NumPy: values from which `any` may choose.
 
-Nothing here asks a backend for more than the contents of an operand, so that what is checked does
-not check itself.
+A backend only provides the contents of operands, so that no backend checks itself.
 """
 
 from __future__ import annotations
@@ -33,16 +32,17 @@ from lagpu.operations import (
 __all__ = ["bound", "either", "holds", "sources", "terms", "written"]
 
 Array = np.ndarray[Any, Any]
-Sight = tuple[Array, Array]  # at each index, whether there is an entry, and its value
+Lookup = tuple[Array, Array]  # at each index, whether there is an entry, and its value
 
 
 def terms(operation: Operation, wanted: Array, result: DType) -> Terms:
-    """Return the values that an operation has at the indices `wanted` of a vector or a number.
+    """Return the candidates of an operation at the indices `wanted` of a vector or a number.
 
     Parameters
     ----------
     operation : Operation
-        It writes a vector, or returns a number; vectors are `Entries`, matrices `HostMatrix`.
+        An operation whose result is a vector or a number; vectors are `Entries`, matrices
+        `HostMatrix`.
     wanted : ndarray of int, (count,)
         Indices of entries of the result, rising.
     result : DType
@@ -87,13 +87,13 @@ def _product_terms(
     return Terms(at, np.atleast_1d(op.evaluate(product.domain, left, right)))
 
 
-def either(operation: Ewise | Kronecker, left: Any, right: Any, x: Sight, y: Sight) -> Terms:
-    """Return what stands on either side where an operation of two operands has a result.
+def either(operation: Ewise | Kronecker, left: Any, right: Any, x: Lookup, y: Lookup) -> Terms:
+    """Return the values of both operands where an element-wise operation has a result.
 
     Parameters
     ----------
     operation : Ewise or Kronecker
-        Its operator gives the types; it says which entries meet, and what stands for a missing one.
+        The operation, with operator, union or intersection, and defaults.
     left, right : Entries or HostMatrix
         The operands, for their types.
     x, y : tuple of ndarray, (count,)
@@ -114,8 +114,8 @@ def either(operation: Ewise | Kronecker, left: Any, right: Any, x: Sight, y: Sig
     return Terms(np.concatenate(at), np.concatenate(values))
 
 
-def bound(x: Sight, function: BoundOperator) -> Terms:
-    """Return entries and the bound operand of an operator."""
+def bound(x: Lookup, function: BoundOperator) -> Terms:
+    """Return the entries and the bound operand of an operator as candidates."""
     other = function.right if function.left is None else function.left
     at = np.flatnonzero(x[0])
     own = np.atleast_1d(cast(x[1], function.domain))[at]
@@ -124,7 +124,7 @@ def bound(x: Sight, function: BoundOperator) -> Terms:
 
 
 def _copied(operation: Any, wanted: Array) -> Terms:
-    """Return what an assignment, an extraction or a selection of entries brings."""
+    """Return the values of an assignment, an extraction or a selection of entries."""
     if isinstance(operation, ExtractColumn):
         A, j, transposed = operation
         _, rows, values = A.lines(np.array([j]), columns=not transposed)
@@ -145,7 +145,7 @@ def _copied(operation: Any, wanted: Array) -> Terms:
 
 
 def sources(indices: Array | None, wanted: Array) -> tuple[Array, Array]:
-    """Return (whether one is assigned, which) for each index: entry k goes to ``indices[k]``."""
+    """Return (whether an entry is assigned, which) for each index; k goes to ``indices[k]``."""
     if indices is None:
         return np.ones(len(wanted), bool), wanted
     if not len(indices):
@@ -167,9 +167,9 @@ def holds(mask: Entries | None, desc: Descriptor, where: Array) -> Array:
 def written(
     found: Terms, old: Entries, accum: BinaryOp | None, result: DType, wanted: Array
 ) -> Terms:
-    """Return the terms as they stand in the output: accumulated, and cast to its type."""
+    """Return the terms as written to the output: accumulated, and cast to its type."""
     at, values = found
-    if accum is not None and accum.name == "any":  # what was there may stay
+    if accum is not None and accum.name == "any":  # the old value may stay
         there, x = old.at(wanted)
         at = np.concatenate((at, np.flatnonzero(there)))
         values = np.concatenate((cast(values, old.dtype), x[there]))

@@ -1,4 +1,4 @@
-"""What met at each entry of a matrix; see `terms`, which does the same for vectors."""
+"""The candidates at each entry of a matrix; see `terms` in `candidates` for vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Triplets(NamedTuple):
-    """What a matrix is made of, on the host; `values` is an array or one scalar."""
+    """The triplets of a matrix on the host; `values` is an array or one scalar."""
 
     rows: Array
     cols: Array
@@ -35,12 +35,12 @@ class Triplets(NamedTuple):
 def matrix_terms(
     operation: Operation | Triplets, wanted: Array, result: DType, nrows: int
 ) -> Terms:
-    """Return the values that an operation has at the indices `wanted` of the matrix it makes.
+    """Return the candidates of an operation at the indices `wanted` of its result, a matrix.
 
     Parameters
     ----------
     operation : Operation or Triplets
-        Its matrices are `HostMatrix`.
+        The operation, with matrices as `HostMatrix`.
     wanted : ndarray of int, (count,)
         Indices of entries of the result, rising: ``column * nrows + row``.
     result : DType
@@ -64,15 +64,16 @@ def matrix_terms(
     elif isinstance(operation, Apply):
         found = bound(operation.operand.entries().at(wanted), operation.function)
     else:
-        assert isinstance(operation, (Assign, AssignScalar))  # else it is made before it is written
+        assert isinstance(operation, (Assign, AssignScalar))  # others are computed, then assigned
         found = _assigned(wanted, nrows, operation)
     return Terms(found.at, np.atleast_1d(cast(found.values, result)))
 
 
 def _product_terms(wanted: Array, nrows: int, operation: Multiply) -> Terms:
-    """Return the products ``A[i, k] (x) B[k, j]`` of each result: all there are, less the rest.
+    """Return the products ``A[i, k] (x) B[k, j]`` of each result.
 
-    An entry of `A` meets a row of `B`: of a frontier on the left no more is looked at than it has.
+    All products are formed, from each entry of `A` and its row of `B`, and the wanted ones kept: so
+    a frontier on the left costs only its own entries.
     """
     product, B = operation.product, operation.matrix
     left = operation.operand.entries(operation.transposed)
@@ -87,14 +88,14 @@ def _product_terms(wanted: Array, nrows: int, operation: Multiply) -> Terms:
 
 
 def _triplets(wanted: Array, nrows: int, triplets: Triplets) -> Terms:
-    """Return the values that triplets give each entry."""
+    """Return the values of the triplets of each entry."""
     rows, cols, values = triplets
     met, place = _among(wanted, cols.astype(np.int64) * nrows + rows)
     return Terms(place, np.broadcast_to(values, len(rows))[met])
 
 
 def _kronecker_terms(wanted: Array, nrows: int, operation: Kronecker) -> Terms:
-    """Return both entries that meet in a Kronecker product."""
+    """Return both factors of each entry of a Kronecker product."""
     A, B, _, transposed = operation
     left, right = A.entries(transposed[0]), B.entries(transposed[1])
     i, j = _row_and_column(wanted, nrows)
@@ -106,7 +107,7 @@ def _kronecker_terms(wanted: Array, nrows: int, operation: Kronecker) -> Terms:
 
 
 def _assigned(wanted: Array, nrows: int, operation: Assign | AssignScalar) -> Terms:
-    """Return what is written into a matrix, or into a part of it."""
+    """Return the values that are assigned to a matrix or a part of it."""
     rows, cols = operation.indices or (None, None)
     i, j = _row_and_column(wanted, nrows)
     (in_rows, i), (in_cols, j) = sources(rows, i), sources(cols, j)
@@ -124,7 +125,7 @@ def _row_and_column(indices: Array, nrows: int) -> tuple[Array, Array]:
 
 
 def _among(wanted: Array, keys: Array) -> tuple[Array, Array]:
-    """Return (which keys are wanted, and the place of each of those among the wanted)."""
+    """Return (which keys are wanted, the place of each of these keys in `wanted`)."""
     place = np.minimum(np.searchsorted(wanted, keys), len(wanted) - 1)
     met = wanted[place] == keys
     return met, place[met]

@@ -1,4 +1,4 @@
-"""Compare two results entry by entry; a difference comes with its first indices."""
+"""Compare two results entry by entry, and report the first indices that differ."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Unequal", "compare", "compare_choices"]
 
 @dataclass(frozen=True)
 class Unequal:
-    """Results that may not differ as they do; see `Difference` for the rows."""
+    """A forbidden difference of two results; see `Difference` for the rows."""
 
     count: int
     rows: tuple[Any, ...]
 
 
 def compare(first: Entries, other: Entries, rule: Rule, by: Written | None) -> Agreement | Unequal:
-    """Compare the oracle's entries with another's; `by` wrote them, if the rule asks for it."""
+    """Compare the oracle's entries with another's; `by` is the statement, if the rule needs it."""
     unlike = _unlike(first, other, rule)
     if unlike is not None:
         return unlike
@@ -36,14 +36,14 @@ def compare(first: Entries, other: Entries, rule: Rule, by: Written | None) -> A
 
 
 def compare_choices(first: Entries, other: Entries, rule: Rule, may: Terms) -> Agreement | Unequal:
-    """Compare another run's entries with all that `any` may have chosen, ``at`` their indices."""
+    """Compare another run's entries with all candidates of `any`, ``at`` their indices."""
     return _unlike(first, other, rule) or _judged(
         one_of(may, first.indices, other.values, rule.tolerance), first, other
     )
 
 
 def _judged(found: Agreement, first: Entries, other: Entries) -> Agreement | Unequal:
-    """Return what was found, or its rows if something may not stand."""
+    """Return an agreement, or the rows of its bad entries if there are any."""
     where = np.flatnonzero(found.bad)
     if not len(where):
         return found
@@ -54,7 +54,7 @@ def _judged(found: Agreement, first: Entries, other: Entries) -> Agreement | Une
 
 
 def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
-    """Return how types or indices differ, if they do; other values come along that may not."""
+    """Return the difference of types or indices, if any, with values that differ as well."""
     if x.values.dtype != y.values.dtype:
         kinds = f"type {x.values.dtype}", f"type {y.values.dtype}"
         return Unequal(1, ((None, *kinds, ""),))
@@ -83,9 +83,9 @@ def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ..
 
 
 def _remark(found: Agreement, i: Any) -> str:
-    """Say what `any` could have chosen."""
+    """Return the candidates of `any` in words."""
     if found.terms is None:
         return ""
     values = np.unique(found.terms.values[found.terms.at == i])
     shown = ", ".join(str(x) for x in values[:6].tolist()) + (", ..." if len(values) > 6 else "")
-    return f"any may choose one of {shown}" if len(values) else "nothing met here"
+    return f"any may choose one of {shown}" if len(values) else "there was no candidate"

@@ -1,7 +1,8 @@
-"""A backend run eagerly, to compare what it does as it comes with; what `any` chose is followed.
+"""Crosscheck of a single backend: the eager run, with which its fused run is compared.
 
-A choice is checked at once. Behind it the value is one of several that are right, and a fused run
-may have another: all of them go along with the object, as far as it is only copied on.
+A value chosen by `any` is checked at once. Several values may be right, and a fused run may choose
+another: all of them are stored with the object, and with its copies, until a statement computes
+with the value.
 """
 
 from __future__ import annotations
@@ -28,52 +29,52 @@ from lagpu.operations import (
     Statement,
 )
 
-__all__ = ["Alone"]
+__all__ = ["SingleBackend"]
 
 Array = np.ndarray[Any, Any]
 
 
-class Past(NamedTuple):
-    """What a statement writes, and into what, before it runs.
+class Before(NamedTuple):
+    """The state before a statement runs.
 
     Attributes
     ----------
     desc, mask
-        How it is written.
+        How the statement writes.
     new : Terms or None
-        What the copied values may be; None if nothing is copied, or that is not known.
+        The possible values that the statement copies; None if it copies none, or they are unknown.
     old : Terms or None
-        The same for the output as it was.
-    settled : bool
-        Whether what is written, or what `any` chooses from, is the same in every run but for `new`.
+        The possible values of the output before the statement; None if they are unknown.
+    determined : bool
+        Whether all operands but `new` have the same values in every run.
     """
 
     desc: Descriptor
     mask: Entries | None
     new: Terms | None
     old: Terms | None
-    settled: bool
+    determined: bool
 
 
-class Alone(Lockstep):
-    """The backend; `Replica.possible` of what it writes says what other runs may have.
+class SingleBackend(Lockstep):
+    """A `Lockstep` of one backend, which sets `Replica.possible` to the values of other runs.
 
     Parameters
     ----------
     place : Backend
-        The one to run on.
+        The backend.
     report : Report
         As in `Lockstep`.
     """
 
     def __init__(self, place: Backend, report: Report) -> None:
         super().__init__([place], report)
-        self._met: Terms | None = None  # among what `any` chose last
+        self._candidates: Terms | None = None  # of the last choice by `any`
 
     def _run(self, s: Statement) -> None:
-        past = self._look(s)
+        before = self._before(s)
         super()._run(s)
-        s.out.possible = self._possible_now(s.out, past)
+        s.out.possible = self._possible_after(s.out, before)
 
     def _made(
         self,
@@ -88,54 +89,54 @@ class Alone(Lockstep):
         copied = self._possible(of) if of is not None and of.shape == shape else None
         made = super()._made(method, parts, dtype, shape, rule, by, of)
         nothing = Terms(np.zeros(0, np.int64), np.zeros(0))
-        settled = of is None or copied is not None or not of.free
-        past = Past(Descriptor(), None, copied, nothing, settled)
-        made.possible = self._possible_now(made, past)
+        determined = of is None or copied is not None or not of.free
+        before = Before(Descriptor(), None, copied, nothing, determined)
+        made.possible = self._possible_after(made, before)
         return made
 
     def _edit(self, v: Replica, method: str, run: Callable[[Backend, int], None]) -> None:
         super()._edit(v, method, run)
         v.possible = None
 
-    def _settle(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
-        self._met = None
-        if rule.is_any:  # the choices are checked all the same
+    def _compare(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
+        self._candidates = None
+        if rule.is_any:  # choices are checked although there is no other backend
             w.host = None
             entries = self._entries(w)
             found = self._pair(method, entries, entries, 0, rule, by)
             if found is not None and found.terms is not None:
                 w.free |= found.is_free
-                self._met = Terms(entries.indices[found.terms.at], found.terms.values)
-        super()._settle(w, method, rule, by)
+                self._candidates = Terms(entries.indices[found.terms.at], found.terms.values)
+        super()._compare(w, method, rule, by)
 
-    # ------------------------------------------------------------------- what values may be
-    def _look(self, s: Statement) -> Past:
+    # --------------------------------------------------------------------- possible values
+    def _before(self, s: Statement) -> Before:
         source, mask, desc, w = _copied(s), s.desc.mask, s.desc, s.out
-        settled = mask is None or desc.structure or not mask.free
+        determined = mask is None or desc.structure or not mask.free
         if source is None:
-            settled &= not any(x.free for x in _values_read(s.operation))
-            settled &= desc.accum is None or not w.free
-        return Past(
+            determined &= not any(x.free for x in _values_read(s.operation))
+            determined &= desc.accum is None or not w.free
+        return Before(
             desc,
             None if mask is None else self._entries(mask),
             None if source is None else self._possible(source),
             self._possible(w),
-            settled,
+            determined,
         )
 
     def _possible(self, x: Replica) -> Terms | None:
-        """Return what the values of `x` may be, ``at`` its indices; None if that is not known."""
+        """Return the possible values of `x`, ``at`` its indices; None if they are unknown."""
         if x.free:
             return x.possible
         entries = self._entries(x)
         return Terms(entries.indices, entries.values)
 
-    def _possible_now(self, w: Replica, past: Past) -> Terms | None:
-        """Return what the values of an output may be, now that it is written."""
-        new = past.new if self._met is None else self._met
-        if new is None or not (w.free and past.settled):
+    def _possible_after(self, w: Replica, before: Before) -> Terms | None:
+        """Return the possible values of an output after the statement; None if unknown."""
+        new = before.new if self._candidates is None else self._candidates
+        if new is None or not (w.free and before.determined):
             return None
-        return _after(new, past, self._entries(w).indices, w.dtype)
+        return _after(new, before, self._entries(w).indices, w.dtype)
 
 
 def _copied(s: Statement) -> Replica | None:
@@ -150,7 +151,7 @@ def _copied(s: Statement) -> Replica | None:
 
 
 def _values_read(operation: Operation) -> Iterator[Replica]:
-    """Yield the operands whose values, not their entries alone, are among what `any` has."""
+    """Yield the operands whose values, not only their patterns, decide the candidates of `any`."""
     if isinstance(operation, MultiplySelection):
         yield operation.indices  # row numbers
     if not isinstance(operation, (Multiply, MultiplySelection)):
@@ -169,14 +170,14 @@ def _values_read(operation: Operation) -> Iterator[Replica]:
         yield right
 
 
-def _after(new: Terms, past: Past, indices: Array, dtype: DType) -> Terms | None:
-    """Return what values there may be at the indices of an output: the new ones, or the old."""
-    kept = holds(past.mask, past.desc, new.at) & np.isin(new.at, indices)
+def _after(new: Terms, before: Before, indices: Array, dtype: DType) -> Terms | None:
+    """Return the possible values at the indices of an output: new ones, or else old ones."""
+    kept = holds(before.mask, before.desc, new.at) & np.isin(new.at, indices)
     at, values = new.at[kept], np.atleast_1d(cast(new.values, dtype))[kept]
     rest = indices[~np.isin(indices, at)]
     if not len(rest):
         return Terms(at, values)
-    if past.old is None:
+    if before.old is None:
         return None
-    stays = np.isin(past.old.at, rest)
-    return Terms(np.append(at, past.old.at[stays]), np.append(values, past.old.values[stays]))
+    stays = np.isin(before.old.at, rest)
+    return Terms(np.append(at, before.old.at[stays]), np.append(values, before.old.values[stays]))

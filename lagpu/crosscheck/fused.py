@@ -1,4 +1,4 @@
-"""Compare an algorithm run as it comes, loops as one program, with the same run eagerly."""
+"""Compare the fused run of an algorithm with its eager run on the same backend."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from lagpu.operations import Descriptor
 
 __all__ = ["Outcome", "compare_outcomes", "require_fusing"]
 
-_ALONE = "indices alone, as any chose the values"
+_INDICES_ONLY = "indices only, as any chose the values"
 
 
 class Outcome(NamedTuple):
-    """What there is once an algorithm has run.
+    """The objects after a run of an algorithm.
 
     Attributes
     ----------
     result : object
-        What it returned.
+        The returned object.
     args, kwargs : sequence, dict
-        Its arguments, which it may have written.
+        The arguments, which the algorithm may have written.
     """
 
     result: Any
@@ -39,11 +39,11 @@ class Outcome(NamedTuple):
 
 
 def require_fusing(place: Backend) -> None:
-    """Raise InvalidValue for a backend that has only one way to run a loop."""
+    """Raise `InvalidValue` for a backend that fuses no loops."""
     if not place.capabilities.fuses:
         raise InvalidValue(
-            f"crosscheck: {place.name} runs loops in one way only, so there is nothing to compare "
-            "it with. Give two backends."
+            f"crosscheck: {place.name} runs every loop eagerly, so there are no two runs to "
+            "compare. Give two backends."
         )
 
 
@@ -55,22 +55,22 @@ def compare_outcomes(
     place: Backend,
     report: Report,
 ) -> None:
-    """Raise for the first difference of two runs.
+    """Raise `CrosscheckFailed` for the first difference of two runs.
 
     Parameters
     ----------
     eager : Outcome
-        Of the run in lockstep, statement by statement.
+        Outcome of the eager run.
     fused : Outcome
-        Of the run as it comes.
+        Outcome of the run with fused loops.
     given : Outcome
-        The arguments as they were before; no result.
+        The arguments before both runs; no result.
     free_reads : bool
-        Whether the program read numbers that depend on what `any` chose.
+        Whether the program read numbers that depend on choices of `any`.
     place : Backend
-        Where both ran.
+        The backend of both runs.
     report : Report
-        Gets a row for each part of the result, and for each argument that was written.
+        Gets a row for each part of the result, and for each written argument.
     """
     ways = f"{place.name} eager", f"{place.name} fused"
     comparison = _Comparison(report, ways, free_reads)
@@ -93,7 +93,7 @@ class _Comparison:
         self._free_reads = free_reads
 
     def results(self, eager: Any, fused: Any) -> None:
-        """Compare what was returned; each part gets a row, or a note."""
+        """Compare the results; each part gets a row or a note."""
         for name, x, y in self._parts("result", eager, fused):
             if can_compare(x) and can_compare(y):
                 self._add(name, self._how(name, x, y))
@@ -101,7 +101,7 @@ class _Comparison:
                 self._report.notes.append(f"{name}: {type(x).__name__} was not compared")
 
     def arguments(self, name: str, eager: Any, fused: Any, given: Any) -> None:
-        """Compare what the arguments are now; those that were written get a row."""
+        """Compare the arguments after both runs; each written one gets a row."""
         before = dict(leaves(given, name))
         for part, x, y in self._parts(name, eager, fused):
             if can_compare(x) and can_compare(y):
@@ -110,7 +110,7 @@ class _Comparison:
                     self._add(part, how)
 
     def _parts(self, name: str, eager: Any, fused: Any) -> list[tuple[str, Any, Any]]:
-        """Return the parts of both, named; raise if they are not as many."""
+        """Return (name, part, part) of both runs; raise if their numbers of parts differ."""
         left, right = list(leaves(eager, name)), list(leaves(fused, name))
         if len(left) != len(right) and not self._free_reads:
             self._fail(name, f"{len(left)} parts", f"{len(right)} parts")
@@ -130,7 +130,7 @@ class _Comparison:
         )
 
     def _how(self, name: str, x: Any, y: Any) -> str:
-        """Return how two parts were compared, or nothing; raise if they differ."""
+        """Return how two parts were compared, or an empty string; raise if they differ."""
         first, other = entries_of(x), entries_of(y)
         shapes = [getattr(part, "shape", ()) for part in (x, y)]
         if first is None or other is None:
@@ -155,16 +155,16 @@ class _Comparison:
             found = compare(first, other, rule, by)
         if isinstance(found, Unequal):
             self._differ(name, found)
-        return _ALONE if free and not rule.is_any else str(rule)
+        return _INDICES_ONLY if free and not rule.is_any else str(rule)
 
     def _how_whole(self, name: str, x: Any, y: Any) -> str:
-        """Compare parts that have no entries: texts, dates, nothing at all."""
+        """Compare parts that have no entries, such as strings and None."""
         if type(x) is not type(y) or not np.array_equal(x, y):
             return self._unless_free(name, *map(_brief, (x, y)))
         return "" if x is None else str(Rule())
 
     def _unless_free(self, name: str, x: Any, y: Any) -> str:
-        """Raise for parts that differ, or note that they may."""
+        """Raise for parts that differ, or add a note if choices of `any` may be the reason."""
         if not self._free_reads:
             self._fail(name, x, y)
         self._report.notes.append(f"{name}: was not compared, it may depend on what any chose")

@@ -1,4 +1,4 @@
-"""Operands of a statement on the host: vectors and matrices as NumPy and SciPy see them."""
+"""Operands of a statement on the host: vectors and matrices as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ class Entries(NamedTuple):
     Attributes
     ----------
     indices, values : ndarray, (nvals,)
-        Its entries, indices rising.
+        The entries, indices rising.
     dtype : DType
         Type of the values.
     size : int
-        Its length.
+        Length of the vector.
     nrows : int
-        Not 0 for a matrix, of which (row, column) is the index ``column * nrows + row``.
+        0 for a vector; for a matrix its rows, where (row, column) has the index
+        ``column * nrows + row``.
     """
 
     indices: Array
@@ -37,7 +38,7 @@ class Entries(NamedTuple):
     nrows: int = 0
 
     def at(self, where: Array) -> tuple[Array, Array]:
-        """Return (whether there is an entry, its value or anything) for each index."""
+        """Return (whether there is an entry, its value or else any value) for each index."""
         if not len(self.indices):
             return np.zeros(len(where), bool), np.zeros(len(where), self.dtype.numpy)
         place = np.minimum(np.searchsorted(self.indices, where), len(self.indices) - 1)
@@ -45,7 +46,7 @@ class Entries(NamedTuple):
 
 
 class HostMatrix:
-    """A matrix on the host, compressed by the index of a result that it takes part in.
+    """A matrix on the host, compressed by columns or by rows, as a statement needs it.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class HostMatrix:
         Returns
         -------
         at, other, values : ndarray, (entries,)
-            Which of `where` each entry belongs to, counted from 0; its other index; its value.
+            The position in `where` of each entry's line; the other index; the value.
         """
         ptr, idx, values = self._form(columns)
         starts = ptr[where].astype(np.int64)
@@ -94,7 +95,7 @@ class HostMatrix:
     def _form(self, columns: bool) -> tuple[Array, Array, Array]:
         if columns not in self._forms:
             ptr, idx, values = self._forms[True]
-            places: Any = (np.arange(len(idx)), idx, ptr)  # not the values: 0 would be dropped
+            places: Any = (np.arange(len(idx)), idx, ptr)  # SciPy would drop values of 0
             rows = sp.csc_array(places, shape=self.shape).tocsr()
             dense = np.broadcast_to(values, idx.shape)
             self._forms[columns] = rows.indptr, rows.indices, dense[rows.data]
@@ -102,7 +103,7 @@ class HostMatrix:
 
 
 class HostSelection:
-    """The selection matrix of a vector on the host; as `HostMatrix` to a product."""
+    """The selection matrix of a vector on the host, with the `lines` of a `HostMatrix`."""
 
     def __init__(self, f: Entries) -> None:
         self._columns, self._rows = f.indices, f.values.astype(np.int64)
@@ -120,7 +121,7 @@ class HostSelection:
 
 
 class Terms(NamedTuple):
-    """Values that met: value ``values[k]`` at the index ``wanted[at[k]]`` of a result."""
+    """Candidates: value ``values[k]`` at the index ``wanted[at[k]]`` of a result."""
 
     at: Array
     values: Array

@@ -1,8 +1,8 @@
-"""A backend that is several: each operation runs on all of them, and the results are compared.
+"""Lockstep: a backend that runs each operation on several backends and compares the results.
 
-So the text of an algorithm runs once, statement by statement, and stops where two results differ.
-The first backend is the oracle: its values decide how the program goes on, and where the others may
-differ they get its values, so that each statement starts from the same operands everywhere.
+So an algorithm runs once, statement by statement, and stops at the first difference. The first
+backend is the oracle: its values decide how the program goes on, and where other backends may
+differ they get its values, so that each statement has the same operands everywhere.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ T = TypeVar("T")
 
 
 class Lockstep(Observer):
-    """The backend; see `Backend` for its methods.
+    """Several backends as one; see `Backend` for the methods.
 
     Parameters
     ----------
     places : sequence of Backend
-        The oracle first.
+        The backends, the oracle first.
     report : Report
-        Counts statements; a difference is raised as its error.
+        Counts statements, and makes the error of a difference.
     """
 
     capabilities = Capabilities()
@@ -62,7 +62,7 @@ class Lockstep(Observer):
     last_loop = ""
     last_product = None
     why_eager = "it is crosschecked"
-    #: How an object that is elsewhere gets here, for an error: there is no name to move it to.
+    #: How to move an object to this backend, for errors: it has no name that `to` accepts.
     entered = (
         "Give {0} to the algorithm as an argument, which crosscheck copies to each backend, "
         "or make it inside with like=."
@@ -73,10 +73,10 @@ class Lockstep(Observer):
         self.places = tuple(places)
         self.labels = _numbered([place.name for place in places])
         self.tally = Tally(report)
-        self.free_reads = False  # whether the program has read what `any` chose
+        self.free_reads = False  # whether the program has read values chosen by `any`
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
-        """Run a checked statement, and remember its formula for a difference; see `Observer`."""
+        """Run a checked statement, and store its formula for a difference; see `Observer`."""
         with self.tally.statement(formula_of(to, call)):
             work()
 
@@ -84,8 +84,8 @@ class Lockstep(Observer):
     def execute(self, statement: Statement) -> None:
         """See `Backend`.
 
-        Where `any` accumulates a matrix that is to be made, it is made first, as backends do, too:
-        then it is known what `any` may choose.
+        If `any` accumulates a matrix that must be computed, the matrix is computed first, as the
+        backends do too: then the candidates of `any` are known.
         """
         if _is_made_for_any(statement):
             out, desc, _, dtype = statement
@@ -95,7 +95,7 @@ class Lockstep(Observer):
         self._run(statement)
 
     def _run(self, s: Statement) -> None:
-        """Run a statement everywhere, and compare what it wrote."""
+        """Run a statement on every backend, and compare the outputs."""
         w, desc, operation, _ = s
         method = _name_of(s)
         rule = rule_of(operation, s.dtype, w.dtype, desc)
@@ -103,7 +103,7 @@ class Lockstep(Observer):
         free = _is_free(s)
         self._each(lambda place, k: place.execute(part(s, k)))
         w.free = free
-        self._settle(w, method, rule, by)
+        self._compare(w, method, rule, by)
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
@@ -125,7 +125,7 @@ class Lockstep(Observer):
         return values[0]
 
     def explain(self, operation: Operation) -> list[str]:
-        """Return each backend's own words."""
+        """Return the explanation of each backend."""
         lines = self._each(lambda place, k: place.explain(part(operation, k)))
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
@@ -136,27 +136,25 @@ class Lockstep(Observer):
     def batch_size(
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """Return what is good everywhere: the least answer of all."""
+        """Return the smallest batch size of all backends."""
         found = self._each(lambda place, k: place.batch_size(part(A, k), sources, levels, live))
         return int(min(found))
 
     def meter(self) -> NoReturn:
-        """Refuse: a trace would see this backend, and no kernel."""
-        raise NotSupported(
-            "crosscheck: there is no trace inside it. Trace the algorithm by itself."
-        )
+        """Raise `NotSupported`: a trace would see no kernel."""
+        raise NotSupported("crosscheck: cannot be traced. Trace the algorithm without crosscheck.")
 
     def free_bytes(self) -> int:
-        """Return what is free everywhere."""
+        """Return the least number of free bytes of all backends."""
         return int(min(self._each(lambda place, _: place.free_bytes())))
 
     # ------------------------------------------------------------------------- objects: made
     def vector(self, dtype: DType, size: int) -> Replica:
-        """See `Backend`; an output to be is no statement."""
+        """See `Backend`; making an empty object counts as no statement."""
         return Replica(self._each(lambda place, _: place.vector(dtype, size)), dtype, (size,))
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> Replica:
-        """See `Backend`; an output to be is no statement."""
+        """See `Backend`; making an empty object counts as no statement."""
         return Replica(self._each(lambda place, _: place.matrix(dtype, shape)), dtype, shape)
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Replica:
@@ -227,10 +225,10 @@ class Lockstep(Observer):
         by: Written | None = None,
         of: Replica | None = None,
     ) -> Replica:
-        """Return a new object, compared; `of` is the one that it was made of."""
+        """Return a new object after comparison; `of` is the object that it was made of."""
         made = Replica(parts, dtype, shape)
         made.free = of is not None and of.free
-        self._settle(made, method, rule or Rule(), by)
+        self._compare(made, method, rule or Rule(), by)
         return made
 
     # ------------------------------------------------------------------------- objects: read
@@ -243,7 +241,7 @@ class Lockstep(Observer):
         return self._read("matrix_to_csc", lambda place, k: place.matrix_to_csc(A.parts[k]), A)
 
     def vector_values(self, v: Replica) -> Array:
-        """Return the oracle's values, once all agree."""
+        """Return the oracle's values, after comparison."""
         return self.vector_to_coo(v)[1]
 
     def set_values(self, x: Replica, values: Array) -> None:
@@ -266,7 +264,7 @@ class Lockstep(Observer):
         return self._same(f"{x.kind}_nvals", counts)
 
     def form(self, x: Replica) -> str:
-        """Return the oracle's form: backends may store as they like."""
+        """Return the oracle's form: storage forms may differ."""
         return self.places[0].form(x.parts[0])
 
     def isequal(self, x: Replica, y: Replica) -> bool:
@@ -276,7 +274,7 @@ class Lockstep(Observer):
         )
 
     def levels(self, x: Replica) -> Levels | None:
-        """Return None: the host orders them."""
+        """Return None: the host sorts the levels."""
         return None
 
     def is_symmetric(self, A: Replica) -> bool:
@@ -284,7 +282,7 @@ class Lockstep(Observer):
         return self._read("matrix_is_symmetric", lambda place, k: place.is_symmetric(A.parts[k]), A)
 
     def wait(self, x: Replica) -> None:
-        """Wait everywhere."""
+        """Wait for every backend."""
         self._each(lambda place, k: place.wait(x.parts[k]))
 
     # ---------------------------------------------------------------------- objects: changed
@@ -306,7 +304,7 @@ class Lockstep(Observer):
         self._edit(v, "vector_resize", lambda place, k: place.vector_resize(v.parts[k], size))
 
     def may_keep_csr(self, A: Replica, allowed: bool | None) -> bool:
-        """Ask those backends that have a say in it."""
+        """Pass the call to the backends that support it."""
         answers = []
         for place, data in zip(self.places, A.parts, strict=True):
             try:
@@ -317,9 +315,9 @@ class Lockstep(Observer):
             raise refusal
         return answers[0]
 
-    # --------------------------------------------------------------------------- everywhere
+    # ---------------------------------------------------------------------- on every backend
     def _each(self, run: Callable[[Backend, int], T]) -> list[T]:
-        """Run something on each backend, and return what each returned."""
+        """Call `run` with each backend and its number, and return the results."""
         found = []
         for k, (place, label) in enumerate(zip(self.places, self.labels, strict=True)):
             try:
@@ -331,10 +329,10 @@ class Lockstep(Observer):
 
     def _edit(self, v: Replica, method: str, run: Callable[[Backend, int], None]) -> None:
         self._each(run)
-        self._settle(v, method, Rule(), None)
+        self._compare(v, method, Rule(), None)
 
     def _read(self, method: str, run: Callable[[Backend, int], T], *read: Replica) -> T:
-        """Return what the program reads of objects, and may act upon: the same everywhere."""
+        """Return a value that the program reads and may act upon; it must be equal everywhere."""
         values = self._each(run)
         self.free_reads |= any(x.free for x in read)
         return self._same(method, values)
@@ -350,14 +348,14 @@ class Lockstep(Observer):
     def _written(
         self, operation: Operation, desc: Descriptor, w: Replica, rule: Rule
     ) -> Written | None:
-        """Look at the operands before one is overwritten, if the rule needs them."""
+        """Copy the operands to the host before one is overwritten, if the rule needs them."""
         if rule == Rule(result=rule.result):
             return None
         mask = None if desc.mask is None else self._entries(desc.mask)
         return Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
 
     def _on_host(self, x: Replica) -> Entries | HostMatrix:
-        """Return an operand as NumPy sees it."""
+        """Return an operand as NumPy arrays."""
         if x.ndim == 1:
             return self._entries(x)
         if x.host is None:
@@ -375,8 +373,8 @@ class Lockstep(Observer):
             return matrix.entries()
         return Entries(*self.places[k].vector_to_coo(x.parts[k]), x.dtype, x.shape[0])
 
-    def _settle(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
-        """Compare what was written, and give all backends the oracle's."""
+    def _compare(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
+        """Compare an output on all backends, then give all of them the oracle's values."""
         w.host = None
         first = self._entries(w)
         chosen = 0
@@ -400,7 +398,7 @@ class Lockstep(Observer):
         rule: Rule,
         by: Written | None,
     ) -> Agreement | None:
-        """Raise for a difference; return None if all entries are equal and had to be."""
+        """Raise for a difference; return None if the rule was exact equality."""
         found = compare(first, other, rule, by)
         if isinstance(found, Unequal):
             raise self._difference(what, k, found.count, found.rows)
@@ -414,7 +412,7 @@ class Lockstep(Observer):
         return self.tally.differs(what, self.level, pair, count, rows, plans)
 
 
-#: Products, which a backend plans.
+#: Names of products, which a backend plans.
 _PLANNED = {method_of(Multiply(0, 0, cast(Any, 0)), 1), method_of(Multiply(0, 0, cast(Any, 0)), 2),
             method_of(MultiplySelection(0, 0, cast(Any, 0)), 1)}  # fmt: skip
 
@@ -424,20 +422,20 @@ def _on_host(x: Any) -> Any:
 
 
 def _is_made_for_any(s: Statement) -> bool:
-    """Whether `any` is to choose between a matrix's entries and those of one that is to be made."""
+    """Return True if `any` accumulates a matrix that must be computed first."""
     by_any = s.desc.accum is not None and s.desc.accum.name == "any"
     return by_any and s.out.ndim == 2 and not isinstance(s.operation, (Assign, AssignScalar))
 
 
 def _name_of(s: Statement) -> str:
-    """Return a statement's name in reports: a copy through a mask or an accumulator is written."""
+    """Return a statement's name in reports; a masked or accumulated copy is ``matrix_write``."""
     name = method_of(s.operation, s.out.ndim)
     is_plain = s.desc.mask is None and s.desc.accum is None
     return "matrix_write" if name == "matrix_dup" and not is_plain else name
 
 
 def _is_free(s: Statement) -> bool:
-    """Whether values of an output may depend on what `any` chose."""
+    """Return True if values of the output may depend on earlier choices of `any`."""
     operation, desc = s.operation, s.desc
     valued = () if desc.structure or desc.mask is None else (desc.mask,)
     if any(x.free for x in (*replicas_in(operation), *valued)):
@@ -447,13 +445,13 @@ def _is_free(s: Statement) -> bool:
 
 
 def _numbered(names: list[str]) -> tuple[str, ...]:
-    """Return names that tell backends apart, also if one is given twice."""
+    """Return distinct names of backends, numbered if one is given twice."""
     again = [names[: k + 1].count(name) for k, name in enumerate(names)]
     return tuple(f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True))
 
 
 def _scalar(value: Any, dtype: DType) -> Entries:
-    """Return a number, or none, as a vector of size 0: its one entry has no index to show."""
+    """Return a number or None as a vector of size 0, whose entry has no index to show."""
     where = np.zeros(int(value is not None), np.int64)
     return Entries(where, np.full(len(where), 0 if value is None else value, dtype.numpy), dtype, 0)
 
@@ -473,7 +471,7 @@ def _brief(x: Any) -> str:
 
 
 def _plan(label: str, place: Backend) -> Plan:
-    """Return what a backend chose for the product it has just run."""
+    """Return the choice of a backend for its last product."""
     plan = place.last_product
     if plan is None:
         return Plan(label, "", "", "chooses its own method and does not tell")

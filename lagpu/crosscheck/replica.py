@@ -1,6 +1,6 @@
-"""A vector or a matrix on several backends at once, and records of which each backend gets its own.
+"""Replicas: vectors and matrices on several backends at once, and records with replicas in them.
 
-Statements are records, so one walk over their fields makes a backend's own record of them.
+Statements are records, so a walk over their fields replaces replicas by one backend's handles.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Replica", "part", "replaced", "replicas_in"]
 
 
 class Replica:
-    """The handle of one vector or matrix: it has the handle of each backend.
+    """The handle of a vector or matrix on several backends, with each backend's handle.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class Replica:
     dtype : DType
         Type of the values.
     shape : tuple of int
-        Sizes.
+        The size of each dimension.
     free : bool
-        Whether values may depend on what `any` chose.
+        Whether values may depend on choices of `any`.
     possible : Terms or None
-        What values there may be at each of its indices, if they are free and that is known.
+        The possible values at each index, if `free` and known.
     host : HostMatrix or None
         The oracle's matrix on the host, until the matrix is written.
     """
@@ -53,7 +53,7 @@ class Replica:
 
 
 def replaced(x: Any, change: Callable[[Replica], Any]) -> Any:
-    """Return a record with each replica in it changed."""
+    """Return a record in which `change` has replaced each replica."""
     if isinstance(x, Replica):
         return change(x)
     if not isinstance(x, tuple):
@@ -65,7 +65,7 @@ def replaced(x: Any, change: Callable[[Replica], Any]) -> Any:
 
 
 def part(x: Any, k: int) -> Any:
-    """Return a record as backend `k` takes it."""
+    """Return a record with the handles of backend `k`."""
     return replaced(x, lambda replica: replica.parts[k])
 
 

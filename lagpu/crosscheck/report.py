@@ -1,4 +1,4 @@
-"""What a crosscheck found: how each statement was compared, or the first difference."""
+"""The report of a crosscheck: how each statement was compared, and the first difference."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from lagpu.errors import CrosscheckFailed
 
 __all__ = ["SHOWN", "Difference", "Place", "Plan", "Report", "Row"]
 
-#: Indices that a difference lists.
+#: Most indices that a difference lists.
 SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a statement stands.
+    """The place of a statement in the source.
 
     Attributes
     ----------
     file, line : str, int
-        Its file, and the line it begins in.
+        File and first line of the statement.
     text : str
-        The statement as written, or empty if the source is not there.
+        The source text of the statement; empty if it cannot be read.
     """
 
     file: str
@@ -39,14 +39,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a backend chose for a product.
+    """The choice of a backend for a product.
 
     Attributes
     ----------
     backend : str
-        Its name.
+        Name of the backend.
     direction, kernel, reason : str
-        The choice and why; direction and kernel are empty if the backend does not tell.
+        The choice and why; direction and kernel are empty if the backend does not report them.
     """
 
     backend: str
@@ -67,23 +67,24 @@ class Difference:
     Attributes
     ----------
     number : int
-        Of the statement, counted from 1 as they ran; 0 for what is compared after the last one.
+        Number of the statement, from 1, in the order in which statements ran; 0 for a comparison
+        after the last statement.
     formula : str
         The statement as mathematics.
     place : Place
-        Where it stands, as written.
+        The place of the statement in the source.
     level : int
-        Iteration of the innermost loop, from 0; -1 outside of one.
+        Iteration of the innermost loop, from 0; -1 outside of a loop.
     oracle, other : str
         The two backends, or the two ways to run.
     what : str
-        What was compared.
+        The operation or the part of the result that was compared.
     count : int
         Number of indices that differ.
     rows : tuple of (index, value, value, remark)
-        The first `SHOWN` of them; None is no entry. The index of a matrix is (row, column).
+        The first `SHOWN` differences; None is no entry. The index of a matrix is (row, column).
     plans : tuple of Plan
-        What each backend chose, for a product.
+        The choice of each backend, for a product.
     """
 
     number: int
@@ -138,20 +139,20 @@ def _shown(value: Any) -> str:
 
 @dataclass
 class Row:
-    """One statement of the text, with all the times it ran.
+    """One statement of the source, with all its runs.
 
     Attributes
     ----------
     place : Place
-        Where it stands.
+        The place of the statement in the source.
     formula : str
-        Its formula, as it ran first.
+        The formula of the first run.
     rule : str
         How results were compared.
     runs : int
-        How often it ran.
+        How often the statement ran.
     chosen : int
-        Values that `any` chose otherwise than the oracle, over all runs.
+        Values for which `any` chose differently from the oracle, over all runs.
     """
 
     place: Place
@@ -162,33 +163,33 @@ class Row:
 
     def __str__(self) -> str:
         times = f"{self.runs:,} x {self.rule}"
-        other = f", {self.chosen:,} values chosen otherwise" if self.chosen else ""
+        other = f", {self.chosen:,} values chosen differently" if self.chosen else ""
         where = f"{self.place}: " if self.place.file else ""
         return f"{where}{self.place.text or self.formula}: {times}{other}"
 
 
 @dataclass
 class Report:
-    """What was compared, and how; printed, it is a short text.
+    """The comparisons of a crosscheck; printed as a short text.
 
     Attributes
     ----------
     algorithm : str
-        Its name.
+        Name of the algorithm.
     backends : tuple of str
-        The oracle first.
+        Names of the backends, the oracle first.
     statements : int
         Statements that ran and agree.
     iterations : int
         Largest number of iterations of a loop.
     rows : list of Row
-        One a statement of the text.
+        One row for each statement of the source.
     notes : list of str
-        What else there is to know.
+        Remarks, such as results that were not compared.
     difference : Difference or None
-        The first one; the run stopped there.
+        The first difference, at which the run stopped.
     result : object
-        What the algorithm returned, on the oracle.
+        The result of the algorithm on the oracle.
     """
 
     algorithm: str

@@ -1,4 +1,4 @@
-"""What an algorithm returned, part by part: vectors, matrices, arrays, numbers and texts."""
+"""The parts of an algorithm's result: vectors, matrices, arrays, numbers and strings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = (bool, int, float, complex, np.generic)
 
 
 def leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a result, named; what is neither list nor dict is one."""
+    """Yield (name, part) of a result; lists, tuples and dicts are taken apart."""
     if isinstance(x, (list, tuple)):
         for k, one in enumerate(x):
             yield from leaves(one, f"{name}[{k}]")
@@ -37,14 +37,14 @@ def leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def can_compare(x: Any) -> bool:
-    """Whether two parts like `x` can be compared: not an object of the author's, or a generator."""
+    """Return True if parts like `x` can be compared, unlike generators and an author's objects."""
     if isinstance(x, np.ndarray):
         return not x.dtype.hasobject
     return x is None or isinstance(x, (Vector, Matrix, Scalar, *_NUMBERS, str, bytes))
 
 
 def entries_of(x: Any) -> Entries | None:
-    """Return a part as entries; None if it holds no values of lagpu's types."""
+    """Return a part as entries; None if it has no values of lagpu's types."""
     if isinstance(x, Vector):
         return Entries(*x.to_coo(), x.dtype, x.size)
     if isinstance(x, Matrix):
@@ -63,7 +63,7 @@ def entries_of(x: Any) -> Entries | None:
     if array.ndim == 0:
         return _number(x, dtype)
     nrows = array.shape[0] if array.ndim == 2 else 0
-    values = array.ravel(order="F")  # as the indices of a matrix rise
+    values = array.ravel(order="F")  # in the order of the indices of a matrix
     return Entries(np.arange(len(values)), values, dtype, len(values), nrows)
 
 

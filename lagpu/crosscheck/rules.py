@@ -1,7 +1,7 @@
-"""How two backends' results of one operation are compared, and where they differ.
+"""The rules by which results of two backends are compared.
 
-Everything is compared exactly, but for two cases: what `any` chose must be something it could have
-chosen, and what was rounded in another order must agree within a tolerance.
+Everything is compared exactly, with two exceptions: a value chosen by `any` must be one of the
+candidates, and values rounded in another order must agree within a tolerance.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-#: Relative to the result, or to the sum of the magnitudes that were added: a thousand terms in any
-#: order, and a few units in the last place of a function.
+#: Relative to the result, or to the sum of the summands' magnitudes: enough for a thousand terms in
+#: any order, and for a few units in the last place of a function.
 TOLERANCE = {"FP32": 1e-4, "FP64": 1e-11}
 
-# Functions that no standard rounds to the last bit.
+# Functions for which no standard requires correct rounding.
 _INEXACT = ("exp", "log")
 
-# Operators that return one of their operands, whatever their order.
+# Operators that return one of their operands.
 _CHOOSING = ("any", "first", "max", "min", "second")
 
 # Operations that add.
@@ -57,19 +57,19 @@ _SUMMING = (Multiply, MultiplySelection, Reduce, ReduceRows, Triplets)
 
 
 class Rule(NamedTuple):
-    """How a result is compared.
+    """The rule for one result.
 
     Attributes
     ----------
     is_any : bool
         Whether `any` may choose.
     tolerance : float
-        Relative; 0 for exactly.
+        Relative tolerance; 0 for exact equality.
     result : DType or None
         Type of the operation's result, before it is written.
     identity : NumPy scalar or None
-        What a sum of nothing but NaN may also be: `min` and `max` pass over NaN, and whether they
-        begin with their identity is free.
+        A second valid sum of only NaN: `min` and `max` ignore NaN, and a backend may or may not
+        begin with the identity.
     """
 
     is_any: bool = False
@@ -79,21 +79,21 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         if self.is_any:
-            return "any of what met"
+            return "any of the candidates"
         return f"within {self.tolerance:g}" if self.tolerance else "exactly"
 
 
 class Agreement(NamedTuple):
-    """Which entries of two results agree.
+    """The comparison of two results.
 
     Attributes
     ----------
     bad : ndarray of bool, (nvals,)
-        Entries of both that may not differ as they do.
+        Entries that break the rule.
     choices : ndarray of int, (nvals,) or None
-        How many different values `any` had, if it may choose.
+        The number of different candidates of `any`, if it may choose.
     terms : Terms or None
-        Those values.
+        The candidates.
     """
 
     bad: Array
@@ -102,14 +102,14 @@ class Agreement(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether another value could have been chosen somewhere."""
+        """Whether `any` could have chosen another value somewhere."""
         return self.choices is not None and bool((self.choices > 1).any())
 
 
 def rule_of(
     operation: Operation, result: DType, out: DType, desc: Descriptor | None = None
 ) -> Rule:
-    """Return the rule for an operation with a result of one type that is written as another."""
+    """Return the rule for an operation whose result is written to an output of type `out`."""
     adder, function = _algebra(operation)
     accum = None if desc is None else desc.accum
     if adder is not None:
@@ -128,7 +128,7 @@ def rule_of(
 
 
 def rule_of_triplets(op: BinaryOp | None, out: DType) -> Rule:
-    """Return the rule for triplets, of which `op` combines those of one entry."""
+    """Return the rule for triplets, where `op` combines the values of one entry."""
     if op is None:
         return Rule(result=out)
     rounds = out.is_float and op.name not in _CHOOSING
@@ -136,7 +136,7 @@ def rule_of_triplets(op: BinaryOp | None, out: DType) -> Rule:
 
 
 def _algebra(operation: Operation) -> tuple[Monoid | None, Operator | None]:
-    """Return what adds, and what is computed for each term."""
+    """Return (the monoid that adds, the operator of each term) of an operation."""
     if isinstance(operation, (Multiply, MultiplySelection)):
         semiring = operation.product.semiring
         return semiring.monoid, semiring.multiply
@@ -150,30 +150,30 @@ def _algebra(operation: Operation) -> tuple[Monoid | None, Operator | None]:
 
 
 def _is_inexact(op: Operator | None) -> bool:
-    """Whether compilers may round an operator differently: a registered one may be contracted."""
+    """Return True if compilers may round an operator differently, as by contracting a user's."""
     return op is not None and (op.name in _INEXACT or bool(op.body))
 
 
 def equal(x: Any, y: Any) -> Array:
-    """Whether values are equal, NaN to NaN."""
+    """Return whether values are equal, where NaN equals NaN."""
     x, y = np.asarray(x), np.asarray(y)
     same = x == y
     return np.asarray(same | ((x != x) & (y != y)) if x.dtype.kind == "f" else same)
 
 
 class Written(NamedTuple):
-    """One statement on the host.
+    """A statement with its operands on the host.
 
     Attributes
     ----------
     operation : Operation or Triplets
-        What was computed, vectors as `Entries` and matrices as `HostMatrix`.
+        The operation, with vectors as `Entries` and matrices as `HostMatrix`.
     desc : Descriptor
-        How it was written.
+        How the output was written.
     mask : Entries or None
         The mask.
     old : Entries
-        The output before; a new one is empty.
+        The output before the statement; empty for a new object.
     """
 
     operation: Any
@@ -183,18 +183,18 @@ class Written(NamedTuple):
 
 
 def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agreement:
-    """Return which values, where both results have an entry, may stand.
+    """Return which values of two results with the same indices obey a rule.
 
     Parameters
     ----------
     rule : Rule
-        From `rule_of`, which is not exact.
+        A rule of `rule_of` that is not exact.
     x, y : ndarray, (nvals,)
-        The oracle's values and the other's.
+        Values of the oracle and of the other backend.
     indices : ndarray of int, (nvals,)
-        Where they stand, rising.
+        Indices of the values, rising.
     by : Written
-        What wrote them.
+        The statement that wrote the values.
     """
     if rule.is_any:
         return _among(rule, x, y, indices, by)
@@ -209,7 +209,7 @@ def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agre
 
 
 def _near(x: Array, y: Array, tolerance: float) -> Array:
-    """Whether values are equal, or differ by less than a tolerance relative to the larger one."""
+    """Return whether values are equal, or near relative to the larger one."""
     if not tolerance:
         return equal(x, y)
     a, b = x.astype(float), y.astype(float)
@@ -218,8 +218,8 @@ def _near(x: Array, y: Array, tolerance: float) -> Array:
     return close | equal(x, y)
 
 
-def _met(rule: Rule, indices: Array, by: Written) -> Terms:
-    """Return what met at indices of the result."""
+def _candidates(rule: Rule, indices: Array, by: Written) -> Terms:
+    """Return the candidates at indices of the result."""
     assert rule.result is not None
     if by.old.nrows:
         return matrix_terms(by.operation, indices, rule.result, by.old.nrows)
@@ -227,8 +227,8 @@ def _met(rule: Rule, indices: Array, by: Written) -> Terms:
 
 
 def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:
-    """Return the sum of the magnitudes that were added: if they cancel, the error stays."""
-    found = _met(rule, indices, by)
+    """Return the sum of the magnitudes of the summands: rounding errors stay if they cancel."""
+    found = _candidates(rule, indices, by)
     total = np.bincount(found.at, np.abs(found.values.astype(float)), len(indices))
     if by.desc.accum is not None:
         there, x = by.old.at(indices)
@@ -237,9 +237,9 @@ def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:
 
 
 def _among(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agreement:
-    """Compare where `any` chose with what it had, and elsewhere exactly."""
+    """Compare values chosen by `any` with the candidates, and other values exactly."""
     assert rule.result is not None
-    found = _met(rule, indices, by)
+    found = _candidates(rule, indices, by)
     found = written(found, by.old, by.desc.accum, rule.result, indices)
     free = np.zeros(len(indices), bool)
     free[found.at] = True
@@ -253,7 +253,7 @@ def _among(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agree
 
 
 def one_of(may: Terms, indices: Array, values: Array, tolerance: float) -> Agreement:
-    """Return which values are not among those that there may be, ``at`` indices of a result."""
+    """Return which values are not among the possible ones ``at`` the indices of a result."""
     place = np.searchsorted(indices, may.at)
     met = np.zeros(len(indices), bool)
     met[place[_near(may.values, values[place], tolerance)]] = True
@@ -261,7 +261,7 @@ def one_of(may: Terms, indices: Array, values: Array, tolerance: float) -> Agree
 
 
 def _distinct(found: Terms, count: int) -> Array:
-    """Return how many different values met at each index, (count,)."""
+    """Return the number of different candidates at each index, (count,)."""
     order = np.lexsort((found.values, found.at))
     at, values = found.at[order], found.values[order]
     new = np.ones(len(at), bool)

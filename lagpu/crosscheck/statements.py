@@ -1,6 +1,7 @@
-"""Which statement is running, and how many agree: a statement may be several methods of a backend.
+"""Track the running statement, and count the statements that agree.
 
-A masked product of matrices is one: it is computed, and then written.
+A statement may be several calls of a backend: an accumulated product of matrices is computed first,
+and then written.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ __all__ = ["Tally", "formula_of"]
 
 
 class Tally:
-    """Counts what agrees into a report, a row for each statement of the text.
+    """Counts the agreeing statements in a report, with a row for each statement of the source.
 
     Parameters
     ----------
     report : Report
-        Gets the rows, or the difference.
+        Gets the rows and the difference.
     """
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self._formula = ""
-        self._row: Row | None = None  # of the running statement, once a part of it agrees
+        self._row: Row | None = None  # of the running statement, once its first call agrees
         self._rows: dict[tuple[Place, str], Row] = {}
 
     def begin(self) -> None:
-        """Forget what was counted: moving the arguments is no statement."""
+        """Reset the counts: copying the arguments counts as no statement."""
         self.report.statements = 0
         self.report.rows.clear()
         self._rows.clear()
 
     @contextmanager
     def statement(self, formula: str) -> Iterator[None]:
-        """Count what agrees inside as one statement of this formula."""
+        """Count all calls inside ``with`` as one statement of this formula."""
         outer = self._formula, self._row
         self._formula, self._row = formula, None
         try:
@@ -51,7 +52,7 @@ class Tally:
 
     @property
     def number(self) -> int:
-        """Of the running statement, from 1."""
+        """The number of the running statement, from 1."""
         return self.report.statements + (self._row is None)
 
     def where(self) -> str:
@@ -60,11 +61,11 @@ class Tally:
         return f"statement {self.number} ({place}): {self._formula or place.text}"
 
     def agreed(self, method: str, rule: Rule, chosen: int, level: int) -> None:
-        """Count a statement, or one more part of the one that is running."""
+        """Count a statement, or one more call of the running statement."""
         row = self._row or self._next(method, rule, level)
         if self._formula:
             self._row = row
-        if row.rule == str(Rule()):  # what is merely written says nothing of how it was computed
+        if row.rule == str(Rule()):  # keep the rule of the computation, not that of the write
             row.rule = str(rule)
         row.chosen += chosen
 
@@ -97,7 +98,7 @@ class Tally:
 
 
 def formula_of(to: Any, call: Any) -> str:
-    """Return a statement as mathematics, in its author's names."""
+    """Return a statement as mathematics, with the author's names."""
     frame = author()
     names = names_in(frame)
     seen = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)), to.out)

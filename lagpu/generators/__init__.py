@@ -1,8 +1,8 @@
-"""Graphs made to order: random ones from a seed, and plain shapes whose answers are known.
+"""Generate graphs: random graphs from a seed, and simple shapes with known answers.
 
-Every graph is simple (no self-loops, no edge twice) and, except for directed paths and cycles,
-symmetric: each edge is two entries. Matrices are BOOL and store no values. `from_spec` makes one
-from a text such as ``kron:16``.
+Every graph is simple (no self-loops, no parallel edges) and, except for directed paths and cycles,
+symmetric: each edge is two entries. Matrices are BOOL and store no values. `from_spec` makes a
+graph from a text such as ``kron:16``.
 """
 
 from lagpu.generators.random import delaunay, kronecker, road, uniform

@@ -1,8 +1,8 @@
-"""Kronecker and uniform graphs made on the device itself, for graphs that the host is slow to make.
+"""Kronecker and uniform graphs made on the device itself, which is faster than the host.
 
-Parameters and chances are those of `lagpu.generators.kronecker` and `uniform`, and so are sizes and
-shape. The random stream is that of the device's library, so the same seed gives another graph than
-on the host, and always the same one on the same library.
+Parameters, sizes and probabilities are those of `lagpu.generators.kronecker` and `uniform`. The
+random stream is from the device's library, so the same seed gives another graph than on the host,
+and always the same graph with the same library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.errors import NotSupported
-from lagpu.generators.random import CHANCES
+from lagpu.generators.random import PROBABILITIES
 from lagpu.generators.sizes import LARGEST_SCALE, count
 
 __all__ = ["kronecker", "kronecker_tuples", "undirected", "uniform"]
@@ -25,7 +25,7 @@ __all__ = ["kronecker", "kronecker_tuples", "undirected", "uniform"]
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _CHUNK = 1 << 24  # edges made at a time
-_BYTES_PER_EDGE = 48  # keys of both directions, and what sorting them takes
+_BYTES_PER_EDGE = 48  # keys of both directions, and memory for sorting them
 _LOW = 0xFFFFFFFF
 
 
@@ -39,14 +39,14 @@ def kronecker(
     scale, edge_factor, seed
         As in `lagpu.generators.kronecker`, and so is the result.
     backend : str or Backend
-        One with a device: ``"gpu"`` or ``"sim"``.
+        A backend with a device: ``"gpu"`` or ``"sim"``.
 
     Raises
     ------
     InvalidValue, NotSupported
         If a number is out of range, or the backend has no device.
     OutOfMemory
-        If the graph does not fit, told at once.
+        If the graph does not fit; raised before anything is allocated.
     """
     place = _with_device(backend)
     n, draws = _size("kronecker", place, scale, edge_factor)
@@ -54,8 +54,8 @@ def kronecker(
     rng = xp.random.default_rng(seed)
     label = _labels(xp, rng, n)
 
-    def draw(some: int) -> Array:
-        i, j = _quadrants(xp, rng, scale, some)
+    def draw(edges: int) -> Array:
+        i, j = _kronecker_edges(xp, rng, scale, edges)
         return _keys(xp, label[i], label[j])
 
     return _matrix(place, _drawn(xp, draws, draw), n)
@@ -74,14 +74,14 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: str | 
     xp = place.device.xp
     rng = xp.random.default_rng(seed)
 
-    def draw(some: int) -> Array:
-        return _keys(xp, *(rng.integers(0, n, some, np.int32) for _ in range(2)))
+    def draw(edges: int) -> Array:
+        return _keys(xp, *(rng.integers(0, n, edges, np.int32) for _ in range(2)))
 
     return _matrix(place, _drawn(xp, draws, draw), n)
 
 
 def kronecker_tuples(xp: Any, scale: int, edge_factor: int, *, seed: int) -> tuple[Array, Array]:
-    """Return the raw edge tuples of `kronecker`: self-loops and repeated edges are in.
+    """Return the raw edge tuples of `kronecker`, with self-loops and repeated edges.
 
     Parameters
     ----------
@@ -93,8 +93,7 @@ def kronecker_tuples(xp: Any, scale: int, edge_factor: int, *, seed: int) -> tup
     Returns
     -------
     u, v : array of INT32, (edge_factor * 2**scale,)
-        Drawn independently of each other and relabelled at random, so that their order means
-        nothing.
+        Drawn independently of each other and relabelled at random, so the order has no meaning.
     """
     n = 1 << scale
     rng = xp.random.default_rng(seed)
@@ -102,7 +101,7 @@ def kronecker_tuples(xp: Any, scale: int, edge_factor: int, *, seed: int) -> tup
     u, v = (xp.empty(n * edge_factor, np.int32) for _ in range(2))
     for start in range(0, len(u), _CHUNK):
         part = slice(start, min(start + _CHUNK, len(u)))
-        i, j = _quadrants(xp, rng, scale, part.stop - start)
+        i, j = _kronecker_edges(xp, rng, scale, part.stop - start)
         u[part], v[part] = label[i], label[j]
     return u, v
 
@@ -117,7 +116,7 @@ def undirected(u: Array, v: Array, n: int, *, backend: str | Backend) -> Matrix:
     n : int
         Number of vertices.
     backend : str or Backend
-        One with a device.
+        A backend with a device.
     """
     place = _with_device(backend)
     device = place.device
@@ -139,7 +138,7 @@ def _with_device(backend: str | Backend) -> Backend:
 
 
 def _size(what: str, place: Any, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw), once they are known to fit."""
+    """Return (vertices, edges to draw), or raise if they do not fit."""
     n = 1 << count(what, "scale", scale, 0, LARGEST_SCALE)
     draws = n * count(what, "edge_factor", edge_factor, 1)
     place.device.require(_BYTES_PER_EDGE * draws + 16 * n, what)
@@ -151,12 +150,12 @@ def _labels(xp: Any, rng: Any, n: int) -> Array:
     return xp.argsort(rng.random(n)).astype(np.int32)
 
 
-def _quadrants(xp: Any, rng: Any, scale: int, some: int) -> tuple[Array, Array]:
-    """Draw edges: one number a bit of both endpoints tells the quadrant."""
-    i, j = (xp.zeros(some, np.int32) for _ in range(2))
-    a, ab, abc = (np.float32(limit) for limit in np.cumsum(CHANCES))
+def _kronecker_edges(xp: Any, rng: Any, scale: int, edges: int) -> tuple[Array, Array]:
+    """Draw edges: for each bit of both endpoints a random number chooses the quadrant."""
+    i, j = (xp.zeros(edges, np.int32) for _ in range(2))
+    a, ab, abc = (np.float32(limit) for limit in np.cumsum(PROBABILITIES))
     for _ in range(scale):
-        draw = rng.random(some, np.float32)
+        draw = rng.random(edges, np.float32)
         low = draw >= ab
         i += i
         i |= low
@@ -174,7 +173,7 @@ def _keys(xp: Any, u: Array, v: Array) -> Array:
 
 
 def _drawn(xp: Any, draws: int, draw: Callable[[int], Array]) -> list[Array]:
-    """Return the keys of so many edges, drawn a chunk at a time, in a list that can be emptied."""
+    """Return the keys of `draws` edges, drawn in chunks, in a list that `_matrix` empties."""
     keys = xp.empty(draws, np.int64)
     for start in range(0, draws, _CHUNK):
         part = keys[start : start + _CHUNK]
@@ -182,10 +181,10 @@ def _drawn(xp: Any, draws: int, draw: Callable[[int], Array]) -> list[Array]:
     return [keys]
 
 
-def _matrix(place: Backend, box: list[Array], n: int) -> Matrix:
-    """Return the matrix of the keys in `box`, which is emptied so that they can be freed."""
+def _matrix(place: Backend, owner: list[Array], n: int) -> Matrix:
+    """Return the matrix of the keys in `owner`, which is emptied so that they can be freed."""
     xp = place.device.xp
-    keys = box.pop()
+    keys = owner.pop()
     keys.sort()
     keep = (keys >> 32) != (keys & _LOW)
     keep[1:] &= keys[1:] != keys[:-1]
@@ -204,9 +203,9 @@ def _matrix(place: Backend, box: list[Array], n: int) -> Matrix:
     both &= _LOW
     rows = both.astype(np.int32)
     del both
-    # Each edge is there both ways; to find that out takes much memory.
+    # symmetric=True is known here; testing it would take much memory.
     data = place.matrix_from_csc(col_ptr, rows, np.True_, BOOL, (n, n), symmetric=True)
     pool = getattr(xp, "get_default_memory_pool", None)
-    if pool is not None:  # what sorting took is of no more use
+    if pool is not None:  # free the memory of sorting
         pool().free_all_blocks()
     return Matrix._of(data, BOOL, (n, n), place, "A")

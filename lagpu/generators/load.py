@@ -1,4 +1,4 @@
-"""A graph from a file or a generator, by one text; and its sizes and degrees."""
+"""Load a graph from a file or a generator, given as one text; its sizes and degrees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load(
     seed: int | None = None,
     dup_op: str | None = None,
 ) -> Matrix:
-    """Return the graph in a file, or the one that a text such as ``kron:16`` asks for.
+    """Return the graph in a file, or the generated graph of a text such as ``kron:16``.
 
     `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`.
     """
@@ -41,13 +41,13 @@ class Facts:
     Attributes
     ----------
     vertices, entries : int
-        Size of the matrix, and its stored entries.
+        Rows of the matrix, and stored entries.
     symmetric : bool
         Whether each edge is stored in both directions, with equal values.
     out_degree : ndarray of int, (n,)
         Entries of each row.
     has_loop : ndarray of bool, (n,)
-        Whether a vertex has an edge to itself.
+        Whether each vertex has an edge to itself.
     in_degree : ndarray of int, (n,)
         Entries of each column.
     """
@@ -66,16 +66,16 @@ class Facts:
         Raises
         ------
         DimensionMismatch
-            If it is not square.
+            If `A` is not square.
         IndexOutOfBound
-            If it has no vertices.
+            If `A` has no vertices.
         """
         if A.nrows != A.ncols:
             raise DimensionMismatch(
                 f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
             )
         if A.nrows == 0:
-            raise IndexOutOfBound("source: the graph has no vertices. Give a graph that has some.")
+            raise IndexOutOfBound("source: the graph has no vertices. Give a graph with vertices.")
         col_ptr, row_idx, _ = A.to_csc()
         n, in_degree = A.nrows, np.diff(col_ptr)
         out_degree = np.bincount(row_idx, minlength=n)
@@ -91,11 +91,11 @@ class Facts:
 
     @property
     def kind(self) -> str:
-        """What `edges` counts."""
+        """The kind of edges that `edges` counts: ``"undirected"`` or ``"directed"``."""
         return "undirected" if self.symmetric else "directed"
 
     def edges_from(self, reached: Array) -> int:
-        """Return the edges of the part that a search has reached, (n,), counted as Graph500 does.
+        """Return the number of edges from the vertices in the mask `reached`, as Graph500 counts.
 
         An undirected edge counts once, and so does a self-loop.
         """

@@ -13,31 +13,31 @@ from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, require
 from lagpu.io.csc import edge_keys, from_edge_keys, undirected
 
-__all__ = ["CHANCES", "delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
+__all__ = ["PROBABILITIES", "delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
 
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
 
-_KEPT = 0.8  # of a grid's links, in a road network
+_KEPT = 0.8  # share of a grid's links that a road network keeps
 _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
-# Graph500: the chances of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
-CHANCES = (0.57, 0.19, 0.19)
+# Graph500: the probabilities of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
+PROBABILITIES = (0.57, 0.19, 0.19)
 
 
 def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a Graph500 Kronecker graph.
 
-    Each of ``edge_factor * 2**scale`` edges is drawn bit by bit with the specification's chances
-    (0.57, 0.19, 0.19, 0.05), and vertices are relabelled by a random permutation. As its kernel 1
-    may, self-loops and repeated edges are dropped, so there are fewer in the end; the order of the
-    edge tuples, which the specification shuffles too, has then no meaning.
+    Each of ``edge_factor * 2**scale`` edges is drawn bit by bit with the probabilities of the
+    specification (0.57, 0.19, 0.19, 0.05), and vertices are relabelled by a random permutation.
+    Self-loops and repeated edges are dropped, as kernel 1 of the specification may, so the graph
+    has fewer edges; the order of edge tuples, which the specification shuffles, has no meaning.
 
     Parameters
     ----------
     scale : int
         There are ``2**scale`` vertices, 0 <= scale <= 31.
     edge_factor : int
-        Edges drawn a vertex.
+        Edges drawn per vertex.
     seed : int
         The same seed gives the same graph.
     backend : str or Backend, optional
@@ -53,12 +53,12 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     InvalidValue
         If a number is out of range.
     OutOfMemory
-        If the graph does not fit, told at once.
+        If the graph does not fit; raised before anything is allocated.
 
     Notes
     -----
     Source: Graph500 benchmark specification 2.0, section 4 (the R-MAT model of Chakrabarti, Zhan
-    and Faloutsos 2004). The random stream is NumPy's, so graphs differ from the reference code's.
+    and Faloutsos 2004). Random numbers are NumPy's, so graphs differ from the reference code.
     """
     n, draws = _random_size("kronecker", scale, edge_factor)
     rng = np.random.default_rng(seed)
@@ -77,13 +77,12 @@ def kronecker_tuples(scale: int, edge_factor: int = 16, *, seed: int = 1) -> tup
     Parameters
     ----------
     scale, edge_factor, seed
-        As in `kronecker`, and so are the errors.
+        As in `kronecker`, with the same errors.
 
     Returns
     -------
     u, v : ndarray of INT32, (edge_factor * 2**scale,)
-        Drawn independently of each other and relabelled at random, so that their order means
-        nothing.
+        Drawn independently of each other and relabelled at random, so the order has no meaning.
     """
     n, draws = _random_size("kronecker", scale, edge_factor)
     rng = np.random.default_rng(seed)
@@ -97,9 +96,9 @@ def kronecker_tuples(scale: int, edge_factor: int = 16, *, seed: int = 1) -> tup
 
 
 def _kronecker_edges(rng: np.random.Generator, scale: int, count: int) -> tuple[Array, Array]:
-    """Draw edges: one 32-bit number a bit of both endpoints tells the quadrant."""
+    """Draw edges: for each bit of both endpoints a 32-bit random number chooses the quadrant."""
     i, j = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    limits = [np.uint32(round(chance * 2**32)) for chance in np.cumsum(CHANCES).tolist()]
+    limits = [np.uint32(round(limit * 2**32)) for limit in np.cumsum(PROBABILITIES).tolist()]
     for first in range(0, scale, 8):  # eight bits at a time, in one byte
         width = min(8, scale - first)
         row, col = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
@@ -115,12 +114,12 @@ def _kronecker_edges(rng: np.random.Generator, scale: int, count: int) -> tuple[
 
 
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
-    """Return a uniform random graph: both ends of each edge are drawn evenly.
+    """Return a uniform random graph: both endpoints of each edge are drawn uniformly.
 
     Parameters
     ----------
     scale, edge_factor, seed, backend
-        As in `kronecker`, and so are result and errors.
+        As in `kronecker`, with the same result and errors.
 
     Notes
     -----
@@ -137,8 +136,8 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
 
 
 def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw), once they are known to fit."""
-    # Beyond the largest scale the answer is OutOfMemory on any machine, so that is asked first.
+    """Return (vertices, edges to draw), or raise if they do not fit."""
+    # Beyond LARGEST_SCALE the error should be OutOfMemory, so `count` allows more here.
     n = 2 ** count(what, "scale", scale, 0, 60)
     draws = n * count(what, "edge_factor", edge_factor, 1)
     require(what, n, draws)
@@ -146,7 +145,7 @@ def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
 
 
 def _drawn(draws: int, draw: Callable[[int], Array]) -> Array:
-    """Return the keys of so many edges, drawn a chunk at a time."""
+    """Return the keys of `draws` edges, drawn in chunks."""
     keys = np.empty(draws, np.int64)
     for start in range(0, draws, _CHUNK):
         part = keys[start : start + _CHUNK]
@@ -155,14 +154,14 @@ def _drawn(draws: int, draw: Callable[[int], Array]) -> Array:
 
 
 def road(k: int, *, seed: int = 1, backend: Place = None) -> Matrix:
-    """Return a road-like graph: a k x k grid without a fifth of its links, drawn at random.
+    """Return a road-like graph: a k x k grid from which a random fifth of the links is removed.
 
     Parameters
     ----------
     k : int
         Side of the grid, at least 1.
     seed, backend
-        As in `kronecker`, and so are the errors.
+        As in `kronecker`, with the same errors.
     """
     u, v = grid_links("road", k, k)
     keep = np.random.default_rng(seed).random(len(u)) < _KEPT
@@ -177,12 +176,12 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     scale : int
         There are ``2**scale`` points, 2 <= scale <= 31.
     seed, backend
-        As in `kronecker`, and so are the errors.
+        As in `kronecker`, with the same errors.
     """
-    from scipy.spatial import Delaunay  # slow to import, and needed here only
+    from scipy.spatial import Delaunay  # slow to import, and only needed here
 
     n = 2 ** count("delaunay", "scale", scale, 2, LARGEST_SCALE)
-    require("delaunay", n, 6 * n, extra=400 * n)  # Qhull's own use, measured
+    require("delaunay", n, 6 * n, extra=400 * n)  # extra: memory of Qhull, measured
     corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices
     u = np.concatenate([corners[:, 0], corners[:, 1], corners[:, 2]])
     v = np.concatenate([corners[:, 1], corners[:, 2], corners[:, 0]])

@@ -1,4 +1,4 @@
-"""Plain shapes, whose answers are known."""
+"""Graphs of simple shapes, for which answers are known."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Place = str | Backend | None
 
 
 def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
-    """Return a grid; vertex ``r * cols + c`` is at row r, column c.
+    """Return a grid graph; vertex ``r * cols + c`` is at row r, column c.
 
     Parameters
     ----------
     rows, cols : int
-        Size, each at least 1.
+        Shape of the grid, each at least 1.
     backend : str or Backend, optional
         Where the matrix will live.
 
@@ -111,7 +111,7 @@ def star(n: int, *, backend: Place = None) -> Matrix:
 
 
 def complete(n: int, *, backend: Place = None) -> Matrix:
-    """Return the complete graph: every vertex is joined to every other.
+    """Return the complete graph, in which every vertex is joined to every other.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def mycielskian(k: int, *, backend: Place = None) -> Matrix:
     Parameters
     ----------
     k : int
-        At least 2, which is one edge; ``3 * 2**(k - 2) - 1`` vertices.
+        At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
     backend : str or Backend, optional
         Where the matrix will live.
 
@@ -163,7 +163,7 @@ def mycielskian(k: int, *, backend: Place = None) -> Matrix:
     require("mycielskian", n, m, extra=16 * m)
     u, v, n = np.array([0], np.int32), np.array([1], np.int32), 2
     for _ in range(k - 2):
-        # Vertices n .. 2n - 1 see the neighbours of their originals, and 2n sees them all.
+        # Vertices n .. 2n - 1 join the neighbours of their originals, and 2n joins all copies.
         copies = np.arange(n, 2 * n, dtype=np.int32)
         hub = np.full(n, 2 * n, np.int32)
         u, v = np.concatenate([u, u, v, copies]), np.concatenate([v, v + n, u + n, hub])

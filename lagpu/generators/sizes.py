@@ -1,4 +1,4 @@
-"""Sizes of graphs, checked before anything is made."""
+"""Check the sizes of graphs before anything is allocated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lagpu.host import memory
 __all__ = ["LARGEST_SCALE", "count", "require"]
 
 LARGEST_SCALE = 31  # vertices are numbered in 32 bits
-_BYTES_PER_EDGE = 24  # of memory at the peak, measured
+_BYTES_PER_EDGE = 24  # peak memory, measured
 _BYTES_PER_VERTEX = 48
 
 
 def count(what: str, name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Return a number that the caller gave, once it is whole and in range."""
+    """Return a number of the caller as an int, or raise if it is not whole or out of range."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -28,7 +28,7 @@ def count(what: str, name: str, value: Any, least: int, most: int | None = None)
 
 
 def require(what: str, n: int, edges: int, extra: int = 0) -> None:
-    """Check that a graph with at most so many edges, each stored twice, can be made."""
+    """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit."""
     memory.require(_BYTES_PER_EDGE * edges + _BYTES_PER_VERTEX * n + extra, what)
     if n > 2**LARGEST_SCALE:
         raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")

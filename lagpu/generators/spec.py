@@ -1,4 +1,4 @@
-"""Graphs by a short text, as the command line takes them.
+"""Graphs from a short text, as on the command line.
 
 ==========================  ========================================
 ``kron:S``, ``kron:S:E``    `kronecker`, scale S, edge factor E
@@ -49,9 +49,9 @@ _KINDS = {
 
 
 def is_spec(text: str) -> bool:
-    """Whether a text is meant as a graph of `from_spec`, rightly spelled or not, and not as a file.
+    """Return True if a text is meant for `from_spec`, correctly spelled or not, and not as a file.
 
-    It is if it begins with a known name and a colon, or is a word, a colon and numbers.
+    Such a text begins with a known name and a colon, or is a word, a colon and numbers.
     """
     name, colon, _ = text.partition(":")
     known = colon and name in _KINDS
@@ -61,23 +61,23 @@ def is_spec(text: str) -> bool:
 def from_spec(
     text: str, *, seed: int | None = None, backend: str | Backend | None = None
 ) -> Matrix:
-    """Return the graph that a text asks for.
+    """Return the graph that a text specifies.
 
     Parameters
     ----------
     text : str
-        Such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
+        A text such as ``kron:16``, ``kron:16:32`` (edge factor), ``road:512`` or ``grid:30x40``.
     seed : int, optional
-        For the random ones; by default their own.
+        The seed of a random graph; by default that of the generator.
     backend : str or Backend, optional
         Where the matrix will live.
 
     Raises
     ------
     InvalidValue
-        If there is no such graph, with the list of those there are, or its numbers are wrong.
+        If there is no such kind of graph, or its numbers are wrong; the message lists the kinds.
     OutOfMemory
-        If it does not fit.
+        If the graph does not fit.
     """
     name, _, numbers = text.partition(":")
     kind = _KINDS.get(name)
@@ -85,8 +85,8 @@ def from_spec(
         forms = ", ".join(kind.form for kind in _KINDS.values())
         raise InvalidValue(f"generate: there is no graph {text!r}. Use one of {forms}.")
     found = re.fullmatch(kind.numbers, numbers)
-    if found is None or len(numbers) > 40:  # no number that long is a size
-        raise InvalidValue(f"generate: {text[:60]!r} != {kind.form}.")
+    if found is None or len(numbers) > 40:  # no size has so many digits
+        raise InvalidValue(f"generate: {text[:60]!r} does not have the form {kind.form}.")
     given = [int(number) for number in found.groups() if number]
     if kind.seeded and seed is not None:
         return kind.make(*given, seed=seed, backend=backend)

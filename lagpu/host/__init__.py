@@ -1,3 +1,3 @@
-"""What any program needs of its machine: memory, files, pages, displays, source text."""
+"""Services that know nothing of linear algebra: memory, files, pages, displays, source text."""
 
 __all__: list[str] = []

@@ -1,8 +1,9 @@
-"""What a terminal and a notebook show of an object: its facts, and a small grid of its entries.
+"""Text and HTML of an object for a terminal or a notebook: facts, and a small grid of entries.
 
-Only a corner is fetched, nothing is computed and no object changes; what cannot be looked at (a
-lost device, a body that is being recorded) is said so. In a grid ``.`` is no entry, ``0`` is one
-that is zero. Objects come by their attributes, so this imports nothing and all can use it.
+Only the upper left corner is fetched, nothing is computed and no object changes. An object that
+cannot be read (the device is lost, a loop is being recorded) shows the reason. In a grid ``.`` is
+no entry, ``0`` an entry that is zero. Objects are read by attributes, so this module imports no
+class of lagpu and every package can use it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ __all__ = [
     "vector_text",
 ]
 
-FEW = 8  # rows, columns, and entries of a vector
+FEW = 8  # rows, columns, and entries of a vector that are shown
 SHORT = 16  # size up to which every position of a vector is shown
-GAP = 3  # positions without an entry, up to which each is shown beyond that
+GAP = 3  # in a longer vector, the longest run without entries of which every position is shown
 
 _LINE = "1px solid rgba(128,128,128,0.45)"
 _CELL = "padding:1px 6px;min-width:1.1em;text-align:center;border:"
@@ -37,7 +38,7 @@ _NONE = f'<td title="no entry" style="{_CELL}{_LINE};color:rgba(128,128,128,0.7)
 
 
 def short(value: Any) -> str:
-    """Return a value as a cell shows it: 1 and 0 for BOOL, three digits of a float."""
+    """Return the text of a value in a cell: 1 and 0 for BOOL, three digits of a float."""
     number = value.item() if hasattr(value, "item") else value
     if isinstance(number, float):
         if math.isinf(number):
@@ -47,24 +48,24 @@ def short(value: Any) -> str:
     return str(number) if abs(number) < 100_000 else f"{number:.1e}".replace("e+0", "e")
 
 
-def _looked(x: Any, look: Callable[[], Any]) -> Any:
-    """Return what `look` finds in an object, or why it cannot be looked at, as a text."""
+def _read_or_reason(x: Any, read: Callable[[], Any]) -> Any:
+    """Return the result of `read`, or a text that says why an object cannot be read."""
     why = x._why_unreadable()
     if why:
         return why
     try:
-        return look()
-    except Exception as error:  # to show an object never fails
+        return read()
+    except Exception as error:  # showing an object must never fail
         return f"not readable: {type(error).__name__}"
 
 
 def _facts(x: Any, size: str) -> str:
-    """Return ``INT64, size 3, 2 entries, sparse on cpu``; a transpose has no form of its own."""
+    """Return ``INT64, size 3, 2 entries, sparse on cpu``; a transpose shows its matrix's form."""
     stored = getattr(x, "stored", x)
     own = getattr(stored, "_form", None)  # of a view
     form_of = own or (lambda: x.backend.form(stored.data))
-    form = _looked(x, lambda: f"{form_of()} on ")
-    count = _looked(x, lambda: x.nvals)
+    form = _read_or_reason(x, lambda: f"{form_of()} on ")
+    count = _read_or_reason(x, lambda: x.nvals)
     if isinstance(count, int):
         count = f"{count:,} {'entry' if count == 1 else 'entries'}"
     return f"{x.dtype}, {size}, {count}, {form if form.endswith(' on ') else ''}{x.backend.name}"
@@ -73,19 +74,19 @@ def _facts(x: Any, size: str) -> str:
 # ------------------------------------------------------------------------------------ vectors
 
 
-def _head(v: Any) -> Any:
-    """Return the first entries of a vector as (index, value) pairs, or a text."""
+def _first_entries(v: Any) -> Any:
+    """Return the first entries of a vector as (index, value) pairs, or why it cannot be read."""
 
-    def look() -> list[tuple[int, Any]]:
+    def read() -> list[tuple[int, Any]]:
         indices, values = v.backend.vector_head(v.data, FEW + 1)
         return list(zip(indices.tolist(), values.tolist(), strict=True))
 
-    return _looked(v, look)
+    return _read_or_reason(v, read)
 
 
 def vector_text(v: Any) -> str:
     """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu) {0: 1, 2: 2}``."""
-    found = _head(v)
+    found = _first_entries(v)
     if isinstance(found, list):
         shown = [f"{i}: {x}" for i, x in found[:FEW]] + ["..."] * (len(found) > FEW)
         found = "{" + ", ".join(shown) + "}"
@@ -95,16 +96,16 @@ def vector_text(v: Any) -> str:
 
 
 def vector_html(v: Any) -> str:
-    """Return the facts and the first entries, with what lies between them, as HTML."""
+    """Return the facts, the first entries and the gaps between them as HTML."""
     title = _title(f"{v.name}: Vector({_facts(v, f'size {v.size:,}')})")
-    found = _head(v)
+    found = _first_entries(v)
     if not isinstance(found, list):
         return f"<div>{title}{html.escape(found)}</div>"
-    return f"<div>{title}{_line(v.size, found)}</div>"
+    return f"<div>{title}{_row_of_cells(v.size, found)}</div>"
 
 
-def _line(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
-    """Return a row of cells: entries, and the positions between them that have none."""
+def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
+    """Return a row of cells: entries, and the positions without entries between them."""
     indices, cells, at = [], [], 0
     ends = [*found[:shown], *([(size, None)] if len(found) <= shown else [])]
     for i, x in ends:
@@ -130,28 +131,28 @@ def _line(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
 # ----------------------------------------------------------------------------------- matrices
 
 
-def _corner(A: Any) -> Any:
-    """Return the upper left entries of a matrix as {(row, column): value}, or a text."""
-    B, turned = getattr(A, "stored", A), getattr(A, "stored", A) is not A
+def _preview(A: Any) -> Any:
+    """Return the upper left entries as {(row, column): value}, or why A cannot be read."""
+    B, transposed = getattr(A, "stored", A), getattr(A, "stored", A) is not A
     nrows, ncols = min(B.shape[0], FEW), min(B.shape[1], FEW)
 
-    def look() -> dict[tuple[int, int], Any]:
+    def read() -> dict[tuple[int, int], Any]:
         if not (nrows and ncols):
             return {}
-        own = getattr(B, "_corner", None)  # of a view
+        own = getattr(B, "_preview", None)  # of a view
         fetch = own or (lambda *size: B.backend.matrix_corner(B.data, *size))
         rows, cols, values = fetch(nrows, ncols)
-        where = zip(*((cols, rows) if turned else (rows, cols)), strict=True)
+        where = zip(*((cols, rows) if transposed else (rows, cols)), strict=True)
         return {(int(i), int(j)): x for (i, j), x in zip(where, values, strict=True)}
 
-    return _looked(A, look)
+    return _read_or_reason(A, read)
 
 
 def matrix_text(A: Any) -> str:
     """Return the facts, and below them the upper left corner if it has entries."""
     size = f"{A.nrows:,} x {A.ncols:,}"
     head = f"{type(A).__name__}({_facts(A, size)})"
-    found = _corner(A)
+    found = _preview(A)
     if not isinstance(found, dict):
         return f"{head} {{{found}}}"
     if not found:
@@ -178,7 +179,7 @@ def matrix_html(A: Any) -> str:
     """Return the facts and the upper left corner as HTML."""
     size = f"{A.nrows:,} x {A.ncols:,}"
     title = _title(f"{A.name}: {type(A).__name__}({_facts(A, size)})")
-    found = _corner(A)
+    found = _preview(A)
     if not isinstance(found, dict):
         return f"<div>{title}{html.escape(found)}</div>"
     nrows, ncols = min(A.nrows, FEW), min(A.ncols, FEW)
@@ -197,7 +198,7 @@ def matrix_html(A: Any) -> str:
 
 
 def mask_html(m: Any) -> str:
-    """Return the rule of a mask and the vector or matrix it is made of."""
+    """Return as HTML where a mask lets results through, and its vector or matrix."""
     shown = vector_html(m.vector) if m.vector.ndim == 1 else matrix_html(m.vector)
     kept = "an entry" if m.structure else "an entry that is not zero"
     where = f"{m.vector.name} has {'no entry, or a zero' if not m.structure else 'no entry'}"
@@ -207,7 +208,7 @@ def mask_html(m: Any) -> str:
 
 
 def product_html(pair: Any) -> str:
-    """Return what a product without its semiring still needs."""
+    """Return a product without a semiring as HTML: operands, and the call to write."""
     return facts_html(
         f"MatMul: {pair!r}",
         {
@@ -223,7 +224,7 @@ def _operand(x: Any) -> str:
 
 
 def updater_html(to: Any) -> str:
-    """Return how an output is to be written; nothing is written for that."""
+    """Return an updater as HTML, without writing its output."""
     return facts_html(
         f"Updater: {to!r}",
         {
@@ -234,7 +235,7 @@ def updater_html(to: Any) -> str:
 
 
 def part_html(part: Any, x: Any) -> str:
-    """Return of what object an expression in brackets is a part; the part is not read for that."""
+    """Return an expression ``x[...]`` as HTML, without reading that part of `x`."""
     return facts_html(
         f"{type(part).__name__}: {part!r}",
         {"of": _operand(x), "state": f"not read: {part._hint}"},
@@ -242,7 +243,7 @@ def part_html(part: Any, x: Any) -> str:
 
 
 def call_html(call: Any) -> str:
-    """Return what a deferred call will compute; it is not computed for that."""
+    """Return a deferred call as HTML, without computing it."""
     shape = " x ".join(f"{n:,}" for n in call.shape) or "scalar"
     return facts_html(
         f"Call: {call!r}",

@@ -1,4 +1,4 @@
-"""Files that are written under a temporary name and renamed: no reader ever finds half of one."""
+"""Write files under a temporary name and rename them, so that no reader finds half a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _unfinished: set[Path] = set()
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path`, and rename it once all is written.
+    """Open a temporary file beside `path`, and rename it to `path` at the end.
 
-    A link stays a link; a pipe or a device, such as ``/dev/stdout``, is written to as it is.
+    A link stays a link; a pipe or a device, such as ``/dev/stdout``, is written to directly.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def probe(path: Path) -> None:
-    """Raise as `replacing` would, before minutes of work; nothing is left.
+    """Check that `replacing` could write `path`, before minutes of work; no file is left behind.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def probe(path: Path) -> None:
 
 
 def discard() -> None:
-    """Remove what is not finished, for a process that ends without unwinding."""
+    """Remove unfinished temporary files, in a process that ends without unwinding."""
     for temporary in tuple(_unfinished):
         temporary.unlink(missing_ok=True)
 
@@ -77,19 +77,19 @@ def require_writable(path: Path | None, what: str) -> None:
     path : Path, optional
         The file.
     what : str
-        Who writes, as the message of an error begins.
+        The writer, with which an error message begins.
 
     Raises
     ------
     FileMissing
-        If its folder is not there.
+        If the file's folder does not exist.
     InvalidValue
         If the file cannot be written.
     """
     if path is None:
         return
     if not path.parent.is_dir():
-        raise FileMissing(f"{what}: there is no folder {path.parent}. Make it first.")
+        raise FileMissing(f"{what}: there is no folder {path.parent}. Create it first.")
     with _named(path, what):
         probe(path)
 
@@ -100,11 +100,11 @@ def write_json(report: dict[str, Any], path: Path, what: str) -> None:
     Parameters
     ----------
     report : dict
-        Ready for JSON.
+        The report, of types that JSON has.
     path : Path
         The file.
     what : str
-        Who writes, as the message of an error begins.
+        The writer, with which an error message begins.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def write_json(report: dict[str, Any], path: Path, what: str) -> None:
 
 @contextmanager
 def _named(path: Path, what: str) -> Iterator[None]:
-    """Turn what the operating system refuses into one named error."""
+    """Turn an error of the operating system into `InvalidValue` that names `what` and `path`."""
     try:
         yield
     except IsADirectoryError as error:

@@ -1,4 +1,4 @@
-"""How much host memory is free, and one check of a need against it, made before allocating."""
+"""Free host memory, and a check before an allocation that it fits."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _V2 = ("memory.max", "memory.current", "inactive_file")
 
 
 def available_bytes() -> int:
-    """Return the bytes this process may still allocate without swapping.
+    """Return the bytes that this process may still allocate without swapping.
 
-    The least of what the kernel calls available (``MemAvailable``) and what the control groups
-    of this process, version 1 or 2, have left.
+    That is the least of the machine's ``MemAvailable`` and the bytes left in the control groups
+    of this process, version 1 or 2.
     """
     return min([_machine_bytes(), *_control_group_bytes()])
 
 
 def require(nbytes: int, what: str, remedy: str = "Use a smaller graph.") -> None:
-    """Refuse a need that exceeds the free host memory.
+    """Raise if an allocation would exceed the free host memory.
 
     Parameters
     ----------
     nbytes : int
         Bytes about to be allocated.
     what : str
-        The operation, as it opens the message.
+        The operation, with which the message begins.
     remedy : str
-        What the user can do.
+        What the user can do, the end of the message.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def _machine_bytes() -> int:
 
 
 def _control_group_bytes() -> list[int]:
-    """Return what is left under the limit of each control group above this process."""
+    """Return the bytes left under the limit of each control group above this process."""
     left = []
     for line in _MEMBERSHIP.read_text().splitlines() if _MEMBERSHIP.exists() else []:
         _, controllers, group = line.split(":", 2)
@@ -69,13 +69,13 @@ def _control_group_bytes() -> list[int]:
         else:
             continue
         folder = root / group.lstrip("/")
-        # In a container the path may be the host's, so the mount point itself is tried too.
+        # In a container the path may be one of the host, so the mount point itself is tried too.
         left += [
             _left(place, *names)
             for place in (folder, *folder.parents)
             if root in (place, *place.parents)
         ]
-    return [room for room in left if room is not None]
+    return [nbytes for nbytes in left if nbytes is not None]
 
 
 def _left(folder: Path, limit: str, usage: str, cache: str) -> int | None:

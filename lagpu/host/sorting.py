@@ -1,4 +1,4 @@
-"""The distinct numbers of an array, by sorting."""
+"""Distinct numbers of an array, by sorting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = npt.NDArray[Any]
 
 
 def distinct(values: Array) -> Array:
-    """Return each number once, in order.
+    """Return each number once, in ascending order.
 
     Parameters
     ----------
@@ -21,20 +21,20 @@ def distinct(values: Array) -> Array:
 
     Notes
     -----
-    As `numpy.unique`, which fills a hash table: for two million numbers that took 70 times as long
-    as sorting them (NumPy 2.5, 2026-11-22).
+    The same as `numpy.unique`, which fills a hash table: for two million numbers it took 70 times
+    as long as sorting them (NumPy 2.5, 2026-11-22).
     """
     ordered = np.sort(values, axis=None)
     return ordered[_first(ordered)]
 
 
 def all_distinct(values: Array) -> bool:
-    """Whether no number is there twice."""
+    """Return True if no number occurs twice."""
     return bool(_first(np.sort(values, axis=None)).all())
 
 
 def _first(ordered: Array) -> Array:
-    """Return which of some sorted numbers differ from the one before."""
+    """Return, for sorted numbers, whether each differs from the one before."""
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     return first

@@ -1,4 +1,4 @@
-"""Who wrote the statement that is running: the author's frame, its text, and the names in it."""
+"""The author of the running statement: the frame, the source text, and the names in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _TARGET = re.compile(r"(\w+)\s*=(?!=)")
-# The notation itself: a statement stands where these packages were called from.
+# The packages of the notation itself; the author is whoever called into them.
 _NOTATION = tuple(
     f"lagpu.{package}." for package in ("algebra", "core", "crosscheck", "host", "loops", "observe")
 )
@@ -33,16 +33,16 @@ _PACKAGES = frozenset(prefix.removesuffix(".") for prefix in _NOTATION)
 
 
 class Expression(NamedTuple):
-    """What the source says of an instruction.
+    """The source text of an instruction.
 
     Attributes
     ----------
     line : int
-        Where its expression begins; 0 if nobody knows.
+        The line on which the expression begins; 0 if it is unknown.
     text : str
         The expression on one line; empty if the source cannot be read.
     rest : str
-        What follows it on its last line.
+        The text that follows the expression on its last line.
     """
 
     line: int
@@ -51,13 +51,13 @@ class Expression(NamedTuple):
 
 
 def author(inside: int = 0) -> FrameType | None:
-    """Return the frame of whoever wrote the statement that is running.
+    """Return the author's frame: the innermost one outside the notation.
 
     Parameters
     ----------
     inside : int
-        How many callers are known to belong to the notation, the caller of this function first;
-        they are not looked at.
+        How many callers, from the caller of this function on, are known to belong to the
+        notation; they are skipped.
     """
     frame: FrameType | None = sys._getframe(1 + inside)
     while frame is not None and _is_notation(frame.f_globals.get("__name__", "")):
@@ -70,7 +70,7 @@ def _is_notation(module: str) -> bool:
 
 
 def line_of_author() -> tuple[str, int, str]:
-    """Return (file, line, text) of the statement that is running; ``("?", 0, "")`` without one."""
+    """Return (file, line, text) of the running statement; ``("?", 0, "")`` if there is none."""
     frame = author()
     if frame is None:
         return "?", 0, ""
@@ -96,7 +96,7 @@ def names_in(frame: FrameType | None, wanted: Callable[[Any], bool]) -> dict[int
 
 
 def lines_of(frame: FrameType) -> tuple[int, int]:
-    """Return the first and the last line of the statement that a frame is running."""
+    """Return the first and the last line of a frame's running statement."""
     line = frame.f_lineno
     for first, last in _simple_statements(frame.f_code):
         if first <= line <= last:
@@ -105,12 +105,12 @@ def lines_of(frame: FrameType) -> tuple[int, int]:
 
 
 def source_of(frame: FrameType) -> str:
-    """Return the statement that a frame is running, in one line; empty without a text."""
+    """Return a frame's running statement on one line; empty if the source cannot be read."""
     return source_between(frame.f_code.co_filename, *lines_of(frame))
 
 
 def source_between(file: str, first: int, last: int) -> str:
-    """Return lines of a file in one line."""
+    """Return some lines of a file joined into one."""
     lines = (linecache.getline(file, k).strip() for k in range(first, last + 1))
     return " ".join(line for line in lines if line)
 
@@ -118,34 +118,34 @@ def source_between(file: str, first: int, last: int) -> str:
 def target_of(code: CodeType | None, source: str) -> str:
     """Return the variable that a statement of `code` assigns to, or an empty string."""
     found = _TARGET.match(source)
-    if found is None or code is None or code.co_name == "<lambda>":  # it is one expression
+    if found is None or code is None or code.co_name == "<lambda>":  # assigns nothing itself
         return ""
     return found[1]
 
 
 def named(
-    names: Mapping[int, str], out: Any, target: str, sight: Mapping[int, Any]
+    names: Mapping[int, str], out: Any, target: str, scope: Mapping[int, Any]
 ) -> dict[int, str]:
     """Return a name for each object of a statement, by ``id``.
 
     Parameters
     ----------
     names : mapping
-        Those of the author's variables.
+        The names of the author's variables, by the ``id`` of their objects.
     out : Vector, Matrix or Scalar
-        What is written.
+        The output of the statement.
     target : str
         From `target_of`: while ``w = call.new()`` runs, the output is in no variable yet.
-    sight : mapping
-        All objects; one without a variable keeps its own name, numbered if that is taken.
+    scope : mapping
+        All objects by ``id``; one without a variable keeps its own name, numbered if that is taken.
     """
     found = dict(names)
     if target and id(out) not in found:
         for key, name in names.items():
-            if name == target:  # what the variable is about to let go
+            if name == target:  # the object that the assignment is about to replace
                 found[key] = f"{name} (old)"
         found[id(out)] = target
-    for key, x in sight.items():
+    for key, x in scope.items():
         if key in found:
             continue
         count, name, wanted = 1, x.name, x.name
@@ -158,11 +158,11 @@ def named(
 
 @functools.lru_cache(maxsize=4096)
 def expression_at(code: CodeType, instruction: int) -> Expression:
-    """Return what the source says of an instruction, ``f_lasti`` of a frame."""
+    """Return the source text of an instruction, given as ``f_lasti`` of a frame."""
     start, stop, left, right = list(code.co_positions())[instruction // 2]
     if start is None or stop is None or left is None or right is None:
         return Expression(start or 0, "", "")
-    if (start, left) in _headers_of(code):  # what a `for` runs itself stands in its first line
+    if (start, left) in _headers_of(code):  # of a `for` statement only the header, not the body
         stop, right = _headers_of(code)[start, left]
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(start, stop + 1)]
     rest = lines[-1][right:].strip().decode(errors="replace")
@@ -174,7 +174,7 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
 
 @functools.lru_cache(maxsize=256)
 def _headers_of(code: CodeType) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return where the header of each ``for`` of the file of `code` begins, with its end.
+    """Return the beginning and the end of each ``for`` header in the file of `code`.
 
     Both are (line, byte); the colon is left out.
     """
@@ -187,7 +187,7 @@ def _headers_of(code: CodeType) -> dict[tuple[int, int], tuple[int, int]]:
 
 @functools.lru_cache(maxsize=256)
 def _simple_statements(code: CodeType) -> tuple[tuple[int, int], ...]:
-    """Return the lines of each statement of several lines that holds no other statement."""
+    """Return the lines of each statement that spans several lines and contains no other."""
     return tuple(
         (node.lineno, node.end_lineno)
         for node in _nodes(code)
@@ -199,7 +199,7 @@ def _simple_statements(code: CodeType) -> tuple[tuple[int, int], ...]:
 
 
 def _nodes(code: CodeType) -> Iterator[ast.AST]:
-    """Yield what the file that holds `code` consists of; nothing if it is no Python."""
+    """Yield the syntax nodes of the file of `code`; none if it is not valid Python."""
     linecache.checkcache(code.co_filename)
     try:
         yield from ast.walk(ast.parse("".join(linecache.getlines(code.co_filename))))

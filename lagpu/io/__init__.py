@@ -1,6 +1,6 @@
-"""Graphs in and out: files, SciPy, NetworkX, NumPy, and arrays on a device.
+"""Read, write and convert graphs: files, SciPy, NetworkX, NumPy, and arrays on a device.
 
-``read`` and ``write`` know Matrix Market, edge lists (both also gzipped) and ``.npz``.
+``read`` and ``write`` handle Matrix Market, edge lists (both also gzipped) and ``.npz``.
 """
 
 from lagpu.io.arrays import from_arrays, from_networkx, from_scipy, to_networkx, to_scipy

@@ -1,4 +1,4 @@
-"""Matrices from and to objects in memory: SciPy, NetworkX, and arrays on the host or a device."""
+"""Convert matrices from and to SciPy, NetworkX, and arrays on the host or a device."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def from_scipy(S: Any, *, backend: str | Backend | None = None) -> Matrix:
     Parameters
     ----------
     S : scipy.sparse array or matrix, (nrows, ncols)
-        Stored zeros stay entries; duplicates are summed. It is left as it is.
+        Stored zeros stay entries; duplicates are summed. `S` itself is not changed.
     backend : str or Backend, optional
         Where the matrix will live.
 
     Raises
     ------
     DomainMismatch
-        If it is no sparse array, or its values have a type that lagpu lacks.
+        If `S` is not a sparse array, or lagpu lacks the type of its values.
     """
     sparse: bool = sp.issparse(S)
     if not sparse or S.ndim != 2:
@@ -41,17 +41,17 @@ def from_scipy(S: Any, *, backend: str | Backend | None = None) -> Matrix:
         )
     columns = S.tocsc()
     if columns is S and not S.has_canonical_format:
-        columns = S.copy()  # it is about to be sorted in place
+        columns = S.copy()  # `compress` sorts in place
     return compress(columns).matrix(backend)
 
 
 def to_scipy(A: Matrix) -> sp.csc_array:
-    """Return a matrix as a SciPy array; an iso-valued one gets a value an entry.
+    """Return a matrix as a SciPy array, with a value for each entry also if all are equal.
 
     Parameters
     ----------
     A : Matrix, (nrows, ncols)
-        From any backend.
+        A matrix on any backend.
     """
     col_ptr, row_idx, values = A.to_csc()
     return sp.csc_array((values, row_idx, col_ptr), shape=(A.nrows, A.ncols))
@@ -72,11 +72,11 @@ def from_networkx(
         Vertex k of the matrix is node ``list(G)[k]``. An undirected edge gives two entries, a
         self-loop one.
     weight : str, optional
-        Edge attribute that holds the value, 1 where an edge lacks it. Without it the matrix is
-        BOOL.
+        Edge attribute with the value; an edge without the attribute counts 1. By default the matrix
+        is BOOL.
     dup_op : BinaryOp, optional
         Combines the values of parallel edges; by default they are summed, as NetworkX does for its
-        own matrices. Shortest paths over weights need ``"min"``: the shortest edge counts.
+        own matrices. Shortest paths over weights need ``"min"``, the length of the shortest edge.
     backend : str or Backend, optional
         Where the matrix will live.
 
@@ -109,7 +109,7 @@ def to_networkx(A: Matrix, *, directed: bool = True) -> Any:
     Parameters
     ----------
     A : Matrix, (n, n)
-        From any backend. Unless BOOL, values become the edge attribute ``weight``.
+        A matrix on any backend. Unless BOOL, values become the edge attribute ``weight``.
     directed : bool
         Return a ``DiGraph``; else a ``Graph``, for which the matrix must be symmetric.
 
@@ -124,7 +124,7 @@ def to_networkx(A: Matrix, *, directed: bool = True) -> Any:
         import networkx as nx
     except ImportError as error:
         raise BackendUnavailable(
-            "to_networkx: install networkx (`pip install lagpu[nx]`)."
+            'to_networkx: NetworkX is missing. Install it with: pip install "lagpu[nx]"'
         ) from error
     if A.nrows != A.ncols:
         raise InvalidValue(
@@ -158,9 +158,9 @@ def from_arrays(
     rows, cols : array, (nvals,)
         NumPy or CuPy arrays, sequences, or anything with ``__cuda_array_interface__`` or
         ``__dlpack__`` (PyTorch, JAX, cuDF, Numba). For the gpu backend device arrays stay on the
-        device; for the others they are copied to the host.
+        device; for other backends they are copied to the host.
     values : array, (nvals,), or scalar, optional
-        Without it the matrix is BOOL.
+        Values of the entries; without values the matrix is BOOL.
     nrows, ncols : int, optional
         Shape; by default the largest index plus one.
     backend : str or Backend, optional
@@ -171,7 +171,7 @@ def from_arrays(
     BackendUnavailable
         If an array is on a device and CuPy is not installed.
     IndexOutOfBound, DimensionMismatch, InvalidValue
-        As `Matrix.from_coo`; an entry may be given once only.
+        As `Matrix.from_coo` raises them; no entry may be given twice.
     """
     place = backends.get(backend)
     keep = place.name == "gpu"
@@ -186,7 +186,7 @@ def from_arrays(
 
 
 def _array(source: Any, keep_on_device: bool) -> Any:
-    """Return a NumPy array, or a CuPy array of what is on a device and shall stay there."""
+    """Return a NumPy array, or a CuPy array for device data that stays on the device."""
     if isinstance(source, np.ndarray) or np.isscalar(source):
         return source
     if hasattr(source, "__cuda_array_interface__"):

@@ -1,7 +1,7 @@
-"""Compressed sparse columns on the host: from endpoint arrays to sorted arrays without duplicates.
+"""Compressed sparse columns on the host: sort the endpoints of edges and drop duplicates.
 
-Generators and readers make their entries here and hand them to `Matrix.from_csc` once. SciPy's
-compiled conversions do the sorting: about 40 ns an entry on one core, 13 bytes an entry.
+Generators and readers use this form and call `Matrix.from_csc` once. SciPy's compiled conversions
+do the sorting: about 40 ns and 13 bytes for each entry, on one core.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_CHUNK = 1 << 14  # edges at a time; temporaries stay in the cache
+_CHUNK = 1 << 14  # edges at a time, so that temporaries stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class CSC:
     nrows, ncols : int
         Shape.
     col_ptr : ndarray of int, (ncols + 1,)
-        Column j holds the entries ``col_ptr[j] .. col_ptr[j + 1] - 1``.
+        Column j has the entries ``col_ptr[j] .. col_ptr[j + 1] - 1``.
     row_idx : ndarray of int, (nvals,)
         Rows, ascending and distinct within a column.
     values : ndarray, (nvals,), or NumPy scalar
@@ -62,7 +62,7 @@ class CSC:
 
     @classmethod
     def of(cls, A: Matrix) -> CSC:
-        """Return a copy of a matrix from any backend."""
+        """Return a copy of a matrix on any backend."""
         col_ptr, row_idx, values = A.to_csc()
         rows = row_idx.astype(_index_type(A.nrows), copy=False)
         return cls(A.nrows, A.ncols, col_ptr, rows, _iso(values))
@@ -88,11 +88,11 @@ class CSC:
         return np.repeat(j, np.diff(self.col_ptr))
 
     def dense_values(self) -> Array:
-        """Return one value an entry, (nvals,), also for an iso-valued matrix."""
+        """Return a value for each entry, (nvals,), also for an iso-valued matrix."""
         return np.full(self.nvals, self.values) if self.iso else self.values
 
     def matrix(self, backend: str | Backend | None = None) -> Matrix:
-        """Return this as a `Matrix` on a backend."""
+        """Return the matrix on a backend."""
         return Matrix.from_csc(
             self.col_ptr,
             self.row_idx,
@@ -105,7 +105,7 @@ class CSC:
 
 
 def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False) -> int:
-    """Return the most bytes that `from_entries` uses, its input included."""
+    """Return an upper bound on the bytes of `from_entries`, its input included."""
     index = 4 if max(nvals, ncols) < 2**31 else 8
     return nvals * (3 * index + (16 if values else 2)) + 3 * index * (ncols + 1)
 
@@ -129,7 +129,7 @@ def from_entries(
     nrows, ncols : int
         Shape.
     dup_op : BinaryOp, optional
-        Combines duplicates instead, in the order in which they are given.
+        Combines duplicates instead of summing them, in the order in which they are given.
     """
     if values is not None and dup_op is not None:
         rows, cols, values = _combined(rows, cols, values, dup_op)
@@ -141,7 +141,7 @@ def from_entries(
 def _combined(
     rows: Array, cols: Array, values: Array, dup_op: BinaryOp
 ) -> tuple[Array, Array, Array]:
-    """Return entries without duplicates, in order."""
+    """Return the entries in order, with duplicates combined."""
     memory.require(48 * len(rows), "entries that are given twice")
     order = np.lexsort((rows, cols))
     rows, cols, values = rows[order], cols[order], values[order]
@@ -152,7 +152,7 @@ def _combined(
 
 
 def column_blocks(col_ptr: Array, entries: int = 1 << 18) -> Iterator[tuple[int, int]]:
-    """Yield (first, last + 1) of runs of columns with about so many entries each."""
+    """Yield (first, last + 1) of runs of columns with about `entries` entries each."""
     cuts = np.searchsorted(col_ptr, np.arange(entries, int(col_ptr[-1]), entries))
     ends = np.unique(np.append(cuts, len(col_ptr) - 1)).tolist()
     yield from zip([0, *ends[:-1]], ends, strict=True)
@@ -180,11 +180,11 @@ def edge_keys(u: Array, v: Array) -> Array:
 
 
 def from_edge_keys(keys: Array, n: int) -> CSC:
-    """Return what `undirected` does, from `edge_keys`, which are overwritten.
+    """Return the matrix of `undirected` from `edge_keys`, which are overwritten.
 
-    Call it on a temporary, so that the keys can be freed half-way.
-    Only one triangle is sorted, in place, and the other is its transpose: about 20 bytes an edge
-    at the peak, 8 of them the result.
+    Pass a temporary, so that the keys can be freed half-way. Only the upper triangle is sorted, in
+    place, and the lower one is its transpose: about 20 bytes an edge at the peak, 8 of them the
+    result.
     """
     keys.sort()
     keys = _simple_edges(keys)
@@ -198,13 +198,13 @@ def from_edge_keys(keys: Array, n: int) -> CSC:
     below = lower.indptr
     col_ptr = above + below
     row_idx = np.empty(2 * len(rows), np.int32)
-    _place(row_idx, rows, above, col_ptr[:-1])
-    _place(row_idx, lower.indices, below, col_ptr[:-1] + np.diff(above))
+    _copy_columns(row_idx, rows, above, col_ptr[:-1])
+    _copy_columns(row_idx, lower.indices, below, col_ptr[:-1] + np.diff(above))
     return CSC(n, n, col_ptr, row_idx)
 
 
 def _simple_edges(keys: Array) -> Array:
-    """Move the distinct keys of no self-loop to the front of a sorted array, and return them."""
+    """Return the distinct keys but self-loops, moved to the front of a sorted array."""
     kept = 0
     last = -1
     for start in range(0, len(keys), _CHUNK):
@@ -214,12 +214,12 @@ def _simple_edges(keys: Array) -> Array:
         new[0] &= part[0] != last
         last = part[-1]
         chosen = part[new]
-        keys[kept : kept + len(chosen)] = chosen  # never ahead of what is still to be read
+        keys[kept : kept + len(chosen)] = chosen  # only overwrites keys that have been read
         kept += len(chosen)
     return keys[:kept]
 
 
-def _place(out: Array, rows: Array, ptr: Array, starts: Array) -> None:
+def _copy_columns(out: Array, rows: Array, ptr: Array, starts: Array) -> None:
     """Copy column j, ``rows[ptr[j] : ptr[j + 1]]``, to `out` from ``starts[j]`` on."""
     for j, stop in column_blocks(ptr):
         first, last = ptr[j], ptr[stop]
@@ -240,8 +240,8 @@ def symmetrise(csc: CSC, what: str) -> CSC:
     memory.require(bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso), what)
     if csc.nrows != csc.ncols:
         raise InvalidValue(
-            f"{what}: nrows {csc.nrows} != ncols {csc.ncols}, so the edges cannot be made "
-            "undirected. Leave `directed` out."
+            f"{what}: nrows {csc.nrows} != ncols {csc.ncols}, so edges have no reverse. "
+            "Leave `directed` out."
         )
     n, rows, cols = csc.nrows, csc.row_idx, csc.columns()
     if csc.iso:
@@ -250,8 +250,8 @@ def symmetrise(csc: CSC, what: str) -> CSC:
         return CSC(n, n, merged.col_ptr, merged.row_idx, csc.values)
     back = sp.csc_array((csc.values, rows, csc.col_ptr), shape=(n, n)).T.tocsc()
     back_cols = np.repeat(np.arange(n), np.diff(back.indptr))
-    # SciPy transposes into order: both lists ascend by (column, row), so each reversed entry is
-    # found by bisection.
+    # SciPy's transpose is sorted: both lists ascend by (column, row), so bisection finds each
+    # reversed entry.
     keys = cols.astype(np.int64) * n + rows
     back_keys = back_cols * n + back.indices
     at = np.minimum(np.searchsorted(keys, back_keys), max(len(keys) - 1, 0))
@@ -282,9 +282,9 @@ def compress(entries: Any, *, pattern: bool = False) -> CSC:
     entries : scipy.sparse.csc_array
         With or without sorted, distinct rows.
     pattern : bool
-        Ignore its values; every entry is True.
+        Ignore the values and make every entry True.
     """
-    entries.sum_duplicates()  # sorts too; nothing to do if the array is in order already
+    entries.sum_duplicates()  # sorts too, unless the array is known to be sorted
     nrows, ncols = entries.shape
     rows = entries.indices.astype(_index_type(nrows), copy=False)
     col_ptr = entries.indptr.astype(np.int64, copy=False)
@@ -292,7 +292,7 @@ def compress(entries: Any, *, pattern: bool = False) -> CSC:
 
 
 def _iso(values: Array) -> Any:
-    """Return the one value that all entries have, or all values."""
+    """Return the value of all entries as a scalar if it is the same, else all values."""
     values = values.astype(lookup(values.dtype).numpy, copy=False)
     if values.size == 0:
         return values.dtype.type(1)

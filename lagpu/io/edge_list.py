@@ -1,14 +1,14 @@
-"""Edge lists as SNAP writes them: lines ``i j`` or ``i j weight``, comments, maybe a header.
+"""Edge lists in the format of SNAP: lines ``i j`` or ``i j weight``, comments, maybe a header.
 
-Vertices are numbered from 0 as given; there are as many as the largest number plus one, the
-header's count, or the count in a comment ``# Nodes: n``, whichever is the most.
+Vertices keep their numbers, from 0; the number of vertices is the maximum of the largest number
+plus one, the header's count, and the count in a comment ``# Nodes: n``.
 
-Lines that are blank or begin with ``#`` or ``%`` are comments. A leading ``# Undirected graph``
-says that each edge is listed once and stands for both directions.
+Lines that are blank or begin with ``#`` or ``%`` are comments. After a leading comment
+``# Undirected graph`` each line is an edge in both directions.
 
 The first line is a header ``n m`` if it has two numbers, exactly m >= 1 lines follow, and all their
-vertices are below n. `header` overrides this rule. What would be such a header for vertices 1 .. n
-is refused, since it is more likely that than an edge.
+vertices are below n. `header` overrides this rule. A first line that would be such a header for
+vertices 1 .. n raises an error, since it is more likely a header than an edge.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
 _INTEGER = np.zeros(256, bool)
 _INTEGER[list(b"0123456789- \t\n\v\f\r")] = True
-_LARGEST = 2**53  # whole numbers up to here survive a column of floats
+_LARGEST = 2**53  # FP64 represents whole numbers up to this exactly
 
 
 class _Edges(NamedTuple):
@@ -50,7 +50,7 @@ class _Edges(NamedTuple):
 
 
 class _Malformed(Exception):
-    """A piece holds a line that is no edge; which one is found by looking again, slowly."""
+    """A piece contains a line that is not an edge; `_first_fault` then finds the line."""
 
 
 def parse(
@@ -61,9 +61,9 @@ def parse(
     Parameters
     ----------
     data : bytes
-        The file.
+        Content of the file.
     name : str
-        What messages call it.
+        Name of the file in messages.
     header : bool or None
         Whether the first line is a header ``n m``; None decides by the rule of this module.
     dup_op : BinaryOp, optional
@@ -72,25 +72,25 @@ def parse(
     Returns
     -------
     CSC
-        The entries as they stand. BOOL without weights, merging lines given twice; with weights
-        INT64 or FP64, summing them.
+        The entries in the file. BOOL without weights, where equal lines are merged; with weights
+        INT64 or FP64, where the weights of an edge given twice are summed.
     bool
         Whether a leading comment says ``Undirected graph``.
 
     Raises
     ------
     FileFormatError
-        If a line is not an edge (with its number), if there is no edge, or if a header that was
-        promised does not fit.
+        If a line is not an edge (with its number), if there is no edge, or if the first line is not
+        a header although ``header=True``.
     OutOfMemory
-        If the largest vertex asks for more than is free.
+        If a matrix with so many vertices does not fit.
     """
     offset, first = next(data_lines(data), (len(data), b""))
     comments = data[:offset]
     nodes = _NODES.search(comments)
     n = int(nodes[1]) if nodes else 0
     if not first and (header or not nodes):
-        raise FileFormatError(f"read: {name} holds no edges, only blank lines and comments.")
+        raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
     end = data.find(b"\n", offset)
     edges = _edges(data, len(data) if end < 0 else end + 1, name)
     top = _header(first, edges, name, header) if first else None
@@ -121,7 +121,7 @@ def _edges(data: bytes, start: int, name: str) -> _Edges:
 
 
 def _table(text: bytes) -> Array:
-    """Return the numbers of whole lines, (lines, 2 or 3), INT64 or if need be FP64."""
+    """Return the numbers of whole lines, (lines, 2 or 3), as INT64, or FP64 if necessary."""
     if b"#" in text or b"%" in text:
         text = _COMMENT.sub(b"", text)
     raw = np.frombuffer(text, np.uint8)
@@ -154,22 +154,22 @@ def _numbers(text: bytes, raw: Array) -> Array:
     if whole:
         minus = np.flatnonzero(raw == ord("-"))
         after = raw[np.minimum(minus + 1, raw.size - 1)]
-        if (after < ord("0")).any():  # a lone "-", which NumPy takes for 0
+        if (after < ord("0")).any():  # a "-" alone, which NumPy parses as 0
             raise _Malformed
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # how NumPy < 2.3 refuses
+        warnings.simplefilter("error", DeprecationWarning)  # NumPy < 2.3 warns instead of raising
         try:
             numbers = np.fromstring(text, np.int64 if whole else np.float64, sep=" ")
         except (ValueError, DeprecationWarning):
             raise _Malformed from None
     limits = np.iinfo(np.int64)
     if whole and (np.max(numbers) == limits.max or np.min(numbers) == limits.min):
-        raise _Malformed  # out of range, cut off by the parser
+        raise _Malformed  # out of range; the parser saturates
     return numbers
 
 
 def _columns(table: Array) -> _Edges:
-    """Return the columns of a table apart, vertices in 32 bits if they fit."""
+    """Return the columns of a table, vertices in 32 bits if they fit."""
     kind = np.int32 if table[:, :2].max() < 2**31 - 1 else np.int64
     u, v = table[:, 0].astype(kind), table[:, 1].astype(kind)
     return _Edges(u, v, table[:, 2].copy() if table.shape[1] == 3 else None)
@@ -200,19 +200,19 @@ def _header(first: bytes, edges: _Edges, name: str, header: bool | None) -> int 
             return n
         if header is None and m == count > n == largest and edges.u.min() > 0 < edges.v.min():
             raise FileFormatError(
-                f"read: {name}: {show(first)} looks like a header, over vertices 1 .. {n}. Number "
+                f"read: {name}: {show(first)} looks like a header of vertices 1 .. {n}. Number "
                 "them from 0, or give header=False if it is an edge."
             )
     if header:
         raise FileFormatError(
-            f"read: {name}: the header {show(first)} does not fit: {count} lines follow, their "
-            f"largest vertex is {largest}. Leave header=True out if it is an edge."
+            f"read: {name}: the header {show(first)} does not fit: {count} lines follow, with "
+            f"largest vertex {largest}. Leave header=True out if it is an edge."
         )
     return None
 
 
 def _first_edge(data: bytes, offset: int, first: bytes, edges: _Edges, name: str) -> _Edges:
-    """Return the first line as an edge, of the same width as the others."""
+    """Return the first line as an edge, or raise if its width differs from the other lines."""
     try:
         table = _table(first)
         if len(edges.u) and (table.shape[1] == 2) != (edges.weights is None):
@@ -223,7 +223,10 @@ def _first_edge(data: bytes, offset: int, first: bytes, edges: _Edges, name: str
 
 
 def _first_fault(data: bytes, offset: int, start: int, name: str) -> FileFormatError:
-    """Return the error for the first line from an offset on that is not like those at `start`."""
+    """Return the error for the first malformed line from an offset on.
+
+    A line is malformed too if its width differs from the first line at `start`.
+    """
     width = len(next(data_lines(data, start))[1].split())
     width = width if width in (2, 3) else 2
     for at, line in data_lines(data, offset):
@@ -235,7 +238,7 @@ def _first_fault(data: bytes, offset: int, start: int, name: str) -> FileFormatE
 
 
 def _fault(line: bytes, width: int) -> str:
-    """Return what is wrong with a line, empty if nothing is."""
+    """Return what is wrong with a line, or an empty string."""
     tokens = line.split()
     if len(tokens) != width:
         return f"has {len(tokens)} numbers, not {width}"

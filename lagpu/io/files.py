@@ -1,4 +1,4 @@
-"""Graph files: read by content, written by suffix under a temporary name and then renamed."""
+"""Read graph files by their content, and write them by their suffix, atomically."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lagpu.io.text import is_binary, write_rows
 __all__ = ["read", "require_writable", "write", "write_vector"]
 
 _GZIP = b"\x1f\x8b"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, without any
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, without members
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PIECE = 1 << 24
 
@@ -47,7 +47,7 @@ def read(
     header: bool | None = None,
     dup_op: BinaryOp | Monoid | str | None = None,
 ) -> Matrix:
-    """Return the graph in a file; the content, not the name, says what it is.
+    """Return the graph in a file; the content, not the name, decides the format.
 
     Parameters
     ----------
@@ -57,36 +57,36 @@ def read(
     backend : str or Backend, optional
         Where the matrix will live.
     directed : bool, optional
-        False adds every edge's reverse. None and True keep the entries as they stand, except that
-        an edge list that calls itself ``# Undirected graph`` is symmetrised unless True is given.
+        False adds the reverse of every edge. None and True keep the entries of the file, except
+        that None symmetrises an edge list with the comment ``# Undirected graph``.
     header : bool, optional
-        Whether the first line of an edge list is a header ``n m``; by default it is if two numbers
-        stand there, exactly m >= 1 lines follow, and all their vertices are below n.
+        Whether the first line of an edge list is a header ``n m``; by default it is if it has two
+        numbers, exactly m >= 1 lines follow, and all their vertices are below n.
     dup_op : BinaryOp, Monoid or str, optional
         Combines the values of an entry that a text file gives twice; by default they are summed.
-        Shortest paths over weights need ``"min"``: the shortest edge counts.
+        Shortest paths over weights need ``"min"``, the length of the shortest edge.
 
     Returns
     -------
     Matrix
         BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for other
-        numbers, what the archive holds for ``.npz``. Entry (i, j) is the edge i -> j. An entry
-        given twice is combined by `dup_op`, or merged if it has no value. Equal values are stored
-        as one.
+        numbers, the type of the archive for ``.npz``. Entry (i, j) is the edge i -> j. Values of an
+        entry given twice are combined by `dup_op`; without values the two are merged. If all
+        values are equal, one is stored.
 
     Raises
     ------
     FileMissing
         If there is no such file.
     InvalidValue
-        If it is a folder or may not be read, or `directed` is False where the matrix is not square
-        or an edge has a different value in each direction.
+        If it is a folder or may not be read, or `directed` is False and the matrix is not square or
+        an edge has a different value in each direction.
     FileFormatError
-        If it is empty, malformed, truncated, binary, or not what it says it is.
+        If it is empty, malformed, truncated, binary, or its content contradicts its header.
     NotSupported
-        If it holds complex numbers or a dense matrix.
+        If it contains complex numbers or a dense matrix.
     OutOfMemory
-        If it needs more memory than is free; told before it is allocated.
+        If it needs more memory than is free; raised before the memory is allocated.
     """
     file, op = Path(path), None if dup_op is None else binary_operator(dup_op)
     with _named_errors("read", file), file.open("rb") as stream:
@@ -109,7 +109,7 @@ def _parse(
 
 
 def _text(stream: io.BufferedReader, name: str) -> bytes:
-    """Return a text file's bytes, unpacked if need be."""
+    """Return the bytes of a text file, unpacked if it is gzipped."""
     packed = stream.peek(2).startswith(_GZIP)
     source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
     try:
@@ -126,21 +126,21 @@ def _text(stream: io.BufferedReader, name: str) -> bytes:
 
 
 def _whole(source: Any, name: str) -> bytes:
-    """Read to the end, asking before each piece: a small file may unpack to a huge one."""
+    """Read to the end, checking free memory after each piece: a small file may unpack hugely."""
     parts = []
     while part := source.read(_PIECE):
         parts.append(part)
-        memory.require(len(parts) * _PIECE, f"read: {name}", "Unpacked, it does not fit.")
+        memory.require(len(parts) * _PIECE, f"read: {name}", "The unpacked file does not fit.")
     return b"".join(parts)
 
 
 def write(A: Matrix, path: str | os.PathLike[str]) -> None:
-    """Write a matrix; the suffix says how. Nothing half-written is ever left.
+    """Write a matrix in the format of the suffix, and never leave a half-written file.
 
     Parameters
     ----------
     A : Matrix
-        From any backend.
+        A matrix on any backend.
     path : str or path
         ``.mtx`` or ``.mtx.gz`` (Matrix Market), ``.npz`` (fastest to read), ``.txt`` or
         ``.txt.gz`` (edge list).
@@ -148,7 +148,7 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InvalidValue
-        If the suffix is another, or the file cannot be written.
+        If the suffix is not one of these, or the file cannot be written.
     FileMissing
         If there is no such folder.
     """
@@ -157,7 +157,7 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     csc = CSC.of(A)
     with _named_errors("write", file), replacing(file) as stream:
         if file.suffix == ".gz":
-            # mtime=0: the same matrix gives the same bytes.
+            # mtime=0, so that the same matrix gives the same bytes
             with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packing:
                 dump(csc, cast(IO[bytes], packing))
         else:
@@ -165,7 +165,7 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
-    """Check, before minutes of work, that `write` can write there; it raises the same."""
+    """Raise the errors of `write` now, before minutes of work, if it cannot write `path`."""
     file = Path(path)
     _dump_of(file)
     with _named_errors("write", file):
@@ -173,7 +173,7 @@ def require_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _dump_of(file: Path) -> Dump:
-    """Return what writes a graph, by the suffix."""
+    """Return the function that writes a graph in the format of the suffix."""
     packed = file.suffix == ".gz"
     suffix = file.with_suffix("").suffix if packed else file.suffix
     dump = _GRAPH_FORMATS.get(suffix)
@@ -183,22 +183,22 @@ def _dump_of(file: Path) -> Dump:
 
 
 def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> None:
-    """Write the entries of a vector; the suffix says how. Nothing half-written is ever left.
+    """Write a vector's entries in the format of the suffix, and never leave a half-written file.
 
     Parameters
     ----------
     indices, values : array_like, (nvals,)
         As `Vector.to_coo` returns them.
     path : str or path
-        ``.npz`` (arrays ``indices`` and ``values``), ``.txt`` (``index value`` lines) or ``.csv``
-        (the same with commas, under a line of names). BOOL is written as 0 and 1 in text.
+        ``.npz`` (arrays ``indices`` and ``values``), ``.txt`` (lines ``index value``) or ``.csv``
+        (the same with commas, after a line of names). In text, BOOL is written as 0 and 1.
 
     Raises
     ------
     DimensionMismatch
         If the arrays differ in length.
     InvalidValue
-        If the suffix is another, or the file cannot be written.
+        If the suffix is not one of these, or the file cannot be written.
     FileMissing
         If there is no such folder.
     """
@@ -218,14 +218,15 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
 
 @contextlib.contextmanager
 def _named_errors(operation: str, path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses into one named error."""
+    """Turn an error of the operating system into one of lagpu that names the path."""
     try:
         yield
     except LagpuError:
         raise
     except FileNotFoundError as error:
         if operation == "write":
-            raise FileMissing(f"write: there is no folder {path.parent}. Make it first.") from error
+            missing = f"write: there is no folder {path.parent}. Create it first."
+            raise FileMissing(missing) from error
         raise FileMissing(f"read: there is no file {path}. Check the name.") from error
     except IsADirectoryError as error:
         raise InvalidValue(f"{operation}: {path} is a folder. Give a file.") from error

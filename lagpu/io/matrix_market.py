@@ -31,11 +31,11 @@ def parse(data: bytes, name: str, dup_op: BinaryOp | None = None) -> CSC:
     Parameters
     ----------
     data : bytes
-        The file, from its banner on.
+        Content of the file, from its banner on.
     name : str
-        What messages call it.
+        Name of the file in messages.
     dup_op : BinaryOp, optional
-        Combines duplicates, instead of summing them.
+        Combines duplicates instead of summing them.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def parse(data: bytes, name: str, dup_op: BinaryOp | None = None) -> CSC:
     NotSupported
         If it is dense (``array``) or complex.
     OutOfMemory
-        If the header asks for more than is free.
+        If a matrix of the size in the header does not fit.
     """
     nrows, ncols, nvals, field, symmetry = _header(data, name)
     stored = nvals if symmetry == "general" else 2 * nvals
@@ -66,7 +66,7 @@ def parse(data: bytes, name: str, dup_op: BinaryOp | None = None) -> CSC:
 
 
 def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:
-    """Return (nrows, ncols, nvals, field, symmetry) once the file can be what they say."""
+    """Return (nrows, ncols, nvals, field, symmetry), checked against the rest of the file."""
     try:
         nrows, ncols, nvals, layout, field, symmetry = scipy.io.mminfo(io.BytesIO(data))
     except (ValueError, OverflowError) as error:
@@ -76,21 +76,23 @@ def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:
     if field == "complex":
         raise NotSupported(f"read: {name} has complex values. Give a real or pattern matrix.")
     if symmetry != "general" and nrows != ncols:
-        raise FileFormatError(f"read: {name}: {symmetry}, yet nrows {nrows} != ncols {ncols}.")
+        raise FileFormatError(
+            f"read: {name}: the header says {symmetry}, but nrows {nrows} != ncols {ncols}."
+        )
     _check_body(data, name, nvals, field)
     return nrows, ncols, nvals, field, symmetry
 
 
 def _check_body(data: bytes, name: str, nvals: int, field: str) -> None:
-    """Check what the parser does not: the count before it allocates, and what it would skip."""
+    """Check the count before the parser allocates, and numbers that the parser would skip."""
     lines = data_lines(data)
-    next(lines)  # the size line, which the parser has accepted
+    next(lines)  # the size line, which the parser has checked
     start, first = next(lines, (len(data), b""))
     width = 2 if field == "pattern" else 3
     if first and len(first.split()) != width:
         raise FileFormatError(
-            f"read: {name}, line {line_number(data, start)}: {show(first)} != {width} numbers, "
-            f"as the field {field} needs."
+            f"read: {name}, line {line_number(data, start)}: {show(first)} is not {width} numbers, "
+            f"which the field {field} needs."
         )
     room = (len(data) - start + 1) // (2 * width)  # a number and a separator, each one byte
     if nvals > room:
@@ -101,21 +103,21 @@ def _check_body(data: bytes, name: str, nvals: int, field: str) -> None:
     real = _REAL.search(data, start) if field == "integer" else None
     if real:
         raise FileFormatError(
-            f"read: {name}, line {line_number(data, real.start())}: a real number, "
+            f"read: {name}, line {line_number(data, real.start())}: a real number "
             "in a file of the field integer."
         )
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:
-    """Write a coordinate file: ``pattern`` if all entries are True, BOOL otherwise as 0 and 1."""
+    """Write a coordinate file: ``pattern`` if all entries are True; other BOOL as 0 and 1."""
     values = csc.dense_values()
     pattern = csc.dtype.is_bool and bool(values.all())
-    if pattern and not csc.nvals:  # for which SciPy would write the field real
+    if pattern and not csc.nvals:  # SciPy would write the field real
         size = f"{csc.nrows} {csc.ncols} 0\n"
         file.write(BANNER + b" matrix coordinate pattern general\n" + size.encode())
         return
     if csc.dtype.is_bool:
         values = values.astype(np.int8)
     entries = sp.coo_array((values, (csc.row_idx, csc.columns())), shape=(csc.nrows, csc.ncols))
-    # Symmetry is not looked for: a general file reads back the same.
+    # Symmetry is not tested: a general file reads back the same.
     scipy.io.mmwrite(file, entries, field="pattern" if pattern else None, symmetry="general")

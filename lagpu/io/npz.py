@@ -1,6 +1,6 @@
-"""NumPy archives: those of `scipy.sparse.save_npz`, and our own.
+"""NumPy archives: those of `scipy.sparse.save_npz`, and those of lagpu.
 
-Ours hold the arrays of the compressed column form as they are, without compression:
+An archive of lagpu has the arrays of the compressed column form, without compression:
 
 =================  ==================================================================
 ``lagpu_format``   1, the version of this table
@@ -51,25 +51,25 @@ def parse(file: IO[bytes], name: str) -> CSC:
     file : binary file
         The archive, from its first byte; it must allow seeking.
     name : str
-        What messages call it.
+        Name of the file in messages.
 
     Raises
     ------
     FileFormatError
-        If it is damaged, is no matrix, or its arrays are not a matrix's.
+        If it is damaged, or its arrays are not those of a matrix.
     NotSupported
         If the values have a type that lagpu lacks, such as complex numbers.
     OutOfMemory
-        If it holds more than fits in memory.
+        If its arrays do not fit in memory.
     """
     try:
         memory.require(3 * _checked_bytes(file), f"read: {name}")
         file.seek(0)
         with np.load(file, allow_pickle=False) as archive:
             if "lagpu_format" in archive:
-                return _ours(archive)
+                return _from_lagpu(archive)
         file.seek(0)
-        return _scipy(sp.load_npz(file))
+        return _from_scipy(sp.load_npz(file))
     except DomainMismatch as error:
         raise NotSupported(f"read: {name}: {error}") from error
     except _BROKEN as error:
@@ -79,7 +79,7 @@ def parse(file: IO[bytes], name: str) -> CSC:
 def _checked_bytes(file: IO[bytes]) -> int:
     """Return the bytes of all arrays, after checking that each is as long as its header says.
 
-    NumPy would allocate what the header of an array says before it reads.
+    Otherwise NumPy would allocate the size in a wrong header before it reads the array.
     """
     total = 0
     with zipfile.ZipFile(file) as archive:
@@ -99,9 +99,9 @@ def _checked_bytes(file: IO[bytes]) -> int:
     return total
 
 
-def _ours(archive: Any) -> CSC:
+def _from_lagpu(archive: Any) -> CSC:
     if int(archive["lagpu_format"]) != _VERSION:
-        raise ValueError(f"format {archive['lagpu_format']}, this lagpu reads {_VERSION}")
+        raise ValueError(f"format {archive['lagpu_format']}, but this lagpu reads {_VERSION}")
     nrows, ncols = (int(size) for size in archive["shape"])
     kind = dtypes.lookup(str(archive["dtype"])).numpy
     col_ptr, row_idx = archive["col_ptr"], archive["row_idx"]
@@ -130,16 +130,16 @@ def _check_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
         raise ValueError("rows that do not rise within a column")
 
 
-def _scipy(entries: Any) -> CSC:
+def _from_scipy(entries: Any) -> CSC:
     if entries.ndim != 2:
         raise ValueError(f"a {entries.ndim}-D array")
-    if hasattr(entries, "check_format"):  # the compressed forms, whose indices are not checked yet
+    if hasattr(entries, "check_format"):  # a compressed form, whose indices SciPy has not checked
         entries.check_format(full_check=True)
     return compress(entries.tocsc())
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:
-    """Write an archive of ours."""
+    """Write an archive in the format of lagpu."""
     values = {"iso": csc.values} if csc.iso else {"values": csc.values}
     np.savez(
         file,

@@ -1,4 +1,4 @@
-"""Text files as bytes: what both graph text formats need."""
+"""Lines of text files as bytes, for edge lists and Matrix Market files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["data_lines", "is_binary", "line_number", "pieces", "show", "write_ro
 Array = np.ndarray[Any, Any]
 
 _LINES = 1 << 16  # written at a time
-_PIECE = 1 << 24  # bytes; temporaries of a piece stay small beside the file
-# Control characters that no text holds: all but tab, line feed, vertical tab, form feed, return.
+_PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
+# Control characters that no text has: all but tab, line feed, vertical tab, form feed, return.
 _CONTROL = bytes([*range(9), *range(14, 32), 127])
 
 
 def is_binary(start: bytes) -> bool:
-    """Whether the first bytes of a file hold characters that no text has."""
+    """Return True if the first bytes of a file include characters that no text has."""
     return len(start.translate(None, _CONTROL)) != len(start)
 
 
@@ -50,17 +50,17 @@ def line_number(data: bytes, offset: int) -> int:
 
 
 def show(line: bytes) -> str:
-    """Return a line as it can stand in a message."""
+    """Return a line as text for a message, shortened to 60 characters."""
     text = line.decode("utf-8", "replace")
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def write_rows(file: IO[bytes], columns: list[Array], separator: str) -> None:
-    """Write arrays of one length as the columns of a table; BOOL as 0 and 1."""
+    """Write arrays of equal length as the columns of a table; BOOL as 0 and 1."""
     plain = [column.astype(np.int8) if column.dtype.kind == "b" else column for column in columns]
     line = separator.join(["%r"] * len(plain)) + "\n"
     for k in range(0, len(plain[0]), _LINES):
         part = [column[k : k + _LINES].tolist() for column in plain]
-        # One formatting of many lines is several times faster than one a line.
+        # Formatting many lines at once is several times faster than line by line.
         numbers = [number for row in zip(*part, strict=True) for number in row]
         file.write((line * len(part[0]) % tuple(numbers)).encode())

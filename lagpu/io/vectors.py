@@ -1,4 +1,4 @@
-"""Vectors from files, as `lagpu.io.write_vector` and other programs write them."""
+"""Read vectors from files of `lagpu.io.write_vector` and of other programs."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
     ----------
     path : str or path
         ``.npz`` with the arrays ``indices`` and ``values``; any other file has lines of an index
-        and a value, apart by a space or a comma. The first line may name them, and lines that begin
-        with ``#`` are comments.
+        and a value, separated by a space or a comma. The first line may be a header of names, and
+        lines that begin with ``#`` are comments.
 
     Returns
     -------
     indices : ndarray of INT64, (nvals,)
-        As they stand in the file.
+        Indices in the order of the file.
     values : ndarray, (nvals,)
-        INT64 if all are whole, else FP64; from ``.npz`` as they are.
+        INT64 if all are whole, else FP64; from ``.npz`` in the type of the archive.
 
     Raises
     ------
     FileMissing, InvalidValue
         If there is no such file, or it may not be read.
     FileFormatError
-        If it is not such a file.
+        If the file has another format.
     """
     file = Path(path)
     try:
@@ -53,7 +53,7 @@ def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
 
 def _archive(file: Path) -> tuple[Array, Array]:
     try:
-        # NumPy takes what is no archive for a pickle, and leaves a damaged one open.
+        # NumPy takes any other file for a pickle, and leaves a damaged archive open.
         with file.open("rb") as stream, zipfile.ZipFile(stream):
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as archive:
@@ -86,7 +86,7 @@ def _lines(content: bytes, name: str) -> tuple[Array, Array]:
                 f"read: {name}: line {number} is not an index and a value."
             ) from None
     if not indices:
-        raise FileFormatError(f"read: {name} holds no entry.")
+        raise FileFormatError(f"read: {name} has no entry.")
     try:
         return np.array(indices, np.int64), np.array(values)
     except OverflowError:

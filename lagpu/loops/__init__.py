@@ -1,3 +1,3 @@
-"""The loop constructs, and which bodies a backend may run as a whole."""
+"""`loop` and `sweep`, and the proof that a backend may run a body as a whole."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""`loop`: the one loop construct, that a backend may run as a whole."""
+"""`loop`: repeat statements until a condition holds; a backend may run the loop as a whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
 from lagpu.operations import Counter, FusedLoop, Rejection, Sweep, Until
 
-__all__ = ["eager", "loop", "run_recorded", "why_eager"]
+__all__ = ["IN_A_BODY", "eager", "loop", "run_recorded", "why_eager"]
 
 
 def loop(
@@ -35,9 +35,9 @@ def loop(
     Parameters
     ----------
     until_empty : Vector or Matrix
-        Stop before an iteration in which this vector would have no entry.
+        Stop before an iteration in which this object would have no entry.
     until_unchanged : Vector or Matrix
-        Stop after an iteration that left this vector as it was.
+        Stop after an iteration that left this object unchanged.
     times : int
         Stop after this many iterations; alone or as a bound beside another condition.
 
@@ -49,15 +49,16 @@ def loop(
     Raises
     ------
     InvalidValue
-        If there is no condition, or two on vectors, or `times` is negative.
+        If there is no condition, or both `until_empty` and `until_unchanged`, or `times` is
+        negative.
     DomainMismatch
-        If a condition is on neither a `Vector` nor a `Matrix`, or `times` is not an integer, or
-        either is not named.
+        If a condition is on neither a `Vector` nor a `Matrix`, `times` is not an integer, or an
+        argument is not given by name.
     """
     if unnamed:
         name = "until_empty" if isinstance(unnamed[0], (Vector, Matrix)) else "times"
         raise DomainMismatch(
-            f"loop: does not tell what to do with {name_of(unnamed[0])}. "
+            f"loop: {name_of(unnamed[0])} is given without a name. "
             f"Write loop({name}={name_of(unnamed[0])})."
         )
     if until_empty is not None and until_unchanged is not None:
@@ -67,7 +68,7 @@ def loop(
     for vector in (until_empty, until_unchanged):
         if vector is not None and not isinstance(vector, (Vector, Matrix)):
             kind = type(vector).__name__
-            raise DomainMismatch(f"loop: {kind} is not a Vector or a Matrix. Give one.")
+            raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if times is not None:
         times = integer(times, "loop: times")
         if times < 0:
@@ -80,7 +81,7 @@ def loop(
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
     if backend is None or not backend.capabilities.fuses:
         return _iterate(until)
-    why = _why_not_recorded() or ("" if current_recorder() is None else _IN_A_BODY)
+    why = _why_not_recorded() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(watched, Matrix):
         why = why or why_eager()  # not even the first iteration is recorded
     if why:
@@ -90,18 +91,18 @@ def loop(
     if body.scalar and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(0, (), why)
-    return _iterate_as_one(backend, until, body, fuse=not _eager.get())
+    return _record_and_run(backend, until, body, fuse=not _eager.get())
 
 
 class _Until(NamedTuple):
-    """When a loop ends."""
+    """The conditions that end a loop, on the front end's objects."""
 
     empty: Vector | Matrix | None
     unchanged: Vector | Matrix | None
     times: int | None
 
     def handles(self) -> Until:
-        """Return the same for a backend."""
+        """Return the conditions on handles, for a backend."""
         empty, unchanged = (None if x is None else x.data for x in self[:2])
         return Until(empty, unchanged, self.times)
 
@@ -110,8 +111,8 @@ class _Until(NamedTuple):
 def eager() -> Iterator[None]:
     """Run every loop statement by statement, inside ``with lagpu.eager(): ...``.
 
-    A body that is nothing but statements is checked once; then each of them runs by itself, in
-    every iteration. Under a debugger, and while statements are traced, Python runs the body.
+    A body of lagpu statements alone is recorded once; then each statement runs by itself, in every
+    iteration. Under a debugger, and while statements are traced, Python runs the body.
     """
     token = _eager.set(True)
     try:
@@ -122,14 +123,14 @@ def eager() -> Iterator[None]:
 
 _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 _INSIDE = "inside lagpu.eager()"
-_IN_A_BODY = "it stands in a recorded body"
+IN_A_BODY = "it is inside the recorded body of another loop"
 
 
 def why_eager() -> str:
     """Return why each statement is to run by itself, or an empty string."""
     observer = current_observer()
-    watched = "" if observer is None else observer.why_eager
-    return watched or (_INSIDE if _eager.get() else "")
+    observed = "" if observer is None else observer.why_eager
+    return observed or (_INSIDE if _eager.get() else "")
 
 
 def _why_not_recorded() -> str:
@@ -137,8 +138,8 @@ def _why_not_recorded() -> str:
     return "" if current_observer() is None else why_eager()
 
 
-def _iterate_as_one(backend: Backend, until: _Until, body: LoopBody, fuse: bool) -> Iterator[int]:
-    """Record the body once and run the whole loop from the record; else iterate as usual."""
+def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool) -> Iterator[int]:
+    """Record the body once and run the whole loop from the record; if impossible, iterate."""
     if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         backend.last_loop = "no iteration"
         return
@@ -169,13 +170,15 @@ def _iterate_as_one(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
                 return
         elif fuse:
             why = "a line of the body writes nothing"
-            why = why if statements else "the body writes vectors and matrices"
-            why = f"{body.scalar} is a scalar" if body.scalar else why
+            if body.scalar:
+                why = f"{body.scalar} is a scalar, and a loop over matrices cannot write a scalar"
+            elif not statements:
+                why = "the body writes vectors and matrices"
             backend.last_loop = f"eager: {why}"
         before = until.unchanged.dup() if until.unchanged is not None else None
     except GeneratorExit:  # nothing else leaves a body that can be recorded
         if fuse:
-            backend.last_loop = "eager: its body raised"
+            backend.last_loop = "eager: the body raised an error"
         raise
     finally:  # also when the body raised: the statements before the error have run then
         recorder.flush()
@@ -187,16 +190,18 @@ def _iterate_as_one(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
 
 
 def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
-    """Let the backend run a recorded loop or sweep as one program, unless it rejects it.
+    """Run a recorded loop or sweep as one program and return True, unless the backend rejects it.
 
-    `Backend.last_loop` says which, and why; an observer sees the loop as a whole.
+    `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
     """
     backend = recorder.backend
     plan = partial(backend.plan_loop, recorder.statements, turns)
     observer = current_observer()
     try:
-        loop = _planned_and_run(plan()) if observer is None else observer.run_loop(backend, plan)
-    except BaseException:  # none of the statements runs once more
+        loop = (
+            _run_unless_rejected(plan()) if observer is None else observer.run_loop(backend, plan)
+        )
+    except BaseException:  # no statement runs again
         recorder.statements = []
         raise
     if isinstance(loop, Rejection):
@@ -207,7 +212,7 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
     return True
 
 
-def _planned_and_run(loop: FusedLoop | Rejection) -> FusedLoop | Rejection:
+def _run_unless_rejected(loop: FusedLoop | Rejection) -> FusedLoop | Rejection:
     if not isinstance(loop, Rejection):
         loop.run()
     return loop

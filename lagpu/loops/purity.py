@@ -1,8 +1,8 @@
 """Purity: prove from the source of a loop's body that it is nothing but lagpu statements.
 
-Only such a body may run as one program: a counter, a list it appends to, a branch or a call of
-anything else would be frozen by recording it once. So the body must consist of ``w(...) << call``
-statements whose names are lagpu objects and numbers; everything else runs eagerly, with the reason.
+Only such a body may run as one program: recording it once would freeze a counter, an append to a
+list, a branch or any other call. So the body must consist of ``w(...) << call`` statements whose
+names are lagpu objects and numbers; every other body runs eagerly, with the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lagpu.dtypes import DType
 
 __all__ = ["LoopBody", "backend_of", "read_body"]
 
-# What a statement may ask of an object: views and deferred calls, which do nothing by themselves.
+# Attributes and methods without side effects: views and deferred calls.
 _PURE = frozenset((
     "S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select",
     "reduce", "selection",
@@ -36,18 +36,18 @@ _KNOWN = (Vector, Matrix, *_VIEWS, Scalar, Operator, Monoid, Semiring, DType, *_
 
 
 class LoopBody(NamedTuple):
-    """What is known of a loop from its source.
+    """The body of a loop, as read from its source.
 
     Attributes
     ----------
     statements : int
         Number of statements in the body; 0 if it cannot be recorded.
     names : tuple of str
-        Dotted names that must mean lagpu objects or numbers.
+        Dotted names that must refer to lagpu objects or numbers.
     reason : str
-        Why the body cannot be recorded, or empty.
+        Why the body cannot be recorded, or an empty string.
     scalar : str
-        One of the names that means a `Scalar`, or empty.
+        One of the names, which refers to a `Scalar`, or an empty string.
     """
 
     statements: int
@@ -57,11 +57,11 @@ class LoopBody(NamedTuple):
 
 
 class Impure(Exception):
-    """Something in the body that recording would freeze."""
+    """The body contains something that recording would freeze."""
 
 
 def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
-    """Return what is known of the ``for`` statement whose iterable `frame` is calling now.
+    """Return the body of the ``for`` statement whose iterable `frame` is calling now.
 
     The iterable is a call of `callee`: ``loop``, which yields a counter, or ``sweep``, which yields
     two vectors.
@@ -69,14 +69,14 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     body = _read(frame.f_code, frame.f_lineno, callee)
     if not body.statements:
         return body
-    local, outer = frame.f_locals, frame.f_globals  # each look at a frame makes its names anew
+    local, outer = frame.f_locals, frame.f_globals  # f_locals makes a new mapping at each access
     scalar = ""
     for name in body.names:
         found = _lookup(name, local, outer)
         if not _is_known(found):
             base, _, last = name.rpartition(".")
             if last == "value" and isinstance(_lookup(base, local, outer), Scalar):
-                return LoopBody(0, (), f"{name} is read by the host; {base} itself may stand there")
+                return LoopBody(0, (), f"{name} is read on the host; write {base} instead")
             return LoopBody(0, (), f"{name} is neither a lagpu object nor a number")
         if type(found) is Scalar:
             scalar = name
@@ -84,16 +84,16 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
 
 
 def _is_known(x: Any) -> bool:
-    """Whether it is a number or a lagpu object; one of an author's own class may do anything."""
+    """Return True for a number or an object of a lagpu class, not of an author's subclass."""
     return isinstance(x, _NUMBERS) or (
         isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu.")
     )
 
 
 def backend_of(body: LoopBody, frame: FrameType) -> Any:
-    """Return the one backend of what a body names, or else of what is in sight; or None.
+    """Return the one backend of the objects that a body names, or None if there are several.
 
-    A loop that runs for a number of times names no vector itself.
+    If the body names none, all local variables count: ``loop(times=3)`` names no vector itself.
     """
     local, outer = frame.f_locals, frame.f_globals
     named = [_lookup(name, local, outer) for name in body.names] or list(local.values())
@@ -102,7 +102,7 @@ def backend_of(body: LoopBody, frame: FrameType) -> Any:
 
 
 def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
-    """Return what a dotted name means, None if it is unknown or found by running code."""
+    """Return the object of a dotted name; None if it is unknown or only running code finds it."""
     if dotted in local:
         return local[dotted]
     first, *rest = dotted.split(".")
@@ -110,29 +110,29 @@ def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     for name in rest:
         if isinstance(value, Table):
             return getattr(value, name) if name in value else None
-        held = getattr(value, "__dict__", {})
-        if name not in held or hasattr(type(value), name):  # a property could do anything
+        attributes = getattr(value, "__dict__", {})
+        if name not in attributes or hasattr(type(value), name):  # a property could run any code
             return None
-        value = held[name]
+        value = attributes[name]
     return value
 
 
 @functools.lru_cache(maxsize=512)
 def _read(code: CodeType, line: int, callee: str) -> LoopBody:
-    """Read the loop at `line` of `code` from the source, if that is the source that runs."""
+    """Read the loop at `line` of `code`, if the source file matches the running code."""
     try:
         tree = ast.parse("".join(linecache.getlines(code.co_filename)))
         whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
-        alone = [  # as notebooks compile them: without the imports that stand beside
-            compile(ast.Module([one], []), code.co_filename, "exec", dont_inherit=True)
-            for one in tree.body
+        single = [  # as notebooks compile: each statement without the __future__ imports before it
+            compile(ast.Module([statement], []), code.co_filename, "exec", dont_inherit=True)
+            for statement in tree.body
         ]
     except (SyntaxError, ValueError):
         return LoopBody(0, (), "its source cannot be read")
     if not any(
-        _behaviour(c) == _behaviour(code) for part in (whole, *alone) for c in _codes(part, code)
+        _behaviour(c) == _behaviour(code) for part in (whole, *single) for c in _codes(part, code)
     ):
-        return LoopBody(0, (), "its source is not what runs, or cannot be read")
+        return LoopBody(0, (), "its source differs from the code that runs, or cannot be read")
     found = [
         node
         for node in ast.walk(tree)
@@ -141,7 +141,7 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         and node.iter.lineno <= line <= (node.iter.end_lineno or line)
     ]
     if len(found) != 1:
-        return LoopBody(0, (), f"{callee}(...) is not the iterable of one for statement")
+        return LoopBody(0, (), f"{callee}(...) is not the iterable of exactly one for statement")
     try:
         targets = _targets(found[0], callee)
         _require_unread(found[0], tree, targets, "counter " if callee == "loop" else "")
@@ -151,14 +151,14 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
 
 
 def _behaviour(code: CodeType) -> tuple[Any, ...]:
-    """Return all that decides what a code object does, but the functions inside it."""
+    """Return everything that decides the behaviour of a code object, but the functions inside."""
     constants = tuple(c for c in code.co_consts if not isinstance(c, CodeType))
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return code.co_code, repr(constants), *names
 
 
 def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
-    """Return the code objects inside `code` that stand where `like` stands."""
+    """Return the code objects inside `code` with the name and the first line of `like`."""
     found = [code] if code.co_name == like.co_name else []
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -167,7 +167,7 @@ def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
 
 
 def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
-    """Return the names that a ``for`` statement sets: one of a loop, two of a sweep."""
+    """Return the names that a ``for`` statement assigns: one for a loop, two for a sweep."""
     named = _dotted(loop.iter.func)  # type: ignore[attr-defined]
     if named is None or named.split(".")[-1] != callee:
         raise Impure(f"{callee}(...) is wrapped in another call")
@@ -178,17 +178,17 @@ def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
         parts = list(target.elts) if isinstance(target, ast.Tuple) else []
     names = tuple(part.id for part in parts if isinstance(part, ast.Name))
     if loop.orelse or len(set(names)) != (1 if callee == "loop" else 2):
-        how = "unpacks its counter" if callee == "loop" else "does not name here and above"
-        raise Impure(f"the for statement has an else, or {how}")
+        fault = "unpacks its counter" if callee == "loop" else "does not name here and above"
+        raise Impure(f"the for statement has an else, or {fault}")
     return names
 
 
 def _require_unread(
     loop: ast.For, tree: ast.Module, targets: tuple[str, ...], kind: str = "counter "
 ) -> None:
-    """Raise `Impure` if a target may be read outside the loop: recording leaves it at the first.
+    """Raise `Impure` if a target may be read outside the loop: recording leaves the first value.
 
-    `kind` is what messages call it.
+    `kind` is the word before the target's name in messages.
     """
     around = [
         node
@@ -198,7 +198,7 @@ def _require_unread(
     ]
     if not around:
         what = kind.strip() or "masks"
-        raise Impure(f"it stands outside a function, where anything may read its {what}")
+        raise Impure(f"it is outside a function, where any code may read its {what}")
     inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around[0], loop, targets)
     for node in ast.walk(around[0]):  # the outermost: a closure may read it too
         named = node.id if isinstance(node, ast.Name) else ""
@@ -214,10 +214,10 @@ def _require_unread(
 
 
 def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) -> set[int]:
-    """Return what runs in the bodies of other loops that set all targets themselves.
+    """Return the ids of the nodes in the bodies of other loops that assign all the targets.
 
-    There a target means what that loop has set, whatever this one left in it; but not in a function
-    that is made there, which may be called later.
+    There a target has the value of that other loop, whatever this loop left in it. Functions that
+    are defined in such a body are left out, as they may be called later.
     """
     others = [
         node
@@ -246,14 +246,14 @@ def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
     Raises
     ------
     Impure
-        With the line and what stands there.
+        With the line and the reason.
     """
     counter = targets[0] if callee == "loop" else ""
     names: dict[str, None] = {}
     for statement in loop.body:
         shift = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
-            raise Impure(f"line {statement.lineno} is no w << call statement")
+            raise Impure(f"line {statement.lineno} is not a w << call statement")
         _visit(shift.left, counter, names)
         if not (counter and isinstance(shift.right, ast.Name) and shift.right.id == counter):
             _visit(shift.right, counter, names)
@@ -261,7 +261,7 @@ def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
 
 
 def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
-    """Collect the names of an expression that does nothing by itself."""
+    """Collect the names of an expression without side effects, or raise `Impure`."""
     if isinstance(node, ast.Constant):
         return
     dotted = _dotted(node)
@@ -289,7 +289,21 @@ def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
         _visit(node.left, counter, names)
         _visit(node.right, counter, names)
     else:
-        raise Impure(f"line {node.lineno} has a {type(node).__name__} that may do anything")
+        kind = _KINDS.get(type(node), "an expression")
+        raise Impure(f"line {node.lineno} has {kind} that is not a lagpu call")
+
+
+# Names of expressions in messages.
+_KINDS: dict[type[ast.expr], str] = {
+    ast.BinOp: "arithmetic",
+    ast.BoolOp: "a Boolean expression",
+    ast.Compare: "a comparison",
+    ast.IfExp: "a conditional expression",
+    ast.Lambda: "a lambda",
+    ast.NamedExpr: "an assignment expression",
+    ast.Subscript: "an index",
+    ast.UnaryOp: "arithmetic",
+}
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -1,4 +1,4 @@
-"""Running a recorded body again and again, each statement by itself."""
+"""Run a recorded body again and again, each statement by itself."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def replay(
     unchanged: Vector | Matrix | None,
     times: int | None,
 ) -> None:
-    """Run the iterations of a recorded loop, which has at least one.
+    """Run the iterations of a recorded loop, of which there is at least one.
 
-    The body has been proved to say the same in every iteration but for counter and scalars. Whether
-    the loop goes on is asked as late as it may be: until then a device has work.
+    The body is proved to be the same in every iteration but for counter and scalars. The condition
+    is tested as late in an iteration as possible, so that the device has work meanwhile.
 
     Parameters
     ----------
     backend : Backend
-        Whose statements.
+        The backend of the statements.
     body : sequence of Statement
-        As recorded.
+        The recorded statements.
     empty, unchanged, times
         When the loop ends; see `loop`.
     """
-    early = 0 if empty is None else _count_idle(body, empty)
-    first, others = body[:early], body[early:]
+    idle = 0 if empty is None else _count_idle(body, empty)
+    first, others = body[:idle], body[idle:]
     done = 0
     while done != times:
         _run(backend, first, done)
@@ -49,7 +49,7 @@ def replay(
 
 
 def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
-    """Return how many of the first statements do nothing once `empty` has no entry."""
+    """Return how many statements at the start have no effect once `empty` has no entry."""
     for k, s in enumerate(body):
         desc = s.desc
         masked = desc.mask is empty.data and not desc.complement and not desc.replace

@@ -1,4 +1,4 @@
-"""`sweep`: the levels of a search once more, the farthest first, that a backend may run as one."""
+"""`sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.loops.loop import run_recorded, why_eager
+from lagpu.loops.loop import IN_A_BODY, run_recorded, why_eager
 from lagpu.loops.purity import LoopBody, read_body
 from lagpu.operations import Handle, Levels, Sweep
 
@@ -33,26 +33,26 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     ----------
     levels : Vector, (n,), or Matrix, (k, n), of an integer type
         Levels as `bfs_levels` and `bfs_levels_multi` return them. They are read once, before the
-        first turn; an entry that is missing belongs to no level.
+        first iteration; a position without an entry belongs to no level.
 
     Yields
     ------
     here, above : Vector, (n,), or Matrix, (k, n), BOOL
         True where the level is d, and where it is d - 1; no other entries. d falls from the deepest
-        level to 1. A level without entries has its turn.
+        level to 1. A level without entries has its iteration too.
 
     Raises
     ------
     DomainMismatch
-        If `levels` is neither a `Vector` nor a `Matrix`, or of no integer type.
+        If `levels` is neither a `Vector` nor a `Matrix`, or not of an integer type.
     InvalidValue
         If a level is negative, or not less than n.
 
     Notes
     -----
-    Levels of a vector are cut out of one ordering, so a turn costs its own entries. On `gpu` and
-    `sim` a body of lagpu statements may run as one kernel, over a matrix with a block of threads
-    for each row: docs/design/sweep.md.
+    The entries of a vector are sorted by level once, so an iteration costs only the entries of its
+    levels. On `gpu` and `sim` a body of lagpu statements may run as one kernel, for a matrix with
+    one thread block for each row (docs/design/sweep.md).
 
     Examples
     --------
@@ -76,51 +76,53 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     backend = levels.backend
     if not backend.capabilities.fuses:
         return _iterate(found)
-    why = why_eager() or ("" if current_recorder() is None else "it stands in a recorded body")
+    why = why_eager() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(levels, Matrix) and type(found.data) is _HostLevels:
         why = why or "its levels are a matrix that is not stored as a bitmap"
     body = LoopBody(0, (), why) if why else read_body(sys._getframe(1), "sweep")
     if body.scalar:
-        body = LoopBody(0, (), f"{body.scalar} is a scalar, and a sweep takes none")
-    return _iterate_as_one(backend, found, body)
+        why = f"{body.scalar} is a scalar, and a sweep can neither read nor write one"
+        body = LoopBody(0, (), why)
+    return _record_and_run(backend, found, body)
 
 
 class _Levels:
-    """The levels of a vector or a matrix, checked; each is made an object of its own.
+    """The checked levels of a vector or a matrix, each of which can be cut out as an object.
 
     Attributes
     ----------
     deepest : int
         The last level; -1 if there are no entries.
     data : Levels
-        What the backend knows of them.
+        The levels on handles.
     """
 
     def __init__(self, levels: Vector | Matrix) -> None:
         self._like = levels
-        self.data = _found(levels)
+        self.data = _levels_of(levels)
         self.deepest, size = self.data.deepest, max(levels.shape)
         if self.data.lowest < 0:
             raise InvalidValue(
                 f"sweep: level {self.data.lowest} < 0 in {levels.name}. "
-                "Levels begin at 0; delete the entries of what was not reached."
+                "Levels begin at 0; delete the entries of unreached vertices."
             )
         if self.deepest >= size:
             raise InvalidValue(
                 f"sweep: level {self.deepest} >= {size} in {levels.name}. "
-                f"Of {size} vertices none is further away than {size - 1}."
+                f"No level of {size} vertices is larger than {size - 1}."
             )
 
     def cut(self, d: int, name: str) -> Any:
-        """Return level d."""
+        """Return the vector or matrix that is True where the level is `d`."""
         like, data = self._like, self.data.cut(d)
         if isinstance(like, Vector):
             return Vector._of(data, BOOL, like.size, like.backend, name)
         return Matrix._of(data, BOOL, like.shape, like.backend, name)
 
 
-def _found(levels: Vector | Matrix) -> Levels:
-    backend = levels._settled()
+def _levels_of(levels: Vector | Matrix) -> Levels:
+    """Return the backend's levels, or levels sorted on the host."""
+    backend = levels._flushed()
     found = backend.levels(levels.data)
     if found is not None:
         return found
@@ -129,7 +131,7 @@ def _found(levels: Vector | Matrix) -> Levels:
 
 
 class _HostLevels:
-    """Levels in one ordering on the host."""
+    """Levels of which the entries are sorted by level on the host."""
 
     def __init__(
         self, backend: Backend, where: tuple[Array, ...], values: Array, shape: tuple[int, ...]
@@ -138,7 +140,9 @@ class _HostLevels:
         order = np.argsort(values, kind="stable")
         self._values = values[order]
         self._where = [x[order] for x in where]
-        self.lowest, self.deepest = _ends(self._values[[0, -1]] if len(values) else None)
+        self.lowest, self.deepest = 0, -1
+        if len(values):
+            self.lowest, self.deepest = (int(level) for level in self._values[[0, -1]])
 
     def cut(self, d: int) -> Handle:
         first, last = np.searchsorted(self._values, [d, d + 1])
@@ -149,12 +153,8 @@ class _HostLevels:
         return self._backend.matrix_from_coo(rows, cols, true, BOOL, (nrows, ncols), None)
 
 
-def _ends(ends: Any) -> tuple[int, int]:
-    return (0, -1) if ends is None else (int(ends[0]), int(ends[1]))
-
-
 def _iterate(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair]:
-    """Yield the pairs behind the first `done`; `above` is what was above in the last of these."""
+    """Yield the pairs after the first `done`; `above` is the second of the last pair before."""
     observer = current_observer()
     outer = -1 if observer is None else observer.level
     try:
@@ -170,8 +170,8 @@ def _iterate(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair
             observer.level = outer
 
 
-def _iterate_as_one(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator[Pair]:
-    """Record the body once and let the backend run the whole sweep; else iterate as usual."""
+def _record_and_run(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator[Pair]:
+    """Record the body once and let the backend run the whole sweep; if impossible, iterate."""
     if levels.deepest < 1:
         backend.last_loop = "no iteration"
         return
@@ -190,7 +190,7 @@ def _iterate_as_one(backend: Backend, levels: _Levels, body: LoopBody) -> Iterat
         yield here, above
         recorder.close()
         statements = recorder.statements
-        if len(statements) < body.statements:  # one of another kind ended the record
+        if len(statements) < body.statements:  # a statement of the other kind ended the recording
             backend.last_loop = "eager: the body writes vectors and matrices"
         elif run_recorded(recorder, Sweep(here.data, above.data, levels.data)):
             return

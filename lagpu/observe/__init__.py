@@ -1,3 +1,3 @@
-"""What ran and why: explanations, traces and steps."""
+"""Observe a program: explanations, traces and steps."""
 
 __all__: list[str] = []

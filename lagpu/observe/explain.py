@@ -1,10 +1,10 @@
-"""`explain`: what a backend would do with a deferred product, and why, without doing it."""
+"""`explain`: how a backend would run a deferred product, and why, without running it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from lagpu.core.expr import Call, kind_of
+from lagpu.core.expr import Call, mark_used
 from lagpu.core.matmul import MatMul
 from lagpu.errors import DomainMismatch
 from lagpu.operations import Multiply, MultiplySelection
@@ -18,21 +18,21 @@ def explain(call: Any) -> str:
     Parameters
     ----------
     call : Call
-        A product that has its semiring, such as ``semiring.any_pair(q @ A)``; of a vector or of a
+        A product with its semiring, such as ``semiring.any_pair(q @ A)``, of a vector or of a
         matrix. It is not run, and may be assigned afterwards.
 
     Returns
     -------
     str
-        A few lines to print. A mask belongs to the assignment and takes no part in the choice;
-        so of a product of matrices, where it may decide, this is how it runs without one.
+        A few lines to print. A mask belongs to the assignment, so the lines are about the product
+        without a mask; for matrices a mask may change the choice.
 
     Raises
     ------
     DomainMismatch
         If it is not a deferred product.
     InvalidValue, NotSupported
-        If the product names a kernel or a policy that there is not, or that does not suit.
+        If the product names a kernel or a policy that is unknown or cannot run it.
 
     Examples
     --------
@@ -43,14 +43,15 @@ def explain(call: Any) -> str:
     q any_pair A on cpu
     SuiteSparse:GraphBLAS chooses its own method and does not tell
     """
-    kind_of(call)  # looked at: neither a warning, nor one beside an error
+    mark_used(call)
     if isinstance(call, MatMul):
         raise DomainMismatch(
             f"explain: {call!r} has no semiring. Write semiring.any_pair({call!r})."
         )
     if not isinstance(call, Call) or not isinstance(call.operation, (Multiply, MultiplySelection)):
-        what = f"{call!r} is no product" if isinstance(call, Call) else "this is no deferred call"
-        raise DomainMismatch(f"explain: {what}. Give one such as semiring.any_pair(q @ A).")
+        kind = type(call).__name__
+        fact = f"{call!r} is not a product" if isinstance(call, Call) else f"{kind} is not a Call"
+        raise DomainMismatch(f"explain: {fact}. Give a product such as semiring.any_pair(q @ A).")
     backend = call.backend
     assert backend is not None
     return "\n".join([f"{call!r} on {backend.name}", *backend.explain(call.operation)])

@@ -1,4 +1,4 @@
-"""What the front end hands to a backend: typed, frozen statements, their scalars, and loops."""
+"""Typed, frozen statements, scalars and loops, which the front end hands to a backend."""
 
 from lagpu.operations.loops import FusedLoop, Levels, Rejection, Sweep, Until
 from lagpu.operations.scalar import Counter, CounterRef, ScalarRef, ScalarValue

@@ -1,4 +1,4 @@
-"""Loops: what the front end hands to a backend beside a recorded body, and what it gets back."""
+"""Loops: when a recorded body ends, and the program that a backend makes of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["FusedLoop", "Levels", "Rejection", "Sweep", "Until"]
 
 
 class Until(NamedTuple):
-    """When a loop ends: the conditions that are not None are all checked.
+    """The conditions that end a loop; each that is not None is checked.
 
     Attributes
     ----------
@@ -44,14 +44,15 @@ class Levels(Protocol):
 
 
 class Sweep(NamedTuple):
-    """The turns of a sweep: one for each level, the deepest first, down to level 1.
+    """The iterations of a sweep: one for each level, the deepest first, down to level 1.
 
     Attributes
     ----------
     here, above : Handle
-        The masks of the first turn, which the body names: the deepest level, and the one before.
+        The masks of the first iteration, which the body names: the deepest level, and the one
+        before it.
     levels : Levels
-        As `Backend.levels` returned them; at least two.
+        The levels as `Backend.levels` returned them; at least two.
     """
 
     here: Handle
@@ -72,10 +73,10 @@ class FusedLoop(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it allocates beside its operands."""
+        """Bytes that the loop allocates beside its operands."""
 
     def run(self) -> None:
-        """Run the loop to its end; nothing is waited for unless a scalar or a count must be known.
+        """Run the loop to its end; the host waits only if it must know a scalar or a count.
 
         Raises
         ------

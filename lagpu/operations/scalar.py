@@ -1,4 +1,4 @@
-"""Scalars of statements: the value of one, and references that are read when a statement runs."""
+"""Scalars of statements: values, and references that are read when a statement runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Counter", "CounterRef", "ScalarRef", "ScalarValue", "read", "refs_in
 
 
 class Counter(int):
-    """The counter of a loop whose body is being recorded: it stands for every value."""
+    """The counter of a loop whose body is being recorded: a placeholder for every value."""
 
 
 class ScalarValue:
@@ -23,13 +23,13 @@ class ScalarValue:
     dtype : DType
         Type of the value.
     value : NumPy scalar of `dtype`, optional
-        The value; None if there is none.
+        The value; None for an empty scalar.
 
     Attributes
     ----------
     location : object or None
-        The memory of a device that holds the value, as it was given to `defer`; None once the host
-        has the value.
+        The device memory that holds the value, as given to `defer`; None once the host has the
+        value.
     """
 
     __slots__ = ("_fetch", "_value", "dtype", "location")
@@ -39,13 +39,13 @@ class ScalarValue:
         self.set(value)
 
     def get(self) -> Any:
-        """Return the value as a NumPy scalar, or None; waits for a device that has it."""
+        """Return the value as a NumPy scalar, or None; waits if a device has the value."""
         if self._fetch is not None:
             self.set(self._fetch())
         return self._value
 
     def set(self, value: Any) -> None:
-        """Replace the value by a NumPy scalar of the type, or by none."""
+        """Replace the value by a NumPy scalar of the type, or by None."""
         self._value = value
         self._fetch: Callable[[], Any] | None = None
         self.location: Any = None
@@ -55,7 +55,7 @@ class ScalarValue:
         self._fetch, self.location = fetch, location
 
     def write(self, accum: BinaryOp | None, dtype: DType, new: Any) -> None:
-        """Assign a number of type `dtype`, or none, as GraphBLAS writes a scalar."""
+        """Assign a number of type `dtype`, or None, as GraphBLAS writes a scalar."""
         if accum is not None:
             before = self.get()
             if new is None:
@@ -78,8 +78,8 @@ class ScalarRef(NamedTuple):
     name : str
         The scalar's name, for formulas.
     now : callable
-        Returns the value as a NumPy scalar of `dtype`, or raises as a statement does that runs at
-        once.
+        Returns the value as a NumPy scalar of `dtype`, or raises the error that a statement would
+        raise if it ran now.
     """
 
     scalar: ScalarValue
@@ -98,7 +98,7 @@ class CounterRef(NamedTuple):
 
 
 def refs_in(x: Any) -> Iterator[ScalarRef]:
-    """Yield the scalars in an operation that are read when it runs."""
+    """Yield the references to scalars in an operation."""
     if type(x) is ScalarRef:
         yield x
     elif isinstance(x, tuple):

@@ -1,4 +1,4 @@
-"""Statements: what the front end hands to a backend, checked, typed and frozen.
+"""Statements that the front end hands to a backend: checked, typed and frozen.
 
 A statement is an output, a descriptor (mask, accumulator, replace) and an operation. The operation
 is the same record for a vector and for a matrix of k rows. Operands are *handles*: a backend's own
@@ -55,22 +55,23 @@ Array = np.ndarray[Any, Any]
 Handle = Any
 """A backend's own object for a vector or a matrix; it stays the same when it is written."""
 Indices = tuple[Array | None, ...] | None
-"""One index list a dimension, None for all indices of it; None alone for the whole object."""
+"""An index list for each dimension, None for all its indices; None alone for the whole object."""
 Transposed = tuple[bool, bool]
-"""For each of two matrices, whether its transpose is meant."""
+"""For each of two matrices, whether the operation uses its transpose."""
 
 
 class Descriptor(NamedTuple):
-    """How a result is written: mask, accumulator, replace.
+    """Mask, accumulator and replace: how a result is written.
 
     Attributes
     ----------
     mask : Handle or None
         The mask: a vector for a vector, a matrix for a matrix.
     structure : bool
-        The mask keeps where it has an entry; else where it has an entry that is not zero.
+        Whether the mask keeps every position at which it has an entry; else only those at which
+        the entry is not zero.
     complement : bool
-        The mask keeps the other positions.
+        Whether the mask keeps the other positions instead.
     accum : BinaryOp or None
         The accumulator.
     replace : bool
@@ -85,7 +86,7 @@ class Descriptor(NamedTuple):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether nothing stays of what the output had before."""
+        """Whether the statement discards the output's earlier content."""
         return self.accum is None and (self.replace or self.mask is None)
 
 
@@ -97,11 +98,11 @@ class Product(NamedTuple):
     semiring : Semiring
         Addition and multiplication.
     domain, result : DType
-        Operands are cast to `domain`, each product to `result`, the type of sums and result.
+        Operands are cast to `domain`, products to `result`, the type of the sums.
     transpose : bool
         Use ``A'``: ``w[j] = (+)_i A[i, j] u[i]``.
     flip : bool
-        The vector is the left operand of the multiplication, as in ``u @ A``.
+        Whether the vector is the left operand of the multiplication, as in ``u @ A``.
     kernel, policy : str or None
         The author's choice for this product, where a backend offers one.
     """
@@ -123,10 +124,10 @@ class BoundOperator(NamedTuple):
     op : Operator
         The operator.
     domain, result : DType
-        Entries and the bound operand are cast to `domain`; the outcome is of type `result`.
+        Entries and the bound operand are cast to `domain`; the output has the type `result`.
     left, right : NumPy scalar, ScalarRef or None
-        The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` in `right`; of type
-        `domain`.
+        The bound operand of a `BinaryOp`, or in `right` the thunk of an `IndexUnaryOp`; its type
+        is `domain`.
     """
 
     op: Operator
@@ -145,12 +146,12 @@ class Multiply(NamedTuple):
     matrix : Handle
         ``A``.
     operand : Handle
-        The vector ``u``, or the left one of two matrices, each row of which is such a vector.
+        The vector ``u``, or the left one of two matrices, ``Q``, whose rows are such vectors.
     product : Product
         The algebra; for two matrices `transpose` and `flip` are as in ``u @ A``, so `transpose` is
-        False where ``A'`` is meant.
+        False for ``Q A'``.
     transposed : bool
-        Whether the operand, a matrix, is meant transposed.
+        Whether the transpose of the operand, a matrix, is used.
     """
 
     matrix: Handle
@@ -165,7 +166,7 @@ class MultiplySelection(NamedTuple):
     Attributes
     ----------
     indices : Handle
-        The vector f, of an integer type; a value that is no row of P has no entry there.
+        The vector f, of an integer type; a value outside of P's rows makes no entry.
     operand : Handle
         The vector u.
     product : Product
@@ -183,16 +184,17 @@ class Ewise(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``"ewise_add"``: on the union, an entry of one side alone as it is; ``"ewise_mult"``: on the
-        intersection; ``"ewise_union"``: on the union, a default standing for the missing side.
+        ``"ewise_add"``: on the union, where an entry of one side alone stays as it is;
+        ``"ewise_mult"``: on the intersection; ``"ewise_union"``: on the union, with a default in
+        place of a missing entry.
     left, right : Handle
         The operands.
     op : BinaryOp
         The operator.
     defaults : tuple or None
-        Of ``ewise_union``, for the left and the right side, of the operator's domain.
+        The defaults of ``ewise_union`` for the left and the right side, in the operator's domain.
     transposed : tuple of bool
-        Of matrices.
+        Whether the transpose of the left and of the right matrix is used.
     """
 
     kind: str
@@ -220,7 +222,7 @@ class Apply(NamedTuple):
 
 
 class Select(NamedTuple):
-    """The entries for which an operator of value, index and thunk holds.
+    """The entries for which an operator of value, index and thunk is true.
 
     Attributes
     ----------
@@ -229,7 +231,7 @@ class Select(NamedTuple):
     op : IndexUnaryOp
         The operator, with a BOOL result.
     thunk : NumPy scalar or ScalarRef
-        Its last operand, of the operator's domain.
+        The operator's last operand, in its domain.
     """
 
     operand: Handle
@@ -238,7 +240,7 @@ class Select(NamedTuple):
 
 
 class Assign(NamedTuple):
-    """``w(I) = u`` or ``C(I, J) = A``; indices are distinct in each list."""
+    """``w(I) = u`` or ``C(I, J) = A``; the indices of a list are distinct."""
 
     operand: Handle
     indices: Indices = None
@@ -246,14 +248,14 @@ class Assign(NamedTuple):
 
 
 class AssignScalar(NamedTuple):
-    """``w(I) = value`` or ``C(I, J) = value``; indices rise in each list.
+    """``w(I) = value`` or ``C(I, J) = value``; the indices of a list rise.
 
     Attributes
     ----------
     value : NumPy scalar, ScalarRef or CounterRef
         The number, of the output's type.
     indices : Indices
-        Where it goes.
+        The positions that are assigned.
     """
 
     value: Any
@@ -333,8 +335,7 @@ Operation = (
 )
 
 
-# For each operation the fields that are handles it reads, and its name in messages and traces:
-# where it makes a vector (or reduces one), and where it makes a matrix (or reduces one).
+# For each operation, the fields with the handles that it reads.
 _READS: dict[type, tuple[str, ...]] = {
     Multiply: ("matrix", "operand"),
     MultiplySelection: ("indices", "operand"),
@@ -352,6 +353,9 @@ _READS: dict[type, tuple[str, ...]] = {
     ExtractElement: ("operand",),
     Constant: (),
 }
+# The name of each operation in messages and traces, on vectors and on matrices.
+# Those whose fields may be a ScalarRef or a CounterRef.
+_MAY_REFER = frozenset({Ewise, Apply, Select, AssignScalar, Constant})
 _NAMES: dict[type, tuple[str, str]] = {
     Multiply: ("mxv", "matrix_mxm"),
     MultiplySelection: ("mxv_selection", ""),
@@ -385,18 +389,18 @@ def method_of(operation: Operation, ndim: int) -> str:
 
 
 class Statement(NamedTuple):
-    """One checked operation with its output.
+    """A checked operation and its output.
 
     Attributes
     ----------
     out : Handle or ScalarValue
-        What is written.
+        The output.
     desc : Descriptor
-        How it is written.
+        How the output is written.
     operation : Operation
-        What is computed.
+        The right-hand side.
     dtype : DType
-        Type of the operation's result, before it is cast to that of the output.
+        Type of the operation's result, before the cast to the type of the output.
     """
 
     out: Any
@@ -406,7 +410,7 @@ class Statement(NamedTuple):
 
     @property
     def assigns_counter(self) -> bool:
-        """Whether the number that is assigned is the counter of the loop that records it."""
+        """Whether the statement assigns the counter of the loop that records it."""
         operation = self.operation
         return (
             isinstance(operation, (AssignScalar, Constant)) and type(operation.value) is CounterRef
@@ -431,5 +435,7 @@ def resolved(operation: Operation, depth: int = 0) -> Operation:
     EmptyObject
         If a scalar has no value.
     """
+    if type(operation) not in _MAY_REFER:
+        return operation
     found: Operation = read(operation, depth)
     return found

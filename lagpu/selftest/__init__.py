@@ -1,8 +1,8 @@
-"""The proof of an installation: one backend against the cpu oracle, operation by operation.
+"""Prove an installation: compare a backend with the cpu oracle, operation by operation.
 
-Every case is one program that runs twice, on the backend and on python-graphblas, from the same
-data; the results must agree to the bit and to the type. Values are small whole numbers, so sums are
-exact in every type and order. Searches are proved by `lagpu.check` besides.
+Every case is a program that runs twice on the same data, on the backend and on python-graphblas;
+the results must agree to the bit and to the type. Values are small whole numbers, so sums are exact
+in every type and order. Searches are also proved by `lagpu.check`.
 """
 
 from lagpu.selftest.report import show

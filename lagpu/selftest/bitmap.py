@@ -1,4 +1,4 @@
-"""Loops over matrices of few rows, as one program and eagerly: equal to the oracle's."""
+"""Loops over bitmap matrices, fused and eager, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _eagerly(program: Program) -> Program:
 
 
 def _seeds(A: Matrix, k: int, dtype: DType) -> Matrix:
-    """Return a k x n matrix with an entry of its own in each row."""
+    """Return a k x n matrix with one entry in each row, at different columns if possible."""
     rows = np.arange(k)
     places = rows * max(1, A.nrows // k) % A.nrows
     return Matrix.from_coo(
@@ -53,7 +53,7 @@ def _seeds(A: Matrix, k: int, dtype: DType) -> Matrix:
 
 
 def _distances(A: Matrix, k: int) -> Matrix:
-    """Return the least weights of paths: only what became nearer is looked at again."""
+    """Return the least weights of paths; only vertices that came nearer are relaxed again."""
     found, changed = _seeds(A, k, INT64), _seeds(A, k, INT64)
     new = Matrix(INT64, *found.shape, like=A)
     nearer = Matrix(BOOL, *found.shape, like=A)
@@ -75,7 +75,7 @@ def _labels(A: Matrix, k: int) -> Matrix:
 
 
 def _filled(A: Matrix, k: int) -> Matrix:
-    """Return what was within two steps when, and numbers where nothing was."""
+    """Return sums of the depths at which vertices were reached within two steps, 7 elsewhere."""
     near, when = _seeds(A, k, BOOL), Matrix(INT32, k, A.nrows, like=A)
     for depth in loop(times=3):
         when(near.S, accum=binary.plus) << depth

@@ -1,4 +1,4 @@
-"""One case: a program that must give the same on a backend and on the oracle."""
+"""A case: a program that must return the same on a backend and on the oracle."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Case:
     Attributes
     ----------
     group, name : str
-        What it proves.
+        The subject of the case.
     run : callable
-        Takes (backend, oracle), returns what it did in a few words, raises if it fails.
+        Takes (backend, oracle), returns a summary in a few words, raises if the case fails.
     """
 
     group: str
@@ -40,7 +40,7 @@ class Case:
 
 
 def agree(programs: dict[str, Program]) -> Callable[[Backend, Backend], str]:
-    """Return the run of a case whose named programs must each give the same on both."""
+    """Return the run of a case whose named programs must each return the same on both."""
 
     def run(place: Backend, oracle: Backend) -> str:
         for name, program in programs.items():
@@ -66,7 +66,7 @@ def _compare(name: str, got: Any, wanted: Any) -> None:
 
 
 def _parts(result: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what is compared, named."""
+    """Yield (name, part) of a result, for comparison."""
     if isinstance(result, Vector):
         indices, values = result.to_coo()
         yield from (("size", result.size), ("indices", indices), ("values", values))

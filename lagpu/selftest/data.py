@@ -1,4 +1,4 @@
-"""Small graphs and vectors with awkward shapes, the same ones on every backend."""
+"""Small graphs and vectors with awkward shapes, the same on every backend."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Entries of a square matrix, before it lives anywhere.
+    """The entries of a square matrix, on no backend yet.
 
     Attributes
     ----------
     name : str
-        What a report calls it.
+        Name in reports.
     n : int
         Vertices.
     rows, cols : ndarray of int, (nvals,)
@@ -45,9 +45,9 @@ class Graph:
         dtype : DType
             Type of the values; a BOOL matrix stores none.
         place : Backend
-            Where it lives.
+            The backend of the matrix.
         wide : bool
-            Store 64-bit indices, as a huge matrix does, where the backend has a choice.
+            Whether to store 64-bit indices, like a huge matrix, on a backend with a device.
         """
         values: Any = True
         if dtype is not BOOL:
@@ -62,7 +62,7 @@ class Graph:
         return A
 
     def sources(self) -> list[int]:
-        """Return some vertices to search from: ends, middle, and the one with most edges."""
+        """Return some sources: the ends, the middle, and the vertex with most edges."""
         hub = int(np.argmax(np.bincount(self.rows, minlength=self.n)))
         return sorted({0, self.n // 2, self.n - 1, hub})
 
@@ -114,7 +114,7 @@ def _ladder(rungs: int) -> Graph:
 
 _NOTHING = np.zeros(0, np.int64)
 
-#: Sizes lie around those of a warp and of a block's share of words.
+#: Sizes are around that of a warp, and around the words that a thread block processes.
 GRAPHS = (
     _graph("one vertex", 1, _NOTHING, _NOTHING),
     _graph("one self-loop", 1, np.zeros(1, np.int64), np.zeros(1, np.int64)),
@@ -128,12 +128,12 @@ GRAPHS = (
     _random(1025, 9, directed=False),
 )
 
-#: Of more levels than many searches take level by level: 71, and 64 are not deep.
+#: 71 levels; up to 64 levels searches of many sources run level by level.
 DEEP = _ladder(70)
 
 
 def vector(n: int, dtype: DType, place: Backend, *, share: float, seed: int) -> Vector:
-    """Return a vector in which about a share of the indices has an entry, some of them zero."""
+    """Return a vector with entries, some zero, at a random share of the indices."""
     rng = np.random.default_rng((n, seed))
     indices = np.flatnonzero(rng.random(n) < share)
     values = rng.integers(0, 4, len(indices)).astype(dtype.numpy)

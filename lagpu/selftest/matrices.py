@@ -89,7 +89,7 @@ def _registered(graph: Graph) -> Program:
 
 
 def _user_operators() -> tuple[Any, Any]:
-    """Register once; a second run finds them in the tables."""
+    """Return two user operators, registered in the first call."""
     if "selftest_affine" not in binary:
         op = binary.register("selftest_affine", lambda x, y: x + 2 * y, "x + 2 * y")
         unary.register("selftest_square", lambda x: x * x, "x * x")

@@ -1,4 +1,4 @@
-"""Every kernel of the masked product: semirings, types, index widths, masks, both sides."""
+"""Every kernel of the masked product: semirings, types, index widths, masks, u @ A and A @ u."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lagpu.selftest.data import GRAPHS, Graph, vector
 
 __all__ = ["cases"]
 
-# Every kind of addition (terminal or not, of each type) and of multiplication (reads neither, one,
-# both operands, or indices), and every type once.
+# Every kind of addition (with and without a terminal value, of each type) and of multiplication
+# (which reads no operand, one, both, or indices), and every type once.
 _SEMIRINGS: tuple[tuple[Semiring, DType], ...] = (
     (semiring.any_pair, BOOL),
     (semiring.lor_land, BOOL),
@@ -95,9 +95,9 @@ _WAYS: dict[str, tuple[float, int, bool, Any, Any, bool]] = {
 
 
 def _any_is_one_of(kernel: str) -> Any:
-    """Return a run that proves any_secondi: some in-neighbour that has an entry, wherever one has.
+    """Return a run that proves any_secondi: each result is an in-neighbour with an entry.
 
-    Which one is free, so the oracle's choice is not the measure.
+    Any such in-neighbour is right, so the result is not compared with the oracle.
     """
 
     def run(place: Backend, oracle: Backend) -> str:

@@ -1,4 +1,4 @@
-"""A report as a table."""
+"""Print a report as a table."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["show"]
 
 
 def show(report: dict[str, Any], out: Console) -> None:
-    """Print what ran where, a line for each kind of case, and every failure."""
+    """Print the machine, a line for each kind of case, and every failure."""
     facts = {
         "backend": report["backend"],
         **report["device"],
-        **{name: version or "not there" for name, version in report["versions"].items()},
+        **{name: version or "missing" for name, version in report["versions"].items()},
         "sources": report["sources_hash"][:16],
         "commit": report["commit"] or "unknown",
     }

@@ -1,4 +1,4 @@
-"""Running the cases, and the report of a run."""
+"""Run the cases, and report the results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(backend: str = "auto") -> dict[str, Any]:
     Parameters
     ----------
     backend : str
-        Its name.
+        Name of the backend.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def _cases(place: Backend) -> Iterator[Case]:
 
 
 def _shown(cases: list[Case]) -> Iterator[Case]:
-    """Yield the cases beside a progress bar."""
+    """Yield the cases while a progress bar shows on stderr."""
     errors = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -88,7 +88,7 @@ def _shown(cases: list[Case]) -> Iterator[Case]:
 
 
 def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:
-    """Run one case; whatever goes wrong is its failure and stops no other."""
+    """Run one case; any error is a failure of this case and does not stop the others."""
     start = time.perf_counter()
     try:
         passed, detail = True, case.run(place, oracle)

@@ -1,4 +1,4 @@
-"""Every algorithm on every graph, as one program and eagerly: proved, and equal to the oracle's."""
+"""Every algorithm on every graph, fused and eager: proved, and compared with the oracle."""
 
 from __future__ import annotations
 
@@ -112,10 +112,10 @@ def _ranks(A: Matrix) -> Array:
 def _betweenness(A: Matrix) -> Array:
     k, directed = min(3, A.nrows), not A.is_symmetric
     found, error = algorithms.betweenness_estimate(A, k, seed=1, batch=k)
-    alone = algorithms.betweenness_centrality(A, k, seed=1, batch=1)
+    one_by_one = algorithms.betweenness_centrality(A, k, seed=1, batch=1)
     sources = random.Random(1).sample(range(A.nrows), k)
     check.check_betweenness(A, found, directed=directed, sources=sources, error=error)
-    check.check_betweenness(A, alone, directed=directed, sources=sources)
+    check.check_betweenness(A, one_by_one, directed=directed, sources=sources)
     return found.to_dense() > 0
 
 
@@ -173,7 +173,7 @@ def _without_source(prove: Callable[[Matrix], Array]) -> Callable[[Matrix, int],
     return lambda A, _source: prove(A)
 
 
-# Each returns what any right answer shares with the oracle's.
+# Each function returns the part of the result that all right answers have in common.
 _PROOFS: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels": _levels,
     "bfs_parents": _parents,
@@ -196,7 +196,7 @@ _WHOLE: dict[str, Callable[[Matrix], Array]] = {
     "maximal_independent_set": _independent,
     "triangles, triangle_count, clustering": _triangles,
 }
-# Of many sources at once: on a deep graph a backend may work on each apart.
+# Searches of many sources at once: on a deep graph a backend may search per source.
 _MANY: dict[str, Callable[[Matrix, int], Array]] = {
     "bfs_levels_multi, bfs_parents_multi": _multi,
     "betweenness_centrality, betweenness_estimate": _without_source(_betweenness),
@@ -210,11 +210,11 @@ def _proved(graph: Graph, prove: Callable[[Matrix, int], Array], sources: list[i
             for source in sources:
                 right = prove(B, source)
                 if not np.array_equal(prove(A, source), right):
-                    raise Difference(f"{dtype}, from {source}: another answer than the oracle's")
+                    raise Difference(f"{dtype}, from {source}: differs from the oracle")
                 with eager():
                     again = prove(A, source)
                 if not np.array_equal(again, right):
-                    raise Difference(f"{dtype}, from {source}, eagerly: another answer")
-        return f"{2 * len(sources)} runs proved, as one program and eagerly"
+                    raise Difference(f"{dtype}, from {source}, eager: differs from the oracle")
+        return f"{2 * len(sources)} runs proved, fused and eager"
 
     return run

@@ -1,4 +1,4 @@
-"""Products with selection matrices: gathers and scatters, one by one and in a loop."""
+"""Products with selection matrices: gathers and scatters, as single statements and in a loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lagpu.selftest.data import vector
 
 __all__ = ["cases"]
 
-# Every kind of addition and multiplication; and every type of row numbers, in turn.
+# Every kind of addition and multiplication; types of row numbers alternate.
 _SEMIRINGS: tuple[tuple[Semiring, DType], ...] = (
     (semiring.any_pair, BOOL),
     (semiring.lor_land, BOOL),
@@ -46,7 +46,7 @@ def cases() -> Iterator[Case]:
         name = f"selection {' and '.join(forms)}, {op.name} {dtype} by {kind}"
         yield Case("products", name, agree(programs))
     roots = {f"{n} vertices": _roots_of(n) for n in _SIZES}
-    yield Case("products", "selection, a loop that writes what it selects with", agree(roots))
+    yield Case("products", "selection, a loop that writes the vector it selects by", agree(roots))
 
 
 def _program(n: int, hub: bool, form: str, op: Semiring, dtype: DType, kind: DType) -> Program:
@@ -66,7 +66,7 @@ def _program(n: int, hub: bool, form: str, op: Semiring, dtype: DType, kind: DTy
 
 
 def _chosen(n: int, hub: bool, kind: DType, place: Backend) -> Vector:
-    """Return row numbers, one in ten outside; or one number, at most indices."""
+    """Return row numbers, some out of range, or with `hub` the same number at every entry."""
     rng = np.random.default_rng(n)
     rows = np.full(n, n // 2) if hub else rng.integers(0, n + n // 10 + 1, n)
     indices = np.flatnonzero(rng.random(n) < 0.9)

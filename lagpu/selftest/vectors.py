@@ -20,7 +20,7 @@ __all__ = ["cases"]
 
 Op = TypeVar("Op", bound=Operator)
 Make = Callable[[Vector, Vector], Call]
-"""Writes one operation of two vectors."""
+"""Returns the call of one operation on two vectors."""
 
 _SIZES = (1, 31, 33, 1025)
 _SHARES = (0.05, 0.6, 1.0)  # sparse, bitmap, full
@@ -38,7 +38,7 @@ def cases() -> Iterator[Case]:
 
 
 def _functions() -> Iterator[Case]:
-    """Yield the operators of one operand, and those of two with one of them bound."""
+    """Yield cases of unary operators, and of binary operators with a bound operand."""
     for function in _built_in(unary):
         if function.name in _ROUNDED:
             yield _rounded(function.name)
@@ -51,9 +51,9 @@ def _functions() -> Iterator[Case]:
 
 
 def _pairs() -> Iterator[Case]:
-    """Yield the operators of two operands."""
+    """Yield cases of binary operators."""
     for op in _built_in(binary):
-        # Which operand `any` takes is free, and a position is that of a product.
+        # `any` may return either operand, and positional operators need a product.
         if not op.positional and op.name != "any":
             for dtype in (UINT32, FP32):
                 yield _over("ewise_mult", f"{op.name} {dtype}", dtype, _multiplied(op))
@@ -63,7 +63,7 @@ def _pairs() -> Iterator[Case]:
 
 
 def _indexed() -> Iterator[Case]:
-    """Yield the operators that see positions."""
+    """Yield cases of index-unary operators."""
     for op in _built_in(indexunary):
         yield _over("apply", f"{op.name} FP32", FP32, _applied(op, 2))
         if op.result(INT32) is BOOL:
@@ -78,7 +78,7 @@ def _sums() -> Iterator[Case]:
 
 
 def _built_in(table: Iterable[Op]) -> list[Op]:
-    """Return the operators that no user has added."""
+    """Return the operators of a table that no user has registered."""
     return [op for op in table if not op.body]
 
 
@@ -87,7 +87,7 @@ def _applied(op: Any, *bound: Any) -> Make:
 
 
 def _multiplied(op: BinaryOp) -> Make:
-    if op.name == "truediv":  # by what is not zero
+    if op.name == "truediv":  # avoid division by zero
         return lambda u, v: u.ewise_mult(v.apply(binary.plus, 1).new(), op)
     return lambda u, v: u.ewise_mult(v, op)
 
@@ -131,7 +131,7 @@ def _call(n: int, share: float, dtype: DType, make: Make, masked: bool) -> Progr
 
 
 def _rounded(name: str) -> Case:
-    """Return the case of a function that is right to a few units in the last place."""
+    """Return the case of a function that is accurate to a few units in the last place."""
 
     def run(place: Backend, oracle: Backend) -> str:
         for dtype in (FP32, FP64):
@@ -147,7 +147,7 @@ def _rounded(name: str) -> Case:
 
 
 def _assignments() -> Iterator[Case]:
-    """Yield assignment and extraction, at lists of indices too, by every way of writing."""
+    """Yield cases of assignment and extraction, also at indices, for all masks and accumulators."""
     masks: dict[str, Any] = {
         "": lambda m: None,
         " m.S": lambda m: m.S,
@@ -169,7 +169,7 @@ def _assignments() -> Iterator[Case]:
             yield Case("vectors", f"assign and extract {dtype}{name}", agree(programs))
 
 
-# Each takes (updater, u, indices); the indices are distinct, neither sorted nor all.
+# Each takes (updater, u, indices), where the indices are distinct, unsorted and incomplete.
 _WRITES: dict[str, Any] = {
     "scalar": lambda to, u, at: to << 1,
     "vector": lambda to, u, at: to << u,

@@ -1,9 +1,9 @@
 """Pictures of matrices, vectors, masks, products and searches, for lectures and notebooks.
 
-Each function takes lagpu objects of any backend and returns Matplotlib `Axes` (or a `Figure` where
-there are several panels); ``ax=`` draws into axes of your own. They need the extra ``viz``
-(``pip install "lagpu[viz]"``). No entry and an explicit zero never look the same, and colours stay
-apart for the colour-blind (Okabe and Ito 2008).
+Each function takes lagpu objects of any backend and returns Matplotlib `Axes` (or a `Figure` with
+several panels); ``ax=`` draws into given axes. The extra ``viz`` is required
+(``pip install "lagpu[viz]"``). No entry and an explicit zero never look the same, and the colours
+can be told apart by colour-blind readers (Okabe and Ito 2008).
 """
 
 from lagpu.viz.graphs import graph

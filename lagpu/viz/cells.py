@@ -1,4 +1,4 @@
-"""Grids of cells: the squares that small matrices, vectors and products are drawn with."""
+"""Grids of cells, in which small matrices, vectors and products are drawn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
     "TOUCHED",
     "USED",
     "ZERO",
-    "Block",
+    "CellGrid",
     "Kind",
     "bare",
     "entry",
@@ -29,14 +29,14 @@ __all__ = [
 
 
 class Kind(NamedTuple):
-    """How one kind of cell looks.
+    """The style of one kind of cell.
 
     Attributes
     ----------
     name : str
         End of the cell's id in an SVG: ``A-2-3-entry``.
     label : str
-        What the legend says.
+        Text in the legend.
     face, edge, ink : str
         Colours of the square, its border and its text.
     hatch, line : str
@@ -67,13 +67,13 @@ def entry(value: Any) -> Kind:
     return ZERO if value == 0 else ENTRY
 
 
-class Block:
+class CellGrid:
     """A grid of cells at a place in the axes, rows downward.
 
     Parameters
     ----------
     name : str
-        Of the object; opens the ids of its cells.
+        Name of the object, with which the ids of its cells begin.
     nrows, ncols : int
         Shape.
     x, y : float
@@ -87,7 +87,7 @@ class Block:
         self.cells: dict[tuple[int, int], tuple[Kind, str]] = {}
 
     def put(self, i: int, j: int, kind: Kind, value: Any = None) -> None:
-        """Say what cell (i, j) is; what nobody mentions has no entry."""
+        """Set the kind and the value of cell (i, j); other cells have no entry."""
         self.cells[int(i), int(j)] = (kind, "" if value is None else short(value))
 
     @property
@@ -99,7 +99,7 @@ class Block:
         return list(dict.fromkeys(found))
 
     def draw(self, ax: Axes, fontsize: float) -> None:
-        """Draw every cell, and a frame around all."""
+        """Draw every cell, and a frame around the grid."""
         from matplotlib.patches import Rectangle
 
         for i in range(self.nrows):
@@ -123,7 +123,7 @@ class Block:
         from matplotlib.patches import Rectangle
 
         plain = kind in (NONE, TOUCHED)
-        half = 0.5 if plain else 0.46  # a border of its own, not hidden by a neighbour's
+        half = 0.5 if plain else 0.46  # smaller, so that neighbours do not hide the border
         square = Rectangle(
             (x - half, y - half), 2 * half, 2 * half,
             facecolor=kind.face, edgecolor=kind.edge, hatch=kind.hatch,
@@ -133,7 +133,7 @@ class Block:
         ax.add_patch(square)
 
     def number(self, ax: Axes, fontsize: float, *, rows: bool = True, cols: bool = True) -> None:
-        """Write the indices at the left of the rows and above the columns."""
+        """Write the indices on the left of the rows and above the columns."""
         style = {"ha": "center", "va": "center", "color": MUTED, "fontsize": 0.75 * fontsize}
         for i in range(self.nrows * rows):
             ax.text(self.x - 0.85, self.y + i, str(i), **style)
@@ -142,10 +142,7 @@ class Block:
 
 
 def bare(ax: Axes, left: float, right: float, top: float, bottom: float) -> float:
-    """Show this part of the plane, rows downward, squares square, no axes.
-
-    Returns the size of text, in points, that suits a cell.
-    """
+    """Show this part of the plane without axes, rows downward; return the font size of a cell."""
     ax.set_xlim(left, right)
     ax.set_ylim(bottom, top)
     ax.set_aspect("equal")
@@ -157,7 +154,7 @@ def bare(ax: Axes, left: float, right: float, top: float, bottom: float) -> floa
 
 
 def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
-    """Explain kinds of cells below the picture, in as many columns as there is room for."""
+    """Draw a legend of kinds of cells below the picture, in as many columns as fit."""
     if not kinds:  # a matrix without cells
         return
     from matplotlib.patches import Patch

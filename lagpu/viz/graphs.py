@@ -1,4 +1,4 @@
-"""A small graph as dots and lines, coloured by level."""
+"""Draw a small graph as dots and lines, coloured by level."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def graph(
         Entry (i, j) is the edge i -> j; a symmetric matrix is drawn without arrows. At most 5000
         edges.
     levels : Vector, (n,), optional
-        Levels of a search; a vertex without one stays white.
+        Levels of a search; a vertex without a level is white.
     parents : Vector, (n,), optional
         Parents of a search; the edges of this tree are drawn thick.
     layout : array_like, (n, 2), or str, optional
-        Where the vertices are; ``"levels"`` puts each level in a column. By default NetworkX'
-        Kamada-Kawai layout if NetworkX is installed, else multidimensional scaling by SciPy
-        (see Notes). Both are the same in each run.
+        Positions of the vertices; ``"levels"`` puts each level in a column. By default the
+        Kamada-Kawai layout of NetworkX if NetworkX is installed, else multidimensional scaling by
+        SciPy (see Notes). Both are the same in each run.
     labels : bool, optional
-        Whether to write the vertices' numbers; by default if there are at most 60.
+        Whether to write vertex numbers; by default if there are at most 60 vertices.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -77,8 +77,8 @@ def graph(
     -----
     Without NetworkX, distances in the plane follow distances in the graph by classical scaling:
     the two largest eigenvectors of the doubly centred matrix of squared numbers of edges between
-    vertices. Vertices that no path joins are 0.6 of the longest path, and one, apart. Source:
-    Torgerson 1952.
+    vertices. The distance of vertices that no path joins is 0.6 times the longest path plus one.
+    Source: Torgerson 1952.
     """
     pyplot()
     _refuse_large(A)
@@ -108,18 +108,21 @@ def _refuse_large(A: Any) -> None:
 
 
 def _places(A: Matrix, rows: Array, cols: Array, level: Array | None, layout: Any) -> Array:
-    """Return the plane's (x, y) of each vertex, by the layout that was asked for."""
+    """Return the position (x, y) of each vertex in the given layout."""
     n = A.nrows
     if isinstance(layout, str):
         if layout != "levels" or level is None:
             raise InvalidValue(
-                f"viz.graph: layout {layout!r}. Use 'levels', with levels, or an array of places."
+                f"viz.graph: layout {layout!r} is not 'levels', or levels= is missing. "
+                "Give both, or an array of positions."
             )
         return _by_level(level)
     if layout is not None:
         given = np.asarray(layout, dtype=float)
         if given.shape != (n, 2) or not np.isfinite(given).all():
-            raise InvalidValue(f"viz.graph: layout has shape {given.shape} != ({n}, 2), or holes.")
+            raise InvalidValue(
+                f"viz.graph: layout has shape {given.shape} != ({n}, 2), or is not finite."
+            )
         return given
     distances = _distances(rows, cols, n)
     start = _scaled(distances)
@@ -137,7 +140,7 @@ def _places(A: Matrix, rows: Array, cols: Array, level: Array | None, layout: An
 
 
 def _distances(rows: Array, cols: Array, n: int) -> Array:
-    """Return the number of edges between each two vertices, and some number where no path is."""
+    """Return the number of edges between each two vertices, and a larger number without a path."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
 
@@ -149,7 +152,7 @@ def _distances(rows: Array, cols: Array, n: int) -> Array:
 
 
 def _scaled(distances: Array) -> Array:
-    """Return places whose distances are about these: classical scaling."""
+    """Return positions whose distances approximate these, by classical scaling."""
     n = len(distances)
     if n < 3:
         return np.column_stack([np.arange(n), np.zeros(n)]).astype(float)
@@ -158,13 +161,13 @@ def _scaled(distances: Array) -> Array:
     sizes, vectors = np.linalg.eigh(-centred / 2)
     vectors *= np.where(vectors[np.abs(vectors).argmax(0), np.arange(n)] < 0, -1, 1)
     found = vectors[:, [-1, -2]] * np.sqrt(np.maximum(sizes[[-1, -2]], 1e-9))
-    turn = 2.4 * np.arange(n)  # twins would share a place: each moves a little, its own way
+    turn = 2.4 * np.arange(n)  # vertices at one position are moved a little in several directions
     away = 0.01 * float(np.ptp(found, axis=0).max()) * (1 + np.arange(n) / n)
     return np.asarray(found + np.column_stack([np.cos(turn), np.sin(turn)]) * away[:, None])
 
 
 def _by_level(level: Array) -> Array:
-    """Return places in columns, one a level; vertices without a level stand in the last."""
+    """Return positions in columns, one per level; vertices without a level are in the last."""
     column = np.where(level < 0, level.max(initial=-1) + 1.5, level)
     places = np.zeros((len(level), 2))
     for x in np.unique(column):
@@ -230,7 +233,7 @@ def _edges(
 
 
 def _vertices(ax: Axes, places: Array, level: Array | None, size: float, labels: bool) -> None:
-    """Draw dots by level, those without one white, with a legend or a bar of levels."""
+    """Draw dots coloured by level, white without a level, with a legend or a colour bar."""
     most = -1 if level is None else int(level.max(initial=-1))
     colours = np.array(level_colours(most + 1) or [(0, 0, 0, 1)])
     shown = np.full(len(places), -1) if level is None else level

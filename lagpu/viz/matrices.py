@@ -1,4 +1,4 @@
-"""One matrix: cells with values if it is small, squares if it is not, density if it is large."""
+"""Draw a matrix: cells with values if it is small, squares if medium, density if large."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from lagpu.core.matrix import Matrix
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.errors import DomainMismatch
-from lagpu.viz.cells import Block, bare, entry, legend
+from lagpu.viz.cells import CellGrid, bare, entry, legend
 from lagpu.viz.style import BLUE, MUTED, ORANGE, axes, pyplot, refuse_larger
 
 if TYPE_CHECKING:
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["CELLS", "SQUARES", "entries", "matrix", "squares"]
 
-CELLS = 20  # rows and columns up to which values are written
-SQUARES = 120  # up to which each entry is a square of its own
-BINS = 128  # of a density, each way
-ENTRIES = 100_000_000  # that are fetched for a density: 1.6 GB
+CELLS = 20  # most rows and columns for which values are written
+SQUARES = 120  # most rows and columns for which each entry is a square
+BINS = 128  # most rows and columns of a density
+ENTRIES = 100_000_000  # most entries that are fetched for a density: 1.6 GB
 
 Array = np.ndarray[Any, Any]
 
 
 def entries(A: Any, what: str, most: int = ENTRIES) -> tuple[Matrix, Array, Array, Array]:
-    """Return a matrix (a view is made one) with its triplets, or refuse it by its size."""
+    """Return a matrix, also made of a view, with its triplets, or raise if it is too large."""
     if isinstance(A, TransposedMatrix | SelectionMatrix):
         refuse_larger(what, A.nvals, most, "entries", "Draw a part of it, or a smaller graph.")
         A = A.new(name=A.name)
@@ -37,16 +37,16 @@ def entries(A: Any, what: str, most: int = ENTRIES) -> tuple[Matrix, Array, Arra
 
 
 def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = None) -> Axes:
-    """Draw where a matrix has entries, and their values if it is small.
+    """Draw the pattern of a matrix, and values if it is small.
 
     Parameters
     ----------
     A : Matrix, its transpose or a selection, (m, n)
         On any backend. Up to 20 rows and columns each entry is a cell with its value; up to 120 it
-        is a square, hollow if its value is zero; beyond, the picture is the number of entries in
-        each of at most 128 x 128 parts.
+        is a square, hollow if the value is zero; beyond that, the picture is the number of entries
+        in each of at most 128 x 128 parts.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -55,9 +55,9 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
     Raises
     ------
     DomainMismatch
-        If it is not a matrix.
+        If `A` is not a matrix.
     InvalidValue
-        If it has more than 100 million entries.
+        If `A` has more than 100 million entries.
     BackendUnavailable
         If Matplotlib is not installed.
     """
@@ -77,14 +77,14 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
 
 def _cells(A: Matrix, rows: Array, cols: Array, values: Array, ax: Axes | None) -> Axes:
     ax = axes(ax, max(4.5, 1.2 + 0.42 * A.ncols), 1.3 + 0.42 * A.nrows)
-    block = Block(A.name, A.nrows, A.ncols)
+    grid = CellGrid(A.name, A.nrows, A.ncols)
     for i, j, x in zip(rows, cols, values, strict=True):
-        block.put(i, j, entry(x), x)
+        grid.put(i, j, entry(x), x)
     size = bare(ax, -1.4, A.ncols - 0.3, -1.4, A.nrows - 0.3)
-    block.draw(ax, size)
-    block.number(ax, size)
+    grid.draw(ax, size)
+    grid.number(ax, size)
     ax.text(-0.85, -0.85, A.name, ha="center", va="center", fontsize=size)
-    legend(ax, block.kinds)
+    legend(ax, grid.kinds)
     return ax
 
 
@@ -134,7 +134,7 @@ def plane(ax: Axes, shape: tuple[int, int]) -> None:
 
 
 def _density(ax: Axes, shape: tuple[int, int], rows: Array, cols: Array) -> None:
-    """Draw the number of entries in each part; parts without one stay white."""
+    """Draw the number of entries in each part; parts without entries are white."""
     from matplotlib.colors import LogNorm
 
     nrows, ncols = max(shape[0], 1), max(shape[1], 1)

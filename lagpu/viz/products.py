@@ -1,4 +1,4 @@
-"""One product as textbooks draw it: a row of cells times a square of cells is a row of cells."""
+"""Draw a product as in textbooks: a row of cells times a square of cells is a row of cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lagpu.core.expr import Call, Mask, format_formula, mark_used
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Multiply, MultiplySelection
-from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, Block, bare, legend
+from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, CellGrid, bare, legend
 from lagpu.viz.matrices import CELLS, entries
 from lagpu.viz.style import INK, MUTED, axes, pyplot, refuse_larger
 
@@ -20,7 +20,7 @@ __all__ = ["product"]
 LAYOUTS = ("equation", "aligned")
 
 Extent = tuple[float, float, float, float]  # left, right, top, bottom
-Sign = tuple[float, float, str, float]  # x, y, text, size in that of a cell's text
+Sign = tuple[float, float, str, float]  # x, y, text, size relative to the text of a cell
 
 
 def product(
@@ -28,20 +28,20 @@ def product(
 ) -> Axes:
     """Draw one product of a vector and a small matrix, with its result.
 
-    Strong cells are the entries of the vector and the entries of the matrix that meet one; hatched
-    are the columns (for ``A @ u`` the rows) that the mask does not keep, whatever they hold.
+    Cells in strong colour are the entries of the vector and the entries of the matrix that they
+    multiply; columns (for ``A @ u`` rows) that the mask does not keep are hatched.
 
     Parameters
     ----------
     call : Call
         The deferred product, such as ``semiring.any_pair(q @ A)``; at most 20 rows and columns.
     mask : Mask, optional
-        What the result is written under.
+        The mask of the result.
     layout : str
-        ``"equation"`` draws vector, matrix and result side by side; ``"aligned"`` stands the
-        vector along the rows it meets, and lays the result along the columns it comes from.
+        ``"equation"`` draws vector, matrix and result side by side; ``"aligned"`` draws the vector
+        along the rows that it multiplies, and the result along the columns.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -58,14 +58,14 @@ def product(
 
     Notes
     -----
-    The product is computed, by the backend of its operands; the picture shows what came out.
+    The product is computed by the backend of the operands; the picture shows the result.
     """
-    mark_used(call)  # if it is refused, one error is enough
+    mark_used(call)  # one error is enough
     operation = call.operation if isinstance(call, Call) and len(call.shape) == 1 else None
     if not isinstance(operation, (Multiply, MultiplySelection)):
         raise DomainMismatch(
-            f"viz.product: {call!r} is no product of a vector and a matrix. "
-            "Give it as semiring.any_pair(q @ A)."
+            f"viz.product: {call!r} is not a product of a vector and a matrix. "
+            "Give one such as semiring.any_pair(q @ A)."
         )
     if layout not in LAYOUTS:
         raise InvalidValue(f"viz.product: there is no layout {layout!r}. Use one of {LAYOUTS}.")
@@ -74,49 +74,49 @@ def product(
         "product", max(*left.shape, *right.shape), CELLS, "rows or columns", "Use a small graph."
     )
     pyplot()
-    blocks = _Blocks(left, right, call.new(mask=mask, name="w"), mask)
-    put = blocks.equation if layout == "equation" else blocks.aligned
+    grids = _CellGrids(left, right, call.new(mask=mask, name="w"), mask)
+    put = grids.equation if layout == "equation" else grids.aligned
     extent, signs = put()
     left_edge, right_edge, top, bottom = extent
     ax = axes(ax, max(5.5, 0.42 * (right_edge - left_edge)), 0.42 * (bottom - top) + 1.1)
     size = bare(ax, *extent)
-    for block in blocks.all:
-        block.draw(ax, size)
+    for grid in grids.all:
+        grid.draw(ax, size)
     for x, y, text, share in signs:
         colour = MUTED if text.isdigit() else INK
         ax.text(x, y, text, ha="center", va="center", fontsize=share * size, color=colour)
     under = "" if mask is None else f"({format_formula(mask.formula)})"
     name = operation.product.semiring.name
     ax.set_title(f"w{under} << {name}({left.name} @ {right.name})", fontsize=11, family="monospace")
-    legend(ax, blocks.kinds)
+    legend(ax, grids.kinds)
     return ax
 
 
-class _Blocks:
+class _CellGrids:
     """The three grids of a product: vector, matrix, result."""
 
     def __init__(self, left: Any, right: Any, w: Vector, mask: Mask | None) -> None:
         self.vector_first = isinstance(left, Vector)
         u, A = (left, right) if self.vector_first else (right, left)
         upright = not self.vector_first
-        self.u = Block(u.name, u.size, 1) if upright else Block(u.name, 1, u.size)
-        self.w = Block("w", w.size, 1) if upright else Block("w", 1, w.size)
-        self.A = Block(A.name, A.nrows, A.ncols)
+        self.u = CellGrid(u.name, u.size, 1) if upright else CellGrid(u.name, 1, u.size)
+        self.w = CellGrid("w", w.size, 1) if upright else CellGrid("w", 1, w.size)
+        self.A = CellGrid(A.name, A.nrows, A.ncols)
         self.touched = set(u.to_coo()[0].tolist())
         self.kept = set(range(w.size) if mask is None else mask.new().to_coo()[0].tolist())
         self._fill_vectors(u, w)
         self._fill_matrix(A)
 
     @property
-    def all(self) -> tuple[Block, Block, Block]:
-        """From left to right."""
+    def all(self) -> tuple[CellGrid, CellGrid, CellGrid]:
+        """The grids from left to right."""
         return (self.u, self.A, self.w) if self.vector_first else (self.A, self.u, self.w)
 
     @property
     def kinds(self) -> list[Any]:
-        """What the legend explains, in the order of the story."""
+        """The kinds of cells for the legend, operands first."""
         line = "row" if self.vector_first else "column"
-        found = [kind for block in self.all for kind in block.kinds]
+        found = [kind for grid in self.all for kind in grid.kinds]
         order = (USED, TOUCHED, ENTRY, ZERO, OUT, RESULT, NONE)
         named = TOUCHED._replace(label=f"{line} of an entry of {self.u.name}")
         return [named if kind is TOUCHED else kind for kind in order if kind in found]
@@ -151,21 +151,21 @@ class _Blocks:
                 self.A.put(i, j, kind, x)
 
     def equation(self) -> tuple[Extent, list[Sign]]:
-        """Place the three side by side; return the extent and the signs between them."""
+        """Place the grids side by side; return the extent and the signs between them."""
         x, signs = 0.0, []
-        tall = max(block.nrows for block in self.all)
-        for block, sign in zip(self.all, ("@", "=", ""), strict=True):
-            block.x, block.y = x, (tall - block.nrows) / 2
-            above = 1.55 if block.ncols > 1 else 0.95
-            signs.append((x + (block.ncols - 1) / 2, block.y - above, block.name, 1.0))
-            signs += _numbers(block)
-            x += block.ncols + 2.2
+        tall = max(grid.nrows for grid in self.all)
+        for grid, sign in zip(self.all, ("@", "=", ""), strict=True):
+            grid.x, grid.y = x, (tall - grid.nrows) / 2
+            above = 1.55 if grid.ncols > 1 else 0.95
+            signs.append((x + (grid.ncols - 1) / 2, grid.y - above, grid.name, 1.0))
+            signs += _numbers(grid)
+            x += grid.ncols + 2.2
             signs.append((x - 1.85, (tall - 1) / 2, sign, 1.4))
         return (-1.4, x - 2.4, -1.9, tall - 0.3), signs
 
     def aligned(self) -> tuple[Extent, list[Sign]]:
-        """Turn the vector along the lines that it meets; return the extent and the signs."""
-        u, A, w = _turned(self.u), self.A, self.w
+        """Place the vector along the lines that it multiplies; return the extent and the signs."""
+        u, A, w = _transposed(self.u), self.A, self.w
         self.u = u
         if self.vector_first:  # left of the rows; the result below the columns
             u.x, w.y = -2.6, A.nrows + 0.6
@@ -178,17 +178,17 @@ class _Blocks:
         return extent, [*names, *_numbers(A), (-0.9, -0.9, A.name, 1.0)]
 
 
-def _turned(block: Block) -> Block:
+def _transposed(grid: CellGrid) -> CellGrid:
     """Return a row as a column, a column as a row."""
-    turned = Block(block.name, block.ncols, block.nrows)
-    turned.cells = {(j, i): cell for (i, j), cell in block.cells.items()}
-    return turned
+    found = CellGrid(grid.name, grid.ncols, grid.nrows)
+    found.cells = {(j, i): cell for (i, j), cell in grid.cells.items()}
+    return found
 
 
-def _numbers(block: Block) -> list[Sign]:
-    """Return the indices of the rows and columns of a block, where there are several."""
-    rows = range(block.nrows if block.nrows > 1 else 0)
-    cols = range(block.ncols if block.ncols > 1 else 0)
-    return [(block.x - 0.85, block.y + i, str(i), 0.75) for i in rows] + [
-        (block.x + j, block.y - 0.8, str(j), 0.75) for j in cols
+def _numbers(grid: CellGrid) -> list[Sign]:
+    """Return the indices of the rows and columns of a grid, if there are several."""
+    rows = range(grid.nrows if grid.nrows > 1 else 0)
+    cols = range(grid.ncols if grid.ncols > 1 else 0)
+    return [(grid.x - 0.85, grid.y + i, str(i), 0.75) for i in rows] + [
+        (grid.x + j, grid.y - 0.8, str(j), 0.75) for j in cols
     ]

@@ -1,4 +1,4 @@
-"""A breadth-first search: its frontiers on the adjacency matrix, and how large its levels are."""
+"""Draw a breadth-first search: frontiers on the adjacency matrix, and sizes of levels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Array = np.ndarray[Any, Any]
 
 
 def level_array(what: str, A: Matrix, levels: Vector) -> Array:
-    """Return each vertex's level, -1 where it has none, after checks against the graph."""
+    """Return each vertex's level, or -1, after checks against the graph."""
     if not isinstance(levels, Vector) or levels.dtype.is_float or levels.dtype.is_bool:
         raise DomainMismatch(f"viz.{what}: levels are a Vector of integers. See bfs_levels.")
     if not A.nrows == A.ncols == levels.size:
@@ -50,7 +50,7 @@ def level_array(what: str, A: Matrix, levels: Vector) -> Array:
 def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -> Axes:
     """Draw one level of a search on the adjacency matrix.
 
-    Rows of the frontier are shaded blue, columns of vertices that have a level already are grey:
+    Rows of the frontier are blue; columns of vertices that already have a level are grey, which is
     the mask. An entry where a blue row crosses a white column leads to a new vertex, and is red.
 
     Parameters
@@ -58,11 +58,11 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
     A : Matrix, (n, n), n <= 120
         The graph.
     levels : Vector, (n,)
-        Levels of a finished search, as `lagpu.algorithms.bfs_levels` gives them.
+        Levels of a finished search, as `lagpu.algorithms.bfs_levels` returns them.
     depth : int
         The level whose vertices are the frontier.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
 
 
 def _require_levels(what: str, level: Array, depths: list[Any]) -> None:
-    """Raise `InvalidValue` for a level that no vertex has, or if there is none."""
+    """Raise `InvalidValue` for a level that no vertex has, or if no vertex has a level."""
     count = int(level.max(initial=-1)) + 1
     if not (count and depths):
         raise InvalidValue(f"viz.{what}: no vertex has a level. Give levels of a search.")
@@ -100,7 +100,7 @@ def _require_levels(what: str, level: Array, depths: list[Any]) -> None:
 
 
 def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) -> Figure:
-    """Draw all levels of a search beside one another; see `frontier`.
+    """Draw all levels of a search side by side; see `frontier`.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     levels : Vector, (n,)
         Levels of a finished search.
     depths : iterable of int, optional
-        Which levels; by default all, at most 12.
+        The levels to draw, at most 12; by default all.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     Raises
     ------
     DimensionMismatch, DomainMismatch, InvalidValue, BackendUnavailable
-        As `frontier`; also if there are more than 12 levels.
+        As `frontier` raises them; also for more than 12 levels.
     """
     plt = pyplot()
     A, rows, cols, _ = _small(A, "frontiers")
@@ -137,8 +137,8 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
         ax.set_axis_off()
     figure.get_layout_engine().set(h_pad=0.12, w_pad=0.06)
     _explain(figure, None)
-    made: Figure = figure
-    return made
+    drawn: Figure = figure
+    return drawn
 
 
 def _small(A: Matrix, what: str) -> tuple[Matrix, Array, Array, Array]:
@@ -148,7 +148,7 @@ def _small(A: Matrix, what: str) -> tuple[Matrix, Array, Array, Array]:
 
 
 def _panel(ax: Axes, level: Array, rows: Array, cols: Array, depth: int) -> None:
-    """Draw one level: bands of rows and columns, then entries by what they lead to."""
+    """Draw one level: bands of rows and columns, then entries coloured by their end."""
     n = len(level)
     front = level == depth
     seen = (level >= 0) & (level <= depth)
@@ -182,7 +182,7 @@ def _explain(place: Any, anchor: tuple[float, float] | None) -> None:
         Patch(color=BAND, label="column of a vertex that has a level: masked"),
         Patch(color=VERMILION, label="edge to a new vertex"),
         Patch(color=BACK, label="edge that the mask drops"),
-        Patch(color=GREY, label="edge that no vertex of the frontier has"),
+        Patch(color=GREY, label="edge from outside the frontier"),
     ]
     if anchor is None:
         place.legend(
@@ -195,14 +195,14 @@ def _explain(place: Any, anchor: tuple[float, float] | None) -> None:
 
 
 def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
-    """Draw how many vertices each level has, and how many have none.
+    """Draw how many vertices each level has, and how many vertices have no level.
 
     Parameters
     ----------
     levels : Vector, (n,), of integers
-        Levels of a search; `n` is not limited.
+        Levels of a search, of any size.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, sizes, axes, and how a picture is saved."""
+"""Colours, sizes and axes of all pictures, and `save`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
     "save",
 ]
 
-# Okabe and Ito's palette, and greys; told apart with every common form of colour-blindness.
+# The palette of Okabe and Ito, and greys; distinct under every common form of colour-blindness.
 BLUE, SKY, GREEN = "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, YELLOW = "#E69F00", "#D55E00", "#F0E442"
 INK, MUTED, GREY, PALE = "#222222", "#666666", "#BBBBBB", "#EEEEEE"
@@ -65,7 +65,7 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> None:
-    """Refuse what would be no picture any more.
+    """Raise if an object is too large for a picture.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> N
 
 
 def level_colours(count: int) -> list[Any]:
-    """Return a colour for each of `count` levels, dark to light, told apart in grey too."""
+    """Return a colour for each of `count` levels, dark to light, distinct in grey too."""
     shades = pyplot().get_cmap("viridis")
     return [shades(x) for x in np.linspace(0.12, 0.97, max(count, 2))[:count]]
 
@@ -88,25 +88,25 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     picture : Axes or Figure
-        What a function of this module returned.
+        The result of a function of this module.
     path : path
-        The suffix says the format: ``.svg``, ``.pdf``, ``.png``.
+        The file; the suffix decides the format: ``.svg``, ``.pdf``, ``.png``.
 
     Raises
     ------
     InvalidValue
         If Matplotlib does not know the format, or the file cannot be written.
     FileMissing
-        If its folder is not there.
+        If the file's folder does not exist.
     """
     figure: Any = picture if hasattr(picture, "savefig") else picture.get_figure()
     suffix = Path(path).suffix.removeprefix(".").lower()
     known = figure.canvas.get_supported_filetypes()
     if suffix not in known:
-        raise InvalidValue(f"viz.save: {suffix!r} is no format. Use one of {', '.join(known)}.")
+        raise InvalidValue(f"viz.save: {suffix!r} is not a format. Use one of {', '.join(known)}.")
     folder = Path(path).parent
     if not folder.is_dir():
-        raise FileMissing(f"viz.save: there is no folder {folder}. Make it first.")
+        raise FileMissing(f"viz.save: there is no folder {folder}. Create it first.")
     from matplotlib import rc_context
 
     dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

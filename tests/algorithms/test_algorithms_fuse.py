@@ -18,7 +18,7 @@ WEIGHTED = matrix(30, both_ways([(u, v, 1 + (u * v) % 7) for u, v in random_edge
                   "sim", weights="whole")  # fmt: skip
 
 #: What a sweep over blocks is where rows share their work: few levels, each of large products.
-SWEEP = "eager: rows are not swept apart: "
+SWEEP = "eager: no per-source sweep: "
 #: Algorithms without a loop of products: one or two statements.
 NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
 #: What an algorithm is called with beside the graph.

@@ -94,9 +94,9 @@ def test_wrong_sides_are_refused(sides, message):
     [
         ([0, 1, 2, 3], CheckFailed, "odd number"),
         ([], CheckFailed, "odd number"),
-        ([2, 3, 2], CheckFailed, "none twice"),
-        ([0, 1, 2], CheckFailed, "not 2 and 0"),
-        ([0], CheckFailed, "not 0 and 0"),
+        ([2, 3, 2], CheckFailed, "none of them twice"),
+        ([0, 1, 2], CheckFailed, "2 and 0 are not"),
+        ([0], CheckFailed, "0 and 0 are not"),
         ([2, 3, 5], IndexOutOfBound, "within 0 .. 4"),
     ],
 )

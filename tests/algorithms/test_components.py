@@ -119,7 +119,7 @@ def test_no_vertices(backend):
 
 
 def test_bad_input():
-    with pytest.raises(InvalidValue, match="no method 'dfs': fastsv or bfs"):
+    with pytest.raises(InvalidValue, match=r"no method 'dfs'. Use fastsv or bfs"):
         connected_components(Matrix("BOOL", 2, 2, backend="cpu"), method="dfs")
     for search in (connected_components, strongly_connected_components):
         with pytest.raises(DimensionMismatch, match="2 rows != 3 columns"):
@@ -182,7 +182,7 @@ def test_kinds_of_sources(backend):
 @pytest.mark.parametrize(
     ("sources", "error", "message"),
     [
-        ([], InvalidValue, "sources: there is none"),
+        ([], InvalidValue, "sources: the list is empty"),
         ([1, 0, 1], InvalidValue, "vertex 1 is given twice"),
         ([0, 4], Outside, "index 4 is outside 0 .. 3"),
         ([-1], Outside, "index -1 is outside"),
@@ -218,7 +218,7 @@ EDGES = [(0, 1), (1, 2), (2, 0), (2, 3), (5, 4)]
         (False, [0, 0, 0, 0, 4, None], "vertex 5: no label"),
         (False, [0, 0, 0, 0, 4, 6], "vertex 5: label 6"),
         (False, [0, 0, 0, 0, 4, 3.5], "vertex 5: label 3.5"),
-        (False, [3, 3, 3, 3, 4, 4], "least vertex that has it: vertex 0: label 3"),
+        (False, [3, 3, 3, 3, 4, 4], "least vertex with this label: vertex 0: label 3"),
         (False, [0, 0, 0, 3, 4, 4], "vertex 3: label 3, but it is in the component of 0"),
         (False, [0, 0, 0, 0, 0, 0], "vertex 4: label 0, but it is in the component of 4"),
         (True, [0, 0, 0, 0, 4, 5], "vertex 3: label 0, but it is in the component of 3"),
@@ -248,7 +248,7 @@ def test_right_labels_pass():
         ([None, 1, 2, 3, 0], None, "level 0: vertex 0: no level"),
         ([0, 1, None, None, 0], None, "vertex 2: no level, but an edge comes from level 1"),
         ([0, 1, 3, 4, 0], None, "vertex 2: level 3, but an edge comes from level 1"),
-        ([0, 1, 1, 2, 0], None, "vertex 2: level 1, but none is one level up"),
+        ([0, 1, 1, 2, 0], None, "vertex 2: level 1, but no in-neighbour is one level up"),
         ([0, 1, 2, 3.5, 0], None, "vertex 3: level 3.5"),
         ([0, 1, 2, 3, 0], 2, "vertex 3: level 3"),
         ([0, 1, None, None, 0], 2, "vertex 2: no level"),
@@ -268,7 +268,10 @@ def test_wrong_joint_levels_are_refused(levels, k, message):
 
 @pytest.mark.parametrize(
     ("members", "message"),
-    [([1], "vertex 2: no member, at distance 1"), ([1, 2, 3], "vertex 3: a member, at distance 2")],
+    [
+        ([1], "vertex 2: not a member, at distance 1"),
+        ([1, 2, 3], "vertex 3: a member, at distance 2"),
+    ],
 )
 def test_wrong_hops_are_refused(members, message):
     A = matrix(5, [(0, 1), (0, 2), (2, 3)], "cpu")

@@ -104,7 +104,7 @@ def test_wrong_levels_are_refused(levels, message):
     ("order", "message"),
     [
         ([0, 2, 1, 3], "vertex 2: place 1, but the edge 1 -> 2 comes from place 2"),
-        ([0, 1, 2, None], "vertex 3: place 3 has none"),
+        ([0, 1, 2, None], "vertex 3: place 3 has no vertex"),
         ([0, 1, 2, 4], "vertex 3: place 3 has 4"),
         ([0, 1, 2, 2], "vertex 3: no place"),
     ],
@@ -207,11 +207,11 @@ def test_wrong_cores_are_refused(cores, message):
 @pytest.mark.parametrize(
     ("members", "k", "message"),
     [
-        ([0, 1, 2, 3], 2, "k neighbours or more among the members: vertex 3: 1 of them, not 2"),
-        ([0, 1], 2, "vertex 0: 1 of them, not 2"),
-        ([], 2, "leaves no other vertex: vertex 0: no member, but left"),
-        ([0, 1, 2], 1, "vertex 3: no member, but left"),
-        ([0, 1, 2], 3, "vertex 0: 2 of them, not 3"),
+        ([0, 1, 2, 3], 2, "at least k neighbours among the members: vertex 3: 1 neighbours, not 2"),
+        ([0, 1], 2, "vertex 0: 1 neighbours, not 2"),
+        ([], 2, "leaves only members: vertex 0: left, but not a member"),
+        ([0, 1, 2], 1, "vertex 3: left, but not a member"),
+        ([0, 1, 2], 3, "vertex 0: 2 neighbours, not 3"),
     ],
 )
 def test_wrong_k_cores_are_refused(members, k, message):
@@ -271,8 +271,8 @@ def test_bad_nodes_and_seeds():
     ("members", "message"),
     [
         ([0, 1, 3], "vertex 0: a member, like 1"),
-        ([0], "vertex 2: none of them is"),
-        ([], "vertex 0: none of them is"),
+        ([0], "vertex 2: no neighbour is a member"),
+        ([], "vertex 0: no neighbour is a member"),
     ],
 )
 def test_wrong_sets_are_refused(members, message):

@@ -142,7 +142,7 @@ def test_its_steps(backend):
 def test_ranks_that_are_not_numbers_are_none(backend):
     """Weights so small that shares overflow: NaN is not below a bound."""
     A = Matrix.from_coo([0, 1], [1, 0], [1e-320, 1e-320], backend=backend)
-    with pytest.raises(NotConverged, match="change by nan together"):
+    with pytest.raises(NotConverged, match="change by nan in sum"):
         pagerank(A, nstart={0: 1})
 
 

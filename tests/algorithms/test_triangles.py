@@ -122,11 +122,11 @@ SHARES = [1, 2 / 3, 2 / 3, 1 / 3, 0]
 @pytest.mark.parametrize(
     ("check", "right", "v", "value", "message"),
     [
-        (check_triangles, EACH, 1, None, "vertex 1: none"),
+        (check_triangles, EACH, 1, None, "vertex 1: no number"),
         (check_triangles, EACH, 1, 1, "vertex 1: 1, not 2"),
         (check_triangles, EACH, 4, 1, "vertex 4: 1, not 0"),
         (check_triangles, EACH, 0, np.nan, "vertex 0: nan, not 1"),
-        (check_clustering, SHARES, 0, None, "vertex 0: none"),
+        (check_clustering, SHARES, 0, None, "vertex 0: no number"),
         (check_clustering, SHARES, 3, 0.33, "vertex 3: 0.33, not 0.333"),
         (check_clustering, SHARES, 4, 1e-9, "vertex 4: 1e-09, not 0"),
     ],

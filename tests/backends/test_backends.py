@@ -138,7 +138,7 @@ def test_like(loopback):
     assert Vector.from_coo([0], like=u).backend is loopback
     assert Vector.from_dense([0], like=u).backend is loopback
     assert Vector(INT32, 1, like=u, backend="loopback").backend is loopback
-    with pytest.raises(InvalidValue, match="lives on loopback, not on cpu"):
+    with pytest.raises(InvalidValue, match="is on loopback, not on cpu"):
         Vector(INT32, 1, like=u, backend="cpu")
     with pytest.raises(DomainMismatch, match="int is neither"):
         Vector(INT32, 1, like=3)

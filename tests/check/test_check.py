@@ -139,7 +139,7 @@ def test_cycles_of_every_length_are_found():
         ({"v4": -2}, r"vertex 4: -2(\.0)? paths"),
         (
             {"v4": None},
-            r"exactly at the reached vertices: vertex 4: no count, but it is at level 3",
+            r"exactly the reached vertices have a count: vertex 4: no count, but it is at level 3",
         ),
         ({"v7": 1}, r"vertex 7: 1(\.0)? paths, but it is unreached"),
         ({"v7": 0}, r"vertex 7: 0(\.0)? paths, but it is unreached"),

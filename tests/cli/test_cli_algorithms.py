@@ -94,7 +94,7 @@ def test_a_ranking_is_a_table(run):
         ["2", "0.666667"],
         ["1", "0.5"],
     ]
-    assert "not asked for (--check)" in out
+    assert "not requested (--check)" in out
 
 
 @pytest.mark.parametrize("suffix", ["npz", "txt", "csv"])
@@ -229,7 +229,7 @@ def test_of_edges_given_twice_the_shortest_counts(run, tmp_path):
     assert json.loads(run(*args, "--json")[1])["farthest"] == [[2, 3], [1, 2], [0, 0]]
     assert run(*args, "--save", file)[0] == 0
     assert run("check", graph, "--distances", file, "-s", 0)[0] == 0
-    assert "shortest counts" in run("sssp", "--help")[1]
+    assert "shorter of two lengths counts" in run("sssp", "--help")[1]
 
 
 def test_one_seed_one_answer(run):
@@ -359,11 +359,11 @@ WRONG = {
     ),
     "check paths of several": (
         ["check", "path:3", "--sources", "0,1", "--paths", "a.txt"],
-        "--paths: is not there jointly",
+        "--paths: is for one source",
     ),
     "check distances of each": (
         ["check", "path:3", "--sources", "0,1", "--each", "--distances", "a.txt"],
-        "--distances: is not there of each",
+        "--distances: is for one source",
     ),
     "saved as": (["cores", "path:3", "--save", "cores.bmp"], "cores.bmp"),
 }

@@ -16,14 +16,14 @@ from lagpu.cli import search as search_module
 WRONG_ARGUMENTS = {
     "no source": (["bfs", "path:3"], "give one of --source 0 and --sources 0,5,9"),
     "two kinds of sources": (["bfs", "path:3", "-s", 0, "--sources", "1"], "give one of --source"),
-    "each of one": (["bfs", "path:3", "-s", 0, "--each"], "--each: belongs to --sources"),
-    "sources are words": (["bfs", "path:3", "--sources", "0,x"], "'0,x' is not vertices"),
-    "no sources": (["bfs", "path:3", "--sources", ""], "'' is not vertices"),
+    "each of one": (["bfs", "path:3", "-s", 0, "--each"], "--each: needs --sources"),
+    "sources are words": (["bfs", "path:3", "--sources", "0,x"], "'0,x' is not a list of vertices"),
+    "no sources": (["bfs", "path:3", "--sources", ""], "'' is not a list of vertices"),
     "a source twice": (["bfs", "path:3", "--sources", "0,0", "--each"], "0 is given twice"),
     "one of the sources too large": (["bfs", "path:3", "--sources", "0,3"], "index 3 is outside"),
     "parents of several": (
         ["bfs", "path:3", "--sources", "0,1", "--output", "parents"],
-        "levels alone without --each",
+        "use levels, or add --each for parents",
     ),
     "paths of each": (
         ["bfs", "path:3", "--sources", "0,1", "--each", "--output", "paths"],
@@ -35,11 +35,11 @@ WRONG_ARGUMENTS = {
     ),
     "steps and rows in one file": (
         ["bfs", "path:3", "-s", "0", "--step", "a.html", "--trace", "./a.html"],
-        "--step: a.html is the file of --trace. Name another",
+        "--step: a.html is also the file of --trace. Give another",
     ),
     "a matrix as csv": (
         ["bfs", "path:3", "--sources", "0,1", "--each", "--save", "a.csv"],
-        "a row each is a matrix",
+        "a.csv cannot have a row for each source",
     ),
     "source is a word": (["bfs", "path:3", "-s", "x"], "--source"),
     "source is a fraction": (["bfs", "path:3", "-s", "1.5"], "--source"),
@@ -54,7 +54,7 @@ WRONG_ARGUMENTS = {
     "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--policy", "auto"], "cpu backend"),
     "kernel and policy": (
         ["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "push_edge", "--policy", "auto"],
-        "Give one of them",
+        "Give one of the two",
     ),
     "kernel of many searches": (
         ["bfs", "path:3", "--sources", "0,1", "--each", "-b", "sim", "--kernel", "push_edge"],
@@ -116,7 +116,7 @@ def test_wrong_files(refused, tmp_path, command, content, message):
 WRONG_RESULTS = {
     "levels.txt": (b"0 0\n1 x\n", "line 2 is not an index and a value"),
     "three.txt": (b"0 0 0\n", "line 1"),
-    "empty.txt": (b"# nothing\n", "holds no entry"),
+    "empty.txt": (b"# nothing\n", "has no entry"),
     "large.txt": (b"0 0\n99999999999999999999 1\n", "64 bits"),
     "outside.txt": (b"0 0\n7 1\n", "outside"),
     "text.npz": (b"0 0\n", "no arrays"),

@@ -103,7 +103,7 @@ def test_a_wrong_parent_of_a_fused_loop_is_refused(run, monkeypatch):
     monkeypatch.setitem(compare.BFS, "parents", (computed, prove))
     code, out, err = run(*args)
     assert code == 1
-    assert "indices alone" in out, "what is computed from a choice is not followed"
+    assert "indices only" in out, "what is computed from a choice is not followed"
     assert "check_parents: 1: " in err
 
 
@@ -144,11 +144,11 @@ def test_every_algorithm_has_its_proof(run, monkeypatch):
 
 WRONG = {
     "algorithm": (["dfs", "path:3"], "there is no algorithm 'dfs'. Use bfs, sssp"),
-    "output": (["sssp", "path:3", "--output", "paths"], "sssp has one result alone"),
-    "target": (["bfs", "path:3", "-t", "2"], "belongs to path"),
+    "output": (["sssp", "path:3", "--output", "paths"], "sssp has only one result"),
+    "target": (["bfs", "path:3", "-t", "2"], "bfs does not take it"),
     "no target": (["path", "path:3"], "needs it"),
     "backend": (["bfs", "path:3", "--backends", "cpu,tpu"], "there is no 'tpu'"),
-    "no backend": (["bfs", "path:3", "--backends", ","], "there is none"),
+    "no backend": (["bfs", "path:3", "--backends", ","], "--backends: is empty"),
     "one way": (["bfs", "path:3", "--backends", "cpu"], "Give two backends"),
     "source": (["bfs", "path:3", "-s", "3", "--backends", "cpu,sim"], "outside 0 .. 2"),
     "kernel": (["bfs", "path:3", "--backends", "cpu,sim", "--kernel", "x"], "push_edge"),

@@ -61,7 +61,7 @@ CASES = {
     "product meant the transpose": (
         lambda o: semiring.any_pair(o.A @ o.u),
         DimensionMismatch,
-        r"mxv: u.size 3 != A.ncols 4. Is it A.T @ u you mean, or u @ A\?",
+        r"mxv: u.size 3 != A.ncols 4. Did you mean A.T @ u or u @ A\?",
     ),
     "output of wrong size": (
         lambda o: put(o.w, o.short.apply("ainv")),
@@ -281,7 +281,7 @@ CASES = {
         InvalidValue,
         r"one of left= and right=",
     ),
-    "operand too many": (lambda o: o.u.apply(unary.abs, 1), InvalidValue, r"no further operand"),
+    "operand too many": (lambda o: o.u.apply(unary.abs, 1), InvalidValue, r"takes one operand"),
     "thunk on the left": (lambda o: o.u.apply("index", left=1), InvalidValue, r"no left="),
     "pointer falls": (
         lambda o: Matrix.from_csc([0, 2, 1], [0, 1], nrows=2, backend=o.backend),
@@ -311,7 +311,7 @@ CASES = {
     "assigning an empty scalar": (
         lambda o: put(o.w, Scalar(INT32, name="nothing")),
         EmptyObject,
-        r"nothing has no value. Ask is_empty first",
+        r"nothing has no value. Check is_empty first",
     ),
     "assigning an empty sum": (lambda o: put(o.w, o.empty.reduce()), EmptyObject, r"has no value"),
     # names
@@ -333,9 +333,9 @@ CASES = {
     "matrices of shapes": (
         lambda o: o.A.mxm(o.A, "plus_times"),
         DimensionMismatch,
-        r"A.T you mean",
+        r"Did you mean A.T",
     ),
-    "sums of shapes": (lambda o: o.A.ewise_add(o.A.T, "plus"), DimensionMismatch, r"it A you mean"),
+    "sums of shapes": (lambda o: o.A.ewise_add(o.A.T, "plus"), DimensionMismatch, r"you mean A\?"),
     "kronecker of a vector": (
         lambda o: o.A.kronecker(o.u, "times"),
         DomainMismatch,

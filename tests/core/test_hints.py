@@ -63,11 +63,11 @@ VECTORS = {
     "~q": "As a mask, write ~q.S for where q has no entry",
     "q * A": "A product is semiring.plus_times(q @ A), or another semiring.",
     "A * q": "A product is semiring.plus_times(A @ q), or another semiring.",
-    "q == r": "Write q.isequal(r) for one answer, q.ewise_mult(r, binary.eq) for one an entry.",
+    "q == r": "Write q.isequal(r) for one answer, q.ewise_mult(r, binary.eq) for one per entry.",
     "q != r": "Write not q.isequal(r) for one answer, q.ewise_mult(r, binary.ne) for",
     "q == 3": "Write q.select('valueeq', 3) to keep such entries, q.apply(binary.eq, 3) for",
     "q > 3": "Write q.select('valuegt', 3) to keep such entries, q.apply(binary.gt, 3) for",
-    "q <= r": "Write q.ewise_mult(r, binary.le) for an answer an entry.",
+    "q <= r": "Write q.ewise_mult(r, binary.le) for one answer per entry.",
     "3 < q": "Write q.select('valuegt', 3)",
     "q == None": "Write q is None.",
     "q != None": "Write q is not None.",
@@ -88,7 +88,7 @@ VECTORS = {
     "np.asarray(A)": "lagpu.io.to_scipy(A).toarray()",
     "A.T + A": "Write A.T.ewise_add(A, binary.plus)",
     "A * A.T": "Write A.ewise_mult(A.T, binary.times), on the intersection",
-    "A < A": "Write A.ewise_mult(A, binary.lt) for an answer an entry.",
+    "A < A": "Write A.ewise_mult(A, binary.lt) for one answer per entry.",
     "~A": "As a mask, write ~A.S for where A has no entry",
     "bool(A.T)": "Use A.T.new() to make a matrix of it.",
 }
@@ -145,7 +145,7 @@ def test_one_entry_is_no_number(q):
         (lambda: q[0] + 1, "For one entry, write q[0].value + 1."),
         (lambda: 1 + q[0], "For one entry, write 1 + q[0].value."),
         (lambda: q[0] > 3, "write q[0].value > 3."),
-        (lambda: int(q[0]), "is no number. For one entry, write q[0].value."),
+        (lambda: int(q[0]), "is not a number. For one entry, write q[0].value."),
         (lambda: float(q[0]), "q[0].value"),
         (lambda: range(q[0]), "q[0].value"),
         (lambda: bool(q[0]), "w[i].value"),
@@ -161,9 +161,9 @@ def test_what_is_no_index(q, r, A):
         (lambda: q[...], "is not an index. Write vector[:], or vector << x."),
         (
             lambda: q[masked],
-            "a vector is no index. Write vector(other.S) << x to write where other",
+            "a vector is not an index. Write vector(other.S) << x to write where other",
         ),
-        (lambda: q[masked.S], "a mask is no index. Write vector(other.S) << x to write there."),
+        (lambda: q[masked.S], "a mask is not an index. Write vector(other.S) << x to write there."),
     ):
         error, text = refusal(lambda wrong=wrong: wrong().new())
         assert (error, hint in text) == (DomainMismatch, True), text
@@ -184,8 +184,8 @@ def test_what_is_no_right_hand_side(q, A):
         (lambda: q @ A, "MatMul: is not a result. Write semiring.plus_times(q @ M), or another"),
         (lambda: ~q.S, "Mask: is not a result. Use it as w(mask) << call, or make a vector"),
         (lambda: [1, 2, 3], "a list is not a number. Write q << Vector.from_dense(x, like=w)."),
-        (lambda: np.arange(3), "is neither vector nor number. Make a vector with Vector.from_de"),
-        (lambda: A, "Matrix: is neither vector nor number"),
+        (lambda: np.arange(3), "is neither a vector nor a number. Make a vector with Vector.fr"),
+        (lambda: A, "Matrix: is neither a vector nor a number"),
     ):
         error, text = refusal(lambda value=value: line(value()))
         assert (error, hint in text) == (DomainMismatch, True), text
@@ -222,10 +222,10 @@ def test_what_is_no_product(q, r, A):
 def test_the_product_that_fits_is_named(q, A):
     long = Vector(BOOL, 4, like=q)
     for wrong, hint in (
-        (lambda: semiring.any_pair(A @ q), "Is it A.T @ q you mean, or q @ A?"),
-        (lambda: semiring.any_pair(long @ A), "Is it long @ A.T you mean, or A @ long?"),
-        (lambda: q.vxm(A.T, "any_pair"), "Is it q @ A you mean, or A.T @ q?"),
-        (lambda: semiring.any_pair(A.T @ long), "Is it A @ long you mean, or long @ A.T?"),
+        (lambda: semiring.any_pair(A @ q), "Did you mean A.T @ q or q @ A?"),
+        (lambda: semiring.any_pair(long @ A), "Did you mean long @ A.T or A @ long?"),
+        (lambda: q.vxm(A.T, "any_pair"), "Did you mean q @ A or A.T @ q?"),
+        (lambda: semiring.any_pair(A.T @ long), "Did you mean A @ long or long @ A.T?"),
     ):
         error, text = refusal(wrong)
         assert (error, hint in text) == (DimensionMismatch, True), text
@@ -315,21 +315,21 @@ def test_an_output_takes_one_mask(q, r, A):
 def test_what_cannot_be_written_names_the_output(q, r, A):
     P = q.selection()
     for wrong, hint in (
-        (lambda: A.T << A.T, "It is a view: write A << A."),
-        (lambda: A.T << A, "TransposedMatrix: is not written to. It is a view: write A << A.T."),
-        (lambda: A.T << 3, "It is a view: write A << 3."),
-        (lambda: P << A, "It is a view: write to the object that it is a view of."),
-        (lambda: A.T(A.S) << 3, "TransposedMatrix: is not written to. It is a view: write to th"),
+        (lambda: A.T << A.T, "It is a view. Write A << A."),
+        (lambda: A.T << A, "TransposedMatrix: cannot be written to. It is a view. Write A << A.T."),
+        (lambda: A.T << 3, "It is a view. Write A << 3."),
+        (lambda: P << A, "It is a view. Write to the viewed object instead."),
+        (lambda: A.T(A.S) << 3, "TransposedMatrix: cannot be written to. It is a view. Write to t"),
         (
             lambda: P(mask=A.S, replace=True) << A,
-            "It is a view: write to the object that it is a view of.",
+            "It is a view. Write to the viewed object instead.",
         ),
-        (lambda: P.T << A, "It is a view: write to the object that it is a view of."),
-        (lambda: q.S << True, "Mask: is not written to. Write w(q.S) << True."),
+        (lambda: P.T << A, "It is a view. Write to the viewed object instead."),
+        (lambda: q.S << True, "Mask: cannot be written to. Write w(q.S) << True."),
         (lambda: ~q.S << r, "Write w(~q.S) << r."),
-        (lambda: q.apply("abs") << r, "Call: is not written to. Write r << call, the output lef"),
-        (lambda: q.apply("abs") << 3, "Write w << call, the output left of it."),
-        (lambda: q @ A << r, "MatMul: is not written to. Write r << semiring.plus_times(q @ A)."),
+        (lambda: q.apply("abs") << r, "Call: cannot be written to. Write r << call, with the o"),
+        (lambda: q.apply("abs") << 3, "Write w << call, with the output on the left."),
+        (lambda: q @ A << r, "MatMul: cannot be written to. Write r << semiring.plus_times(q @ A)"),
     ):
         error, text = refusal(wrong)
         assert (error, hint in text) == (DomainMismatch, True), text
@@ -339,19 +339,19 @@ def test_shapes_are_told_in_the_authors_names(q, A):
     for wrong, text in (
         (
             lambda: A.mxm(A, "plus_times"),
-            "mxm: A.ncols 4 != A.nrows 3. Is it A.T you mean?",
+            "mxm: A.ncols 4 != A.nrows 3. Did you mean A.T?",
         ),
         (
             lambda: semiring.plus_times(A.T @ A.T),
-            "mxm: A.T.ncols 3 != A.T.nrows 4. Is it A you mean?",
+            "mxm: A.T.ncols 3 != A.T.nrows 4. Did you mean A?",
         ),
         (
             lambda: A.ewise_add(A.T, "plus"),
-            "ewise_add: A has shape (3, 4) != (4, 3) of A.T. Is it A you mean?",
+            "ewise_add: A has shape (3, 4) != (4, 3) of A.T. Did you mean A?",
         ),
         (
             lambda: semiring.plus_times(A @ q),
-            "mxv: q.size 3 != A.ncols 4. Is it A.T @ q you mean, or q @ A?",
+            "mxv: q.size 3 != A.ncols 4. Did you mean A.T @ q or q @ A?",
         ),
     ):
         assert refusal(wrong) == (DimensionMismatch, text)

@@ -138,7 +138,7 @@ def test_what_any_may_choose(objects, case):
         assert report.rows[-1].chosen >= (value != results[-1])
     assert len(set(results)) == 1, "the oracle's value stands"
     assert results[0] in may
-    assert report.rows[-1].rule == "any of what met"
+    assert report.rows[-1].rule == "any of the candidates"
     wrong = with_operations(**{name: setting(index, may_not)})
     found = difference(program, *objects, faulty=wrong)
     assert found.rows[0][:3] == (index, results[0], may_not)
@@ -172,11 +172,11 @@ def test_where_nothing_meets_nothing_is_chosen(objects, case):
 
     w = Vector.from_dense([100, 101, 102, 103], like=objects.u, name="w")
     report = crosscheck(program, w, objects.u, objects.v, backends=BOTH)
-    assert report.rows[0].rule == "any of what met"
+    assert report.rows[0].rule == "any of the candidates"
     assert report.result.get(3) == 103
     faulty = with_operations(**{name: setting(3, may_not)})
     found = difference(program, w, objects.u, objects.v, faulty=faulty)
-    assert found.rows == ((3, 103, may_not, "nothing met here"),)
+    assert found.rows == ((3, 103, may_not, "there was no candidate"),)
 
 
 @pytest.mark.parametrize("name", [s.name for s in semiring if s.monoid.name == "any"])
@@ -210,7 +210,7 @@ def test_no_choice_of_the_oracle_is_refused(name, flip):
             }
 
         report = crosscheck(program, A, u, m, w, how, backends=("cpu", "cpu"))
-        assert report.rows[-1].rule == "any of what met"
+        assert report.rows[-1].rule == "any of the candidates"
         ran += report.statements
     assert ran == 24
 

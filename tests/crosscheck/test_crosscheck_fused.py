@@ -24,7 +24,7 @@ def test_fused_and_eager_agree(search, graph):
     report = crosscheck(search, graph, 1, backends="sim")
     assert report.notes[0].startswith(f"the last loop ran {GRID}: ")
     rules = {row.formula: row.rule for row in report.rows if "eager and fused" in row.rule}
-    met, exactly = "any of what met", "exactly"
+    met, exactly = "any of the candidates", "exactly"
     wanted = {
         "bfs": {"result[0]": exactly, "result[1]": met},
         "bfs_levels": {"result": exactly},
@@ -57,7 +57,7 @@ def test_numbers_that_depend_on_a_choice_are_free(graph):
 
     report = crosscheck(program, graph, backends=("sim",))
     assert [row.rule for row in report.rows[-3:]] == [
-        "eager and fused, indices alone, as any chose the values"
+        "eager and fused, indices only, as any chose the values"
     ] * 3
 
 
@@ -92,7 +92,7 @@ def test_choices_in_matrices_are_forgotten_when_they_are_overwritten(graph):
     report = crosscheck(program, graph, backends=("sim",))
     assert [row.rule for row in report.rows[-2:]] == [
         "eager and fused, exactly",
-        "eager and fused, indices alone, as any chose the values",
+        "eager and fused, indices only, as any chose the values",
     ]
 
 
@@ -130,7 +130,7 @@ def test_wrong_parents_of_several_fused_searches(graph):
         place.set_values(C, values)
 
     report = crosscheck(algorithms.bfs_parents_multi, graph, [1, 2], backends=(with_methods(),))
-    assert report.rows[-1].rule == "eager and fused, any of what met"
+    assert report.rows[-1].rule == "eager and fused, any of the candidates"
     place = with_loops(wrong)
     with pytest.raises(CrosscheckFailed, match="any may choose one of"):
         crosscheck(algorithms.bfs_parents_multi, graph, [1, 2], backends=(place,))
@@ -152,8 +152,8 @@ def test_a_choice_is_followed_as_far_as_it_is_copied(graph):
 
     report = crosscheck(program, graph, backends=("sim",))
     rules = [row.rule.removeprefix("eager and fused, ") for row in report.rows[-6:]]
-    alone = "indices alone, as any chose the values"
-    assert rules == [*["any of what met"] * 3, *[alone] * 3]
+    alone = "indices only, as any chose the values"
+    assert rules == [*["any of the candidates"] * 3, *[alone] * 3]
 
 
 def results(kind):
@@ -220,7 +220,7 @@ def test_what_cannot_be_compared_is_named(graph):
         return str(parents.to_dense(-1)), np.zeros(int(parents.get(2))), float(parents.get(2))
 
     report = crosscheck(chosen, graph, backends=("sim",))
-    assert report.rows[-1].rule.startswith("eager and fused, indices alone")
+    assert report.rows[-1].rule.startswith("eager and fused, indices only")
     assert crosscheck(lambda A: None, graph, backends=("sim",)).notes == [
         nothing,
         "no loop ran as one program",
@@ -253,5 +253,5 @@ def test_results_of_different_kinds_and_lengths(graph):
 
 
 def test_a_backend_with_one_way_to_run_loops(graph):
-    with pytest.raises(InvalidValue, match=r"cpu runs loops in one way only.* Give two"):
+    with pytest.raises(InvalidValue, match=r"cpu runs every loop eagerly.* Give two"):
         crosscheck(algorithms.bfs_levels, graph, 1, backends=("cpu",))

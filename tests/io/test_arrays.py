@@ -137,5 +137,5 @@ def test_device_arrays_come_to_the_host(monkeypatch):
 def test_networkx_that_is_not_installed(monkeypatch):
     A = from_arrays([0], [1], nrows=2, ncols=2, backend="cpu")
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(BackendUnavailable, match="install networkx"):
+    with pytest.raises(BackendUnavailable, match=r"NetworkX is missing. Install it"):
         to_networkx(A)

@@ -78,7 +78,7 @@ def test_paths_that_are_no_file(tmp_path, save, monkeypatch):
 
 def test_unpacking_asks_for_memory_on_the_way(save, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 1 << 25)
-    with pytest.raises(OutOfMemory, match="Unpacked, it does not fit"):
+    with pytest.raises(OutOfMemory, match="The unpacked file does not fit"):
         read_cpu(save(gzip.compress(b"0 1\n" * (1 << 24), 1, mtime=0)))
 
 

@@ -70,8 +70,8 @@ def test_break_and_nesting(backend):
         ({"times": -1}, InvalidValue, "times -1 < 0"),
         ({"times": 1.5}, DomainMismatch, "times 1.5 is not an integer"),
         ({"times": True}, DomainMismatch, "not an integer"),
-        ({"until_empty": [1]}, DomainMismatch, "list is not a Vector"),
-        ({"until_unchanged": 3}, DomainMismatch, "int is not a Vector"),
+        ({"until_empty": [1]}, DomainMismatch, "list is neither a Vector nor a Matrix"),
+        ({"until_unchanged": 3}, DomainMismatch, "int is neither a Vector nor a Matrix"),
     ],
 )
 def test_refuses_at_the_call(conditions, error, message):
@@ -103,4 +103,4 @@ def test_a_matrix_may_be_the_condition(backend):
         reach(accum=lagpu.binary.max) << lagpu.semiring.any_pair(reach @ shift)
     assert reach.nvals == 6
     if backend.capabilities.fuses:
-        assert backend.last_loop.startswith("eager: its source is not what runs")  # by pytest
+        assert backend.last_loop.startswith("eager: its source differs from the code")  # by pytest

@@ -217,7 +217,7 @@ def test_what_cannot_be_fused_is_written_once_too(backend, written):
         pytest.skip("cpu has no policies")
     A, levels, frontier = start(backend)
     chosen(A, levels, frontier)
-    assert A.backend.last_loop.startswith("eager: the author chose")
+    assert A.backend.last_loop.startswith("eager: the product names a kernel")
     assert (len(written), levels.to_dense().tolist()) == (2, list(range(9)))
 
 

@@ -79,6 +79,13 @@ def test_a_counter_is_cast_to_the_type_of_its_output():
     assert type(resolved(operation, 7).value) is np.int32
 
 
+@pytest.mark.parametrize("record", sorted(set(RECORDS) - statements._MAY_REFER, key=str))
+def test_what_is_not_looked_into_holds_no_number(record):
+    """Numbers stand in values, defaults and operators with a bound operand alone."""
+    numbers = {"value", "defaults", "function"}
+    assert not numbers & set(record._fields)
+
+
 def test_an_operation_without_scalars_is_returned_as_it_is():
     operation = Multiply(object(), object(), product=None)
     assert resolved(operation, 3) is operation

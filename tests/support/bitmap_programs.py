@@ -41,6 +41,6 @@ LOOPS = {
 
 @pytest.fixture(autouse=True)
 def together(backend, monkeypatch):
-    """However sparse a graph is, its rows are not searched apart."""
+    """However sparse a graph is, no search runs per source."""
     if backend.name != "cpu":
         monkeypatch.setattr("lagpu.backends.gpu.fused.policy.MOST_DEGREE", 0)

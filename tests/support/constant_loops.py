@@ -26,7 +26,7 @@ def with_bits(monkeypatch, backend, fit):
         monkeypatch.setattr(search_per_source.PerSourceSearch, "_has_bits", lambda s: False)
 
 
-def assert_apart(backend):
+def assert_per_source(backend):
     if backend.name != "cpu":
         assert backend.last_loop.startswith(APART)
 

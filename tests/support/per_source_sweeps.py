@@ -17,7 +17,7 @@ def fuses(backend):
 
 @pytest.fixture(autouse=True)
 def of_any_degree(monkeypatch):
-    """Let rows be swept apart whatever the matrix."""
+    """Sweep per source whatever the matrix."""
     monkeypatch.setattr(policy, "MOST_DEGREE", 10**6)
 
 

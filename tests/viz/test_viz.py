@@ -364,7 +364,7 @@ def test_text_in_an_svg_is_text(tmp_path):
     assert svg == (tmp_path / "two.svg").read_text("utf-8")
     viz.save(viz.frontiers(A, bfs_levels(A, 0)), tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes()[1:4] == b"PNG"
-    with pytest.raises(InvalidValue, match=r"'xyz' is no format. Use one of .*svg"):
+    with pytest.raises(InvalidValue, match=r"'xyz' is not a format. Use one of .*svg"):
         viz.save(viz.matrix(A), tmp_path / "a.xyz")
 
 

@@ -58,7 +58,7 @@ WRONG = {
     "masks of a vector and of a matrix": (
         lambda o: viz.mask(o.q.S, o.A.S),
         DimensionMismatch,
-        r"viz.mask: q has 1 x 4 cells != 4 x 4 of A. Draw them apart",
+        r"viz.mask: q has 1 x 4 cells != 4 x 4 of A. Draw them separately",
     ),
     "a long mask": (
         lambda o: viz.mask(Vector(BOOL, 41, backend="cpu").S),
@@ -68,14 +68,14 @@ WRONG = {
     "a product without its semiring": (
         lambda o: viz.product(o.q @ o.A),
         DomainMismatch,
-        r"q @ A is no product .* Give it as semiring.any_pair\(q @ A\)",
+        r"q @ A is not a product .* Give one such as semiring.any_pair\(q @ A\)",
     ),
     "no product": (
         lambda o: viz.product(o.call),
         DomainMismatch,
-        r"abs\(q\) is no product .* Give it as semiring.any_pair\(q @ A\)",
+        r"abs\(q\) is not a product .* Give one such as semiring.any_pair\(q @ A\)",
     ),
-    "an array as product": (lambda o: viz.product(3), DomainMismatch, "3 is no product"),
+    "an array as product": (lambda o: viz.product(3), DomainMismatch, "3 is not a product"),
     "a large product": (
         lambda o: viz.product(o.large),
         InvalidValue,
@@ -161,12 +161,12 @@ WRONG = {
     "a strange layout": (
         lambda o: viz.graph(o.A, layout="round"),
         InvalidValue,
-        r"layout 'round'. Use 'levels'",
+        r"layout 'round' is not 'levels'",
     ),
     "layout levels without levels": (
         lambda o: viz.graph(o.A, layout="levels"),
         InvalidValue,
-        r"'levels', with levels",
+        r"or levels= is missing",
     ),
     "places of another graph": (
         lambda o: viz.graph(o.A, layout=np.zeros((3, 2))),
@@ -220,7 +220,7 @@ def path():
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(FileMissing, match=r"viz.save: there is no folder .*none\. Make it first"):
+    with pytest.raises(FileMissing, match=r"viz.save: there is no folder .*none\. Create it first"):
         viz.save(viz.matrix(small()), tmp_path / "none" / "a.svg")
 
 

@@ -1,4 +1,4 @@
-"""The cpu backend: python-graphblas objects in boxes, behind the `Backend` protocol."""
+"""The cpu backend: the `Backend` protocol on python-graphblas objects."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ class CpuBackend:
         if isinstance(operation, (Multiply, MultiplySelection)):
             require_no_choice(operation.product)
         if isinstance(operation, MultiplySelection):
-            return ["SuiteSparse:GraphBLAS multiplies with the matrix, which is made of the vector"]
+            return [
+                "SuiteSparse:GraphBLAS multiplies by the matrix, which is built from the vector"
+            ]
         return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
@@ -91,7 +93,7 @@ class CpuBackend:
     def batch_size(
         self, A: Box, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """See `Backend`: a power of two or all of them."""
+        """See `Backend`: a power of two, or all sources."""
         return sparse_batch_size(self.free_bytes(), A.gb.nrows, A.gb.nvals, sources, levels)
 
     def meter(self) -> Meter:
@@ -138,7 +140,7 @@ class CpuBackend:
         dup_op: BinaryOp | None,
     ) -> Box:
         """See `Backend`."""
-        if np.ndim(values) == 0:  # GraphBLAS takes no dup_op beside a scalar
+        if np.ndim(values) == 0:  # GraphBLAS takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
         dup = None if dup_op is None else typed_operator(dup_op, dup_op.types(dtype)[0])
         try:
@@ -167,9 +169,9 @@ class CpuBackend:
             on_host(col_ptr), on_host(row_idx), on_host(values), dtype.name, nrows=shape[0]
         )
         A.ss.config["format"] = "by_row"  # the form in which a sparse frontier pushes
-        made = Box(A, dtype)
-        made.symmetric = symmetric
-        return made
+        box = Box(A, dtype)
+        box.symmetric = symmetric
+        return box
 
     def matrix_from_diagonal(self, v: Box, k: int) -> Box:
         """See `Backend`."""
@@ -219,12 +221,12 @@ class CpuBackend:
         """See `Backend`."""
         if x.gb.ndim == 2:
             return int(x.gb.nvals)
-        count = ffi.new("GrB_Index*")  # quicker than by python-graphblas; loops ask at each level
+        count = ffi.new("GrB_Index*")  # faster than python-graphblas; loops call this at each level
         lib.GrB_Vector_nvals(count, x.handle)
         return int(count[0])
 
     def form(self, x: Box) -> str:
-        """See `Backend`: SuiteSparse may store an object otherwise after each operation."""
+        """See `Backend`: SuiteSparse may change the form in each operation."""
         return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)
 
     def isequal(self, x: Box, y: Box) -> bool:
@@ -266,5 +268,7 @@ class CpuBackend:
     def may_keep_csr(self, A: Box, allowed: bool | None) -> bool:
         """See `Backend`."""
         if allowed is not None:
-            raise NotSupported("orientation: SuiteSparse:GraphBLAS keeps the forms it likes.")
+            raise NotSupported(
+                "orientation: SuiteSparse:GraphBLAS chooses its own forms. Leave it unset on cpu."
+            )
         return True

@@ -1,4 +1,4 @@
-"""Handles of the cpu backend, and other arguments of C calls: descriptors, index lists, scalars."""
+"""Handles of the cpu backend, and arguments of C calls: descriptors, index lists, scalars."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class GraphBLASError(LagpuError, RuntimeError):
 
 
 class Box:
-    """A python-graphblas object with its C handle; the handle of a vector or matrix here.
+    """The cpu backend's handle of a vector or matrix: a python-graphblas object and its C handle.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ class Box:
     degrees : dict
         For a matrix: entries a row (True) and a column (False), once a trace has asked.
     full : bool
-        Whether GraphBLAS may store it as a full one.
-    twin : graphblas.Vector, graphblas.Matrix or None
-        The last copy that served as a mask in its place, kept while the C library uses it.
+        Whether GraphBLAS may use its full form for the object.
+    mask_copy : graphblas.Vector, graphblas.Matrix or None
+        The last copy that served as a mask in place of the object, kept while C uses it.
     """
 
-    __slots__ = ("degrees", "dtype", "full", "gb", "handle", "symmetric", "twin")
+    __slots__ = ("degrees", "dtype", "full", "gb", "handle", "mask_copy", "symmetric")
 
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
@@ -80,13 +80,13 @@ class Box:
         self.dtype = dtype
         self.symmetric: bool | None = None
         self.full = True
-        self.twin: Any = None
+        self.mask_copy: Any = None
         self.degrees: dict[bool, Any] = {}
 
     def become(self, other: Box) -> None:
-        """Take over the content of another box, of the same type and shape."""
+        """Take over the object of another box, of the same type and shape."""
         self.gb, self.handle, self.full = other.gb, other.handle, other.full
-        self.symmetric, self.twin, self.degrees = None, None, {}
+        self.symmetric, self.mask_copy, self.degrees = None, None, {}
 
     @property
     def kind(self) -> str:
@@ -95,7 +95,7 @@ class Box:
 
     @property
     def width(self) -> int:
-        """Bytes of a stored value; GraphBLAS does not say whether it stores one value for all."""
+        """Bytes of a value; GraphBLAS does not report whether it stores one value for all."""
         return int(self.dtype.numpy.itemsize)
 
 
@@ -104,7 +104,7 @@ def check(info: int, what: str) -> None:
     if info == lib.GrB_OUT_OF_MEMORY:
         raise OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
     if info < 0:
-        raise GraphBLASError(f"{what}: GraphBLAS status {info}.")
+        raise GraphBLASError(f"{what}: GraphBLAS returned status {info}. Report it as a bug.")
 
 
 @functools.cache
@@ -136,7 +136,7 @@ def c_scalar(number: Any, dtype: DType) -> Box:
 
 
 def on_host(array: Any) -> Any:
-    """Return a NumPy array; a device array does not move by itself."""
+    """Return a NumPy array, or raise for a device array, which is never copied silently."""
     if hasattr(array, "__cuda_array_interface__"):
         raise BackendMismatch("cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy.")
     return array

@@ -1,4 +1,4 @@
-"""Statements that write a matrix: the operation makes a matrix, which is then written."""
+"""Statements that write a matrix: the operation makes a matrix, then the output is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lagpu.backends.cpu.operators import (
     typed_operator,
 )
 from lagpu.backends.cpu.shared import apply_into, select_into, written_as
-from lagpu.backends.cpu.workarounds import at_indices
+from lagpu.backends.cpu.workarounds import at_indices, without_hyperlists
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import (
     Apply,
@@ -62,7 +62,7 @@ def run(C: Box, desc: Descriptor, operation: Operation) -> None:
 
 
 def _write(C: Box, desc: Descriptor, T: Box) -> None:
-    """``C<M> = T`` by an identity, as assigning a full matrix is not safe (cpu.md)."""
+    """``C<M> = T``, by applying `identity`: assigning a full matrix is not safe (cpu.md)."""
     out = Box(C.gb.dup(C.dtype.name), C.dtype)
     mask, accum, d = written_as(out, desc, T.dtype)
     apply_into(out, mask, accum, d, T, BoundOperator(unary.identity, T.dtype, T.dtype))
@@ -74,7 +74,7 @@ def _assign(C: Box, desc: Descriptor, op: Assign) -> None:
     assert op.indices is not None
     rows, cols = op.indices
     A = _transpose(op.operand) if op.transposed else op.operand
-    if desc.accum is not None:  # first to its place, so that only one call accumulates
+    if desc.accum is not None:  # scatter first, so that only one call accumulates
         T = _matrix(A.dtype, *_shape(C, False))
         _assign(T, Descriptor(), Assign(A, op.indices))
         _write(C, desc, T)
@@ -102,14 +102,15 @@ def _assign_scalar(C: Box, desc: Descriptor, op: AssignScalar) -> None:
     C.become(out)
 
 
-# -------------------------------------------------------------------- operations that make one
+# --------------------------------------------------------------- operations that make a matrix
 def _multiply(op: Multiply, desc: Descriptor) -> Box:
-    """Return ``A (+.x) B``: only the entries that the mask keeps."""
+    """Return ``A (+.x) B``, only the entries that the mask keeps."""
     A, B, product = op.operand, op.matrix, op.product
     transposed = op.transposed, not product.transpose
     out = _matrix(product.result, _shape(A, transposed[0])[0], _shape(B, transposed[1])[1])
     mask = NULL if desc.mask is None else desc.mask.handle
     d = descriptor(False, desc.structure, desc.complement, _transposes(transposed))
+    without_hyperlists(product.semiring.multiply, A, B)
     plus_times = c_semiring(product.semiring, product.domain)
     check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
     return out
@@ -190,9 +191,9 @@ def _selection(op: SelectionToMatrix, _desc: Descriptor) -> Box:
 
 
 def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
-    """Return the matrix of `SelectionToMatrix`; GraphBLAS takes over the arrays of its transpose.
+    """Return the matrix of `SelectionToMatrix`.
 
-    Those are by rows, so nothing is sorted for the transpose.
+    GraphBLAS takes over arrays of the transpose by rows, so the transpose needs no sorting.
     """
     indices, values = f.gb.to_coo()
     inside = (values >= 0) & (values < nrows)
@@ -232,5 +233,5 @@ def _shape(A: Box, transposed: bool) -> tuple[int, int]:
 
 
 def _transposes(transposed: Transposed) -> str:
-    """Return the name of the descriptor that transposes these operands."""
+    """Return the part of a descriptor's name that transposes these operands."""
     return "T0" * transposed[0] + "T1" * transposed[1]

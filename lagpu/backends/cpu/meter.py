@@ -1,4 +1,4 @@
-"""What a statement costs on the cpu backend, by the host's clock."""
+"""Measure the statements of the cpu backend by the host's clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class CpuMeter:
         if isinstance(operation, (Multiply, MultiplySelection)):
             edges = None if w is None else _edges(w, operation)
             before = 0 if w is None else int(operation.operand.gb.nvals)
-            found = Measured(kernel="SuiteSparse", reason="SuiteSparse chooses inside", edges=edges)
+            reason = "SuiteSparse chooses its own method"
+            found = Measured(kernel="SuiteSparse", reason=reason, edges=edges)
         start = time.perf_counter()
         work()
         if w is not None:
@@ -50,7 +51,7 @@ class CpuMeter:
     def run_loop(
         self, plan: Callable[[], FusedLoop | Rejection]
     ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
-        """See `Meter`: no loop runs as one here."""
+        """See `Meter`: the cpu backend fuses no loop."""
         return plan(), None
 
     def count(self, x: Box) -> Callable[[], int]:
@@ -59,16 +60,16 @@ class CpuMeter:
         return lambda: known
 
     def stop(self) -> Callable[[], Measured]:
-        """See `Meter`: here nothing is copied, nor compiled outside of statements."""
+        """See `Meter`: nothing is copied, and nothing is compiled outside of statements."""
         return Measured
 
     def unrecorded(self) -> int:
-        """See `Meter`: nothing is."""
+        """See `Meter`: there is no log that could be full."""
         return 0
 
 
 def _operands(operation: Operation | None) -> tuple[Box, Box]:
-    """Return the matrix of a product, or the vector that a selection is of; and the operand."""
+    """Return (the matrix of a product, or the vector of a selection; the operand)."""
     if isinstance(operation, MultiplySelection):
         return operation.indices, operation.operand
     assert isinstance(operation, Multiply)

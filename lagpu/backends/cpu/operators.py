@@ -1,4 +1,4 @@
-"""lagpu's operators, monoids and semirings as those of the C library, each made once."""
+"""Operators, monoids and semirings of the C library for those of lagpu, each made once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = [
     "typed_operator",
 ]
 
-KEPT: list[Any] = []  # what GraphBLAS holds pointers to
+KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
 def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
-    """Return python-graphblas' operator, not yet typed, of a NumPy function of numbers.
+    """Return an untyped python-graphblas operator, compiled from a function of numbers.
 
-    Its result is exactly `result`, whatever Numba would infer.
+    The result is cast to `result`, whatever type Numba would infer.
     """
     try:
         import numba
@@ -36,7 +36,7 @@ def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
             f"cpu: {op!r} needs Numba. Install it with: pip install numba"
         ) from error
     function, read, write = op.numpy, domain.numpy.type, result.numpy.type
-    if isinstance(function, np.ufunc):  # Numba calls a ufunc, but does not compile one alone
+    if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
         inner = numba.njit(lambda *operands: function(*operands))
     else:
         inner = numba.njit(function)
@@ -53,7 +53,7 @@ def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
 
 @functools.cache
 def typed_operator(op: Operator, domain: DType) -> Any:
-    """Return python-graphblas' typed operator."""
+    """Return the typed python-graphblas operator."""
     kinds: dict[type[Operator], tuple[Any, int]] = {
         UnaryOp: (gb.unary, 1),
         BinaryOp: (gb.binary, 2),
@@ -120,8 +120,8 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
 
 
 def compares_in_type_of_entries(op: IndexUnaryOp, entries: Box, thunk: Any) -> bool:
-    """Whether GraphBLAS compares as lagpu does.
+    """Return True if GraphBLAS compares entries with the thunk as lagpu does.
 
-    It casts the thunk to the type of the entries, so that -1 would equal the UINT32 4294967295.
+    GraphBLAS casts the thunk to the type of the entries: -1 would equal the UINT32 4294967295.
     """
     return not op.uses_value or bool(op.body) or lookup(thunk.dtype) is entries.dtype

@@ -1,4 +1,4 @@
-"""Calls that are the same for vectors and matrices but for the kind in the C function's name."""
+"""C calls for vectors and matrices alike, which differ only in the kind in a function's name."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def select_into(
 
 
 def reduced(u: Box, monoid: Monoid) -> Any:
-    """Return the sum of all entries, of which there is one or more."""
+    """Return the sum of all entries, of which there is at least one."""
     result = monoid.types(u.dtype)[1]
     value = ffi.new(f"{C_NAMES[result.name]}*")
     call = c_function(f"{u.kind}_reduce", result)

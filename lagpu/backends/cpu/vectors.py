@@ -1,4 +1,4 @@
-"""Statements that write a vector: each is one GraphBLAS C call."""
+"""Statements that write a vector, each by one GraphBLAS C call."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from lagpu.backends.cpu.workarounds import (
     crashes_on_full,
     empty_first,
     mask_handle,
+    without_hyperlists,
 )
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import (
@@ -57,6 +58,7 @@ def _multiply(w: Box, desc: Descriptor, op: Multiply) -> None:
     require_no_choice(product)
     _, structure, complement, accum, replace = desc
     semiring = c_semiring(product.semiring, product.domain)
+    without_hyperlists(product.semiring.multiply, A)
     mask = mask_handle(desc)
     plus = accumulator(w, accum, product.result)
     if product.flip:
@@ -70,7 +72,7 @@ def _multiply(w: Box, desc: Descriptor, op: Multiply) -> None:
 
 
 def _multiply_selection(w: Box, desc: Descriptor, op: MultiplySelection) -> None:
-    """``w<m> = P (+.x) u`` or ``P' (+.x) u``: with P', as its rows need no sorting."""
+    """``w<m> = P (+.x) u`` or ``P' (+.x) u``, by way of P', whose rows need no sorting."""
     product = op.product
     nrows = op.operand.gb.size if product.transpose else w.gb.size
     transposed = selection_matrix(op.indices, nrows, True)

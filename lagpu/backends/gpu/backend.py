@@ -1,4 +1,4 @@
-"""The gpu backend: storage, planner, kernels and fused loops, behind the `Backend` protocol.
+"""The gpu backend: storage, planner, kernels and fused loops, as a `Backend`.
 
 The same class serves a CUDA device (``gpu``) and the simulated one (``sim``). Its methods delegate.
 """
@@ -29,7 +29,7 @@ from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool
 from lagpu.backends.gpu.profile.probe import Runtime
 from lagpu.backends.gpu.storage import forms, preview
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits, of_few, stride
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits, from_few_entries, stride
 from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps
 from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
@@ -52,7 +52,7 @@ __all__ = ["GpuBackend"]
 
 Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle
-LARGE = 1 << 20  # elements from which a vector's memory is asked for before it is allocated
+LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
 # The part of its arrays that each kernel of a product moves, for traces.
 TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap_mxm.TRAFFIC, **spgemm.TRAFFIC}
 
@@ -188,7 +188,7 @@ class GpuBackend:
         dup_op: BinaryOp | None,
     ) -> MatrixHandle:
         """See `Backend`."""
-        few = of_few(self.device, self.runtime.counters, rows, cols, values, dtype, shape)
+        few = from_few_entries(self.device, self.runtime.counters, rows, cols, values, dtype, shape)
         if few is not None:
             return MatrixHandle(few)
         return MatrixHandle(forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op))

@@ -1,8 +1,8 @@
-"""Every algorithm on every system: a row each, the answers compared, all within a given time.
+"""Measure every algorithm on every system, compare the answers, and keep to a time budget.
 
-One question, such as "the components of this graph", is put to lagpu's backends and to other
-libraries. Each system works in a process of its own, which ends when its time is over; so no
-question can hold up the others, and none needs a guess of how long it will take.
+Each question, such as "the components of this graph", is put to the backends of lagpu and to other
+libraries. Each system works in its own process, which ends when its time is over; so no question
+can delay the others, and no estimate of its time is needed.
 """
 
 from lagpu.bench.algorithms.run import Plan, run

@@ -1,7 +1,7 @@
-"""The same questions put to SciPy, NetworkX and pylibcugraph, where they have the algorithm.
+"""The questions that SciPy, NetworkX and pylibcugraph can answer.
 
-Each gets its own best form of the graph, untimed, and what it returns is turned into lagpu's form,
-untimed too, so that answers can be compared.
+Each library gets its best form of the graph, untimed, and its result is converted to the form of
+lagpu, untimed too, for comparison.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Library(NamedTuple):
     Attributes
     ----------
     table : callable
-        Makes, of a problem, for each key of a question what to time and how to read it.
+        Returns, for a problem, the function to time and the reader of its result, by question.
     keys : frozenset of str
-        What it answers.
+        Keys of the questions that the library answers.
     most : float
-        Entries of the largest graph it is given.
+        Most entries of a graph that the library is given.
     cost : mapping of str to float
-        Questions that take so many times as long as a search.
+        The time of expensive questions, in searches.
     """
 
     table: Callable[[Problem], Table]
@@ -44,11 +44,11 @@ class Library(NamedTuple):
     cost: Mapping[str, float] = {}
 
     def open(self, given: Problem) -> _Opened:
-        """Return it with a graph."""
+        """Return the library with a graph."""
         return _Opened(self.table(given))
 
-    def bar(self, key: str, entries: int) -> str:
-        """Say why it is not asked, or nothing."""
+    def why_not(self, key: str, entries: int) -> str:
+        """Return why the library is not asked a question, or an empty string."""
         return "too large" if entries * self.cost.get(key, 1) > self.most else ""
 
 
@@ -67,7 +67,7 @@ class _Opened:
 
 def _scipy(given: Problem) -> Table:
     facts, rows = given.facts, given.rows
-    lengths = rows.astype(float)  # the type it works in, so that no call converts
+    lengths = rows.astype(float)  # the type that SciPy uses, so that no call converts
     search: Any = csgraph
     return {
         "bfs_parents": (
@@ -90,7 +90,7 @@ def _scipy(given: Problem) -> Table:
 
 
 def _own(parents: Array, source: int) -> Array:
-    """Return parents with the source as its own, -1 elsewhere for none."""
+    """Return parents with the source as its own parent, and -1 for none."""
     found = np.where(parents >= 0, parents, -1)
     found[source] = source
     return found
@@ -317,7 +317,7 @@ LIBRARIES = {
     "networkx": Library(
         _networkx,
         frozenset(_NETWORKX),
-        most=1e6,  # so many entries take it seconds to read, and a search about one
+        most=1e6,  # NetworkX takes seconds to read so many entries, and about one for a search
         cost={"diameter": 50, f"betweenness_centrality {SAMPLED} sources": 2.0},
     ),
     "pylibcugraph": Library(_pylibcugraph, frozenset(_CUGRAPH)),

@@ -1,4 +1,4 @@
-"""What is asked: each algorithm with its options, how answers compare, and what rules it out."""
+"""The questions: each algorithm with its options, the comparison of answers, and exclusions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["LEFT_OUT", "Answer", "Question", "chosen", "depths", "differs", "lea
 
 Array = np.ndarray[Any, Any]
 
-FEW = 2  # sources, where each takes a search
+FEW = 2  # sources of a question that takes a search for each source
 SAMPLED = 4  # sources of betweenness
-RADIUS = 2  # of a neighbourhood
-SEED = 1  # of what is drawn at random
-RANK_ERROR = 1e-4  # of all ranks together, as in the GAP benchmark (Beamer et al. 2015)
-_APART = 5000  # vertices outside of the largest search, when each component takes one
+RADIUS = 2  # radius of a neighbourhood
+SEED = 1  # seed of random choices
+RANK_ERROR = 1e-4  # sum of the errors of all ranks, as in the GAP benchmark (Beamer et al. 2015)
+_OUTSIDE = 5000  # most vertices outside of the largest search, if each component takes a search
 
-#: Public algorithms that are asked for under another name, and that name.
+#: Public algorithms that are measured as part of another one, and its name.
 LEFT_OUT = {
     "sssp": "bellman_ford, delta_stepping",
     "k_core": "core_number",
@@ -45,9 +45,9 @@ LEFT_OUT = {
 
 
 class Answer(NamedTuple):
-    """What an algorithm found: what any right answer shares, and what else is to be proved.
+    """The result of an algorithm: the part that all right answers share, and the part to prove.
 
-    It goes from process to process, so it holds arrays, and nothing of a backend.
+    Answers are sent between processes, so they consist of arrays, without objects of a backend.
     """
 
     same: Array
@@ -61,21 +61,21 @@ class Question:
     Attributes
     ----------
     algorithm, options : str
-        As a row names them.
+        Names in a row.
     run : callable
-        Takes the matrix and the problem; timed.
+        Takes the matrix and the facts; timed.
     read : callable
-        Makes an `Answer` of what `run` returned; not timed.
+        Makes an `Answer` of the result of `run`; not timed.
     graph : str
-        Which matrix: ``pattern``, ``weighted`` or ``acyclic``.
+        The matrix: ``pattern``, ``weighted`` or ``acyclic``.
     rule : str
-        How answers compare: ``equal``, ``close`` (each number) or ``sum`` (all together).
+        How answers are compared: ``equal``, ``close`` (each number) or ``sum`` (of differences).
     prove : callable, optional
-        Raises `CheckFailed` for a wrong answer where right ones may differ.
-    bar : callable
-        Says why a graph is left out, or nothing.
+        Raises `CheckFailed` for a wrong answer, if right answers may differ.
+    why_not : callable
+        Returns why a graph is left out, or an empty string.
     rounds : callable, optional
-        Levels or searches, from the facts and the answer.
+        Returns the number of levels or searches, from the facts and the answer.
     """
 
     algorithm: str
@@ -85,7 +85,7 @@ class Question:
     graph: str = "pattern"
     rule: str = "equal"
     prove: Callable[[Problem, Answer], object] | None = None
-    bar: Callable[[Facts], str] = lambda _facts: ""
+    why_not: Callable[[Facts], str] = lambda _facts: ""
     rounds: Callable[[Facts, Answer], int] | None = None
 
     @property
@@ -95,7 +95,7 @@ class Question:
 
 
 def chosen(names: Sequence[str]) -> list[Question]:
-    """Return the questions about some algorithms; ``all`` or nothing means every one.
+    """Return the questions about some algorithms; ``all`` or an empty list means every one.
 
     Raises
     ------
@@ -107,7 +107,9 @@ def chosen(names: Sequence[str]) -> list[Question]:
     words = [word for text in names for word in text.split(",")] or ["all"]
     for word in words:
         if word in LEFT_OUT:
-            raise InvalidValue(f"--algorithm: {word} is measured as {LEFT_OUT[word]}. Name that.")
+            raise InvalidValue(
+                f"--algorithm: {word} is measured as {LEFT_OUT[word]}. Use this name."
+            )
         if word != "all" and word not in known:
             raise InvalidValue(
                 f"--algorithm: there is no {word!r}. Use all or some of {', '.join(known)}."
@@ -116,12 +118,12 @@ def chosen(names: Sequence[str]) -> list[Question]:
 
 
 def menu() -> list[Question]:
-    """Return the questions, those that take long at the end, as far as lagpu has the algorithm."""
+    """Return the questions about algorithms that lagpu has, expensive ones last."""
     return [q for q in _questions() if hasattr(algorithms, q.algorithm)]
 
 
 def differs(rule: str, first: Answer, other: Answer) -> bool:
-    """Whether two answers contradict one another."""
+    """Return True if two answers contradict each other."""
     x, y = first.same, other.same
     if x.shape != y.shape:
         return True
@@ -129,12 +131,12 @@ def differs(rule: str, first: Answer, other: Answer) -> bool:
         return not np.array_equal(x, y)
     if rule == "close":
         return not np.allclose(x, y, rtol=1e-6, atol=0, equal_nan=True)
-    # Two iterations that stop at a change below e, each shrinking it by 0.85, are this near.
+    # Two iterations that contract by 0.85 and stop at a change below e differ by at most this.
     return not np.abs(x - y).sum() <= 2 * RANK_ERROR / (1 - 0.85)
 
 
 def depths(parents: Array) -> Array:
-    """Return each vertex's depth in a tree, -1 outside, (n,); -1 stands for no parent."""
+    """Return each vertex's depth in a tree, or -1, (n,); a parent of -1 means none."""
     vertex = np.arange(len(parents))
     jump = np.where(parents >= 0, parents, vertex)
     depth = (jump != vertex).astype(np.int32)
@@ -148,7 +150,7 @@ def depths(parents: Array) -> Array:
 
 
 def least_labels(labels: Array) -> Array:
-    """Return for each vertex the least one with its label."""
+    """Return for each vertex the least vertex with the same label."""
     _, first, which = np.unique(labels, return_index=True, return_inverse=True)
     return first[which]
 
@@ -210,7 +212,10 @@ def _prove_trees(problem: Problem, answer: Answer) -> None:
 def _prove_route(problem: Problem, answer: Answer) -> None:
     route, facts = answer.proof, problem.facts
     if (route[0], route[-1]) != (facts.source, facts.target):
-        raise CheckFailed(f"shortest_path: {route[0]} to {route[-1]} was not asked for.")
+        raise CheckFailed(
+            f"shortest_path: a path from {route[0]} to {route[-1]}, not from {facts.source} to "
+            f"{facts.target}."
+        )
     _prove_edges(problem, list(itertools.pairwise(route)))
 
 
@@ -243,8 +248,8 @@ def _directed(facts: Facts) -> str:
     return "" if facts.symmetric else "directed"
 
 
-def _apart(facts: Facts) -> str:
-    return f"{facts.outside:,} vertices apart" if facts.outside > _APART else ""
+def _many_outside(facts: Facts) -> str:
+    return f"{facts.outside:,} vertices apart" if facts.outside > _OUTSIDE else ""
 
 
 # ---------------------------------------------------------------------------------- the menu
@@ -267,7 +272,7 @@ def _few_searches(_facts: Facts, answer: Answer) -> int:
 
 
 def _questions() -> list[Question]:
-    ask: Any = algorithms  # some may be missing
+    ask: Any = algorithms  # Any, as some may be missing
     few = f"{FEW} vertices"
     return [
         Question(
@@ -318,7 +323,8 @@ def _questions() -> list[Question]:
         ),
         Question(
             "connected_components", "bfs",
-            lambda A, _: ask.connected_components(A, method="bfs"), _dense(-1), bar=_apart,
+            lambda A, _: ask.connected_components(A, method="bfs"), _dense(-1),
+            why_not=_many_outside,
         ),
         Question(
             "strongly_connected_components", "",
@@ -345,7 +351,7 @@ def _questions() -> list[Question]:
         ),
         Question(
             "eccentricity", few, lambda A, f: ask.eccentricity(A, sorted(f.sources[:FEW])),
-            _entries, bar=_unconnected, rounds=_few_searches,
+            _entries, why_not=_unconnected, rounds=_few_searches,
         ),
         Question(
             "betweenness_centrality", f"{SAMPLED} sources",
@@ -369,10 +375,13 @@ def _questions() -> list[Question]:
             "delta_stepping", "", lambda A, f: ask.delta_stepping(A, f.source), _dense(-1),
             graph="weighted",
         ),
-        Question("triangle_count", "", lambda A, _: ask.triangle_count(A), _number, bar=_directed),
+        Question(
+            "triangle_count", "", lambda A, _: ask.triangle_count(A), _number,
+            why_not=_directed,
+        ),
         Question(
             "clustering", "", lambda A, _: ask.clustering(A), _dense(0), rule="close",
-            bar=_directed,
+            why_not=_directed,
         ),
-        Question("diameter", "", lambda A, _: ask.diameter(A), _number, bar=_unconnected),
+        Question("diameter", "", lambda A, _: ask.diameter(A), _number, why_not=_unconnected),
     ]  # fmt: skip

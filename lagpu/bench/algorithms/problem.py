@@ -1,4 +1,4 @@
-"""One graph on disk, in the form that every system reads: columns, weights, sources and facts."""
+"""A graph on disk, as every system reads it: columns, weights, sources and facts."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class Facts:
-    """What decides which algorithms are measured, and from where.
+    """Facts of a graph, which decide which algorithms are measured, and from which sources.
 
     Attributes
     ----------
     graph : str
-        Its name.
+        Name of the graph.
     vertices, entries, edges : int
-        Size of the matrix, its stored entries, and edges: undirected ones once.
+        Rows of the matrix, stored entries, and edges, where an undirected edge counts once.
     symmetric, acyclic, connected : bool
-        Of the pattern; connected means that each vertex reaches each.
+        Properties of the pattern; connected means that each vertex reaches every other.
     depth : int
         Largest level of a search from the vertex with most edges out.
     outside : int
-        Vertices that this search does not reach.
+        Number of vertices that this search does not reach.
     sources : list of int
-        Distinct vertices that it does reach, drawn at random; the first is where it began if the
-        graph is directed, for the others may not reach one another.
+        Distinct random vertices that this search reaches. In a directed graph the first one is the
+        source of the search, since the others may not reach each other.
     """
 
     graph: str
@@ -61,12 +61,12 @@ class Facts:
 
     @property
     def source(self) -> int:
-        """Where searches from one vertex begin."""
+        """The source of searches from one vertex."""
         return self.sources[0]
 
     @property
     def target(self) -> int:
-        """Where the path from `source` ends."""
+        """The end of the path from `source`."""
         return self.sources[-1]
 
 
@@ -77,11 +77,11 @@ class Problem:
     Attributes
     ----------
     facts : Facts
-        What is known of it.
+        Facts of the graph.
     col_ptr, row_idx : ndarray of int, (n + 1,) and (m,)
-        Its columns.
+        The columns.
     weights : ndarray of UINT8, (m,)
-        A length of each edge, 1 to 255, the same in both directions.
+        The length of each edge, 1 to 255, the same in both directions.
     """
 
     facts: Facts
@@ -91,19 +91,19 @@ class Problem:
 
     @classmethod
     def read(cls, folder: Path) -> Problem:
-        """Return what `make` wrote; arrays are read as they are used."""
+        """Return the problem that `make` wrote; arrays are read on demand."""
         facts = Facts(**json.loads((folder / "facts.json").read_text("utf-8")))
         names = ("col_ptr", "row_idx", "weights")
         return cls(facts, *(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
 
     @property
     def columns(self) -> tuple[Array, Array]:
-        """The pair that checkers take."""
+        """The pair ``(col_ptr, row_idx)``, as checkers take it."""
         return self.col_ptr, self.row_idx
 
     @cached_property
     def rows(self) -> sp.csr_array:
-        """The rows, with the weights; those of a symmetric graph are its columns."""
+        """The rows with the weights, which are the columns of a symmetric graph."""
         n = self.facts.vertices
         parts = self.weights, self.row_idx, self.col_ptr
         if self.facts.symmetric:
@@ -118,23 +118,23 @@ class Problem:
 
 
 def make(graph: str, place: Backend, seed: int | None, folder: Path) -> Facts:
-    """Make or read a graph, and write it with all that a measurement of it needs.
+    """Make or read a graph, and write all data for its measurement to a folder.
 
     Parameters
     ----------
     graph : str
-        As `lagpu.bench.graphs.load` takes it; values in a file are left out.
+        A name for `lagpu.bench.graphs.load`; values in a file are ignored.
     place : Backend
-        Where it is made, and searched once.
+        The backend on which the graph is made, and searched once.
     seed : int, optional
-        Of a generated graph and of the choice of sources.
+        Seed of a generated graph and of the choice of sources.
     folder : Path
-        Where the files go.
+        The folder of the files.
 
     Raises
     ------
     InvalidValue
-        If it is not square, or no vertex reaches another one.
+        If the matrix is not square, or no vertex reaches another one.
     """
     A = load(graph, place, seed)
     host = HostGraph.of(A)
@@ -186,7 +186,7 @@ def _is_acyclic(host: HostGraph) -> bool:
 
 
 def _weights(col_ptr: Array, row_idx: Array) -> Array:
-    """Return a length of each edge, drawn from its two ends, whichever way it points."""
+    """Return a length for each edge, a hash of its two ends that ignores the direction."""
     # Multiplicative hashing by the golden ratio: Knuth, volume 3, section 6.4.
     weights = np.empty(len(row_idx), np.uint8)
     widths = np.diff(col_ptr)

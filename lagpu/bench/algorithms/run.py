@@ -1,4 +1,4 @@
-"""A run: every graph, every question, every system, in order and in time."""
+"""Ask every system every question about every graph, in order and within a time budget."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ Row = dict[str, Any]
 Report = dict[str, Any]
 
 NO_TIME = "no time left"
-_PREPARING = 300.0  # seconds, for what is not measured: importing, making a graph, reading it
+_PREPARING = 300.0  # seconds for work that is not measured: importing, making and reading a graph
 _EXPECTED = ("OutOfMemory", "OutOfMemoryError", "MemoryError", "NotSupported", "LimitExceeded")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a user asks for; see `lagpu bench --help`.
+    """The request of a user; see `lagpu bench --help`.
 
     Attributes
     ----------
     graphs : sequence of str
         Names, generated graphs or files.
     algorithms, backends, peers : sequence of str
-        Who is asked what; no algorithm means all.
+        Names; no algorithm means all.
     repeats : int
-        Runs of each, behind one that is not counted.
+        Runs of each question, after a warm-up.
     seconds : float
-        No more runs of one once they took so long.
+        Total time of the runs of a question after which there are no more.
     limit : float
         Seconds after which a measurement is stopped.
     budget : float
-        Seconds of the whole run; each graph has an equal share of what is left.
+        Seconds of the whole run; each graph gets an equal share of the remaining time.
     seed : int, optional
-        Of generated graphs and of the choice of sources.
+        Seed of generated graphs and of the choice of sources.
     bench : callable
-        Makes what each process holds.
+        Makes the object that each process serves.
     """
 
     graphs: Sequence[str]
@@ -77,19 +77,19 @@ def run(
     Parameters
     ----------
     plan : Plan
-        Names are checked before anything runs.
+        The plan, whose names are checked before anything runs.
     tell : callable
-        Is told what goes on.
+        Called with a description of each step, for a progress display.
     keep : callable
-        Gets the report behind each graph, and before an error ends the run.
+        Called with the report after each graph, and before an error ends the run.
 
     Returns
     -------
     report : dict
         ``machine commit date versions plan rows``, ready for JSON. A row has ``graph vertices edges
         algorithm options system runs median_ms min_ms max_ms device_ms rounds loop bytes checked
-        note``. Times are those on the wall until the device has ended, None where nothing was
-        measured; then `note` says why. `checked` is true if another system found the same, or the
+        note``. Times are wall times until the device has ended, None if nothing was measured;
+        `note` then says why. `checked` is true if another system gave the same answer, or the
         answer was proved.
     failures : list of str
         Graphs that could not be made, and measurements that raised an error.
@@ -97,7 +97,7 @@ def run(
     Raises
     ------
     CheckFailed
-        If two systems contradict one another, or an answer is proved wrong.
+        If two systems contradict each other, or an answer is proved wrong.
     LagpuError
         For wrong input.
     """
@@ -122,10 +122,10 @@ def run(
         end = time.monotonic() + left / (len(names) - k)
         try:
             with tempfile.TemporaryDirectory(prefix="lagpu-") as folder:
-                bed = _Bed(plan, Path(folder), end, failures)
-                for row in bed.rows(name, places, others, questions, tell):
+                tested = _TestGraph(plan, Path(folder), end, failures)
+                for row in tested.rows(name, places, others, questions, tell):
                     rows.append(row)
-        except (Failed, errors.OutOfMemory) as error:  # the other graphs may be smaller
+        except (Failed, errors.OutOfMemory) as error:  # other graphs may be smaller
             failures.append(f"{name}: {error}")
         finally:
             keep(whole)
@@ -141,7 +141,7 @@ def _require_plan(plan: Plan) -> None:
 
 
 def _places(plan: Plan) -> tuple[list[str], dict[str, str]]:
-    """Return the backends, `auto` resolved, and their devices; each asked in its own process."""
+    """Return the backends, `auto` resolved, and their devices, each found in its own process."""
     machine: dict[str, str] = {}
     found = []
     for name in plan.backends:
@@ -156,7 +156,7 @@ def _places(plan: Plan) -> tuple[list[str], dict[str, str]]:
 
 
 def _required(worker: Worker, *call: Any) -> Any:
-    """Return what a call returns; an error of lagpu is raised here as it was there."""
+    """Return the result of a call; an error of lagpu in the process is raised here."""
     try:
         return worker.call(*call, limit=_PREPARING)
     except Failed as error:
@@ -165,12 +165,12 @@ def _required(worker: Worker, *call: Any) -> Any:
             raise
         raise kind(error.text) from error
     except TimeUp:
-        raise Failed("TimeUp", f"it took over {_PREPARING:g} s") from None
+        raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
 
 
 @dataclass(eq=False)
-class _Bed:
-    """One graph under test: its files, its time, and a process for each system."""
+class _TestGraph:
+    """A graph under test: its files, its time, and a process for each system."""
 
     plan: Plan
     folder: Path
@@ -227,7 +227,7 @@ class _Bed:
             "loop": "",
             "bytes": None,
             "checked": False,
-            "note": self._bar(facts, question, system),
+            "note": self._why_not(facts, question, system),
         }
         if row["note"]:
             return row, None
@@ -241,7 +241,7 @@ class _Bed:
             row["note"] = f"{error.kind}: {error.text}"
             if error.kind not in _EXPECTED:
                 self.failures.append(f"{facts.graph}, {question.key}, {system}: {row['note']}")
-                self._end(system)  # nobody knows what state it is in
+                self._end(system)  # its state is unknown
             return row, None
         row |= {
             "runs": len(found.wall_ms),
@@ -256,17 +256,17 @@ class _Bed:
         }
         return row, found.answer
 
-    def _bar(self, facts: Facts, question: Question, system: str) -> str:
-        """Say why a system is not asked, or nothing."""
-        why = question.bar(facts)
+    def _why_not(self, facts: Facts, question: Question, system: str) -> str:
+        """Return why a system is not asked, or an empty string."""
+        why = question.why_not(facts)
         if not why and system in LIBRARIES:
-            why = LIBRARIES[system].bar(question.key, facts.entries)
+            why = LIBRARIES[system].why_not(question.key, facts.entries)
         if not why and time.monotonic() >= self.end:
             why = NO_TIME
         return why or self.broken.get(system, "")
 
     def _measured(self, question: Question, system: str) -> Measured:
-        """Ask, in a new process if there is none."""
+        """Ask a system a question, in a new process if there is none."""
         worker = self.workers.get(system)
         if worker is None or not worker.alive:
             worker = self.workers[system] = Worker(self.plan.bench)
@@ -289,7 +289,7 @@ class _Bed:
 
 
 def _check(given: Problem, question: Question, asked: list[tuple[Row, Answer]]) -> str:
-    """Compare the last answer with the first, prove what may differ; return what is wrong."""
+    """Prove the last answer and compare it with the first; return the fault or an empty string."""
     (first, right), (row, answer) = asked[0], asked[-1]
     if question.prove is not None and answer.proof is not None:
         try:

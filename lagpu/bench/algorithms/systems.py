@@ -1,4 +1,4 @@
-"""The systems that are asked, each with one graph: lagpu's backends and other libraries."""
+"""The systems that answer questions about one graph: lagpu's backends and other libraries."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Measured(NamedTuple):
     Attributes
     ----------
     wall_ms : list of float
-        Each run, until the device has ended.
+        Wall time of each run, until the device has ended.
     device_ms : float or None
-        Median between two events on a GPU; None off one, and where a run is long.
+        Median time between two events on a GPU; None without a GPU, and for long runs.
     first : bool
-        Whether the only run is the first, which was too long for another.
+        Whether the warm-up is the only run, as it was too long for another.
     loop : str
-        How the last loop ran, on a backend that runs loops as a whole.
+        How the last loop ran, on a backend that fuses loops.
     bytes : int or None
-        What arrays on the device hold at the end, the graph included.
+        Memory of all arrays on the device at the end, the graph included.
     answer : Answer
-        What was found.
+        The answer.
     """
 
     wall_ms: list[float]
@@ -49,18 +49,18 @@ class Measured(NamedTuple):
 
 
 class System(Protocol):
-    """What answers questions about one graph."""
+    """A backend or a library with one graph, which answers questions about it."""
 
     @property
     def place(self) -> protocol.Backend | None:
-        """The backend; None of another library."""
+        """The backend; None for another library."""
 
     def prepare(self, question: Question) -> tuple[Callable[[], Any], Callable[[Any], Answer]]:
-        """Return what to time, and how to read what it returns."""
+        """Return the function to time, and the reader of its result."""
 
 
 class Backend:
-    """One of lagpu's backends."""
+    """A backend of lagpu."""
 
     def __init__(self, name: str, given: Problem) -> None:
         self.place = backends.get(name)
@@ -68,15 +68,15 @@ class Backend:
         self._kept: dict[str, Matrix] = {}
 
     def prepare(self, question: Question) -> tuple[Callable[[], Any], Callable[[Any], Answer]]:
-        """Return the algorithm with its matrix, and the question's reader."""
+        """Return the algorithm with its matrix, and the reader of the question."""
         A = self._matrix(question.graph)
         return functools.partial(question.run, A, self._given.facts), question.read
 
     def _matrix(self, kind: str) -> Matrix:
-        """Return a matrix; the one before is let go, so that its memory is not counted."""
+        """Return a matrix; the one before is freed, so that its memory does not count."""
         if kind not in self._kept:
             made = self._make(kind)
-            assert made.is_symmetric in (True, False)  # known from here on, and not timed
+            assert made.is_symmetric in (True, False)  # tested here, so that no run does
             self._kept = {kind: made}
         return self._kept[kind]
 
@@ -104,7 +104,7 @@ def describe_backend(name: str) -> tuple[str, dict[str, str]]:
 
 
 class Bench:
-    """What a process holds: one system, and the clock."""
+    """The object that each process serves: one system, and a clock."""
 
     def __init__(self) -> None:
         self._system: System | None = None
@@ -128,23 +128,23 @@ class Bench:
         self._clock = Clock(self._system.place)
 
     def prepare(self, key: str) -> None:
-        """Make what a question needs; it takes its time, and is not measured."""
+        """Prepare a question, which is not measured."""
         assert self._system is not None
         self._run, self._read = self._system.prepare(next(q for q in menu.menu() if q.key == key))
 
     def measure(self, repeats: int, seconds: float, limit: float) -> Measured:
-        """Ask the question that was prepared again and again.
+        """Ask the prepared question repeatedly.
 
         Parameters
         ----------
         repeats : int
-            Runs behind the first, which is not counted.
+            Runs after a warm-up.
         seconds : float
-            No more runs once they took so long together; a first run that did is the only one,
-            but on a device, where kernels compile in it.
+            Total time of the runs after which there are no more; a warm-up that takes so long is
+            the only run, except on a device, where it compiles kernels.
         limit : float
-            Seconds that all of it may take; a run that took a third of them is the last, not
-            counting what it compiled.
+            Seconds for the whole call; a warm-up that takes a third of the limit, without
+            compiling, is the only run.
         """
         assert self._system is not None
         place, run = self._system.place, self._run
@@ -170,7 +170,7 @@ class Bench:
 
 
 def _compile_ms(place: protocol.Backend | None) -> float:
-    """Return the milliseconds that a backend has compiled for so far."""
+    """Return the total milliseconds that a backend has spent compiling."""
     return 0.0 if place is None or place.device is None else float(place.device.compile_ms)
 
 

@@ -1,4 +1,4 @@
-"""The rows as tables, one a graph: algorithms down, systems across; printed and as Markdown."""
+"""Tables of the rows, one per graph: algorithms down, systems across; printed and as Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
-    """Yield a table of milliseconds for each graph; where there is none, a cell says why."""
+    """Yield a table of milliseconds for each graph; a cell without a time says why."""
     for graph, members in _by(rows, "graph").items():
         systems = list(_by(members, "system"))
         first = members[0]
@@ -31,18 +31,18 @@ def tables(rows: Sequence[Row]) -> Iterator[Table]:
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """Return the tables of a report for a page, headed by the graphs' names.
+    """Return the tables of a report as Markdown, with the names of the graphs as headings.
 
     Parameters
     ----------
     report : dict
-        As `lagpu.bench.algorithms.run` returns it.
+        A report of `lagpu.bench.algorithms.run`.
 
     Returns
     -------
     str
-        Median milliseconds, the time on a GPU in brackets; a question mark where nothing stood
-        beside it to compare with.
+        Median milliseconds, with the time on a GPU in brackets; a question mark means that no other
+        system confirms the answer.
     """
     parts = []
     for graph, members in _by(report["rows"], "graph").items():
@@ -90,8 +90,8 @@ def _cell(row: Row) -> str:
     if row["median_ms"] is None:
         return str(row["note"]).partition(":")[0]
     on_device = "" if row["device_ms"] is None else f" ({_ms(row['device_ms'])})"
-    alone = "" if row["checked"] else " ?"
-    return f"{_ms(row['median_ms'])}{on_device}{alone}"
+    unconfirmed = "" if row["checked"] else " ?"
+    return f"{_ms(row['median_ms'])}{on_device}{unconfirmed}"
 
 
 def _ms(ms: float) -> str:
@@ -99,5 +99,5 @@ def _ms(ms: float) -> str:
 
 
 def _loop(rows: Sequence[Row]) -> str:
-    """Return how the loop ran where it can run as one."""
+    """Return how the loop ran on a backend that fuses loops, or an empty string."""
     return next((row["loop"].partition(":")[0] for row in rows if row["loop"]), "")

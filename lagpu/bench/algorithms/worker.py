@@ -1,4 +1,4 @@
-"""A process in which one system answers; it can be ended in the middle of a question."""
+"""A process for one system, which can be ended in the middle of a question."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Failed(Exception):
 
 
 class Worker:
-    """A process that holds one object and calls its methods.
+    """A process that has one object and calls its methods.
 
     Parameters
     ----------
     make : callable
-        Makes the object there, without arguments; a class or function of a module.
+        Makes the object in the process, without arguments; a class or function of a module.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -49,21 +49,21 @@ class Worker:
         there.close()
 
     def call(self, method: str, *args: Any, limit: float) -> Any:
-        """Return what a method returns.
+        """Call a method of the object in the process and return the result.
 
         Parameters
         ----------
         method : str
-            Its name.
+            Name of the method.
         *args : object
-            What it takes; these and the result are pickled.
+            Arguments; these and the result are pickled.
         limit : float
             Seconds to wait.
 
         Raises
         ------
         TimeUp
-            If they are over.
+            If the method takes longer.
         Failed
             If the method raised, or the process died.
         """
@@ -83,35 +83,35 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process is running."""
         return self._process.is_alive()
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process immediately."""
         self._process.kill()
         self._process.join()
         self._here.close()
 
 
 def _serve(there: Any, make: Callable[[], Any]) -> None:
-    """Answer until there is nobody to ask."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asker is told, and ends this process
-    threading.Thread(target=_end_with_asker, daemon=True).start()
-    held = None
+    """Answer calls until the parent closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends this process
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    served = None
     with contextlib.suppress(EOFError, OSError):
         while True:
             method, args = there.recv()
             try:
-                if held is None:
-                    held = make()
-                answer = True, getattr(held, method)(*args)
-            except Exception as error:  # whatever it is, a row has to tell it
+                if served is None:
+                    served = make()
+                answer = True, getattr(served, method)(*args)
+            except Exception as error:  # any error becomes the note of a row
                 text = " ".join(str(error).split())
                 answer = False, (type(error).__name__, text)
             there.send(answer)
 
 
-def _end_with_asker() -> None:
+def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

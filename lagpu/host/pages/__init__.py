@@ -22,18 +22,18 @@ def fill(template: str, **slots: str) -> str:
     template : str
         A file of this package, such as ``"trace.html"``.
     **slots : str
-        HTML for each name: the outcome of `text` or `data`, or markup made of such.
+        HTML for each name: the result of `text` or `data`, or markup made of these.
     """
     page = resources.files(__name__).joinpath(template).read_text(encoding="utf-8")
-    return _SLOT.sub(lambda slot: slots[slot[1]], page)  # one pass: what is filled in stays
+    return _SLOT.sub(lambda slot: slots[slot[1]], page)  # one pass: filled text stays
 
 
 def text(content: object) -> str:
-    """Return content as HTML text, also right inside a quoted attribute."""
+    """Return content as HTML text, also valid inside a quoted attribute."""
     return html.escape(str(content))
 
 
 def data(content: Any) -> str:
-    """Return content as JSON that cannot end the ``<script>`` it stands in."""
+    """Return content as JSON that cannot end the ``<script>`` around it."""
     made = json.dumps(content, separators=(",", ":"))
     return _MARKUP.sub("\\\\u003c", made)  # only </script and <!-- mean anything in a script

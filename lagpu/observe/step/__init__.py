@@ -1,4 +1,4 @@
-"""An algorithm statement by statement: what stood in every vector after each of them."""
+"""`step`: an algorithm statement by statement, with every vector after each of them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionT
 
 __all__ = ["ENTRIES", "STATEMENTS", "step"]
 
-#: Most statements that `step` records, unless it is told another limit.
+#: Most statements that `step` records, unless `limit` is given.
 STATEMENTS = 10_000
-#: Most entries in the states it keeps; what does not change is kept once.
+#: Most entries in all recorded states together; an unchanged state is stored once.
 ENTRIES = 10_000_000
 
 
@@ -38,17 +38,17 @@ def step(
     Parameters
     ----------
     algorithm : callable
-        Any function of lagpu's statements, such as `bfs_levels` or your own; it stays as it is.
+        Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged.
     *args, **options
-        What it is called with.
+        Arguments of the algorithm.
     limit : int, optional
         Most statements to record.
 
     Yields
     ------
     Step
-        In order. The algorithm runs to its end before the first one is yielded, its loops
-        statement by statement; if it raised, its error follows the last step.
+        In order. The algorithm runs to its end before the first step is yielded, its loops
+        statement by statement; if it raised, the error follows the last step.
 
     Returns
     -------
@@ -58,10 +58,10 @@ def step(
     Raises
     ------
     LimitExceeded
-        Behind the last step, if there are more than `limit` statements, or more than `ENTRIES`
-        entries to keep.
+        After the last step, if there are more than `limit` statements, or more than `ENTRIES`
+        entries to store.
     DomainMismatch
-        If `algorithm` cannot be called, or `limit` is no integer.
+        If `algorithm` cannot be called, or `limit` is not an integer.
 
     Examples
     --------
@@ -100,7 +100,7 @@ _SHOWN = (Vector, Matrix, Scalar, SelectionMatrix)
 
 
 class _Record(NamedTuple):
-    """One statement as it was seen; objects by their ``id``."""
+    """A statement as the observer saw it, with objects by their ``id``."""
 
     level: int
     to: Any
@@ -109,7 +109,7 @@ class _Record(NamedTuple):
     lines: tuple[int, int]
     source: str
     names: dict[int, str]
-    sight: dict[int, Any]
+    scope: dict[int, Any]
     before: dict[int, State]
     after: dict[int, State]
     scalars: dict[int, Any]
@@ -117,7 +117,7 @@ class _Record(NamedTuple):
 
 
 class _Recorder(Observer):
-    """The observer behind `step`."""
+    """The observer of `step`, which records every statement."""
 
     why_eager = "it is stepped through"
 
@@ -130,7 +130,7 @@ class _Recorder(Observer):
         self._copies: dict[int, tuple[Matrix, Matrix]] = {}
 
     def call(self, algorithm: Callable[..., Any], args: Any, options: Any) -> Any:
-        """Call the algorithm; frames further out than this one are none of its."""
+        """Call the algorithm; this frame separates its frames from the caller's."""
         return algorithm(*args, **options)
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
@@ -141,14 +141,14 @@ class _Recorder(Observer):
             )
         frame = author()
         code, lines = (None, (0, 0)) if frame is None else (frame.f_code, lines_of(frame))
-        names, sight = self._in_sight(frame)
+        names, scope = self._in_scope(frame)
         for x in (to.out, *call.inputs, *(() if to.mask is None else (to.mask.vector,))):
-            sight.setdefault(id(x), x)
+            scope.setdefault(id(x), x)
         for P in (getattr(part, "stored", None) for part in call.formula):
             if isinstance(P, SelectionMatrix):
-                sight.setdefault(id(P), P)
-        before = self._states(sight)
-        views = {k: self._viewed(x) for k, x in sight.items() if isinstance(x, SelectionMatrix)}
+                scope.setdefault(id(P), P)
+        before = self._states(scope)
+        views = {k: self._viewed(x) for k, x in scope.items() if isinstance(x, SelectionMatrix)}
         work()
         self._copies.pop(id(to.out), None)
         self._records.append(
@@ -160,33 +160,33 @@ class _Recorder(Observer):
                 lines,
                 "" if code is None else source_between(code.co_filename, *lines),
                 names,
-                sight,
+                scope,
                 before,
-                self._states(sight),
-                {k: x.value for k, x in sight.items() if isinstance(x, Scalar)},
-                {k: self._copy(x) for k, x in sight.items() if isinstance(x, Matrix)} | views,
+                self._states(scope),
+                {k: x.value for k, x in scope.items() if isinstance(x, Scalar)},
+                {k: self._copy(x) for k, x in scope.items() if isinstance(x, Matrix)} | views,
             )
         )
 
-    def _in_sight(self, frame: FrameType | None) -> tuple[dict[int, str], dict[int, Any]]:
+    def _in_scope(self, frame: FrameType | None) -> tuple[dict[int, str], dict[int, Any]]:
         """Return names and objects in the variables of the algorithm's frames, innermost first."""
         names: dict[int, str] = {}
-        sight: dict[int, Any] = {}
+        scope: dict[int, Any] = {}
         taken: set[str] = set()
         while frame is not None and frame.f_code is not _Recorder.call.__code__:
             for name, x in list(frame.f_locals.items()):
                 if isinstance(x, _SHOWN) and id(x) not in names:
                     unique = name if name not in taken else f"{name} of {frame.f_code.co_name}"
                     taken.add(unique)
-                    names[id(x)], sight[id(x)] = unique, x
+                    names[id(x)], scope[id(x)] = unique, x
             frame = frame.f_back
-        return names, sight
+        return names, scope
 
-    def _states(self, sight: dict[int, Any]) -> dict[int, State]:
-        return {k: self._state(k, x) for k, x in sight.items() if isinstance(x, Vector)}
+    def _states(self, scope: dict[int, Any]) -> dict[int, State]:
+        return {k: self._state(k, x) for k, x in scope.items() if isinstance(x, Vector)}
 
     def _state(self, key: int, v: Vector) -> State:
-        """Return the state of a vector now, the one before if nothing has changed."""
+        """Return the state of a vector now; the last recorded one if nothing has changed."""
         new = State(v.size, v.dtype, *v.to_coo())
         known = self._last.get(key)
         if known is not None and new.same_as(known):
@@ -200,20 +200,20 @@ class _Recorder(Observer):
         return new
 
     def _viewed(self, P: SelectionMatrix) -> Matrix:
-        """Return the matrix that a selection is now, the one before if nothing has changed."""
+        """Return a selection as a matrix; the last one if nothing has changed."""
         f: Any = P.operand
         state = self._state(id(f), f)
         known = self._views.get(id(P))
         if known is None or known[1] is not state or known[2].shape != P.shape:
             data = P.backend.matrix(BOOL, P.shape)
-            made = Statement(data, Descriptor(), SelectionToMatrix(f.data, P.nrows), BOOL)
-            run_statement(P.backend, made)  # it is none of the author's
+            fill = Statement(data, Descriptor(), SelectionToMatrix(f.data, P.nrows), BOOL)
+            run_statement(P.backend, fill)  # without the observer: not a statement of the author
             known = P, state, Matrix._of(data, P.dtype, P.shape, P.backend, P.name)
             self._views[id(P)] = known
         return known[2]
 
     def _copy(self, A: Matrix) -> Matrix:
-        """Return the matrix as it is now, the copy before if no statement has written it."""
+        """Return a copy of a matrix; the last copy if no statement has written the matrix."""
         known = self._copies.get(id(A))
         if known is None:
             data = A.backend.dup(A.data, A.dtype)
@@ -223,12 +223,12 @@ class _Recorder(Observer):
 
     # ------------------------------------------------------------------------------ reading
     def steps(self) -> Iterator[Step]:
-        """Yield what was recorded, by names."""
+        """Yield the recorded steps, with names instead of ids."""
         for number, record in enumerate(self._records, 1):
             yield self._step(number, record)
 
     def _step(self, number: int, r: _Record) -> Step:
-        names = named(r.names, r.to.out, target_of(r.code, r.source), r.sight)
+        names = named(r.names, r.to.out, target_of(r.code, r.source), r.scope)
         code = r.code
         mask = r.to.mask
         return Step(

@@ -1,4 +1,4 @@
-"""A step as a drawing: the matrix with what a product touches, the mask, and every vector."""
+"""Draw a step as SVG: the matrix with the entries that a product uses, the mask, every vector."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from lagpu.observe.step.state import State, StepRecord
 from lagpu.observe.step.svg import INK, SOFT, TOUCHED, Canvas, Grid
 from lagpu.observe.step.text import shown
 
-__all__ = ["LARGEST", "Layout", "draw", "framed"]
+__all__ = ["LARGEST", "Layout", "draw", "step_html"]
 
 #: Longest vector, and most rows or columns of a matrix, that are drawn.
 LARGEST = 64
 
-_LABEL = 132  # pixels left of what is drawn, for names
+_LABEL = 132  # pixels on the left, for names
 _GAP = 10
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is drawn where, the same for all steps of a page so that nothing jumps.
+    """The places of all objects, the same for all steps of a page so that nothing moves.
 
     Attributes
     ----------
     matrix : str or None
-        Name of the matrix that is drawn while there is no product.
+        Name of the matrix that is drawn in steps without a product.
     transposed : bool
-        Whether it is drawn transposed.
+        Whether this matrix is drawn transposed.
     nrows, ncols : int
-        The most of any matrix that is drawn so.
+        The largest shape of the matrices that are drawn in this place.
     written : int
-        The most rows of any other matrix that a statement writes: it is drawn below.
+        Most rows of any other matrix that a statement writes; it is drawn below.
     beside, above : bool
-        Whether there is room for a factor left of the matrix and for one above it.
+        Whether there is room for a factor on the left of the matrix and for one above.
     names : tuple of str
         The vectors, from top to bottom.
     scalars, matrices : tuple of str
-        The scalars; and the matrices, if there are several: of one at a time the entries are drawn.
+        The scalars; and the matrices, if there are several, of which one at a time is drawn.
     """
 
     matrix: str | None
@@ -58,14 +58,14 @@ class Layout:
 
     @classmethod
     def of(cls, steps: Iterable[StepRecord]) -> Layout:
-        """Return one that fits each of these steps."""
+        """Return a layout that fits each of these steps."""
         steps = list(steps)
         products = [s.product for s in steps if s.product is not None]
         matrices = tuple(dict.fromkeys(name for s in steps for name in s.matrices))
         matrix = products[0].matrix if products else next(iter(matrices), None)
         transposed = bool(products) and products[0].transposed
-        shapes = [_turned(s.matrices.get(matrix or ""), transposed) for s in steps]
-        shapes += [_turned(s.matrices.get(p.matrix), p.transposed) for s in steps
+        shapes = [_drawn_shape(s.matrices.get(matrix or ""), transposed) for s in steps]
+        shapes += [_drawn_shape(s.matrices.get(p.matrix), p.transposed) for s in steps
                    for p in [s.product] if p is not None]  # fmt: skip
         written = [s.matrices[s.output].shape for s in steps
                    if s.output in s.matrices and s.output != matrix]  # fmt: skip
@@ -83,8 +83,8 @@ class Layout:
         )
 
 
-def _turned(A: Matrix | None, transposed: bool) -> tuple[int, int]:
-    """Return how many rows and columns a matrix has as it is drawn."""
+def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
+    """Return the rows and columns of a matrix in the drawing; (0, 0) for None."""
     if A is None:
         return 0, 0
     return (A.ncols, A.nrows) if transposed else (A.nrows, A.ncols)
@@ -98,11 +98,11 @@ def draw(
     Parameters
     ----------
     step : Step
-        What to draw; nothing of it longer than `LARGEST`.
+        The step, without vectors and matrices larger than `LARGEST`.
     layout : Layout, optional
-        By default the one that fits this step.
+        By default a layout that fits this step.
     share : callable, optional
-        Gets an SVG element that other drawings may have too, and returns what to draw instead.
+        Called with an SVG element that other drawings may share; returns the element to draw.
     """
     layout = layout or Layout.of([step])
     canvas = Canvas(share)
@@ -124,41 +124,41 @@ def draw(
         if name in step.scalars:
             value = step.scalars[name]
             shows = f"{name} is empty" if value is None else f"{name} = {shown(value)}"
-            canvas.words(2, y + 14, _pointed(step, name, shows), 15)
+            canvas.words(2, y + 14, _with_arrow(step, name, shows), 15)
         y += 22
     for name in layout.matrices:
         A = step.matrices.get(name)
         if A is not None:
             shows = f"{name}: {A.nrows} x {A.ncols}, {A.nvals} entries"
-            canvas.words(2, y + 14, _pointed(step, name, shows), 15)
+            canvas.words(2, y + 14, _with_arrow(step, name, shows), 15)
         y += 22
-    canvas.reach(0, y)
+    canvas.grow_to(0, y)
     return canvas.svg(f"step {step.number}: {step.formula}")
 
 
-def _pointed(step: StepRecord, name: str, shows: str) -> str:
-    """Return what is said of an object, with an arrow if it was written."""
+def _with_arrow(step: StepRecord, name: str, shows: str) -> str:
+    """Return the label of an object, with an arrow if the statement wrote it."""
     return f"\u25b6 {shows}" if name == step.output else shows
 
 
 def _is_column(step: StepRecord) -> bool:
-    """Whether the step is ``A @ u``, whose vectors stand upright beside the matrix."""
+    """Return True for a step ``A @ u``, whose vectors are drawn as columns beside the matrix."""
     return step.product is not None and not step.product.vector_left
 
 
 def _matrix(canvas: Canvas, step: StepRecord, layout: Layout) -> Grid:
-    """Draw the matrix, and for a product what it touches; return where the cells are."""
+    """Draw the matrix, and the entries that a product uses; return the grid of cells."""
     p = step.product
     name = p.matrix if p is not None else layout.matrix
     transposed = p.transposed if p is not None else layout.transposed
     A = step.matrices.get(name) if name is not None else None
     longest = max((state.size for state in step.vectors.values()), default=1)
-    nrows, ncols = (0, longest) if A is None else _turned(A, transposed)
+    nrows, ncols = (0, longest) if A is None else _drawn_shape(A, transposed)
     cell = float(min(34, max(11, 600 // max(layout.nrows, layout.ncols, longest, 1))))
     left = _LABEL + (cell + _GAP + 26 if layout.beside else 26)
     top = 22 + (cell + _GAP if layout.above else 0)
     grid = Grid(cell, left, top, nrows, ncols)
-    canvas.reach(
+    canvas.grow_to(
         grid.x(max(layout.ncols, longest)) + (2.5 * cell + 2 * _GAP if layout.above else 0), 0
     )
     each = 1 if cell >= 16 else 4
@@ -186,27 +186,27 @@ _WRITTEN = f'font-weight="600" fill="{TOUCHED}"'
 
 
 def _numbers(canvas: Canvas, grid: Grid) -> None:
-    """Write the rows' numbers beside them."""
+    """Write the number of each row beside it."""
     for i in range(0, grid.nrows, 1 if grid.cell >= 16 else 4):
         canvas.words(grid.left - 6, grid.y(i + 0.5) + 4, str(i), 11, _END)
 
 
 def _written(canvas: Canvas, step: StepRecord, above: Grid, y: float) -> None:
-    """Draw the matrix that was written with its values, its columns below those of another."""
+    """Draw the written matrix with its values, its columns below those of the grid `above`."""
     A = step.matrices[step.output]
     grid = Grid(above.cell, above.left, y, A.nrows, A.ncols)
-    name = _pointed(step, step.output, _short(step.output))
+    name = _with_arrow(step, step.output, _short(step.output))
     canvas.words(2, grid.y(A.nrows / 2) + 5, name, 15, _WRITTEN)
     _numbers(canvas, grid)
     rows, cols, values = A.to_coo()
     places = [(grid.x(j), grid.y(i)) for i, j in zip(rows.tolist(), cols.tolist(), strict=True)]
     state = State(len(places), A.dtype, np.arange(len(places)), values)
-    _strip(canvas, state, places, grid.cell)
+    _cells(canvas, state, places, grid.cell)
     canvas.squares("frame", [(grid.left, grid.top)], grid.ncols * grid.cell, grid.nrows * grid.cell)
 
 
 def _entries(canvas: Canvas, step: StepRecord, grid: Grid, rows: Any, cols: Any) -> None:
-    """Draw the entries; of a product's those that it meets, and those that the mask lets by."""
+    """Draw the entries; in a product mark those that it uses, and those that the mask keeps."""
     c, m, n = grid.cell, grid.nrows, grid.ncols
     p = step.product
     inset = max(1.5, c * 0.2)
@@ -228,13 +228,13 @@ def _entries(canvas: Canvas, step: StepRecord, grid: Grid, rows: Any, cols: Any)
             canvas.squares(
                 "band", [(grid.left, grid.y(i)) for i in factor.indices.tolist()], n * c, c
             )
-            _strip(canvas, factor, [(grid.left - 24 - _GAP - c, grid.y(i)) for i in range(m)], c)
+            _cells(canvas, factor, [(grid.left - 24 - _GAP - c, grid.y(i)) for i in range(m)], c)
         else:
             canvas.squares(
                 "band", [(grid.x(j), grid.top) for j in factor.indices.tolist()], c, m * c
             )
-            _strip(canvas, factor, [(grid.x(j), grid.top - _GAP - c) for j in range(n)], c)
-            _upright(canvas, step, grid)
+            _cells(canvas, factor, [(grid.x(j), grid.top - _GAP - c) for j in range(n)], c)
+            _mask_and_result(canvas, step, grid)
         canvas.squares("dot", at(~met), size, size)
         canvas.squares("met", at(met & ~kept), size, size)
         canvas.squares("used", at(met & kept), size, size)
@@ -247,19 +247,19 @@ def _entries(canvas: Canvas, step: StepRecord, grid: Grid, rows: Any, cols: Any)
     canvas.squares("frame", [(grid.left, grid.top)], n * c, m * c)
 
 
-def _upright(canvas: Canvas, step: StepRecord, grid: Grid) -> None:
-    """Draw mask and result of ``A @ u`` right of the matrix."""
+def _mask_and_result(canvas: Canvas, step: StepRecord, grid: Grid) -> None:
+    """Draw mask and result of ``A @ u`` as columns on the right of the matrix."""
     x, c = grid.x(grid.ncols) + _GAP, grid.cell
     if step.kept is not None:
         for style, wanted in (("kept", True), ("blocked", False)):
             places = np.flatnonzero(step.kept == wanted).tolist()
             canvas.squares(style, [(x, grid.y(i)) for i in places], c * 0.5, c)
     out = step.vectors[step.output]
-    _strip(canvas, out, [(x + c * 0.5 + _GAP, grid.y(i)) for i in range(out.size)], c)
+    _cells(canvas, out, [(x + c * 0.5 + _GAP, grid.y(i)) for i in range(out.size)], c)
 
 
 def _mask_cells(canvas: Canvas, step: StepRecord, grid: Grid, y: float) -> None:
-    """Draw the mask under the columns it is for."""
+    """Draw the mask below the columns of the matrix."""
     assert step.mask is not None
     c = grid.cell
     canvas.words(2, y + c * 0.5 + 5, _short(f"mask {step.mask.formula}"), 15, 'fill="#2f7d4f"')
@@ -271,16 +271,16 @@ def _mask_cells(canvas: Canvas, step: StepRecord, grid: Grid, y: float) -> None:
 def _vector(
     canvas: Canvas, step: StepRecord, name: str, state: State, grid: Grid, y: float
 ) -> None:
-    """Draw a vector with its name, and an outline around what the statement changed."""
+    """Draw a vector with its name, and an outline around entries that the statement changed."""
     c, written = grid.cell, name == step.output
-    shows = _pointed(step, name, _short(name))
+    shows = _with_arrow(step, name, _short(name))
     canvas.words(2, y + c * 0.5 + 5, shows, 15, _WRITTEN if written else "")
     places = [(grid.x(j), y) for j in range(state.size)]
-    _strip(canvas, state, places, c)
+    _cells(canvas, state, places, c)
     if written:
         before = step.before[name]
         canvas.squares("changed", [places[j] for j in _changed(before, state)], c, c)
-    canvas.reach(grid.x(state.size), 0)
+    canvas.grow_to(grid.x(state.size), 0)
 
 
 def _changed(before: State, after: State) -> list[int]:
@@ -288,7 +288,7 @@ def _changed(before: State, after: State) -> list[int]:
     return [j for j in range(after.size) if old.get(j) != new.get(j) or (j in old) != (j in new)]
 
 
-def _strip(canvas: Canvas, state: State, places: list[tuple[float, float]], c: float) -> None:
+def _cells(canvas: Canvas, state: State, places: list[tuple[float, float]], c: float) -> None:
     """Draw the cells of a vector."""
     entries = state.to_dict()
     looks: dict[str, list[tuple[float, float]]] = {"none": [], "entry": [], "zero": []}
@@ -305,7 +305,7 @@ def _strip(canvas: Canvas, state: State, places: list[tuple[float, float]], c: f
 
 
 def _fitting(value: Any) -> str:
-    """Return a value in at most four characters, if two digits of it are."""
+    """Return a value in at most four characters, or a float with two digits if it is longer."""
     word = shown(value)
     for digits in (3, 2):
         if isinstance(value, float) and len(word) > 4:
@@ -317,7 +317,7 @@ def _short(name: str) -> str:
     return name if len(name) <= 19 else name[:18] + "\u2026"
 
 
-def framed(step: StepRecord) -> str:
+def step_html(step: StepRecord) -> str:
     """Return a step as HTML for a notebook: the drawing, or text if it would be too large."""
     sizes = [state.size for state in step.vectors.values()]
     sizes += [n for A in step.matrices.values() for n in A.shape]

@@ -1,4 +1,4 @@
-"""The steps of an algorithm as one HTML page that needs nothing else."""
+"""The steps of an algorithm as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 400
 
 
 def _require_small(steps: Iterable[StepRecord], what: str) -> list[StepRecord]:
-    """Return the steps as a list that a page has room for.
+    """Return the steps as a list, once they are known to fit a page.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def _require_small(steps: Iterable[StepRecord], what: str) -> list[StepRecord]:
         small.append(step)
     if len(small) > MOST:
         raise LimitExceeded(
-            f"{what}: {len(small):,} steps > {MOST}, the most a page shows. "
+            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
             "Use a graph of fewer levels."
         )
     return small
@@ -47,7 +47,7 @@ def require_size(size: int, name: str, what: str) -> None:
     """Raise `LimitExceeded` if an object is larger than a page draws."""
     if size > LARGEST:
         raise LimitExceeded(
-            f"{what}: {name} is of size {size:,} > {LARGEST}, the most a page draws. "
+            f"{what}: {name} has size {size:,} > {LARGEST}, the largest that a page draws. "
             "Use a smaller graph, such as kron:4 or grid:4x5."
         )
 
@@ -68,9 +68,9 @@ def page(
     title : str
         Heading.
     facts : mapping, optional
-        What else to show beside it, such as the graph's name.
+        Names and values to show below the heading, such as the name of the graph.
     what : str, optional
-        Who asks, as an error begins.
+        The caller, with which an error message begins.
 
     Raises
     ------
@@ -114,11 +114,11 @@ def _section(step: StepRecord, codes: list[CodeType], drawing: str) -> str:
 
 
 def _listing(number: int, code: CodeType) -> str:
-    """Return a function's text; of its docstring only the first line."""
+    """Return a function's source as HTML, with only the first line of its docstring."""
     try:
         lines, first = inspect.getsourcelines(code)
     except OSError:
-        lines, first = ["# its source cannot be read"], code.co_firstlineno
+        lines, first = ["# the source cannot be read"], code.co_firstlineno
     shown = {
         first + k: line.rstrip()
         for k, line in enumerate(textwrap.dedent("".join(lines)).splitlines())
@@ -133,12 +133,12 @@ def _listing(number: int, code: CodeType) -> str:
 
 
 def _code(line: str) -> str:
-    """Return a line of which a wrapped part stands further in."""
+    """Return a line as HTML, whose continuation is indented where it wraps."""
     return f'<code style="--in:{len(line) - len(line.lstrip())}">{text(line.lstrip())}</code>'
 
 
 def _docstring(lines: list[str]) -> range:
-    """Return the lines of a function's docstring behind its first."""
+    """Return the indices of the lines of a function's docstring after the first."""
     try:
         function = ast.parse("\n".join(lines)).body[0]
     except SyntaxError:

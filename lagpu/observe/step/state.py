@@ -1,4 +1,4 @@
-"""The state of every vector before and after a statement: what a step shows."""
+"""The states of vectors before and after a statement, and the fields of a step."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What stood in a vector at one moment.
+    """The entries of a vector at one moment.
 
     Attributes
     ----------
     size : int
-        Its length.
+        Length of the vector.
     dtype : DType
-        Type of its values.
+        Type of the values.
     indices : ndarray of INT64, (nvals,)
-        Where its entries are, rising.
+        Indices of the entries, rising.
     values : ndarray, (nvals,)
-        Their values; a zero is an entry as any other.
+        Values of the entries; a zero is an entry like any other.
     """
 
     size: int
@@ -61,7 +61,7 @@ class State:
         return dense
 
     def same_as(self, other: State) -> bool:
-        """Whether both have the same entries with the same values, NaN like NaN."""
+        """Return True if both have the same entries with the same values; NaN equals NaN."""
         return (
             self.size == other.size
             and self.dtype is other.dtype
@@ -76,9 +76,9 @@ class Masking(NamedTuple):
     Attributes
     ----------
     formula : str
-        As it was written.
+        The mask with the author's names.
     kept : ndarray of BOOL, (size,), or None
-        The positions of a vector that it keeps; None if it masks a matrix.
+        The positions of a vector that the mask keeps; None for the mask of a matrix.
     """
 
     formula: str
@@ -86,7 +86,7 @@ class Masking(NamedTuple):
 
 
 class Multiplied(NamedTuple):
-    """The operands of a product, ``u @ A`` if the vector stands left, else ``A @ u``."""
+    """The operands of a product, ``u @ A`` if `vector_left`, else ``A @ u``."""
 
     matrix: str
     transposed: bool
@@ -96,7 +96,7 @@ class Multiplied(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StepRecord:
-    """The fields of a `Step`, which says what each holds."""
+    """The fields of a `Step`; its docstring describes each."""
 
     number: int
     level: int
@@ -116,7 +116,7 @@ class StepRecord:
 
     @property
     def kept(self) -> Array | None:
-        """The positions of the output that its mask keeps, if it is a vector and has one."""
+        """The positions that the mask keeps; None without a mask, or for a matrix."""
         return None if self.mask is None else self.mask.kept
 
     @property

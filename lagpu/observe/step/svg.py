@@ -1,4 +1,4 @@
-"""What drawings of steps are made of: cells of a grid, each of a style, as SVG."""
+"""SVG elements of the drawings of steps: cells of a grid in several styles, and text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["INK", "SOFT", "STYLES", "TOUCHED", "Canvas", "Grid", "legend"]
 
 INK, SOFT, TOUCHED, _ENTRY = "#1c2733", "#5b6775", "#c05a00", "#14659e"
 
-# How cells look. An entry, an explicit zero and no entry differ in border, fill and text, so that
-# they do on paper too.
+# Styles of cells. An entry, an explicit zero and no entry differ in border, fill and text, so that
+# they can be told apart on paper, too.
 STYLES = {
     "none": 'fill="#fbfcfd" stroke="#b8c2cc" stroke-dasharray="2 3"',
     "entry": f'fill="#d9e8f6" stroke="{_ENTRY}"',
@@ -30,7 +30,7 @@ STYLES = {
 
 
 class Grid(NamedTuple):
-    """Where the cells of the drawing are."""
+    """The position and the size of the cells of a matrix, in pixels."""
 
     cell: float
     left: float
@@ -39,16 +39,16 @@ class Grid(NamedTuple):
     ncols: int
 
     def x(self, j: float) -> float:
-        """Return where column `j` begins."""
+        """Return the left edge of column `j`."""
         return self.left + j * self.cell
 
     def y(self, i: float) -> float:
-        """Return where row `i` begins."""
+        """Return the upper edge of row `i`."""
         return self.top + i * self.cell
 
 
 class Canvas:
-    """SVG elements; squares of one style become one path, which may be shared between drawings."""
+    """A drawing in SVG; squares of one style become one path, which drawings may share."""
 
     def __init__(self, share: Callable[[str], str] | None) -> None:
         self.parts: list[str] = []
@@ -70,8 +70,8 @@ class Canvas:
             f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" {more}>{text(content)}</text>'
         )
 
-    def reach(self, width: float, height: float) -> None:
-        """Make room."""
+    def grow_to(self, width: float, height: float) -> None:
+        """Make the drawing at least this large."""
         self.width, self.height = max(self.width, width), max(self.height, height)
 
     def svg(self, label: str) -> str:
@@ -85,7 +85,7 @@ class Canvas:
 
 
 def legend() -> str:
-    """Return as SVG what the cells mean."""
+    """Return the legend of the cells as SVG."""
     canvas = Canvas(None)
     x = 2.0
     samples = (
@@ -100,5 +100,5 @@ def legend() -> str:
             canvas.words(x + 9, 16.5, word, 12, 'text-anchor="middle"')
         canvas.words(x + 24, 17, meaning, 14)
         x += 24 + 7.6 * len(meaning) + 18
-    canvas.reach(x, 24)
+    canvas.grow_to(x, 24)
     return canvas.svg("legend")

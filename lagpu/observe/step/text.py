@@ -1,4 +1,4 @@
-"""A step as text: entries at their places, a dot where there is none."""
+"""A step as text: the value of each entry, a dot where there is none."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.observe.step.state import State, StepRecord
 
-__all__ = ["shown", "told"]
+__all__ = ["shown", "step_text"]
 
 _CELLS = 24  # of a vector on a line
 _ROWS = 8  # of a matrix
 
 
-def told(step: StepRecord) -> str:
-    """Return the statement, and every vector on a line; an arrow points at what was written.
+def step_text(step: StepRecord) -> str:
+    """Return the statement and a line for each vector, with an arrow at the written one.
 
-    Of matrices the one that was written is shown, its first rows.
+    If the statement wrote a matrix, the first rows of that matrix follow.
     """
     where = f"level {step.level}, " if step.level >= 0 else ""
     lines = [f"step {step.number}: {where}{step.place}", f"  {step.formula}"]
@@ -32,7 +32,7 @@ def told(step: StepRecord) -> str:
 
 
 def _rows(name: str, A: Matrix) -> list[str]:
-    """Return the first rows of a matrix that was written, a line each."""
+    """Return a line for each of the first rows of the written matrix."""
     states = [_state(A[k, :].new()) for k in range(min(A.nrows, _ROWS))]
     lines = [f"> {name}[{k}]  {_cells(state)}" for k, state in enumerate(states)]
     rest = A.nrows - len(lines)

@@ -1,4 +1,4 @@
-"""What ran: one row a statement, recorded while a trace is on, at no cost while it is off."""
+"""`trace`: record a row for each statement that runs; without a trace there is no cost."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
 
-# A statement that ran by itself: its level, and what returns entries and measurements.
+# A statement that ran by itself: its level, and callables for entries before, after, measurement.
 _Ran = tuple[Seen, int, Callable[[], int], Callable[[], int], Callable[[], Measured]]
 
 
-def _written(path: str | Path | None, text: str) -> str | None:
-    """Return a text, or write it to a file."""
+def _return_or_write(path: str | Path | None, text: str) -> str | None:
+    """Return a text, or write it to the file `path` and return None."""
     if path is None:
         return text
     with replacing(Path(path)) as file:
@@ -43,15 +43,14 @@ def _row(ran: _Ran) -> Row:
 
 
 class Trace(Observer):
-    """The rows of one traced stretch of a program, in order: what is inside ``with``.
+    """The rows of the statements that ran inside ``with``, in order.
 
-    A device is not waited for while it is traced: reading the rows waits.
+    A traced program does not wait for the device; reading the rows does.
 
     Parameters
     ----------
     fuse : bool, default True
-        Whether loops that run as one kernel do so; else each statement runs, and is measured, by
-        itself.
+        Whether a loop may run as one kernel; else each statement runs and is measured by itself.
     """
 
     def __init__(self, fuse: bool = True) -> None:
@@ -61,9 +60,9 @@ class Trace(Observer):
         self._pending: deque[_Ran | Callable[[], Iterable[Row]]] = deque()
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
-        self._outside: list[Callable[[], Measured]] = []
+        self._between: list[Callable[[], Measured]] = []  # measured outside of single statements
         self._recorded: list[tuple[Any, Any, FrameType | None, int]] = []
-        self._late: Seen | None = None
+        self._unformatted: Seen | None = None
 
     # ---------------------------------------------------------------------------- recording
     def __enter__(self) -> Trace:
@@ -79,7 +78,7 @@ class Trace(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
-        frame = author(3)  # called by `_submit`, that by `assign`, that by an object
+        frame = author(3)  # the callers are `_submit`, `assign`, and a method of an object
         self._run(to, call, work, frame, 0 if frame is None else frame.f_lineno)
 
     def _run(
@@ -98,7 +97,7 @@ class Trace(Observer):
         after = _known(out.nvals) if out.ndim == 0 else meter.count(out.data)
         seen = Seen((to, call), frame, line)
         if inputs:
-            seen.description()  # a row keeps no vector alive
+            seen.description()  # so that the row keeps no vector alive
         else:
             self._format_later(seen, out)
         self._pending.append((seen, self.level, before, after, measured))
@@ -106,8 +105,8 @@ class Trace(Observer):
     def entry(
         self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
     ) -> None:
-        """Record ``v[i] = x`` and run it: a search begins so; see `Observer`."""
-        frame = author(2)  # called by a vector, and that by whoever
+        """Record ``v[i] = x``, with which a search begins, and run it; see `Observer`."""
+        frame = author(2)  # the callers are a vector and the author
         seen = Seen(describe, frame, 0 if frame is None else frame.f_lineno)
         self._format_pending()
         meter = self._meter(v.backend)
@@ -116,25 +115,24 @@ class Trace(Observer):
         self._pending.append((seen, self.level, _nothing, meter.count(v.data), measured))
 
     def _format_later(self, seen: Seen, out: Any) -> None:
-        """Format a constant's statement when there is time; of it the output alone is kept."""
-        seen.let_go(out)
-        self._late = seen
+        """Put off formatting a statement that assigns a constant; keep only its output's name."""
+        seen.release_frame(out)
+        self._unformatted = seen
 
     def _format_pending(self) -> None:
         """Format the statement before, if that was put off."""
-        if self._late is not None:
-            self._late.description()
-            self._late = None
+        if self._unformatted is not None:
+            self._unformatted.description()
+            self._unformatted = None
 
     def recorded(self, to: Any, call: Any) -> None:
         """Note a statement of a loop's body; see `Observer`."""
-        # Its formula is formatted when the loop is on its way. All statements of a body stand in
-        # one frame.
+        # The formula is formatted once the loop runs. All statements of a body have one frame.
         frame = self._recorded[-1][2] if self._recorded else author(3)
         self._recorded.append((to, call, frame, 0 if frame is None else frame.f_lineno))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
-        """Run a statement that was recorded in vain; see `Observer`."""
+        """Run a recorded statement by itself after all; see `Observer`."""
         to, call, frame, line = self._recorded[k]
         if call.backend is None:  # a number for a scalar has no row
             work()
@@ -155,7 +153,7 @@ class Trace(Observer):
         self._pending.append(
             lambda: [row_of(body[row.statement], row, "fused") for row in measured.rows()]
         )
-        self._outside.append(measured.total)
+        self._between.append(measured.total)
         return loop
 
     def forget(self) -> None:
@@ -171,14 +169,14 @@ class Trace(Observer):
     def _stop(self) -> None:
         self._format_pending()
         for _, meter in reversed(self._meters.values()):
-            self._outside.append(meter.stop())
+            self._between.append(meter.stop())
             self._stopped.append(meter)
         self._meters = {}
 
     # ------------------------------------------------------------------------------ reading
     @property
     def rows(self) -> list[Row]:
-        """One row a statement and level, in order; waits for the device."""
+        """A row for each statement and level, in order; waits for the device."""
         while self._pending:
             next_ = self._pending[0]
             self._rows.extend([_row(next_)] if isinstance(next_, tuple) else next_())
@@ -186,9 +184,9 @@ class Trace(Observer):
         return self._rows
 
     def totals(self) -> Totals:
-        """Return the sums over all rows, with what was copied and compiled between them."""
+        """Return the sums over all rows, and over copies and compiling between statements."""
         rows = self.rows
-        parts: list[Any] = [*rows, *(measured() for measured in self._outside)]
+        parts: list[Any] = [*rows, *(measured() for measured in self._between)]
         meters = [*self._stopped, *(meter for _, meter in self._meters.values())]
         return Totals(
             statements=len(rows),
@@ -207,10 +205,10 @@ class Trace(Observer):
     def to_json(self, path: str | Path | None = None) -> str | None:
         """Return rows and totals as one JSON object, or write it to the file `path`."""
         rows = [asdict(row) for row in self.rows]
-        return _written(path, json.dumps({"totals": asdict(self.totals()), "rows": rows}))
+        return _return_or_write(path, json.dumps({"totals": asdict(self.totals()), "rows": rows}))
 
     def table(self) -> str:
-        """Return the rows as a plain text table, with the totals below; long ones are folded."""
+        """Return the rows as a plain text table, a long one folded, with the totals below."""
         from lagpu.observe.trace.table import plain
 
         return plain(self.rows, self.totals())
@@ -222,28 +220,28 @@ class Trace(Observer):
         title: str = "Trace",
         facts: Mapping[str, object] | None = None,
     ) -> str | None:
-        """Return one HTML page that needs no other file: totals, a chart and a list to sort.
+        """Return one self-contained HTML page: totals, a chart and a table to sort.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to write it instead; nothing is returned then.
+            Write the page to this file instead and return None.
         title : str
-            Its heading.
+            Heading of the page.
         facts : mapping, optional
-            What else to show at its head, such as the graph's name.
+            Names and values to show below the heading, such as the name of the graph.
         """
         from lagpu.observe.trace.page import page
 
-        return _written(path, page(self.rows, self.totals(), title, facts or {}))
+        return _return_or_write(path, page(self.rows, self.totals(), title, facts or {}))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw kernel time by level, and the entries of the vectors multiplied; return the axes.
+        """Draw kernel time by level, and the entries of the multiplied vectors; return the axes.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure.
+            The axes to draw on; by default those of a new figure.
 
         Raises
         ------
@@ -279,22 +277,22 @@ def _known(count: int) -> Callable[[], int]:
 def trace(*, fuse: bool = True) -> Trace:
     """Record every statement that runs inside: ``with lagpu.trace() as t: ...``.
 
-    What runs is what runs without a trace: a loop that would be one kernel is one, and that kernel
-    logs each statement and level; a sweep or a search whose kernel keeps no log has one row a
-    statement, for all levels. No device is waited for. A trace inside another one has its
-    statements for itself.
+    The program runs as it does without a trace: a loop that runs as one kernel still does, and the
+    kernel logs each statement and level; a sweep or a search whose kernel keeps no log has one row
+    for each statement, for all levels together. The program does not wait for the device. A trace
+    inside another trace takes its statements from the outer one.
 
     Parameters
     ----------
     fuse : bool, default True
-        False for loops that run statement by statement: this shows the kernels that a planner
-        chooses and the host's time of each statement, and is slower.
+        False runs loops statement by statement: slower, but with the kernel that the planner
+        chose and the host's time for each statement.
 
     Returns
     -------
     Trace
-        Its ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and ``plot()`` tell
-        what ran.
+        An object with ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and
+        ``plot()``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A trace as one HTML page that needs nothing else."""
+"""A trace as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Column(NamedTuple):
     field: str
     text: bool = False
     digits: int = 0
-    may_lack: bool = False  # left out where no row has anything in it
+    may_lack: bool = False  # left out if it is empty in all rows
 
 
 _COLUMNS = (
@@ -39,18 +39,18 @@ _COLUMNS = (
     _Column("copied", "copy_bytes", may_lack=True),
     _Column("why", "reason", text=True, may_lack=True),
 )
-_BARS = 240  # a longer search has several levels a bar
+_BARS = 240  # in a longer search a bar stands for several levels
 
 
 def page(rows: Sequence[Row], totals: Totals, title: str, facts: Mapping[str, object]) -> str:
-    """Return the page; `facts` are shown at its head."""
-    ran, apart = sentences(totals)
+    """Return the page, with `facts` below the heading."""
+    ran, between = sentences(totals)
     return fill(
         "trace.html",
         title=text(title),
         facts="".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in facts.items()),
         ran=text(ran),
-        apart=text(apart),
+        between=text(between),
         chart=_chart(rows),
         summary=_summary(rows),
         data=data(_packed(rows)),
@@ -64,7 +64,7 @@ def summary(rows: Sequence[Row], totals: Totals) -> str:
 
 
 def _packed(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the rows by columns: each text once, and the one value of a column that has one."""
+    """Return the rows by columns: each text once, and a column of equal values as one value."""
     numbers: dict[str, int] = {}
     columns = []
     for column in _COLUMNS:
@@ -147,7 +147,7 @@ def _chart(rows: Sequence[Row]) -> str:
                 )
     present = [name for name in KINDS if any(bar[name] for bar in bars)]
     legend = ", ".join(f'<b style="color:{KINDS[name]}">{name}</b>' for name in present)
-    steps = f"levels 0 to {last}" + (f", {a_bar} a bar" if a_bar > 1 else "")
+    steps = f"levels 0 to {last}" + (f", {a_bar} per bar" if a_bar > 1 else "")
     return (
         f'<figure><svg viewBox="0 0 {len(bars) * each:.0f} {height}" '
         f'width="{len(bars) * each:.0f}" height="{height}" role="img" '

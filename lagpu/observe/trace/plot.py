@@ -13,7 +13,7 @@ __all__ = ["plot"]
 
 
 def plot(traced: Iterable[Row], ax: Any = None) -> Any:
-    """Draw bars of kernel time by level, and the entries that products began with; see `Trace`."""
+    """Draw bars of kernel time by level, and the entries of multiplied vectors; see `Trace`."""
     if ax is None:
         ax = _pyplot().subplots(layout="constrained")[1]
     rows = of_levels(traced)

@@ -1,4 +1,4 @@
-"""The rows of a trace, their sums, and what they say of a statement."""
+"""The rows of a trace, the totals over rows, and the descriptions of statements."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ class Row:
     Attributes
     ----------
     level : int or None
-        Iteration of the enclosing `loop`, from 0; -1 outside of one; None for all.
+        Iteration of the enclosing `loop`, from 0; -1 outside of a loop; None for all iterations.
     method : str
         Name of the operation.
     formula : str
-        What stood in the program, with the author's names.
+        The statement as mathematics, with the author's names.
     where : str
         ``file.py:line``.
     shapes : tuple of tuple of int
-        Of the output, then of the inputs.
+        Shape of the output, then of the inputs.
     nvals_in, nvals_out : int or None
-        Entries of the last input vector before, or of the first matrix where a matrix is made; and
-        of the output after. None in a row for all iterations.
+        Entries of the last input vector before the statement, or of the first matrix where a matrix
+        is made; and entries of the output after it. None in a row for all iterations.
     direction, kernel, reason : str
-        The choice made for a product, and why; empty for other operations. In a loop that ran as
-        one kernel, that is ``"fused"``.
+        The choice made for a product, and why; empty for other operations. The kernel of a
+        statement in a loop that ran as one kernel is ``"fused"``.
     edges : int or None
-        Matrix entries the product looked at.
+        Matrix entries that the product looked at.
     bytes : int or None
-        Memory moved, estimated (docs/design/trace.md); None in a row for all iterations, and of
-        what is no product on cpu.
+        Memory moved, estimated (docs/design/trace.md); None in a row for all iterations, and on
+        cpu for statements other than products.
     kernel_ms : float
         Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
-        loop by the device's own clock. Of rows for all iterations the product's has that of the
-        whole loop, by events.
+        loop by the device's own clock. Among rows for all iterations, the product's row has the
+        time of the whole loop, by events.
     host_ms : float or None
-        Time the host was busy with the statement, compiling apart; None in a fused loop.
+        Time the host was busy with the statement, without compiling; None in a fused loop.
     compile_ms : float
-        Time spent compiling kernels for it.
+        Time spent compiling kernels for the statement.
     copy_ms, copy_bytes : float, int
-        Copies between host and device for it.
+        Copies between host and device for the statement.
     mode : str
-        ``"fused"`` if it ran as a part of a kernel that is the whole loop, else ``"eager"``.
+        ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
     """
 
     level: int | None
@@ -90,12 +90,12 @@ class Totals:
     statements, edges, bytes : int
         Rows, matrix entries looked at, and bytes moved as far as they are estimated.
     kernel_ms, host_ms : float
-        Of the statements, and of launching fused loops.
+        Times of the statements, and of launching fused loops.
     compile_ms, copy_ms, copy_bytes : float, float, int
-        Of the whole traced stretch.
+        Sums over everything inside the trace.
     fused, unlogged, unrecorded : int
-        Rows of statements in fused loops; how many of them stand for all iterations, of which no
-        edges and bytes are known; and how many more there was no room for.
+        Rows of statements in fused loops; how many of these rows are for all iterations, without
+        known edges and bytes; and how many more rows did not fit the log.
     """
 
     statements: int
@@ -112,14 +112,14 @@ class Totals:
 
 
 class Description(NamedTuple):
-    """What a row says of a statement whatever it did; a formula may lack the loop's counter.
+    """The fields of a row that are known before the statement runs.
 
     Attributes
     ----------
     method, formula, where, shapes
-        As in `Row`.
+        As in `Row`; the formula of a statement that assigns the loop's counter ends in ``<< ``.
     counter : str
-        The author's name of the counter that the formula lacks; empty if it lacks none.
+        The author's name of this counter; an empty string for other statements.
     """
 
     method: str
@@ -130,18 +130,18 @@ class Description(NamedTuple):
 
 
 class Seen:
-    """A statement and where it stands; what a row says of it is spelled when it is asked for.
+    """A statement with its place in the source; the description is formatted on demand.
 
-    To be made costs next to nothing: a device may be waiting for the loop behind it.
+    Construction costs next to nothing: the device may be waiting for the loop that follows.
 
     Parameters
     ----------
     of : tuple of Updater and Call, or callable
-        The statement, or what returns it.
+        The statement, or a callable that returns it.
     frame : FrameType or None
-        The author's.
+        The author's frame.
     line : int
-        Where it stands in the author's file.
+        The line of the statement in the author's file.
     """
 
     _named: dict[str, Any] | None = None
@@ -153,8 +153,8 @@ class Seen:
         self._file = "" if frame is None else frame.f_code.co_filename
         self._line = line
 
-    def let_go(self, out: Any) -> None:
-        """Keep nothing of the author's frame but the name of the output."""
+    def release_frame(self, out: Any) -> None:
+        """Drop the author's frame, but keep the name of the output."""
         frame, self._frame = self._frame, None
         self._named = {}
         for name, x in () if frame is None else frame.f_locals.items():
@@ -163,7 +163,7 @@ class Seen:
                 return
 
     def description(self) -> Description:
-        """Return what a row says, once the author's names are at hand; no vector is kept then."""
+        """Return the description; once it is formatted, no vector is referenced any more."""
         if self._description is None:
             named = self._named if self._frame is None else self._frame.f_locals
             to, call = self._of() if callable(self._of) else self._of
@@ -178,7 +178,7 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
     parts = (*left, " << ") if counter else (*left, " << ", *right)
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
     formula = format_formula(parts, _names_of(parts, named))
-    # A number for a scalar has no row, so a constant is that of ``v[i] = x``.
+    # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
     method = "set" if isinstance(call.operation, Constant) else call.method
     return Description(method, formula, where, shapes, counter)
 
@@ -209,7 +209,7 @@ def _place(file: str, line: int) -> str:
 
 
 def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
-    """Return what `names_in` does for the objects of a formula alone: quicker."""
+    """Return the names of a formula's objects by ``id``; faster than `names_in`."""
     if named is None:
         return {}
     wanted = {id(getattr(x, "stored", x)) for x in parts if type(x) is not str}
@@ -217,7 +217,7 @@ def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int,
 
 
 def names_in(frame: FrameType | None) -> dict[int, str]:
-    """Return the ``id`` of each vector, matrix and scalar of a frame with its name there."""
+    """Return the variables of a frame that hold vectors, matrices and scalars, by ``id``."""
     return source.names_in(frame, lambda x: isinstance(x, _NAMED))
 
 

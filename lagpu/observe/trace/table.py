@@ -1,4 +1,4 @@
-"""A trace as a table, for a terminal."""
+"""A trace as a table for a terminal."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _COLUMNS = (
     "level", "statement", "in", "out", "kernel", "edges", "kernel ms", "host ms",
     "bytes", "direction", "where", "why",
 )  # fmt: skip
-#: What statements are told apart by in a chart, with a colour each.
+#: The kinds of statements in a chart, each with its colour.
 KINDS = {
     "push": "#c05a00",
     "pull": "#14659e",
     "other products": "#4b7f52",
     "other statements": "#8a94a0",
 }
-_NARROW = 7  # of them fit a terminal
+_NARROW = 7  # so many columns fit a terminal
 
 
 def rich_table(rows: Sequence[Row], totals: Totals, *, whole: bool = False) -> Table:
     """Return a table of the rows, the middle of a long one folded, totals in the caption.
 
-    Unless it is to be `whole`, the columns that make it too wide for a terminal are left out.
+    Unless `whole` is True, only the columns that fit a terminal are shown.
     """
     columns = _COLUMNS if whole else _COLUMNS[:_NARROW]
     table = Table(box=box.SIMPLE, caption="\n".join(sentences(totals)))
@@ -63,7 +63,7 @@ def rich_table(rows: Sequence[Row], totals: Totals, *, whole: bool = False) -> T
 
 
 def plain(rows: Sequence[Row], totals: Totals) -> str:
-    """Return that table as text, as wide as it needs."""
+    """Return the whole table as text, as wide as needed."""
     table = rich_table(rows, totals, whole=True)
     out = Console(file=io.StringIO(), width=10_000, color_system=None)
     wide = Measurement.get(out, out.options, table).maximum
@@ -75,8 +75,8 @@ def plain(rows: Sequence[Row], totals: Totals) -> str:
 
 
 def sentences(totals: Totals) -> tuple[str, str]:
-    """Return the totals in words: what ran, in which mode, and what is apart from it."""
-    launching = ", with what launching fused loops took" if totals.fused else ""
+    """Return the totals as two sentences: the statements, and the compiling and copying."""
+    launching = ", launching fused loops included" if totals.fused else ""
     ran = (
         f"{totals.statements:,} statements, {totals.edges:,} edges looked at, "
         f"{decimal(totals.bytes)} moved (estimate): kernels {totals.kernel_ms:.3f} ms, "
@@ -85,20 +85,20 @@ def sentences(totals: Totals) -> tuple[str, str]:
     ran += f"fused, {totals.fused:,} of the statements." if totals.fused else "eager."
     if totals.unlogged:
         ran += (
-            f" {totals.unlogged:,} of them stand for all levels of loops whose kernels keep no "
-            "log: their entries, edges and bytes are not known."
+            f" {totals.unlogged:,} of them are for all levels of loops whose kernels keep no log: "
+            "entries, edges and bytes are not known."
         )
     if totals.unrecorded:
         ran += f" The log was full: {totals.unrecorded:,} more rows were not recorded."
-    apart = (
-        f"Apart from that: compiling {totals.compile_ms:.1f} ms, "
+    between = (
+        f"In addition: compiling {totals.compile_ms:.1f} ms, "
         f"copies between host and device {totals.copy_ms:.3f} ms for {decimal(totals.copy_bytes)}."
     )
-    return ran, apart
+    return ran, between
 
 
 def kind(row: Row) -> str:
-    """Return which of `KINDS` a statement is."""
+    """Return the kind of a statement, one of `KINDS`."""
     if row.direction in KINDS:
         return row.direction
     is_product = row.method in ("mxv", "mxv_selection", "matrix_mxm")
@@ -106,12 +106,12 @@ def kind(row: Row) -> str:
 
 
 def of_levels(rows: Iterable[Row]) -> list[tuple[int, Row]]:
-    """Return the rows of one level each, with it: what a chart by level shows."""
+    """Return (level, row) for the rows that belong to one level, as a chart by level shows them."""
     return [(row.level, row) for row in rows if row.level is not None and row.level >= 0]
 
 
 def not_by_level(rows: Iterable[Row]) -> str:
-    """Return what such a chart leaves out of the loops, in words; empty if nothing."""
+    """Return a sentence on the loops that a chart by level leaves out, or an empty string."""
     times = [row.kernel_ms for row in rows if row.level is None]
     if not times:
         return ""
@@ -138,7 +138,7 @@ def _count(number: int | None) -> str:
 
 
 def sums(rows: Sequence[Row]) -> Sequence[str]:
-    """Return edges, kernel ms, host ms and bytes of rows, in sum; what no row knows is ``-``."""
+    """Return edges, kernel ms, host ms and bytes, summed over rows; ``-`` if no row knows."""
     edges = [row.edges for row in rows if row.edges is not None]
     host_ms = [row.host_ms for row in rows if row.host_ms is not None]
     moved = [row.bytes for row in rows if row.bytes is not None]
@@ -151,7 +151,7 @@ def sums(rows: Sequence[Row]) -> Sequence[str]:
 
 
 def _folded(rows: Sequence[Row]) -> Sequence[str]:
-    """Return one row for many, with their sums."""
+    """Return one row that stands for many, with their sums."""
     return (
         "...",
         f"{len(rows):,} more statements",

@@ -272,3 +272,24 @@ def test_semirings_of_the_table_are_the_librarys_own():
     operators.c_semiring.cache_clear()
     assert semiring.plus_times(A @ u).new().get(0) == 3.0
     assert len(operators.KEPT) == before
+
+
+@pytest.mark.parametrize("name", ["max_firsti", "min_firsti", "max_secondi", "max_firstj"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_numbers_of_rows_where_most_rows_are_empty(name, transposed):
+    """SuiteSparse 9.4.5 may store such a matrix without its empty rows, and count those it has."""
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for _ in range(60):
+        rows, k = int(rng.integers(20, 40)), int(rng.integers(1, 5))
+        left = rng.random((rows, k)) < 0.04
+        A = Matrix.from_coo(*np.nonzero(left), True, nrows=rows, ncols=k, backend="cpu")
+        if transposed:
+            A = Matrix.from_coo(*np.nonzero(left.T), True, nrows=k, ncols=rows, backend="cpu").T
+        B = Matrix.from_coo(np.arange(k), [0] * k, True, nrows=k, ncols=1, backend="cpu")
+        found = semiring[name](A @ B).new()
+        i, _, values = found.to_coo()
+        met = [np.flatnonzero(left[row]) for row in i]
+        expected = i if name.endswith("firsti") else [m.max() for m in met]
+        wrong += values.tolist() != list(expected)
+    assert wrong == 0

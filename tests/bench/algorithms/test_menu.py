@@ -147,7 +147,7 @@ def test_libraries_find_what_the_oracle_finds(name, given):
     oracle, other = Backend("cpu", given), LIBRARIES[name].open(given)
     asked = 0
     for q in menu.menu():
-        if q.key in LIBRARIES[name].keys and not q.bar(given.facts):
+        if q.key in LIBRARIES[name].keys and not q.why_not(given.facts):
             right = answer(oracle, q.key)
             assert not differs(q.rule, right, answer(other, q.key)), q.key
             wrong = right.same.copy()
@@ -161,7 +161,7 @@ def test_libraries_find_what_the_oracle_finds(name, given):
 def test_backends_find_what_the_oracle_finds(backend, given):
     oracle, other = Backend("cpu", given), Backend(backend.name, given)
     for q in menu.menu():
-        if not q.bar(given.facts):
+        if not q.why_not(given.facts):
             right, found = answer(oracle, q.key), answer(other, q.key)
             found = pickle.loads(pickle.dumps(found))  # it comes from another process
             assert not differs(q.rule, right, found), q.key
@@ -197,13 +197,13 @@ def test_searches_from_each_are_read_row_by_row():
 
 def test_what_rules_a_question_out(tmp_path):
     facts = problem_of("apart", tmp_path).facts
-    assert question("diameter").bar(facts) == "not connected"
+    assert question("diameter").why_not(facts) == "not connected"
     many = replace(facts, outside=10**6, vertices=4 * 10**6, depth=4000)
-    assert question("connected_components bfs").bar(many) == "1,000,000 vertices apart"
-    assert question("bfs_levels").bar(many) == ""
-    assert LIBRARIES["networkx"].bar("bfs_levels", 10**7) == "too large"
-    assert LIBRARIES["networkx"].bar("bfs_levels", 10**5) == ""
-    assert LIBRARIES["networkx"].bar("diameter", 10**5) == "too large"
+    assert question("connected_components bfs").why_not(many) == "1,000,000 vertices apart"
+    assert question("bfs_levels").why_not(many) == ""
+    assert LIBRARIES["networkx"].why_not("bfs_levels", 10**7) == "too large"
+    assert LIBRARIES["networkx"].why_not("bfs_levels", 10**5) == ""
+    assert LIBRARIES["networkx"].why_not("diameter", 10**5) == "too large"
 
 
 def test_pylibcugraph_by_its_documented_interface(monkeypatch, kind, given):

@@ -240,9 +240,9 @@ def test_the_command(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--algorithm", "all", "--roots", "3"], "--roots: it is for lagpu bench without"),
+        (["--algorithm", "all", "--roots", "3"], "--roots: is only for lagpu bench without"),
         (["--algorithm", "all", "--mode", "eager"], "--mode"),
-        (["--budget", "0"], "--budget: it is for lagpu bench with"),
+        (["--budget", "0"], "--budget: is only for lagpu bench with"),
         (["--algorithm", "girth"], "no 'girth'"),
         (["--algorithm", "bfs", "--json", "/nowhere/at/all.json"], "/nowhere/at"),
     ],

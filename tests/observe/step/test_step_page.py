@@ -264,7 +264,7 @@ def test_bfs_refuses_what_no_page_has_room_for(tmp_path, capsys):
     assert main(["bfs", "path:65", "-s", "0", "-b", "cpu", "--step", str(file)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("lagpu: --step: the graph is of size 65 > 64")
+    assert err.startswith("lagpu: --step: the graph has size 65 > 64")
     assert not file.exists()
     assert main(["bfs", "path:5", "-s", "0", "-b", "cpu", "--step", "s.json"]) == 2
     assert "does not end in .html" in capsys.readouterr().err

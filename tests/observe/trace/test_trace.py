@@ -339,7 +339,7 @@ def test_every_kernel_of_a_product_has_its_traffic():
                 for p in kernels.kernel(str(file.relative_to(folder)), name).params
                 if p.pointer
             }
-    for name in ("block_fill", "block_reduce_columns"):  # they multiply nothing
+    for name in ("bitmap_fill", "bitmap_reduce_columns"):  # they multiply nothing
         del found[name]
     assert found.keys() == TRAFFIC.keys()
     for name, partly in TRAFFIC.items():
@@ -366,7 +366,7 @@ def test_totals_json_and_table(path):
     assert len([line for line in lines if "any_pair" in line]) == 5
     assert all(row.reason in t.table() for row in t.rows)
     assert lines[-2].startswith("11 statements")
-    assert lines[-1].startswith("Apart from that: compiling")
+    assert lines[-1].startswith("In addition: compiling")
     assert repr(t) == "Trace(11 statements)"
     narrow = Console(width=80)
     with narrow.capture() as captured:

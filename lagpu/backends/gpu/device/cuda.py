@@ -103,8 +103,8 @@ class CudaDevice(Observed):
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
 
-        Launches are counted in microseconds, and a traversal has some fifty arguments: arguments of
-        types that were checked before are only looked at where types do not say enough.
+        A launch takes microseconds, and a grid search has some fifty arguments: if their types
+        passed before, only arrays are checked again.
         """
         kinds = tuple(map(type, args))
         arrays = ready.known.get(kinds)
@@ -205,7 +205,7 @@ class CudaDevice(Observed):
         return HostNotification(place, host, self._notifications)
 
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
-        """Return the numbers told, watching for them."""
+        """Poll the notification, and return its two numbers."""
         if self._ahead is None:  # there is time
             self._ahead = self._next_notification()
         _, host, serial = notification

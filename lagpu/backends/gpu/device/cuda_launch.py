@@ -1,4 +1,4 @@
-"""A launch on CUDA that is run often: what stands is packed once, what varies each time."""
+"""A prepared launch on CUDA: fixed arguments are packed once, the others at each call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lagpu.errors import KernelLaunchError
 
 __all__ = ["SLOT", "CudaLaunch"]
 
-# Arguments lie eight bytes apart; True stands for a pointer.
+# Struct codes of arguments, eight bytes each; True is a pointer.
 SLOT: dict[Any, str] = {
     True: "Q",
     np.dtype(np.bool_): "?7x",
@@ -28,10 +28,10 @@ SLOT: dict[Any, str] = {
 
 
 class CudaLaunch(CheckedLaunch):
-    """A bound launch that packs only what varies.
+    """A prepared launch that packs only the arguments of each call.
 
-    Its buffer has what varies in one piece, so that is one call; the driver is told by address
-    where each argument lies.
+    Those arguments are adjacent in the buffer, so one call packs them; the driver gets the address
+    of each argument.
     """
 
     device: Any  # a CudaDevice
@@ -48,24 +48,24 @@ class CudaLaunch(CheckedLaunch):
         self._pointers: list[int] | None = None  # the arrays among what is given each time
 
     def _lay_out(self) -> None:
-        """Pack what stands, behind what varies."""
+        """Pack the fixed arguments, after room for the others."""
         kernel, device = self.kernel, self.device
         ready = device.ready(kernel, self.cooperative, self.block, self.shared)
         slots, count = kernel.slots, len(self._args)
-        stands = [k for k in range(count) if self._args[k] is not PER_CALL]
-        order = [*self._per_call, *stands]
+        fixed = [k for k in range(count) if self._args[k] is not PER_CALL]
+        order = [*self._per_call, *fixed]
         codes = [SLOT[slots[k][1] or slots[k][2]] for k in order]
         varying = struct.Struct("<" + "".join(codes[: len(self._per_call)]))
         buffer: Any = np.zeros(max(1, count), np.uint64)
-        values = [self._args[k] for k in stands]
+        values = [self._args[k] for k in fixed]
         known = [0 if x is None else x.data.ptr if slots[k][1] else x
-                 for k, x in zip(stands, values, strict=True)]  # fmt: skip
+                 for k, x in zip(fixed, values, strict=True)]  # fmt: skip
         struct.pack_into("<" + "".join(codes[len(self._per_call) :]), buffer, varying.size, *known)
         places = np.empty(max(1, count), np.uint64)
         places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
         grid = min(max(1, -(-self.threads // self.block)), ready.most)
         self._pack: Any = varying.pack_into
-        self._buffer, self._places = buffer, places  # kept: the driver is told addresses in them
+        self._buffer, self._places = buffer, places  # kept: the driver has addresses in them
         driver = device.xp.cuda.driver
         launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
         how = (ready.function, grid, 1, 1, self.block, 1, 1, self.shared)

@@ -100,8 +100,8 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
             f"It takes ({', '.join(map(str, kernel.params))})."
         )
     bound = []
-    # Launches are counted in microseconds, and a traversal has some fifty arguments: what fits at
-    # a glance is let through without a call.
+    # A launch takes microseconds, and a grid search has some fifty arguments: an argument of the
+    # exact type passes without a call.
     for (param, pointer, dtype), arg in zip(kernel.slots, args, strict=True):
         if pointer:
             fits = arg is None or (
@@ -123,7 +123,7 @@ def _is_array(array: Any, dtype: np.dtype[Any], ndarray: Any) -> bool:
 
 def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:
     if not isinstance(array, ndarray):
-        return f"{type(array).__name__} is no {ndarray.__module__} array"
+        return f"{type(array).__name__} is not a {ndarray.__module__} array"
     if array.dtype != param.dtype:
         return f"dtype {array.dtype} != {param.dtype}"
     return "the array is not contiguous"
@@ -140,7 +140,7 @@ def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
             return _to_bool(value)
         return dtype.type(operator.index(value))
     except (TypeError, ValueError, OverflowError) as error:
-        raise _misfit(kernel, param, f"{value!r} is no {dtype}") from error
+        raise _misfit(kernel, param, f"{value!r} is not a {dtype}") from error
 
 
 def _to_float(value: Any, dtype: np.dtype[Any]) -> np.generic:

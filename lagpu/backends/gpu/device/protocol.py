@@ -32,7 +32,7 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
 
 
-PER_CALL: Any = object()  #: stands for an argument that each run of a `PreparedLaunch` gives
+PER_CALL: Any = object()  #: marks an argument that each call of a `PreparedLaunch` gives
 
 
 class HostNotification(NamedTuple):
@@ -74,7 +74,7 @@ class PreparedLaunch(Protocol):
     """A launch whose arguments are fixed, except some; see `Device.prepare`."""
 
     def __call__(self, *new: Array | Scalar | None) -> None:
-        """Run it with these for the arguments that are given each time."""
+        """Launch with `args` for the arguments marked `PER_CALL`."""
 
 
 class Device(Protocol):
@@ -148,7 +148,7 @@ class Device(Protocol):
         cooperative: bool = False,
         shared: int = 0,
     ) -> PreparedLaunch:
-        """Return a launch to be run often; `PER_CALL` stands for what is given each time.
+        """Return a launch to be run often; `PER_CALL` marks the arguments given at each call.
 
         The arguments that are given must keep the types of the first run.
         """
@@ -177,10 +177,10 @@ class Device(Protocol):
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
 
     def notification(self) -> HostNotification:
-        """Return a place where a kernel can tell the host two numbers, and that it has."""
+        """Return pinned memory where a kernel writes two numbers for the host, and a serial."""
 
     def wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]:
-        """Return the two numbers told by a kernel that was launched with `notification`.
+        """Return the two numbers that a kernel wrote to its `notification`.
 
         Quicker than copying them, which is done if nothing is heard for some milliseconds; for
         that, `counts` has them too.
@@ -193,7 +193,7 @@ class Device(Protocol):
         """Return the bytes that can still be allocated."""
 
     def pooled_bytes(self) -> int:
-        """Return those of them that need not be asked for; quick."""
+        """Return the free bytes of the memory pool, without asking the driver."""
 
     def used_bytes(self) -> int:
         """Return the bytes that arrays hold now; what a pool keeps in reserve does not count."""

@@ -52,7 +52,7 @@ class SimDevice(Observed):
     blocks : int, default 3
         Most blocks of a launch; a cooperative one keeps all of them resident.
     preempt : int, default 64
-        A thread gives way after about so many atomics, fences and volatile loads; 0 for never.
+        Atomics, fences and volatile loads, on average, after which a thread yields; 0 for never.
     flags : tuple of str, optional
         Further compiler options, such as ``("-fsanitize=undefined",)``. Default: the words of
         ``LAGPU_SIM_FLAGS``.
@@ -155,9 +155,9 @@ class SimDevice(Observed):
         return HostNotification(place, memoryview(place.data), 1)
 
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
-        """Return the numbers told: a launch has ended when it returns."""
-        told: Any = notification.host if notification.host[2] == notification.serial else counts
-        return int(told[0]), int(told[1])
+        """Return the numbers of a notification: a launch has ended when it returns."""
+        numbers: Any = notification.host if notification.host[2] == notification.serial else counts
+        return int(numbers[0]), int(numbers[1])
 
     def synchronize(self) -> None:
         """Do nothing: a launch has ended when it returns."""

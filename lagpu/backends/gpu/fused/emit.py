@@ -1,7 +1,7 @@
 """The text of generated kernels: parameters, the expression of a statement, the lines of a log.
 
 `lagpu.backends.gpu.fused.program` writes a kernel for any loop, `emit_sweep` one for a sweep. Both
-say what a statement computes with the functions of common/entry.cuh.
+write statements as calls of the functions of common/entry.cuh.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Parameters:
     text : list of str
         ``"type name"`` of each parameter.
     structs : list of str
-        Those of the types of products.
+        The structs of the products' types.
     prelude : Prelude
         The texts of users' operators.
     """
@@ -55,7 +55,7 @@ class Parameters:
     def add(self, ctype: str, value: Any) -> str:
         """Add a parameter; return its name.
 
-        A `value` that is called with the number of blocks gives the argument once that is known.
+        A callable `value` is called with the number of thread blocks, and returns the argument.
         """
         name = f"p{len(self.text)}"
         self._append(f"{ctype} {name}", value)
@@ -66,7 +66,7 @@ class Parameters:
         return self.add("i64", np.int64(size))
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
-        """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` are behind it.
+        """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
 
         One that the kernel writes must be added as such before it is read.
         """
@@ -111,7 +111,7 @@ class Parameters:
         return name
 
     def arguments(self, blocks: int = 0) -> list[Any]:
-        """Return what the kernel is launched with, on so many blocks."""
+        """Return the kernel's arguments for a grid of `blocks` thread blocks."""
         return [x(blocks) if callable(x) else x for x in self._args]
 
     def _append(self, text: str, value: Any) -> None:
@@ -120,13 +120,13 @@ class Parameters:
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
-    """Return the type of an accumulator for results of type `z`; one that assigns for none."""
+    """Return the accumulator's type for results of type `z`; without one, that which assigns."""
     return f"Accum<{', '.join(accumulator(desc.accum, w, z, params.prelude))}>"
 
 
 # ------------------------------------------------------------------------------- expressions
 class Writer(Protocol):
-    """How a kernel says what `expression` composes.
+    """Writes the parts that `expression` composes, as one kind of kernel spells them.
 
     Attributes
     ----------
@@ -137,23 +137,23 @@ class Writer(Protocol):
     params: Parameters
 
     def operand(self, x: VectorStore) -> str:
-        """Return what stands for a vector."""
+        """Return the text for a vector."""
 
     def number(self, ctype: str, value: Any) -> str:
-        """Return what stands for a number of a statement, a NumPy scalar or a ScalarRef."""
+        """Return the text for a number of a statement, a NumPy scalar or a ScalarRef."""
 
     def counter(self, ctype: str) -> str:
-        """Return what stands for the loop's counter."""
+        """Return the text for the loop's counter."""
 
     def constant(self, ctype: str, value: str) -> str:
-        """Return an entry everywhere."""
+        """Return the text for an entry of value `value` everywhere."""
 
     def call(self, name: str, types: str, args: str) -> str:
-        """Return ``mapped``, ``chosen`` or ``combined`` of common/entry.cuh."""
+        """Return a call of ``mapped``, ``selected`` or ``combined`` of common/entry.cuh."""
 
 
 def expression(s: Statement, write: Writer) -> tuple[DType, str]:
-    """Return the type of an element-wise statement's results, and what makes them."""
+    """Return (type, text) of an element-wise statement's results."""
     operation, functor = s.operation, write.params.prelude.functor
     if isinstance(operation, AssignScalar):
         kind = s.out.dtype.ctype
@@ -169,7 +169,7 @@ def expression(s: Statement, write: Writer) -> tuple[DType, str]:
         x = write.operand(u)
         types = f"{functor(operation.op)}, {kind}, {u.dtype.ctype}"
         thunk = write.number(kind, operation.thunk)
-        return u.dtype, write.call("chosen", types, f"{x}, {thunk}")
+        return u.dtype, write.call("selected", types, f"{x}, {thunk}")
     assert isinstance(operation, Ewise)
     left, right = operation.left, operation.right
     domain, result = operation.op.types(left.dtype, right.dtype)
@@ -190,7 +190,7 @@ def _mapped(write: Writer, u: VectorStore, function: BoundOperator) -> str:
 
 # -------------------------------------------------------------------------------- the log
 class LogLines:
-    """The lines that make the generated kernel of a program log its statements; or none.
+    """The lines by which a generated loop logs its statements; none without a log.
 
     Parameters
     ----------
@@ -205,14 +205,17 @@ class LogLines:
         self._statements = statements
         self._fills: list[str] = []
 
-    def written(self, total: str, counter: int, how: str, edges: str, leaving: str) -> list[str]:
-        """Return lines that count what a statement wrote, and stamp it; `total` writes it."""
+    def written(
+        self, total: str, counter: int, how: str, edges: str, frontier_edges: str
+    ) -> list[str]:
+        """Return lines that run `total`, count the entries it wrote, and stamp its record."""
         k, many = len(self._fills), self._statements
         self._fills.append(
-            f"log->fill({k}, {many}, load_volatile(at + {counter} * kFar), {edges}, {leaving});"
+            f"log->fill({k}, {many}, load_volatile(at + {counter} * kCounterStride), {edges}, "
+            f"{frontier_edges});"
         )
         return [
-            f"add_total({total}, now + {counter} * kFar);",
+            f"add_total({total}, now + {counter} * kCounterStride);",
             f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {how});",
         ]
 
@@ -221,7 +224,7 @@ class LogLines:
         return self._if_on("u64* log_words", "bool log_is_new")
 
     def opening(self) -> list[str]:
-        """Return the lines before the loop; all statements have been written."""
+        """Return the lines before the loop; call it after all statements are written."""
         return self._if_on(
             "LG_SHARED(LoopLog, log, 1);",
             "if (global_thread() == 0) log->open(log_words, log_is_new);",
@@ -235,21 +238,21 @@ class LogLines:
         )
 
     def at_top(self, counters: int) -> list[str]:
-        """Return the lines behind a barrier at the top of an iteration."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kFar"
+        """Return the lines after the barrier at the top of an iteration."""
+        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
         return self._if_on(f"if (open) flush({before});", "block_sync();")
 
     def at_end(self) -> list[str]:
-        """Return the lines behind a barrier at the end of an iteration."""
+        """Return the lines after the barrier at the end of an iteration."""
         return self._if_on("flush(now);", "block_sync();")
 
-    def behind(self) -> list[str]:
-        """Return the last line of an iteration whose counts are not complete yet."""
+    def pending(self) -> list[str]:
+        """Return the last line of an iteration whose counts are complete in the next one."""
         return self._if_on("open = true;")
 
     def closing(self, counters: int) -> list[str]:
-        """Return the lines behind the loop."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kFar"
+        """Return the lines after the loop."""
+        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
         return self._if_on(
             f"if (open) {{ grid_sync(barrier); flush({before}); }}",
             "if (global_thread() == 0) log->close();",

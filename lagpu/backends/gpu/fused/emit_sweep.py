@@ -20,22 +20,22 @@ __all__ = ["Frame", "SweepText"]
 
 
 class Frame(NamedTuple):
-    """What stands around the function of a vertex.
+    """The frame of a sweep's kernel, around the function of a vertex.
 
     Attributes
     ----------
     params : tuple of str
-        Parameters behind those of the body.
+        Parameters after those of the body.
     bounds : str
         Arguments of ``__launch_bounds__``.
     at : str
-        The type that says where entries stand.
+        The type of sweep/vertex.cuh that locates entries.
     swept : str
-        What ``Swept`` has behind the columns and the operand's values.
+        The fields of ``Swept`` after the columns and the operand's values.
     made : str
-        What notes an entry of the multiplied vector, ``{x}`` at vertex ``v``, for its neighbours.
+        The statement that stores an entry of the multiplied vector, ``{x}`` at vertex ``v``.
     before, after : tuple of str
-        Lines that open the kernel, and that use ``visit`` and ``fetch``.
+        The first lines of the kernel, and those that call ``visit`` and ``fetch``.
     """
 
     params: tuple[str, ...]
@@ -48,29 +48,29 @@ class Frame(NamedTuple):
 
 
 class SweepText:
-    """The function of a vertex, and what its parameters stand for.
+    """The function of a vertex, and its parameters.
 
     Parameters
     ----------
     body : SweepBody
-        The statements; of a sweep over a matrix, on the vectors that store its entries.
+        The statements, on vectors; for a sweep over a matrix, those that store its entries.
     here, above : VectorStore
-        The masks that they name.
+        The masks of the sweep.
 
     Attributes
     ----------
     params : Parameters
         Of the kernel; those of the body, once `write` has run.
     blank : list of VectorStore
-        What has entries in the last turn alone.
+        Vectors that have entries in the last iteration alone.
     kept : list of VectorStore
-        What keeps its entries from turn to turn.
+        Vectors that keep their entries from iteration to iteration.
     written : list of VectorStore
-        Both of these.
+        Blank and kept vectors.
     read : list of VectorStore
-        What is read alone.
+        Vectors that are only read.
     x : VectorStore
-        What the product multiplies; it is blank.
+        The operand of the product; it is blank.
     """
 
     def __init__(self, body: SweepBody, here: VectorStore, above: VectorStore) -> None:
@@ -88,7 +88,7 @@ class SweepText:
         self.params = Parameters()
 
     def make_room(self) -> None:
-        """Store bits and values of all that is written; the bits of what is blank are not set."""
+        """Allocate bits and values of all vectors written; the bits of blank ones are not set."""
         for x in self.blank:
             x.set_empty()
             x.to_blank()
@@ -104,7 +104,7 @@ class SweepText:
         return self._names[id(x)]
 
     def changed(self) -> None:
-        """Forget what was known of the vectors written."""
+        """Forget the counts and statistics of the vectors written."""
         for x in self.written:
             x.counted(None)
             x.forget()
@@ -114,7 +114,7 @@ class SweepText:
     ) -> str:
         """Return the text of the kernel ``sweep``; `framed` is asked once vectors have names.
 
-        Kept and read vectors stand in level order if that is given.
+        Kept and read vectors are in level order if `level_order` is given.
         """
         body = self._body
         for v in (*self.written, *self.read):
@@ -145,9 +145,9 @@ class SweepText:
                 "const auto visit = [&](const Place<Product, At>& its, i64 d, "
                 "Entry<Product::Z> sum) {",
                 "const i32 v = its.v;",
-                "const i64 at = s.at.home(v, its.rank), in_block = s.at.block(v);",
+                "const i64 at = s.at.home(v, its.rank), in_bitmap = s.at.in_bitmap(v);",
                 "const i64 i = s.at.i(v), j = s.at.j(v);",
-                "(void)i, (void)j, (void)in_block;",
+                "(void)i, (void)j, (void)in_bitmap;",
                 *self._loads(),
                 "if (d < deepest) {",
                 *self._masks(here=False),
@@ -173,7 +173,7 @@ class SweepText:
     def _vector(self, x: VectorStore, level_order: LevelOrder | None) -> None:
         """Add the parameters of a vector: ``_words``, ``_values`` and ``_iso``.
 
-        In level order what stands for words is presence, a byte each. The multiplied vector has
+        In level order presence is a byte each, in place of words. The multiplied vector has
         ``_has`` and ``_made`` there while the sweep runs, and its words in the end.
         """
         const = "" if any(x is w for w in self.written) else "const "
@@ -239,9 +239,9 @@ class SweepText:
         for name in self._names_of(self.blank):
             last = f"if ({name}.there && d == {int(name != y)})"
             if name == x:
-                lines += [made.format(x=x), f"{last} set_bit({x}_words, in_block);"]
+                lines += [made.format(x=x), f"{last} set_bit({x}_words, in_bitmap);"]
             else:
-                what = f"{name}_words, {name}_values, in_block, {name}, false"
+                what = f"{name}_words, {name}_values, in_bitmap, {name}, false"
                 lines.append(f"{last} put_back({what});")
         return lines
 

@@ -1,6 +1,6 @@
-"""Statements on matrices of k rows, said of the vectors that store the entries of bitmap matrices.
+"""Rewrite statements on bitmap matrices as statements on the vectors that store their entries.
 
-So the fused executors of vectors run loops over matrices too.
+So the kernels for loops over vectors run loops over matrices too.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from lagpu.operations import (
 
 __all__ = ["OnEntries", "on_entries"]
 
-_NO_BITMAP = "a matrix is no bitmap matrix, and does not fit as one"
+_NO_BITMAP = "a matrix is not a bitmap matrix, and does not fit as one"
 
 
 class OnEntries(NamedTuple):
-    """Statements on vectors that say what others said of bitmap matrices.
+    """Statements on bitmap matrices, rewritten as statements on vectors.
 
     Attributes
     ----------
     statements : list of Statement
         Outputs, masks and operands are vectors; a product has the same matrix.
     outputs : list of (MatrixHandle, BitmapMatrix)
-        What is to be stored in which handle once they have run.
+        The bitmap matrix that each handle gets once the statements have run.
     bitmaps : dict
         The bitmap matrix of each handle, by the handle's ``id``.
     """
@@ -47,7 +47,7 @@ class OnEntries(NamedTuple):
     bitmaps: dict[int, BitmapMatrix]
 
     def store(self) -> None:
-        """Give the outputs' handles what has been written."""
+        """Store the bitmap matrices written in the outputs' handles."""
         for handle, made in self.outputs:
             made.changed()
             handle.store = made
@@ -64,13 +64,13 @@ def on_entries(
     Parameters
     ----------
     counters : Counters
-        For vectors that are made.
+        For new vectors.
     statements : sequence of Statement
         As recorded; each writes a matrix.
     read : sequence of MatrixHandle
-        What is read besides, by a sweep or by a loop's condition.
+        Matrices that a sweep or the loop's condition reads besides.
     shape : tuple of int, optional
-        What all matrices must have, but those of products.
+        The shape that all matrices must have, except those of products.
     """
     for s in statements:
         why = _why_not(s, shape)
@@ -89,7 +89,7 @@ def on_entries(
 
 
 def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
-    """Return what a statement that fits reads position by position."""
+    """Return the matrices that a statement reads position by position."""
     operation = s.operation
     mask = () if s.desc.mask is None else (s.desc.mask,)
     if isinstance(operation, (Multiply, Apply, Select, Assign)):
@@ -100,7 +100,7 @@ def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
 
 
 def _why_not(s: Statement, shape: tuple[int, int] | None) -> str:
-    """Return why a statement has no equal on entries, or nothing."""
+    """Return why a statement cannot be rewritten on entries, or an empty string."""
     operation, what = s.operation, method(s)
     if isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None:
         return f"{what} has indices"
@@ -112,7 +112,7 @@ def _why_not(s: Statement, shape: tuple[int, int] | None) -> str:
         return f"{what} is not among the operations of a fused loop over matrices"
     for A in (s.out, *_by_position(s)):
         if shape is not None and A.shape != shape:
-            return f"{what} has an operand that has no row for each row of the levels"
+            return f"{what} has an operand whose shape is not that of the levels"
         if not A.may_be_bitmap:
             return _NO_BITMAP
     return ""

@@ -1,7 +1,8 @@
-"""Bitmap matrices in the order of a sweep's levels: each row by itself, level after level.
+"""Permute bitmap matrices into the level order of a sweep: each row by itself, level after level.
 
-A bitmap matrix stands vertex by vertex, so of a line that one row loads most belongs to other rows,
-which are at other levels. In level order a level's entries lie side by side; see sweep/permute.cu.
+A bitmap matrix is stored vertex by vertex, so most of a cache line that one row loads belongs to
+other rows, at other levels. In level order a level's entries lie side by side; see
+sweep/permute.cu.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ class LevelOrder:
     Parameters
     ----------
     device : Device
-        Where they are.
+        The device of the matrices.
     shape : tuple of int
         Of the matrices, (k, n).
     kept : list of VectorStore
-        What keeps its entries from turn to turn: it is permuted there and back.
+        Vectors that keep their entries from iteration to iteration: permuted there and back.
     read : list of VectorStore
-        What is read alone: it is permuted there.
+        Vectors that are only read: permuted there.
     x : VectorStore
-        What the product multiplies: it has entries while the sweep runs, and is not permuted.
+        The operand of the product: it has entries only while the sweep runs, and is not permuted.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class LevelOrder:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that `permute` asks for."""
+        """Bytes that `permute` allocates."""
         k, n = self._shape
         stored = [*self._kept, self._x, *(v for v in self._read if v.values is not None)]
         of_all = len(self._kept) + len(self._read) + 1 + sum(v.dtype.numpy.itemsize for v in stored)
@@ -84,18 +85,18 @@ class LevelOrder:
             values = None if of_one_value else xp.empty(k * n, v.dtype.numpy)
             self._permuted[id(v)] = Permuted(xp.empty(k * n, np.bool_), values)
         for v in (*self._kept, *self._read):
-            run = kernel("sweep/permute.cu", "put_in_order", U=v.dtype.ctype)
+            run = kernel("sweep/permute.cu", "to_level_order", U=v.dtype.ctype)
             self._device.launch(
                 run, n, n, k, stride(k), deepest, ordered.order, ordered.offsets,
                 *v.readable(), *self.of(v),
             )  # fmt: skip
 
     def restore(self) -> None:
-        """Put the entries of kept matrices back where they stood; they must have room for them."""
+        """Write the entries of kept matrices back to their bitmaps, which must be allocated."""
         k, n = self._shape
         per = stride(k) // 32
         for v in self._kept:
-            run = kernel("sweep/permute.cu", "put_back_in_block", U=v.dtype.ctype)
+            run = kernel("sweep/permute.cu", "from_level_order", U=v.dtype.ctype)
             self._device.launch(
                 run, n * per * 8, n, k, per, self._ranks, *self.of(v), v.words, v.values
             )

@@ -1,4 +1,4 @@
-"""Which recorded loops a special kernel can run: searches, and sweeps over their levels."""
+"""Recognise the recorded loops that have a kernel of their own: searches and sweeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lagpu.operations import (
 
 __all__ = [
     "DEPTH",
-    "MOST",
+    "MAX_ASSIGNMENTS",
     "NUMBER",
     "VALUE",
     "Assignment",
@@ -38,9 +38,9 @@ __all__ = [
     "method",
 ]
 
-# what is assigned
+# what an assignment of a search writes
 DEPTH, VALUE, NUMBER = constant("kDepth"), constant("kValue"), constant("kNumber")
-MOST = 3  # assignments of a search whose kernel makes them itself
+MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 
 
 def method(s: Statement) -> str:
@@ -68,7 +68,7 @@ class Assignment(NamedTuple):
 
 
 class SearchBody(NamedTuple):
-    """The body of a search: assignments to what the frontier reaches, and one masked product.
+    """The body of a search: assignments at the frontier's entries, and one masked product.
 
     The frontier is a vector, or a matrix with a row for each of several searches.
 
@@ -81,9 +81,9 @@ class SearchBody(NamedTuple):
     product : Product
         The algebra.
     assignments : tuple of Assignment
-        What is assigned to the frontier's entries.
+        The assignments at the frontier's entries.
     assigns_first : bool
-        Whether the assignments stand before the product.
+        Whether the assignments come before the product.
     statements : sequence of Statement
         The body.
     """
@@ -98,7 +98,7 @@ class SearchBody(NamedTuple):
 
     @property
     def sums(self) -> bool:
-        """Whether the products of one level add up; else the first one of a vertex stands."""
+        """Whether the products of one level add up; else the first one of a vertex counts."""
         return not self.product.semiring.monoid.has_any_terminal
 
     @property
@@ -111,7 +111,7 @@ class SearchBody(NamedTuple):
 def match_search(
     statements: Sequence[Statement], frontier: VectorStore | MatrixHandle
 ) -> SearchBody | Rejection:
-    """Return the search that these statements are, repeated until `frontier` is empty."""
+    """Match the body of a search that runs until `frontier` is empty, or say why it is none."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a search has one")
@@ -124,7 +124,7 @@ def match_search(
     if matrix.shape[0] != matrix.shape[1] or any(s.out is matrix for s in statements):
         return Rejection("the matrix is not square, or the body writes it")
     if product.kernel is not None or product.policy is not None:
-        return Rejection("the author chose the kernel")
+        return Rejection("the product names a kernel or a policy")
     if desc.accum is not None or not desc.replace or desc.mask is None:
         return Rejection("the product has an accumulator, or no mask with replace")
     if not (desc.structure and desc.complement):
@@ -136,7 +136,7 @@ def match_search(
         return Rejection("the body does not assign to the mask of the product")
     assigns_first = place > 0
     if assigns_first and place != len(statements) - 1:
-        return Rejection("assignments stand on both sides of the product")
+        return Rejection("the body has assignments both before and after the product")
     return SearchBody(
         matrix.csc(), frontier, desc.mask, product, assigned, assigns_first, statements
     )
@@ -173,20 +173,20 @@ def _assignments(
 
 # ------------------------------------------------------------------------------------- sweeps
 class SweepBody(NamedTuple):
-    """A body that fits: statements at `here`, one product, statements at `above`.
+    """The body of a sweep: statements at `here`, one product, statements at `above`.
 
-    All operands are vectors: the rows of a sweep over a matrix are worked on by themselves.
+    All operands are vectors; for a sweep over a matrix, those that store its entries.
 
     Attributes
     ----------
     before, after : sequence of Statement
-        What stands before the product and behind it.
+        The statements before and after the product.
     product : Statement
         ``y(above.S, replace=True) << x (+.x) A``.
     multiply : Multiply
         Its operation.
     replaced : list of VectorStore
-        What has entries at `here` alone: x, and others written with replace.
+        The vectors that have entries at `here` alone: x, and others written with replace.
     """
 
     before: Sequence[Statement]
@@ -199,7 +199,7 @@ class SweepBody(NamedTuple):
 def match_sweep(
     statements: Sequence[Statement], here: VectorStore, above: VectorStore
 ) -> SweepBody | Rejection:
-    """Return the parts of a sweep's body, or why it does not fit."""
+    """Match the body of a sweep, or say why it does not fit."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a sweep has one")
@@ -216,7 +216,7 @@ def match_sweep(
     if isinstance(replaced, Rejection):
         return replaced
     why = _why_no_product(product, above, replaced, before)
-    why = why or _why_not_behind(after, product.out, above, replaced)
+    why = why or _why_not_after(after, product.out, above, replaced)
     if why:
         return Rejection(why)
     assert isinstance(product.operation, Multiply)
@@ -228,14 +228,14 @@ def _holds(x: VectorStore, vectors: list[VectorStore]) -> bool:
 
 
 def _stays_in(s: Statement, vectors: list[VectorStore]) -> bool:
-    """Whether what a statement makes has entries only where one of these vectors has some."""
+    """Whether a statement's result has entries only where one of these vectors has some."""
     inside = [_holds(x, vectors) for x in operands_of(s.operation)]
     intersects = isinstance(s.operation, Ewise) and s.operation.kind == "ewise_mult"
     return any(inside) if intersects else bool(inside) and all(inside)
 
 
 def _keeps_to(s: Statement, mask: VectorStore) -> bool:
-    """Whether it is masked by this one, not by its complement: all its values are True."""
+    """Whether a statement is masked by `mask`, whose values are all True, not by ``~mask``."""
     return s.desc.mask is mask and not s.desc.complement
 
 
@@ -253,7 +253,7 @@ def _replaced_at_here(
         seen += operands_of(s.operation)
         if desc.replace and not _holds(s.out, replaced):
             if desc.accum is not None or _holds(s.out, seen):
-                why = f"{method(s)} replaces what the body has read or written before"
+                why = f"{method(s)} replaces a vector that the body reads or writes earlier"
                 return Rejection(why)
             replaced.append(s.out)
         else:
@@ -264,36 +264,36 @@ def _replaced_at_here(
 def _why_no_product(
     s: Statement, above: VectorStore, replaced: list[VectorStore], before: Sequence[Statement]
 ) -> str:
-    """Return why a product does not fit, or nothing."""
+    """Return why a product does not fit, or an empty string."""
     assert isinstance(s.operation, Multiply)
     A, x, product = s.operation.matrix, s.operation.operand, s.operation.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
         return "the product is not written to above alone, with replace"
     if not _holds(x, replaced):
-        return "the product multiplies what may have entries outside of here"
+        return "the product's operand may have entries outside of here"
     if any(s.out is b.out for b in before):
-        return "the product writes what the statements before it write"
+        return "the product and a statement before it write the same vector"
     if any(_holds(s.out, list(operands_of(b.operation))) for b in before) and s.out.nvals:
-        return "the product's output has entries before the first turn, and the body reads them"
+        return "the product's output has entries before the sweep, and the body reads them"
     if product.kernel is not None or product.policy is not None:
-        return "the author chose the kernel"
+        return "the product names a kernel or a policy"
     if max(A.shape) >= 2**31:
         return "the matrix has more than 2**31 rows"
     lacking = "" if product.transpose else why_no_csr(A.csc())
-    return lacking and f"it needs the matrix by rows too, and {lacking}"
+    return lacking and f"a sweep needs the matrix by rows too, and {lacking}"
 
 
-def _why_not_behind(
+def _why_not_after(
     after: Sequence[Statement], y: VectorStore, above: VectorStore, replaced: list[VectorStore]
 ) -> str:
-    """Return why a statement behind the product does not fit, or nothing."""
+    """Return why a statement after the product does not fit, or an empty string."""
     for s in after:
         desc = s.desc
         inside = desc.mask is None and _stays_in(s, [above, y])
         if not _keeps_to(s, above) and not (inside and (desc.accum is not None or s.out is y)):
-            return f"{method(s)} behind the product is not masked by above"
+            return f"{method(s)} after the product is not masked by above"
         if _holds(s.out, replaced):
-            return f"{method(s)} behind the product writes what is replaced at here"
+            return f"{method(s)} after the product writes a vector that is replaced at here"
         if desc.replace and s.out is not y:
-            return f"{method(s)} behind the product has replace"
+            return f"{method(s)} after the product has replace"
     return ""

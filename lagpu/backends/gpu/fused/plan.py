@@ -1,4 +1,4 @@
-"""How a recorded loop runs: which kernel takes it whole, or why none does."""
+"""Choose the kernel that runs a recorded loop, or say why none does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import policy
-from lagpu.backends.gpu.fused.match import MOST, VALUE, SearchBody, match_search
+from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program import generated_loop
 from lagpu.backends.gpu.fused.program_bitmap import generated_bitmap_loop
 from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
@@ -32,8 +32,8 @@ def plan_loop(
 ) -> DeviceLoop | Rejection:
     """Return the kernel that runs a loop; see `Backend.plan_loop`.
 
-    A loop that is a search has a kernel made for searches, a sweep one written for it; any other
-    loop has one written for its body. Each of them says why, in numbers if it has a choice.
+    A search runs as one of three kernels for searches; for a sweep, or any other body, a kernel is
+    generated. The reason of a choice is in numbers.
     """
     if isinstance(turns, Sweep):
         return _plan_sweep(counters, body, turns)
@@ -68,45 +68,45 @@ def _plan_search(
         return body
     if not isinstance(frontier, MatrixHandle):
         return grid_search(body, times)
-    number = _value_left(body)
+    number = _constant_value(body)
     carries_values = number is None or any(a.what == VALUE for a in body.assignments)
     why = _why_no_bitmaps(body)
     if why:
         return Rejection(why)
     if carries_values:
         return per_source_search(counters, body, times)
-    return _search_of_bits(counters, body, times, number)
+    return _search_without_values(counters, body, times, number)
 
 
-def _search_of_bits(
+def _search_without_values(
     counters: Counters, body: SearchBody, times: int | None, number: Any
 ) -> DeviceLoop | Rejection:
-    """Return the search of rows that carry no values: apart if that is better, or together."""
+    """Return a search without values: per source if the matrix is deep, else bit-parallel."""
     A = body.A
     lacking = why_no_csr(A)
     if lacking:
         return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
     k, n = body.frontier.shape
-    together = policy.why_not_per_source(A, k)
-    if not together and len(body.assignments) > MOST:
-        together = f"{len(body.assignments)} assignments > {MOST}"
+    why = policy.why_not_per_source(A, k)
+    if not why and len(body.assignments) > MAX_ASSIGNMENTS:
+        why = f"{len(body.assignments)} assignments > {MAX_ASSIGNMENTS}"
     bound = policy.depth_bound(A)
-    if not together and times is not None and times <= bound:
-        together = f"at most {times} levels <= {bound}"
-    if not together and n <= bound:
-        together = f"{n} vertices have at most {bound} levels"
-    if not together:
+    if not why and times is not None and times <= bound:
+        why = f"at most {times} levels <= {bound}"
+    if not why and n <= bound:
+        why = f"{n} vertices have at most {bound} levels"
+    if not why:
         depth = policy.depth_of(counters, A, body.product)
-        together = depth.why
+        why = depth.why
         if depth.deep:
-            apart = PerSourceSearch(counters, body, times, number, depth.why)
-            if has_free(A.device, apart.nbytes):
-                return apart
-            together = f"{depth.why}, but the lists of a per-source search do not fit"
-    return bit_parallel_search(counters, body, times, number, together)
+            search = PerSourceSearch(counters, body, times, number, depth.why)
+            if has_free(A.device, search.nbytes):
+                return search
+            why = f"{depth.why}, but the lists of a per-source search do not fit"
+    return bit_parallel_search(counters, body, times, number, why)
 
 
-def _value_left(body: SearchBody) -> Any:
+def _constant_value(body: SearchBody) -> Any:
     """Return the value of each entry of the frontier after any product, or None if it varies."""
     frontier: MatrixHandle = body.frontier
     store = frontier.store
@@ -121,10 +121,10 @@ def _value_left(body: SearchBody) -> Any:
 
 
 def _why_no_bitmaps(body: SearchBody) -> str:
-    """Return why frontier and outputs cannot be bitmap matrices, or nothing."""
+    """Return why frontier and outputs cannot be bitmap matrices, or an empty string."""
     k, n = body.frontier.shape
     if n >= 2**31 or n * stride(k) // 32 >= 2**31:
         return "the frontier has 2**31 words or more"
     if not all(x.may_be_bitmap for x in (body.frontier, *(a.target for a in body.assignments))):
-        return "a matrix is no bitmap matrix, and does not fit as one"
+        return "a matrix is not a bitmap matrix, and does not fit as one"
     return ""

@@ -1,4 +1,4 @@
-"""How the searches of several sources run: rows together or apart, and how many at once."""
+"""Rules for several sources: per-source or bit-parallel execution, and the batch size."""
 
 from __future__ import annotations
 
@@ -29,38 +29,39 @@ __all__ = [
     "why_not_per_source",
 ]
 
-#: Mean entries of a column up to which each source is searched by itself: of more, the rows of a
-#: level had better share a look at each.
+#: Largest mean degree for per-source execution. Above it, sources that share each adjacency read
+#: are faster.
 MOST_DEGREE = 8
-_HUB = 4  # times as many entries make a hub; where hubs have an eighth of all, levels are few
+_HUB = 4  # a hub has more than so many times MOST_DEGREE entries
+# Where hubs have more than this part (1 / _SHARE) of all entries, levels are few.
 _SHARE = 8
 # Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
-#: A matrix is deep if a search of it has more levels than either: so many, and one for so many
+#: A matrix is deep if a search has more than LEVELS levels, and more than one for each EDGES
 #: entries. See "Deep or not" in docs/design/bitmap.md for the costs that these follow from.
 LEVELS, EDGES = 64, 1 << 15
-_PROBE_BYTES = 64  # a vertex, that a search and its workspace ask for at most
+_PROBE_BYTES = 64  # upper bound, for each vertex, of a grid search and its workspace
 
 
 class _Hubs(NamedTuple):
-    """How many entries stand in columns of hubs; kept with a matrix."""
+    """How many entries the columns of hubs have; kept in a matrix' cache."""
 
     entries: int
     nbytes: int = 0  # as workspaces have it
 
 
 def block_size(device: Device) -> int:
-    """Return the threads of a block that works on one row alone."""
+    """Return the threads of a thread block that runs one source alone."""
     return SIM_BLOCK if device.name == "sim" else BLOCK
 
 
 def why_not_per_source(A: CscMatrix, k: int) -> str:
-    """Return why `k` rows are not worked on apart, a block of threads each, or nothing.
+    """Return why `k` sources do not run per source on `A`, or an empty string if they do.
 
-    They are where there are two or more, and the matrix `A` is sparse and without hubs.
+    Per-source execution needs at least two sources, and a sparse matrix without hubs.
     """
     if k < 2:
-        return "one row alone"
+        return "only one source"
     if A.nvals > MOST_DEGREE * A.shape[0]:
         return f"mean degree {A.nvals / A.shape[0]:.1f} > {MOST_DEGREE}"
     longest = _HUB * MOST_DEGREE
@@ -76,16 +77,16 @@ def why_not_per_source(A: CscMatrix, k: int) -> str:
 
 # ------------------------------------------------------------------------------ deep or shallow
 class Depth(NamedTuple):
-    """What one search has told of a matrix; kept with it.
+    """The depth of a matrix as one search measured it; kept in the matrix' cache.
 
     Attributes
     ----------
     deep : bool
-        Whether it had more levels than the bound.
+        Whether the search had more levels than the bound.
     why : str
-        That in numbers.
+        The comparison, in numbers.
     nbytes : int
-        0, as workspaces have it.
+        0; every value in the cache has it.
     """
 
     deep: bool
@@ -94,31 +95,31 @@ class Depth(NamedTuple):
 
 
 def depth_bound(A: CscMatrix) -> int:
-    """Return how many levels a search of a deep matrix exceeds."""
+    """Return the number of levels that a search of a deep matrix exceeds."""
     return max(LEVELS, A.nvals // EDGES)
 
 
 def depth_of(counters: Counters, A: CscMatrix, product: Product) -> Depth:
     """Return whether a search from a vertex of most edges is deep; the first call waits for it.
 
-    The search ends at the bound. It starts neither where the caller's do nor anew for each of
-    them, so what is found depends on the matrix alone.
+    The search ends at the bound. Its source is not one of the caller's, so the result depends on
+    the matrix alone.
 
     Parameters
     ----------
     counters : Counters
         Of the backend.
     A : CscMatrix, (n, n)
-        Its rows are there, or may be made.
+        The matrix; its form by rows is stored, or may be made.
     product : Product
-        Of any semiring: `transpose` says which way the edges are followed.
+        The product, of any semiring: `transpose` gives the direction of the edges.
     """
     bound = depth_bound(A)
     along = product.transpose or is_symmetric(A)
     place = f"depth, {bound} levels, {'along' if along else 'against'} the edges"
     if place not in A.cache:
         if not has_free(A.device, _PROBE_BYTES * A.shape[0]):
-            return Depth(False, "a search that tells its levels does not fit")
+            return Depth(False, "the search that would count the levels does not fit")
         deep = _exceeds(counters, A, product, bound)
         A.cache[place] = Depth(deep, f"a search has {_in_numbers(A, bound, deep)}")
     found: Depth = A.cache[place]
@@ -126,7 +127,7 @@ def depth_of(counters: Counters, A: CscMatrix, product: Product) -> Depth:
 
 
 def _in_numbers(A: CscMatrix, bound: int, deep: bool) -> str:
-    """Return the bound, and where it comes from."""
+    """Return the comparison with the bound, and how the bound was computed."""
     levels = f"more than {bound} levels" if deep else f"at most {bound} levels"
     return levels if bound == LEVELS else f"{levels}, {A.nvals} entries / {EDGES}"
 
@@ -144,25 +145,26 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
 
 
 # ---------------------------------------------------------------------------------- batch size
-# How many sources to take together, if so many matrices fit. On an H200, 2026-11-21, of kron20e16
-# one source takes 1.96 ms by itself and 0.74 among 32 or 64, whether all 64 bits are used or not.
-# Of a road network of 1429 levels, k rows level by level take a launch for each statement and
-# level; one source by itself takes 16 ms, and 0.37 among 128 that are worked on apart
+# How many sources to take at once, if their matrices fit. On kron20e16 (H200, 2026-11-21) a source
+# takes 1.96 ms by itself and 0.74 ms in a batch of 32 or 64, whether all 64 bits are used or not.
+# On a road network of 1429 levels a source takes 16 ms by itself and 0.37 ms in a batch of 128 that
+# runs per source; statement by statement each level would take several launches
 # (docs/design/sweep.md).
 _SHALLOW, _DEEP = (64, 32), (128, 64, 32, 16, 8, 4)
 _MOST_SHALLOW_LEVELS = 64
-# Of a row worked on apart, a vertex: a sweep's order and ranks, with three vectors in order, are
-# 35, a search's less; and 4 a level, of which there may be as many as vertices.
-_APART_BYTES = 39
+# State of per-source execution for each source and vertex: 35 bytes for the order and ranks of a
+# sweep and three vectors in level order (less for a search), and 4 bytes a level, of which there
+# may be n.
+_PER_SOURCE_BYTES = 39
 _SPARE = 4
 
 
 def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DType, int]]) -> int:
     """Return how many sources to take at once; see `Backend.batch_size`.
 
-    64 or 32, if there are so many sources, all matrices fit and levels are few; if they are many,
-    128 or a smaller power of two down to 4 where rows are worked on apart; else 1. Where k x n
-    matrices are stored by columns, as many as half of the free memory takes.
+    With few levels 64 or 32, with many levels a power of two from 128 to 4 if the matrix allows
+    per-source execution; the largest that the sources fill and whose matrices fit, else 1. If k x n
+    matrices are too large for a bitmap, as many as half of the free memory takes.
     """
     device, n = A.device, A.shape[0]
     if bytes_of(FP64, (_SHALLOW[-1], n)) is None:
@@ -171,17 +173,17 @@ def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DTy
     choices = _SHALLOW if shallow else () if why_not_per_source(A, 2) else _DEEP
     free = device.free_bytes()
     return next(
-        (k for k in choices if k <= sources and _fit(live, k, n, free, apart=not shallow)), 1
+        (k for k in choices if k <= sources and _fit(live, k, n, free, per_source=not shallow)), 1
     )
 
 
-def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, apart: bool) -> bool:
-    """Whether all matrices of k rows fit together, with what rows that are apart need besides.
+def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_source: bool) -> bool:
+    """Whether all matrices of k rows fit at once, with the state of per-source execution if any.
 
-    Each has a buffer for its next value, or is the result of a statement before it is written; and
-    since a bitmap matrix is made where it fits four times, four of the widest are to spare.
+    Each matrix counts twice: a statement makes its result before it replaces the old value. Four
+    of the widest must fit besides, since a bitmap matrix is made only where it fits four times.
     """
-    needed = apart * _APART_BYTES * k * n
+    needed = per_source * _PER_SOURCE_BYTES * k * n
     sizes = [(bytes_of(dtype, (k, n)), count) for dtype, count in live]
     widest = 0
     for size, count in sizes:

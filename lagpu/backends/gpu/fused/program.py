@@ -1,7 +1,7 @@
 """The generated loop: one cooperative kernel for the recorded body of any loop over vectors.
 
-Where the grid search is made for searches, this serves what is left: each statement becomes some
-lines of the kernel, in order, with a barrier of the grid where one reads what other threads wrote.
+Each statement becomes some lines of the kernel, in order, with a barrier of the grid where a
+statement reads words that other threads wrote.
 The text depends on operations, types and masks alone, so loops of one structure share one kernel.
 """
 
@@ -46,7 +46,7 @@ from lagpu.operations import (
 
 __all__ = ["GeneratedLoop", "bytes_of", "generated_loop", "why_not_generated"]
 
-FOREVER = 2**64 - 1
+NO_LIMIT = 2**64 - 1
 # Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 256
 Array = Any
@@ -67,7 +67,7 @@ def generated_loop(
 
 
 def why_not_generated(statements: Sequence[Statement]) -> str:
-    """Return why statements cannot be lines of one kernel, or nothing."""
+    """Return why statements cannot be lines of one kernel, or an empty string."""
     for s in statements:
         why = _why_not(s)
         if why:
@@ -78,14 +78,14 @@ def why_not_generated(statements: Sequence[Statement]) -> str:
 
 
 def _why_not(s: Statement) -> str:
-    """Return why a statement cannot be lines of a kernel, or nothing."""
+    """Return why a statement cannot be lines of a kernel, or an empty string."""
     operation = s.operation
     if isinstance(operation, (AssignScalar, Assign, Extract)):
         return "" if operation.indices is None else f"{method(s)} has indices"
     if isinstance(operation, (Multiply, MultiplySelection)):
         product = operation.product
         if product.kernel is not None or product.policy is not None:
-            return "the author chose the kernel"
+            return "the product names a kernel or a policy"
         sizes = [operation.operand.size, s.out.size]
         if isinstance(operation, MultiplySelection):
             sizes.append(operation.indices.size)
@@ -93,7 +93,7 @@ def _why_not(s: Statement) -> str:
             return "the matrix has more than 2**31 rows or columns"
         return "" if all(sizes) else "the matrix has no rows or no columns"
     if isinstance(operation, Reduce) and type(operation.operand) is not VectorStore:
-        return "reduce sums up a matrix"
+        return "the operand of reduce is a matrix"
     if isinstance(operation, (Apply, Select, Reduce, Constant, Ewise)):
         return ""
     return f"{method(s)} is not among the operations of a fused loop"
@@ -105,7 +105,7 @@ class GeneratedLoop:
     Parameters
     ----------
     statements : sequence of Statement
-        The body; `why_not_generated` has nothing against it.
+        The body, which `why_not_generated` accepts.
     empty, unchanged : VectorStore or None
         The loop's condition.
     times : int or None
@@ -127,7 +127,7 @@ class GeneratedLoop:
     keeps_log = True
     header = "program/program.cuh"
     shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
-    one_way = "the matrix has no other form"
+    one_way = "only one form of the matrix is stored"
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class GeneratedLoop:
         self.device = self.written[0].device
         self.params = Parameters()
         self._scalars = KernelScalars(statements, self.params, self.device)
-        self._before: list[str] = []  # what is done once, before the loop
+        self._before: list[str] = []  # lines that run once, before the loop
         self._counters = 2  # entries, changes
         self._barrier: Array = None
 
@@ -161,7 +161,7 @@ class GeneratedLoop:
 
     # ---------------------------------------------------------------------------- running
     def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; nothing is waited for, unless a scalar may lack its value."""
+        """Run the loop to its end; the host waits only if a scalar may lack its value."""
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
@@ -173,8 +173,10 @@ class GeneratedLoop:
             barrier = xp.zeros(GRID_BARRIER, np.uint32)
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         grid = self.device.max_cooperative_blocks(kernel, block)
-        counters = xp.empty(constant("kTurns") * self._counters * constant("kFar"), np.uint64)
-        times = FOREVER if self._times is None else self._times
+        counters = xp.empty(
+            constant("kTurns") * self._counters * constant("kCounterStride"), np.uint64
+        )
+        times = NO_LIMIT if self._times is None else self._times
         given = self.params.arguments(grid)
         self.device.launch(
             kernel, grid * block, *given, np.uint64(times), counters, barrier,
@@ -188,7 +190,7 @@ class GeneratedLoop:
         self._scalars.ran()
 
     def _rows(self, log: LoopLog) -> ProgramRows:
-        """Return what makes the rows of a trace; entries are counted now, nothing waits."""
+        """Return the maker of a trace's rows; entries are counted from now on, nothing waits."""
         statements = self.statements
         inputs = [self._counted_input(s) for s in statements]
         seen = {id(x): x for x in (*(s.out for s in statements), *inputs)}
@@ -206,7 +208,7 @@ class GeneratedLoop:
         return ProgramRows(statements, inputs, counts, bounds, why)
 
     def _counted_input(self, s: Statement) -> Any:
-        """Return the last vector that a statement reads, whose entries a row tells as input."""
+        """Return the last vector that a statement reads; its entries are a row's input."""
         found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
         return found[-1] if found else s.out
 
@@ -223,7 +225,7 @@ class GeneratedLoop:
         lines = [line for s in self.statements for line in self._statement(s)]
         log = self._log
         before, top, end = self._condition()
-        counters = f"kTurns * {self._counters} * kFar"
+        counters = f"kTurns * {self._counters} * kCounterStride"
         selects = any(isinstance(s.operation, MultiplySelection) for s in self.statements)
         text = "\n".join(
             [
@@ -244,9 +246,10 @@ class GeneratedLoop:
                 "grid_sync(barrier);",
                 "u32 turn = 0;",
                 "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
-                f"u64* const now = counters + turn % kTurns * {self._counters} * kFar;",
-                f"u64* const next = counters + (turn + 1) % kTurns * {self._counters} * kFar;",
-                f"for (u32 k = global_thread(); k < {self._counters} * kFar; "
+                f"u64* const now = counters + turn % kTurns * {self._counters} * kCounterStride;",
+                "u64* const next = "
+                f"counters + (turn + 1) % kTurns * {self._counters} * kCounterStride;",
+                f"for (u32 k = global_thread(); k < {self._counters} * kCounterStride; "
                 "k += global_threads()) next[k] = 0;",
                 *top,
                 *lines,
@@ -264,7 +267,7 @@ class GeneratedLoop:
         return from_source(text, "program", file="program.cu", prelude=prelude, **macros)
 
     def _condition(self) -> tuple[list[str], list[str], list[str]]:
-        """Return what is done before the loop, at its top and at its end."""
+        """Return the lines of the loop's condition: before the loop, at its top and at its end."""
         if self._empty is not None:
             x = self.params.vector(self._empty)
             top = [
@@ -273,7 +276,7 @@ class GeneratedLoop:
                 *self._log.at_top(self._counters),
                 "if (load_volatile(now) == 0) break;",
             ]
-            return [], top, self._log.behind()
+            return [], top, self._log.pending()
         if self._unchanged is None:
             return [], [], ["grid_sync(barrier);", *self._log.at_end()] if self._log.on else []
         y = self._unchanged
@@ -282,10 +285,10 @@ class GeneratedLoop:
         values = self._room(f"{y.dtype.ctype}*", y.size, y.dtype.numpy)
         where = f"{self.params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
         end = [
-            f"remember({where}, now + kFar);",
+            f"remember({where}, now + kCounterStride);",
             "grid_sync(barrier);",
             *self._log.at_end(),
-            "if (load_volatile(now + kFar) == 0) break;",
+            "if (load_volatile(now + kCounterStride) == 0) break;",
         ]
         return [f"remember({where}, (u64*)nullptr);"], [], end
 
@@ -304,7 +307,7 @@ class GeneratedLoop:
         return [*checks, *self._write(s.out, s.desc, z, source), "warp_sync();"]
 
     def _source(self, s: Statement) -> tuple[DType, str]:
-        """Return the type of an element-wise statement's results and what makes them."""
+        """Return (type, text) of an element-wise statement's results."""
         return expression(s, self)
 
     def operand(self, x: VectorStore) -> str:
@@ -325,8 +328,8 @@ class GeneratedLoop:
         return f"Filled<{ctype}>{{{value}}}"
 
     def call(self, name: str, types: str, args: str) -> str:
-        """See `Writer`: what makes the results of a whole vector."""
-        struct = {"mapped": "Mapped", "chosen": "Selected", "combined": "Combined"}[name]
+        """See `Writer`: the struct that computes the results of a whole vector."""
+        struct = {"mapped": "Mapped", "selected": "Selected", "combined": "Combined"}[name]
         return f"{struct}<{types}>{{{args}}}"
 
     def _write(
@@ -337,7 +340,7 @@ class GeneratedLoop:
         source: str,
         logged: tuple[str, ...] = (),
     ) -> list[str]:
-        """Return the lines that write what `source` makes into `w`; a log has `logged` of it."""
+        """Return the lines that write the results of `source` into `w`, and log `logged`."""
         lines, mask, complement = self._mask(desc)
         accum = accum_type(self.params, desc, w.dtype, z)
         x, kind = self.params.vector(w), w.dtype.ctype
@@ -349,13 +352,17 @@ class GeneratedLoop:
         return [*lines, *self._counted(total, *logged)]
 
     def _counted(
-        self, total: str, how: str = "kWrites", edges: str = "kUnknown", leaving: str = "kUnknown"
+        self,
+        total: str,
+        how: str = "kWrites",
+        edges: str = "kUnknown",
+        frontier_edges: str = "kUnknown",
     ) -> list[str]:
-        """Return the lines that log how many entries a statement leaves, and more of a product."""
+        """Return the lines that log the entries a statement writes, and the edges of a product."""
         if not self._log.on:
             return []
         self._counters += 1
-        return self._log.written(total, self._counters - 1, how, edges, leaving)
+        return self._log.written(total, self._counters - 1, how, edges, frontier_edges)
 
     def _mask(self, desc: Descriptor) -> tuple[list[str], str, str]:
         """Return (lines that prepare it, presence words, complement) of a mask."""
@@ -388,12 +395,12 @@ class GeneratedLoop:
             f"{pulls}multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
             f"{self.params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
             f"{self.params.size(u.size)}, {mask}, {sums}, {lists}}}, "
-            f"now + {place} * kFar, barrier, later);"
+            f"now + {place} * kCounterStride, barrier, later);"
         ]
-        at = f"load_volatile(at + {place} * kFar)"
+        at = f"load_volatile(at + {place} * kCounterStride)"
         logged = (
             f"pulls{place} ? kPulls : kPushes",
-            f"load_volatile(at + {place + 3} * kFar)",
+            f"load_volatile(at + {place + 3} * kCounterStride)",
             "kUnknown" if incoming is None or outgoing is None else at,
         )
         return [*lines, *self._write(s.out, s.desc, product.result, result, logged), "warp_sync();"]
@@ -406,7 +413,7 @@ class GeneratedLoop:
         lines, mask, sums, result = self._target(s, product, spec)
         place = self._counters
         self._counters += self._log.on
-        looked_at = f"now + {place} * kFar" if self._log.on else "(u64*)nullptr"
+        looked_at = f"now + {place} * kCounterStride" if self._log.on else "(u64*)nullptr"
         x, y = params.vector(f), params.vector(u)
         nrows = params.size(u.size if product.transpose else s.out.size)
         chosen = f"{x}_words, {x}_values, {x}_iso, {params.size(f.size)}, {nrows}"
@@ -417,20 +424,20 @@ class GeneratedLoop:
             "barrier);"
         )
         how = "kPulls" if product.transpose else "kPushes"
-        logged = how, f"load_volatile(at + {place} * kFar)"
+        logged = how, f"load_volatile(at + {place} * kCounterStride)"
         return [*lines, *self._write(s.out, s.desc, product.result, result, logged), "warp_sync();"]
 
     def _words(self, size: int) -> str:
-        """Add room for the presence words of so many entries; return its name."""
+        """Add room for the presence words of `size` entries; return its name."""
         return self._room("u32*", nwords(size), np.dtype(np.uint32))
 
     def _room(self, kind: str, count: int, dtype: np.dtype[Any]) -> str:
-        """Add room for so many numbers, which the kernel knows as `kind`; return its name."""
+        """Add room for `count` numbers of the kernel's type `kind`; return its name."""
         self.device.require(count * dtype.itemsize, "fused loop")
         return self.params.add(kind, self.device.xp.empty(count, dtype))
 
     def _target(self, s: Statement, product: Product, spec: str) -> tuple[list[str], str, str, str]:
-        """Return the lines of a product's mask, its ``Mask``, its ``Sums``, and what reads them."""
+        """Return a product's (lines of the mask, ``Mask``, ``Sums``, the text that reads them)."""
         lines, mask, complement = self._mask(s.desc)
         kind, size = product.result.ctype, self.params.size(s.out.size)
         words = self._words(s.out.size)
@@ -484,10 +491,10 @@ class GeneratedLoop:
 
 
 def _none() -> int:
-    """Return the entries of a scalar before a loop; none of its rows tells them."""
+    """Return 0, the entries of a scalar before a loop; no row shows them."""
     return 0
 
 
 def bytes_of(size: int, dtype: DType) -> int:
-    """Return the bytes of presence words and values of so many entries."""
+    """Return the bytes of presence words and values of `size` entries."""
     return 4 * nwords(size) + size * dtype.numpy.itemsize

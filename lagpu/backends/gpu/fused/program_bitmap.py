@@ -1,6 +1,6 @@
-"""The generated loop over matrices: entries of bitmap matrices are vectors, but for products.
+"""The generated loop over matrices of k rows, for bodies that are neither a search nor a sweep.
 
-It runs what is neither a search nor a sweep of k rows.
+All statements but products are those of the vectors that store the entries of bitmap matrices.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def generated_bitmap_loop(
 
 
 def _why_not(s: Statement) -> str:
-    """Return why a statement on entries cannot be fused, though one on a vector could."""
+    """Return why a statement on a matrix' entries cannot be fused, or an empty string."""
     operation = s.operation
     if nwords(s.out.size) >= 2**32:  # kernels number them so
         return "a matrix has 2**32 words of presence bits or more"
@@ -78,21 +78,21 @@ def _why_not(s: Statement) -> str:
     if isinstance(operation, (Apply, Select)):
         op = operation.function.op if isinstance(operation, Apply) else operation.op
         if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
-            return f"{method(s)} looks at rows and columns"
+            return f"{method(s)} reads row or column indices"
     return ""
 
 
 def _without_columns(A: CscMatrix, product: Product) -> str:
-    """Return why the columns that a product pulls from are not to be had, or nothing."""
+    """Return why a product lacks the columns that it pulls from, or an empty string."""
     if _bytes_of_rows(A, product) and not A.may_keep_csr and not is_symmetric(A):
-        return "a product needs rows, and the matrix' orientation is csc"
+        return "a product needs the matrix by rows, and its orientation is csc"
     return ""
 
 
 def _bytes_of_rows(A: CscMatrix, product: Product) -> int:
-    """Return the bytes that it takes to make the columns a product pulls from, if they lack."""
-    at_hand = product.transpose or A.symmetric or A.csr is not None
-    return 0 if at_hand else A.nbytes + 32 * A.nvals
+    """Return the bytes for making the columns that a product pulls from; 0 if they are stored."""
+    is_stored = product.transpose or A.symmetric or A.csr is not None
+    return 0 if is_stored else A.nbytes + 32 * A.nvals
 
 
 class GeneratedBitmapLoop(GeneratedLoop):
@@ -113,7 +113,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
     header = "program/bitmap.cuh"
     shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
               "(void)sums; (void)found;")  # fmt: skip
-    one_way = "sums of bitmap matrices are pulled, and what has no other form"
+    one_way = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
         self._found.store()
 
     def _counted_input(self, s: Statement) -> Any:
-        """See `GeneratedLoop`: of a statement that makes a matrix, the first operand is told."""
+        """See `GeneratedLoop`: for a matrix, the first operand."""
         found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
         return found[0] if found else s.out
 
@@ -163,7 +163,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
         return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
 
     def _source(self, s: Statement) -> tuple[DType, str]:
-        """See `GeneratedLoop`: a number for all positions is one for those of rows."""
+        """See `GeneratedLoop`: an assigned number is restricted to the positions of rows."""
         z, source = super()._source(s)
         if isinstance(s.operation, AssignScalar):
             k, _ = self._shapes[id(s.out)]
@@ -175,7 +175,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
         """See `GeneratedLoop`."""
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
         params, kind = self.params, product.result.ctype
-        # of what the body writes the values are stored
+        # vectors that the body writes have their values stored
         known = iso_result(A, u.values is not None, u.number, product)
         mask_lines, mask, complement = self._mask(s.desc)
         words = params.add("u32*", self.device.xp.zeros(nwords(s.out.size), np.uint32))
@@ -192,7 +192,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
         return [*mask_lines, call, *write, "warp_sync();"]
 
     def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
-        """Return the line of a product with values, and what is logged of it.
+        """Return the line of a product with values, and the numbers that are logged.
 
         `out` has the mask and the result.
         """
@@ -206,14 +206,14 @@ class GeneratedBitmapLoop(GeneratedLoop):
         place = self._counters
         self._counters += self._log.on
         line = (
-            f"multiply_block<{name}>({{{self._columns(form, form)}, "
+            f"multiply_bitmap<{name}>({{{self._columns(form, form)}, "
             f"{{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, {out}}}, {columns}, sums, found, "
-            f"now + {place} * kFar, barrier);"
+            f"now + {place} * kCounterStride, barrier);"
         )
-        return line, ("kPulls", f"load_volatile(at + {place} * kFar)", "kUnknown")
+        return line, ("kPulls", f"load_volatile(at + {place} * kCounterStride)", "kUnknown")
 
     def _bits(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
-        """Return what `_sums` does, of a product whose sums have one value."""
+        """Return the same as `_sums`, for a product whose sums have one value."""
         A, product, params = operation.matrix.csc(), operation.product, self.params
         form, (k, n) = by_outputs(A, product), self._shapes[id(s.out)]
         rows = self._by_inputs(A, product, form)
@@ -229,12 +229,13 @@ class GeneratedBitmapLoop(GeneratedLoop):
         pulls = f"const bool pulls{place} = " if self._log.on else ""
         line = (
             f"{pulls}multiply_bits({bits}{{{sizes}, {params.vector(operation.operand)}_words, "
-            f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {place} * kFar, barrier);"
+            f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {place} * kCounterStride, "
+            "barrier);"
         )
         logged = (
             f"pulls{place} ? kPulls : kPushes",
-            f"load_volatile(at + {place + 2} * kFar)",
-            "kUnknown" if rows is None else f"load_volatile(at + {place} * kFar)",
+            f"load_volatile(at + {place + 2} * kCounterStride)",
+            "kUnknown" if rows is None else f"load_volatile(at + {place} * kCounterStride)",
         )
         return line, logged
 

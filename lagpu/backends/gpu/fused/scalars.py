@@ -1,4 +1,4 @@
-"""Scalars of a generated loop: what its kernel holds of them, and what the host knows after it."""
+"""Scalars of a generated loop: in its kernel, and on the host after the loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = constant("kScalarWords")
 
 
 def why_no_scalars(statements: Sequence[Statement]) -> str:
-    """Return why a kernel cannot hold the scalars that statements write or read, or nothing."""
+    """Return why a kernel cannot hold the scalars of statements, or an empty string."""
     for s in statements:
         for ref in s.scalars:
             if not _always_fits(ref.scalar.dtype, ref.dtype):
@@ -31,7 +31,7 @@ def why_no_scalars(statements: Sequence[Statement]) -> str:
 
 
 def _always_fits(source: DType, target: DType) -> bool:
-    """Whether a number of one type is refused as none of the other: only whole ones may be."""
+    """Whether every value of `source` fits `target`; only integer targets can fail."""
     if source.is_float or target.is_float or target.is_bool:
         return True
     low, high = int(target.smallest), int(target.largest)
@@ -44,7 +44,7 @@ class KernelScalars:
     Parameters
     ----------
     statements : sequence of Statement
-        The body; `why_no_scalars` has nothing against it.
+        The body, which `why_no_scalars` accepts.
     params : Parameters
         Of the kernel.
     device : Device
@@ -59,7 +59,7 @@ class KernelScalars:
         self._all: list[ScalarValue] = list({id(x): x for x in [*written, *read]}.values())
         self._names = {id(x): f"s{k}" for k, x in enumerate(self._all)}
         self._unsure = _unsure(statements, self._all)
-        self._checked: list[ScalarRef] = []  # what the kernel asks for a value, in order
+        self._checked: list[ScalarRef] = []  # what the kernel checks for a value, in order
         self._partial = ""
         self._out: Array = None
         self._out_name = ""
@@ -88,7 +88,7 @@ class KernelScalars:
         return lines
 
     def number(self, ctype: str, value: Any) -> str:
-        """Return what stands for a number of a statement: a parameter, or a scalar as it is."""
+        """Return the text for a number of a statement: a parameter, or the value of a scalar."""
         if type(value) is not ScalarRef:
             return self._params.add(ctype, value)
         return f"number_of<{ctype}>({self._names[id(value.scalar)]})"
@@ -104,7 +104,7 @@ class KernelScalars:
         return lines
 
     def statement(self, s: Statement) -> list[str]:
-        """Return the lines of one that writes a scalar."""
+        """Return the lines of a statement that writes a scalar."""
         kind, made, operation = s.out.dtype, s.dtype, s.operation
         if isinstance(operation, Reduce):
             z = self._sum(operation.operand, operation, made)
@@ -123,7 +123,7 @@ class KernelScalars:
         return f"u64(global_thread() == 0 && {self._names[id(s.out)]}.there)"
 
     def closing(self) -> list[str]:
-        """Return the lines behind the loop."""
+        """Return the lines after the loop."""
         if not self._all:
             return []
         stores = [
@@ -147,7 +147,7 @@ class KernelScalars:
         Raises
         ------
         EmptyObject
-            If one has: the loop ended there, with all before it done.
+            If a statement has read a scalar without a value; the loop ended before that statement.
         """
         if not self._all:
             return
@@ -170,7 +170,7 @@ def _fetch(device: Device, words: Array, dtype: DType) -> Any:
 
 
 def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
-    """Return what two words say, a NumPy scalar or None."""
+    """Return the scalar in two words of a kernel, a NumPy scalar or None."""
     return words[:1].view(dtype.numpy)[0] if words[1] else None
 
 
@@ -179,8 +179,8 @@ def _unsure(
 ) -> set[tuple[int, int]]:
     """Return (statement, scalar), by ``id``, of the reads that may find no value.
 
-    A number fills a scalar; a sum may empty it unless there is an accumulator. One that has been
-    read has a value.
+    A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
+    read before has a value.
     """
     known = {id(x) for x in scalars if x.location is None and x.get() is not None}
     while True:

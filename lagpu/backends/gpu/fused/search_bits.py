@@ -31,7 +31,7 @@ from lagpu.operations import Rejection
 
 __all__ = ["BitParallelSearch", "bit_parallel_search"]
 
-FOREVER = 2**32 - 1
+NO_LIMIT = 2**32 - 1
 NEW_LOG = constant("kNewLog")  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
@@ -40,7 +40,7 @@ BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
 def bit_parallel_search(
     counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
 ) -> BitParallelSearch | Rejection:
-    """Return the search of a matrix' rows together, or why it does not fit.
+    """Return the bit-parallel search of a matrix' rows, or why it does not fit.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def bit_parallel_search(
     number : NumPy scalar
         The value of each entry that a product makes.
     why : str
-        Why the rows are searched together.
+        Why the search is bit-parallel.
     """
     made = BitParallelSearch(counters, body, times, number, why)
     if not has_free(body.A.device, made.nbytes):
@@ -62,23 +62,23 @@ def bit_parallel_search(
 
 
 class Workspace:
-    """What searches of one matrix, and of so many words a vertex, need; made once and kept.
+    """Arrays for the bit-parallel searches of one matrix and one width; made once and kept.
 
     Attributes
     ----------
     words, some : list of array
-        Three frontiers, zero between searches, and for each a bit for every word that is not.
+        Three frontiers, zero between searches, and for each a bit for every word that is not zero.
     visited : array
         The bits that are not searched again.
     open : array
-        A bit for every word that the last pull of all words left without bits it looked for.
+        A bit for every word that still lacked bits after the last pull of all words.
     result : array
-        What the last search told: [0] the largest depth, [1] entries left, [2], [3] levels pushed
-        and pulled, [4] chunks looked at.
+        The report of the last search: [0] the largest depth, [1] entries left, [2], [3] levels
+        pushed and pulled, [4] chunks looked at.
     launches : dict
-        What has been launched with it, bound.
+        Prepared launches with these arrays.
     nbytes : int
-        Bytes of all these.
+        Bytes of all arrays.
     """
 
     def __init__(self, device: Device, size: int, word: int) -> None:
@@ -123,7 +123,7 @@ class BitParallelSearch:
     ) -> None:
         self._counters, self._body, self._times, self._number = counters, body, times, number
         self.why, self.statements = why, body.statements
-        # A log does not tell entries that outputs had before.
+        # A log has no counts of entries that outputs had before the loop.
         self.keeps_log = all(_known_entries(a) == 0 for a in body.assignments)
         A = body.A
         # The columns of the first are a vertex' predecessors, of the second its successors.
@@ -142,11 +142,11 @@ class BitParallelSearch:
 
     @property
     def _place(self) -> str:
-        """The name of the workspace that serves such frontiers."""
+        """The cache key of the workspace for frontiers of this width."""
         return f"bit-parallel search, {stride(self._body.frontier.shape[0])} bits a vertex"
 
     def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+        """Run the loop to its end; the host waits only if `times` may have ended it."""
         body, counters, times = self._body, self._counters, self._times
         device, (k, n) = body.A.device, body.frontier.shape
         frontier = body.frontier.bitmap(counters).entries
@@ -162,7 +162,7 @@ class BitParallelSearch:
         result = space.result if log is None else log.words
         flags = body.assigns_first + NEW_LOG * (log is not None and log.is_new)
         self._launch(space, 0 if log is None else log.capacity)(
-            sources, listed, source_words, excluded, flags, FOREVER if times is None else times,
+            sources, listed, source_words, excluded, flags, NO_LIMIT if times is None else times,
             count, planes, f_words, result,
         )  # fmt: skip
         if log is not None:
@@ -186,7 +186,7 @@ class BitParallelSearch:
         return space
 
     def _launch(self, space: Workspace, records: int) -> PreparedLaunch:
-        """Return the launch of such searches on this matrix; what stands is bound, and kept."""
+        """Return the prepared launch of such searches on this matrix; it is kept."""
         assigned = len(self._body.assignments)
         key = self._forms[0] is self._body.A, assigned if records else 0, records
         found = space.launches.get(key)
@@ -195,7 +195,7 @@ class BitParallelSearch:
         return found
 
     def _bound(self, space: Workspace, records: int) -> PreparedLaunch:
-        """Bind what is the same in each search of such rows on this matrix; see `run`."""
+        """Prepare the launch with the arguments that every such search on this matrix shares."""
         body, (predecessors, successors) = self._body, self._forms
         device, (k, n) = body.A.device, body.frontier.shape
         pull = pull_space(predecessors, successors)
@@ -221,10 +221,10 @@ class BitParallelSearch:
         logs = {"LOG": str(records), "ROWS": str(rows)} if records else {}
         macros = {"WORD": word, "GROUPS": str(stride(k) // bits), **index_types(self._forms[0])}
         macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS), **logs}
-        return kernel("search/bits.cu", "block_search", **macros)
+        return kernel("search/bits.cu", "bits_search", **macros)
 
     def _excluded(self, frontier: VectorStore) -> Any:
-        """Return the bits that are not searched, but those assigned in the beginning; or None."""
+        """Return the excluded bits, or None; without the frontier's if it is assigned first."""
         v = self._body.excluded.bitmap(self._counters).entries
         if v.form == "sparse" and not v.nvals:
             return None
@@ -243,7 +243,7 @@ def _known_entries(a: Assignment) -> int | None:
 
 
 def _sources(frontier: VectorStore) -> tuple[int, Any, Any]:
-    """Return (entries, where they stand, words): either a list or words, the other one None."""
+    """Return (entries, positions, words): either a list or words, the other one None."""
     if frontier.form == "sparse":
         listed, _ = frontier.listed()
         return len(listed), listed, None
@@ -265,7 +265,7 @@ def _expand(
     result: Any,
     counters: Counters,
 ) -> None:
-    """Assign what the search has found."""
+    """Assign the depths found, or a number, to one output."""
     w = made.entries
     blank = w.to_blank()
     if not blank:
@@ -273,7 +273,7 @@ def _expand(
     count = counters.take()
     launch = space.launches.get(w.dtype)
     if launch is None:
-        run, words = kernel("bitmap/expand.cu", "block_expand", X=w.dtype.ctype), len(w.words)
+        run, words = kernel("bitmap/expand.cu", "bitmap_expand", X=w.dtype.ctype), len(w.words)
         launch = space.launches[w.dtype] = w.device.prepare(
             run, words, words, space.visited, *(PER_CALL,) * 8
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
-from lagpu.backends.gpu.fused.match import DEPTH, MOST, NUMBER, Assignment, SearchBody
+from lagpu.backends.gpu.fused.match import DEPTH, MAX_ASSIGNMENTS, NUMBER, Assignment, SearchBody
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.directions import LONG_SEARCH_DEGREE, SEARCH_BETA, alpha_of
@@ -35,10 +35,11 @@ from lagpu.operations import Product, Rejection
 
 __all__ = ["GridSearch", "estimated_bytes", "grid_search", "levels_only"]
 
-FOREVER = 2**32 - 1
-VARYING = 6 + 1 + 2 * MOST + 2  # arguments side by side: sources, values, outputs, flags, words
+NO_LIMIT = 2**32 - 1
+# Arguments that vary by call, side by side: sources, values, outputs, flags, words.
+NUM_PER_CALL = 6 + 1 + 2 * MAX_ASSIGNMENTS + 2
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
-SOLO = 512  # vertices of a frontier that one block searches alone
+SOLO = 512  # largest frontier that one thread block searches alone
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
 FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
@@ -52,18 +53,18 @@ def grid_search(body: SearchBody, times: int | None) -> GridSearch | Rejection:
     if lacking:
         return Rejection(f"a grid search needs the matrix by rows too, and {lacking}")
     if any(a.what == NUMBER for a in body.assignments):
-        return Rejection("a number is assigned, where a grid search assigns depth or frontier")
-    if len(body.assignments) > MOST:
-        return Rejection(f"{len(body.assignments)} assignments; at most {MOST} fit")
+        return Rejection("the body assigns a number; a grid search assigns only depth or frontier")
+    if len(body.assignments) > MAX_ASSIGNMENTS:
+        return Rejection(f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit")
     iso = _is_one(body)
     sums = not iso and body.sums
     keep = sums or (not iso and body.reads[0]) or (times is not None and not iso)
     if sums and f.dtype is not product.result:
         return Rejection(f"sums of type {product.result} do not fit a frontier of {f.dtype}")
     if sums and f.dtype.numpy.itemsize < 4:
-        return Rejection(f"sums of type {f.dtype} have no atomic")
+        return Rejection(f"sums of type {f.dtype} have no atomic operation")
     if keep and not body.assigns_first:
-        return Rejection("values are kept and the assignments stand behind the product")
+        return Rejection("the frontier carries values, and the assignments follow the product")
     return GridSearch(body, times, sums, iso, keep)
 
 
@@ -75,20 +76,21 @@ def levels_only(A: CscMatrix, f: VectorStore, levels: VectorStore, product: Prod
 def _is_one(body: SearchBody) -> bool:
     """Whether every product of the loop is 1, whatever the frontier."""
     f = body.frontier
-    if body.reads[0] and (f.values is not None or f.number != 1):
+    if body.reads[0] and (f.values is not None or f.number.item() != 1):
         return False
-    return bool(iso_result(body.A, f.values is not None, f.number, body.product) == 1)
+    result = iso_result(body.A, f.values is not None, f.number, body.product)
+    return result is not None and result.item() == 1  # items: NumPy scalars compare slowly
 
 
 class Workspace:
-    """What a grid search of one matrix needs besides the vectors; made once and kept.
+    """Arrays for the grid searches of one matrix; made once and kept.
 
     Attributes
     ----------
     empty, hint : array
         As in `PullSpace`.
     nbytes : int
-        Bytes of the workspace, without what single products share with it.
+        Bytes of the workspace, without the arrays that it shares with single products.
     """
 
     def __init__(self, successors: CscMatrix, predecessors: CscMatrix) -> None:
@@ -120,7 +122,7 @@ class Workspace:
         self.shared = 2 * entry * int(self.solo)
 
     def levels(self, device: Device, n: int) -> Any:
-        """Return room for the level each vertex is found in; made at the first call."""
+        """Return room for the level that each vertex is found in; made at the first call."""
         if self._levels is None:
             device.require(4 * n, "grid search")
             self._levels = device.xp.empty(n, np.int32)
@@ -189,7 +191,7 @@ class GridSearch:
         return self._body.A.shape[0]
 
     def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+        """Run the loop to its end; the host waits only if `times` may have ended it."""
         body, times, f = self._body, self._times, self._body.frontier
         if times == 0:
             return
@@ -206,7 +208,7 @@ class GridSearch:
         flags = blank if log is None or not log.is_new else blank | NEW_LOG
         self._launch(space, log, blank)(
             excluded, sources, source_values, f.number, source, num_sources, f_values, *values,
-            *words, flags, result_words, FOREVER if times is None else times, result,
+            *words, flags, result_words, NO_LIMIT if times is None else times, result,
         )  # fmt: skip
         if log is not None:
             why = functools.partial(why_level, self._n, self._alpha(space), SEARCH_BETA)
@@ -239,14 +241,15 @@ class GridSearch:
     def _outputs(
         self, log: LoopLog | None
     ) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
-        """Return (bits of the outputs whose words are not set, values, words) of the assigned.
+        """Return (bits of the outputs whose words are not set, values, words, counts).
 
-        And, if there is a log, what tells how many entries each has; None for none.
+        With a log, `counts` has for each output a callable that returns its entries before the
+        loop, or None for an output without entries.
         """
         blank = 0
         had: list[Callable[[], int] | None] = []
-        values: list[Any] = [None] * MOST
-        words: list[Any] = [None] * MOST
+        values: list[Any] = [None] * MAX_ASSIGNMENTS
+        words: list[Any] = [None] * MAX_ASSIGNMENTS
         for k, assignment in enumerate(self._body.assignments):
             x = assignment.target
             new = x.to_blank()
@@ -261,7 +264,7 @@ class GridSearch:
         return blank, values, words, had
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
-        """Return the launch of this structure; what stands is bound, and kept for later loops."""
+        """Return the prepared launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
         assigned = tuple((a.what, a.target.dtype) for a in body.assignments)
         most, had = 0, False
@@ -278,7 +281,7 @@ class GridSearch:
         return found
 
     def _bound(self, space: Workspace, logs: dict[str, str]) -> PreparedLaunch:
-        """Bind what is the same in each loop of this structure on this matrix; see `run`."""
+        """Prepare the launch with the arguments that all loops of this structure share."""
         successors, predecessors = self._forms()
         A, device, n, iso = self._body.A, predecessors.device, self._n, self._iso
         made = self._kernel(predecessors, space.block, logs)
@@ -293,7 +296,7 @@ class GridSearch:
         return device.prepare(
             made, grid * space.block,
             np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if iso else A.number,
-            None if unhinted else space.hint, space.empty, *(PER_CALL,) * VARYING,
+            None if unhinted else space.hint, space.empty, *(PER_CALL,) * NUM_PER_CALL,
             np.uint32(self._body.assigns_first), PER_CALL, space.solo,
             np.float32(self._alpha(space)), BETA, space.words[0], found_in, *space.words[1:],
             *space.lists, *space.chunks, space.counters, space.barrier, PER_CALL,
@@ -311,4 +314,4 @@ class GridSearch:
         macros |= logs
         macros |= {"F": body.frontier.dtype.ctype}
         macros |= {"SUM": str(int(self._sums)), "KEEP": str(int(self._keep))}
-        return kernel("search/grid.cu", "traverse", prelude=prelude.text, **macros)
+        return kernel("search/grid.cu", "grid_search", prelude=prelude.text, **macros)

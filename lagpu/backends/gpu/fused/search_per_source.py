@@ -1,4 +1,4 @@
-"""The per-source search: each row of a frontier is searched by one block of threads alone."""
+"""The per-source search: many sources, each searched by one thread block alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import policy
-from lagpu.backends.gpu.fused.match import MOST, SearchBody
+from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.strategies import by_inputs
@@ -26,28 +26,28 @@ __all__ = ["PerSourceSearch", "per_source_search"]
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
 SOLO = 2048  # vertices of a level in shared memory
 EARLY = 256  # vertices of a level up to which each load is made as soon as it can be
-FOREVER = 2**31 - 1
+NO_LIMIT = 2**31 - 1
 
 
 def per_source_search(
     counters: Counters, body: SearchBody, times: int | None
 ) -> PerSourceSearch | Rejection:
-    """Return the search of a frontier that carries values, or why there is none."""
+    """Return the per-source search of a frontier that carries values, or why there is none."""
     A, f, product = body.A, body.frontier, body.product
     why = policy.why_not_per_source(A, f.shape[0])
     if why:
-        return Rejection(f"the frontier carries values, and rows are not searched apart: {why}")
+        return Rejection(f"the frontier carries values, and no per-source search fits: {why}")
     if not body.assigns_first:
         return Rejection("the frontier carries values, and the assignments follow the product")
-    if len(body.assignments) > MOST:
-        return Rejection(f"{len(body.assignments)} assignments; at most {MOST} fit")
+    if len(body.assignments) > MAX_ASSIGNMENTS:
+        return Rejection(f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit")
     if body.sums and f.dtype is not product.result:
         return Rejection(f"sums of type {product.result} do not fit a frontier of {f.dtype}")
     if body.sums and f.dtype.numpy.itemsize < 4:
-        return Rejection(f"sums of type {f.dtype} have no atomic")
+        return Rejection(f"sums of type {f.dtype} have no atomic operation")
     lacking = why_no_csr(A) if product.transpose else ""
     if lacking:
-        return Rejection(f"a search needs the matrix by rows, and {lacking}")
+        return Rejection(f"a per-source search needs the matrix by rows too, and {lacking}")
     made = PerSourceSearch(counters, body, times, None, "the frontier carries values")
     if not made.fits():
         return Rejection("the workspace of a per-source search does not fit")
@@ -55,21 +55,21 @@ def per_source_search(
 
 
 class PerSourceSearch:
-    """A search of k sources, each by itself; see search/per_source.cu and `FusedLoop`.
+    """A search of k sources, each by one thread block; see search/per_source.cu and `FusedLoop`.
 
     Parameters
     ----------
     counters : Counters
         Of the backend.
     body : SearchBody
-        The loop's body. Where values are stored, its assignments stand before the product.
+        The loop's body. Where values are stored, its assignments come before the product.
     times : int or None
         Iterations, at most.
     number : NumPy scalar or None
-        The value of each entry that a product makes; None if they vary and are stored. With a
-        number none is stored, so the body assigns no value of the frontier.
+        The value of each entry that a product makes; None if values vary and are stored. With a
+        number no values are stored, so the body must not assign the frontier.
     why : str
-        Why the rows are searched apart.
+        Why the search runs per source.
     """
 
     name = "per-source search"
@@ -86,7 +86,7 @@ class PerSourceSearch:
         self._device = body.A.device
 
     def fits(self) -> bool:
-        """Whether there is room for it."""
+        """Whether the workspace and the outputs fit."""
         return has_free(self._device, self.nbytes)
 
     @property
@@ -108,7 +108,7 @@ class PerSourceSearch:
         return each if self._keep else 0
 
     def _most_large(self) -> int:
-        """Return how many columns are followed by a warp or a block, at most."""
+        """Return how many columns are followed by a warp or a thread block, at most."""
         return push_space(self._form).num_chunks
 
     def _search_kernel(self) -> Kernel:
@@ -121,7 +121,7 @@ class PerSourceSearch:
             **index_types(self._form),
         }
         if not self._keep:
-            return kernel("search/per_source.cu", "row_search", **macros)
+            return kernel("search/per_source.cu", "per_source_search", **macros)
         prelude = Prelude()
         types, _ = macros_of(
             self._body.product, self._body.frontier.dtype, self._body.A.dtype, prelude
@@ -129,7 +129,7 @@ class PerSourceSearch:
         types = {name: types[name] for name in ("ADD", "MUL", "U", "A", "T", "Z")}
         return kernel(
             "search/per_source.cu",
-            "row_search",
+            "per_source_search",
             prelude=prelude.text,
             SUM=str(int(self._sums)),
             **types,
@@ -143,7 +143,7 @@ class PerSourceSearch:
             macros["U"] = self._body.frontier.dtype.ctype
         for q, a in enumerate(self._body.assignments):
             macros |= {f"X{q}": str(a.what), f"X{q}_T": a.target.dtype.ctype}
-        return kernel("search/per_source.cu", "row_write", **macros)
+        return kernel("search/per_source.cu", "per_source_write", **macros)
 
     def _shared(self) -> tuple[int, int]:
         """Return (vertices of a level that shared memory holds, its bytes)."""
@@ -159,9 +159,9 @@ class PerSourceSearch:
         return 4 * nwords(self._body.frontier.shape[1])
 
     def _has_bits(self) -> bool:
-        """Whether the bits of what a row has found stand in shared memory, beside whole lists.
+        """Whether a row's visited bits are kept in shared memory, beside lists of full length.
 
-        Where products are summed a vertex' level is asked for in any case.
+        Where products are summed, the kernel loads a vertex' level in any case.
         """
         free = self._device.dynamic_shared_bytes - SOLO * self._listed_bytes()
         return not self._sums and self._bits_bytes() <= free
@@ -173,7 +173,7 @@ class PerSourceSearch:
         return int(min(most, self._body.frontier.shape[0]))
 
     def run(self, _log: LoopLog | None = None) -> None:
-        """Run the loop to its end; nothing is waited for unless `times` may have ended it."""
+        """Run the loop to its end; the host waits only if `times` may have ended it."""
         body, counters, times, device = self._body, self._counters, self._times, self._device
         (k, n), form, xp = body.frontier.shape, self._form, device.xp
         code, (solo, shared), block = (
@@ -185,10 +185,10 @@ class PerSourceSearch:
         excluded = _excluded(counters, body.excluded)
         matrix = (form.values, form.number) if self._keep else (None, False)
         outputs: list[BitmapMatrix] = [a.target.own_bitmap(counters) for a in body.assignments]
-        last = np.int32(FOREVER if times is None else min(times, FOREVER - 1))
+        last = np.int32(NO_LIMIT if times is None else min(times, NO_LIMIT - 1))
         found_in, sums = xp.empty(k * n, np.int32), self._values(k * n)
-        # A cooperative launch only because the device counts blocks, and allows much shared memory,
-        # for such a one: no block waits for another.
+        # No thread block waits for another. The launch is cooperative only because the device
+        # counts resident thread blocks, and allows much shared memory, for such launches alone.
         device.launch(
             code, blocks * block,
             n, k, stride(k), form.col_ptr, form.row_idx, *matrix, excluded, *frontier,
@@ -210,7 +210,7 @@ class PerSourceSearch:
         body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
 
     def _values(self, count: int) -> Any:
-        """Return room for so many values, or None if none is stored."""
+        """Return room for `count` values, or None if no values are stored."""
         dtype = self._body.frontier.dtype.numpy
         return self._device.xp.empty(count, dtype) if self._keep else None
 
@@ -221,10 +221,10 @@ class PerSourceSearch:
         state: tuple[Any, Any],
         rest: tuple[Any, Any, Any],
     ) -> None:
-        """Assign what the search has found."""
+        """Assign the levels and values found to the outputs."""
         body, (k, n) = self._body, self._body.frontier.shape
-        numbers: list[Any] = [np.int32(0)] * MOST
-        values, words = ([None] * MOST for _ in range(2))
+        numbers: list[Any] = [np.int32(0)] * MAX_ASSIGNMENTS
+        values, words = ([None] * MAX_ASSIGNMENTS for _ in range(2))
         blank = 0
         for q, (a, made) in enumerate(zip(body.assignments, outputs, strict=True)):
             w = made.entries
@@ -259,7 +259,7 @@ def _sources(counters: Counters, f: MatrixHandle, keep: bool) -> tuple[Any, int,
 
 
 def _excluded(counters: Counters, v: MatrixHandle) -> Any:
-    """Return the presence words of what is not searched, or None."""
+    """Return the presence words of the entries excluded from the search, or None."""
     entries = v.bitmap(counters).entries
     if entries.form == "sparse" and not entries.nvals:
         return None

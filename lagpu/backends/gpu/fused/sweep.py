@@ -1,7 +1,7 @@
 """Sweeps over the levels of a search, the deepest first, as one kernel each.
 
-A sweep over a vector is a cooperative kernel; of one over a matrix each row is swept by one block
-of threads alone. See sweep/levels.cuh.
+A sweep over a vector is a cooperative kernel; in a sweep over a matrix one thread block sweeps each
+row alone. See sweep/levels.cuh.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from lagpu.operations import Rejection, Statement
 
 __all__ = ["PerSourceSweep", "VectorSweep", "per_source_sweep", "vector_sweep"]
 
-# One block a multiprocessor; a level that one block runs alone has a vertex a thread.
+# One thread block a multiprocessor; in a level that one thread block runs alone, each thread has
+# at most one vertex.
 BLOCK, SIM_BLOCK = 1024, 256
 
 
 def vector_sweep(
     statements: Sequence[Statement], here: VectorStore, above: VectorStore, levels: VectorLevels
 ) -> VectorSweep | Rejection:
-    """Return the sweep over a vector that these statements are, or why they are none."""
+    """Return the sweep over a vector's levels, or why the statements do not fit."""
     body = match_sweep(statements, here, above)
     return (
         body if isinstance(body, Rejection) else VectorSweep(statements, body, here, above, levels)
@@ -46,7 +47,7 @@ _VECTOR_PARAMS = (
     "i64 num_words", "i64 num_marks", "u32* marks", "u32* entries", "i64* reached",
     "GridBarrier* barrier",
 )  # fmt: skip
-# An entry is noted by its vertex' mark.
+# The mark of a vertex records its entry.
 _VECTOR_MADE = "if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}"
 
 
@@ -65,9 +66,9 @@ class VectorSweep:
     statements : sequence of Statement
         The loop's body.
     body : SweepBody
-        Its parts.
+        The parts of the body.
     here, above : VectorStore
-        The masks that they name.
+        The masks of the sweep.
     levels : VectorLevels
         The levels; at least two.
     """
@@ -89,12 +90,12 @@ class VectorSweep:
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: a mark a vertex, and what is written."""
+        """See `FusedLoop`: a mark a vertex, and the vectors written."""
         marks: int = self._levels.size * _mark(self._levels.deepest)[1]
         return marks + sum(int(x.bytes_to_write) for x in self._text.written)
 
     def run(self, _log: LoopLog | None = None) -> None:
-        """Run the sweep to its end; nothing is waited for."""
+        """Run the sweep to its end; the host does not wait."""
         device, xp, levels = self._device, self._device.xp, self._levels
         self._text.make_room()
         kernel = self._kernel()
@@ -144,10 +145,10 @@ _ROW_PARAMS = (
     "i64 rows", "i64 vertices", "i64 stride", "i64 deepest", "const i32* order",
     "const i32* offsets", "const i32* last", "const i32* ranks",
 )  # fmt: skip
-# An entry is noted in level order; one of the last turn has its value in the bitmap matrix too.
+# An entry is stored in level order; that of the last iteration in the bitmap matrix too.
 _ROW_MADE = (
     "{x}_has[at] = {x}.there; if ({x}.there) {x}_made[at] = {x}.value; "
-    "if ({x}.there && d == 1) {x}_values[in_block] = {x}.value;"
+    "if ({x}.there && d == 1) {x}_values[in_bitmap] = {x}.value;"
 )
 
 
@@ -158,7 +159,7 @@ def per_source_sweep(
     above: MatrixHandle,
     levels: BitmapLevels,
 ) -> PerSourceSweep | Rejection:
-    """Return the sweep over a matrix that these statements are, or why they are none."""
+    """Return the sweep over a matrix' levels, or why the statements do not fit."""
     found = on_entries(counters, statements, (here, above), here.shape)
     if isinstance(found, Rejection):
         return found
@@ -169,7 +170,7 @@ def per_source_sweep(
     A = body.multiply.matrix.csc()
     why = policy.why_not_per_source(A, here.shape[0])
     if why:
-        return Rejection(f"rows are not swept apart: {why}")
+        return Rejection(f"no per-source sweep: {why}")
     made = PerSourceSweep(body, found, masks, levels)
     if not has_free(A.device, made.nbytes):
         return Rejection("the workspace of a per-source sweep does not fit")
@@ -182,11 +183,11 @@ class PerSourceSweep:
     Parameters
     ----------
     body : SweepBody
-        The statements, on entries.
+        The body, on entries.
     found : OnEntries
-        Where they come from.
+        The statements on entries, and the bitmap matrices that store the entries.
     masks : list of BitmapMatrix
-        The masks that they name, here and above.
+        The masks of the sweep, here and above.
     levels : BitmapLevels
         The levels; at least two.
     """
@@ -204,7 +205,7 @@ class PerSourceSweep:
 
     @property
     def nbytes(self) -> int:
-        """See `FusedLoop`: the ordering, what is permuted, and bitmap matrices to be made."""
+        """See `FusedLoop`: the level order, the permuted entries, and new bitmap matrices."""
         text = self._text
         made = [*text.written, *(x for x in text.read if x.form == "sparse")]
         needed = self._levels.order_bytes() + self._order.nbytes
@@ -216,7 +217,7 @@ class PerSourceSweep:
         return bytes_of(x.dtype, self._levels.shape) or 0
 
     def run(self, _log: LoopLog | None = None) -> None:
-        """Run the sweep to its end; nothing is waited for."""
+        """Run the sweep to its end; the host does not wait."""
         device, (k, n) = self._device, self._levels.shape
         ordered = self._levels.ordered()
         self._order.permute(ordered)
@@ -246,13 +247,13 @@ class PerSourceSweep:
 
 
 def _row_frame(text: SweepText) -> Frame:
-    """Return what stands around the function of a vertex, for each row of a matrix."""
+    """Return the frame of a kernel that sweeps each row of a matrix."""
     has = text.name_of(text.x) + "_has"
     at = f"At{{ranks, starts, {has}, row * vertices, stride, i32(row)}}"
     return Frame(
         params=_ROW_PARAMS,
         bounds="LG_BLOCK, LG_BLOCKS",
-        at="InOrder",
+        at="InLevelOrder",
         swept=f"order + row * vertices, starts, nullptr, {at}",
         made=_ROW_MADE,
         before=(

@@ -34,7 +34,7 @@ class Prelude:
         self._texts: dict[str, None] = {}
 
     def functor(self, op: Operator | Monoid) -> str:
-        """Return the name of an operator's functor, whose text stands in the prelude if need be."""
+        """Return the name of an operator's functor; a user's is added to the prelude."""
         name, text = _monoid_functor(op) if isinstance(op, Monoid) else _operator_functor(op)
         if text:
             self._texts[text] = None

@@ -58,7 +58,7 @@ class Param:
         Its name in the source.
     ctype : str
         Its type once macros are resolved: one of ``bool i32 u32 i64 u64 f32 f64``, or
-        ``GridBarrier`` behind a pointer.
+        ``GridBarrier`` as a pointer's target.
     pointer : bool
         Whether it takes a device array.
     const : bool

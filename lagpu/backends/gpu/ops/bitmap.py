@@ -67,7 +67,7 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
     count, prelude = counters.take(), Prelude()
     macros = accum_macros(desc.accum, w.dtype, w.dtype, prelude)
     file, text = "bitmap/products.cu", prelude.text
-    run = kernel(file, "block_fill", prelude=text, W=w.dtype.ctype, **macros)
+    run = kernel(file, "bitmap_fill", prelude=text, W=w.dtype.ctype, **macros)
     w.device.launch(
         run, len(w.words), len(w.words), stride(k) // 32, k, value, mask, complement,
         desc.replace, w.words, w.values, count,
@@ -113,7 +113,7 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     found, sums = xp.empty(n, bool), xp.empty(n, result.numpy)
     words, values, number = A.entries.readable()
     file, text = "bitmap/products.cu", prelude.text
-    run = kernel(file, "block_reduce_columns", prelude=text, **macros)
+    run = kernel(file, "bitmap_reduce_columns", prelude=text, **macros)
     per = stride(A.shape[0]) // 32
     A.device.launch(run, 32 * n, n, per, words, values, number, found, sums)
     where = xp.flatnonzero(found).astype(np.int64)

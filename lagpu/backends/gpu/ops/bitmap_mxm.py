@@ -24,14 +24,14 @@ __all__ = ["TRAFFIC", "choose", "multiply"]
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
-    "block_bits": {"idx": ("edges", 1.0)},
-    "block_sums": {
+    "bitmap_mxm_bits": {"idx": ("edges", 1.0)},
+    "bitmap_mxm_sums": {
         **dict.fromkeys(("row_idx", "a_values"), ("edges", 1.0)),
         "q_values": ("in", 1.0),
         "out": ("out", 1.0),
     },
     # It shares these arrays with another launch, which counts them.
-    "block_sums_long": dict.fromkeys(
+    "bitmap_mxm_sums_long": dict.fromkeys(
         ("col_ptr", "row_idx", "a_values", "q_words", "q_values", "m_words", "lengths", "out_words",
          "out", "counts", "edges"), ("in", 0.0),
     ),
@@ -44,10 +44,10 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
     if iso is None:
         columns = A.shape[1 if product.transpose else 0]
         why = "values of type {} are added up in {} columns, never pushed", product.result, columns
-        return Plan("pull", "block_sums", why)
+        return Plan("pull", "bitmap_mxm_sums", why)
     if product.transpose and not A.may_keep_csr and A.csr is None and not is_symmetric(A):
-        why = "a push needs the rows, and the matrix' orientation is csc"
-        return Plan("pull", "block_bits", why)
+        why = "a push needs the matrix by rows, and its orientation is csc"
+        return Plan("pull", "bitmap_mxm_bits", why)
     entries = Q.entries
     count = entries.nvals  # waits for the product before, which counted the frontier's edges too
     frontier_edges, about = entries.frontier_edges, ""
@@ -65,7 +65,7 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
         looks,
         BITS_PUSH_COST,
     )
-    return Plan("pull" if pulls else "push", "block_bits", why)
+    return Plan("pull" if pulls else "push", "bitmap_mxm_bits", why)
 
 
 def multiply(
@@ -114,7 +114,7 @@ def _bits(
     tell: tuple[Any, ...],
     counters: Counters,
 ) -> Any:
-    """Launch ``block_bits``, either way; return the rows that are alive after it."""
+    """Launch ``bitmap_mxm_bits``, pulled or pushed; return the active rows of the result."""
     k = Q.shape[0]
     word, groups = words_of(k)
     q_words, _, _ = Q.entries.readable()
@@ -123,7 +123,7 @@ def _bits(
     words.fill(0)
     alive = counters.take(groups)
     macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form), **_counting(tell)}
-    run = kernel("bitmap/products.cu", "block_bits", **macros)
+    run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
     chunks, n = chunks_of(form), form.shape[1]
     A.device.launch(
         run, n * groups, n, groups, k, form.col_ptr, form.row_idx, q_words, *mask, Q.alive,
@@ -147,7 +147,7 @@ def _sums(
     values: Any,
     tell: tuple[Any, ...],
 ) -> None:
-    """Launch ``block_sums_long`` and ``block_sums``."""
+    """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
     form, k = by_outputs(A, product), Q.shape[0]
     n, per = form.shape[1], stride(k) // 32
     macros, prelude = macros_of(product, Q.dtype, A.dtype)
@@ -155,10 +155,10 @@ def _sums(
     operands = (form.col_ptr, form.row_idx, form.values, form.number, *Q.entries.readable(), *mask)
     lengths, columns = edges_of_outputs(A, product, form), chunks_of(form).columns
     if len(columns):
-        run = kernel("bitmap/products.cu", "block_sums_long", prelude=prelude, **macros)
+        run = kernel("bitmap/products.cu", "bitmap_mxm_sums_long", prelude=prelude, **macros)
         A.device.launch(
             run, len(columns) * per * 1024, len(columns), columns, per, k, *operands, lengths,
             words, values, tell[0], tell[3], block=1024,
         )  # fmt: skip
-    run = kernel("bitmap/products.cu", "block_sums", prelude=prelude, **macros)
+    run = kernel("bitmap/products.cu", "bitmap_mxm_sums", prelude=prelude, **macros)
     A.device.launch(run, n * per * 32, n, per, k, *operands, lengths, words, values, *tell)

@@ -1,4 +1,4 @@
-"""When a product or a search pushes and when it pulls: every threshold, and where it is from.
+"""Thresholds by which products and searches push or pull, each with its source.
 
 Published rules have their papers' numbers. The others were best on an H200 over the seven graphs of
 docs/benchmarks; docs/design/planner.md has the measurements.
@@ -28,10 +28,10 @@ __all__ = [
 # not looked at yet, and pushes again where (vertices of the frontier) * beta is less than n:
 # Beamer, Asanovic and Patterson 2012, section 5.1. (alpha, beta) as each paper has them:
 BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
-# What is nearly done is pulled to its end by one kernel (2026-11-22: kron24e16 in 0.493 instead of
-# 0.512 ms); product by product, a push of a small frontier is cheaper.
+# A search that is nearly done is pulled to its end by one kernel (2026-11-22: kron24e16 in 0.493
+# instead of 0.512 ms); product by product, a push of a small frontier is cheaper.
 SEARCH_BETA, EAGER_BETA = 64.0, 24.0
-#: Entries of a mean column up to which searches are taken to have many levels.
+#: Mean degree up to which searches are taken to have many levels.
 LONG_SEARCH_DEGREE = 8.0
 _DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many predecessors
 
@@ -43,8 +43,8 @@ BFS2D_RATIO = 0.05
 #: Mean column length from which a warp a column is faster than a thread.
 WARP_LENGTH = 16.0
 
-#: What a push of one edge costs with k rows of bits, against a pull's look at an entry: in a
-#: product by itself, and in a bit-parallel search (docs/design/bitmap.md).
+#: The cost of pushing one edge with k rows of bits, relative to a pull's look at one entry: in a
+#: single product, and in a bit-parallel search (docs/design/bitmap.md).
 BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
 #: A product in a generated loop pulls where the frontier's edges times this exceed all edges: of a
 #: pull that ends at its first hit, and of one that adds up.
@@ -52,7 +52,7 @@ PULL_FIRST, PULL_SUMS = constant("kPullFirst"), constant("kPullSums")
 
 
 def alpha_of(degree: float, sums: bool = False) -> float:
-    """Return alpha for a matrix of so many entries a column.
+    """Return alpha for a matrix of mean degree `degree`.
 
     On an H200, 2026-11-21: alpha 30 brought the slowest of 32 roots of kron20e16 from 0.23 to
     0.19 ms at the same median, but delaunay20 from 2.3 to 3.1 ms, so long searches keep 14; and

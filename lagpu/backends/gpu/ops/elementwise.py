@@ -132,7 +132,7 @@ def select_entries(
     w.to_writable()
     count = w.counters.take()
     types = (u.dtype, lookup(thunk.dtype), u.dtype, w.dtype)
-    run = _launch_over(w.device, w.size, "choose", op, types, desc.accum, 10)
+    run = _launch_over(w.device, w.size, "select_entries", op, types, desc.accum, 10)
     run(
         *_own_words(u, w, words), values, number, thunk,
         mask, complement, desc.replace, w.words, w.values, count,

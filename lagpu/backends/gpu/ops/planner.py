@@ -30,7 +30,7 @@ GROUP = 32
 
 
 class Plan(NamedTuple):
-    """What was chosen for one product.
+    """The choice for one product.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Plan(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What a policy decides by.
+    """The numbers by which a policy decides.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
     InvalidValue
         For an unknown kernel or policy; the message lists the valid ones.
     NotSupported
-        If the kernel needs rows that the matrix is told not to keep.
+        If the kernel needs rows that the matrix may not keep.
     """
     if product.kernel is not None:
         return _asked_for(A, product)
@@ -126,7 +126,9 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
     group = GROUP
     if sized and name == "push_virtual":
         if not re.fullmatch("[0-9]{1,4}", size) or not 1 <= int(size) <= 1024:
-            raise InvalidValue(f"kernel: {product.kernel!r} has no group of 1 to 1024 entries.")
+            raise InvalidValue(
+                f"kernel: {product.kernel!r} does not name a group of 1 to 1024 entries."
+            )
         group = int(size)
     elif sized or name not in STRATEGIES:
         raise InvalidValue(
@@ -240,7 +242,7 @@ def _bfs2d(x: Numbers) -> Plan:
 
 
 def _active(x: Numbers) -> Plan:
-    """Active edges in both directions: the mask's, if it says where results are wanted."""
+    """Take active edges in both directions: the mask's, if the mask names the wanted results."""
     if x.wanted is not None:
         return Plan("pull", "pull_active", ("wanted at {} entries of the mask", x.wanted))
     return Plan("push", "push_active", ("wanted everywhere but at the mask; vertices {}", x.nvals))
@@ -274,7 +276,7 @@ POLICIES: dict[str, Callable[[Numbers], Plan]] = {
 
 
 def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> Plan:
-    """Return the plan, or another one if the form of the matrix that it needs is not to be had.
+    """Return the plan, or another one if the matrix lacks the form that the plan needs.
 
     The second form of a directed matrix is made when a product follows another one, so that it
     will serve again.
@@ -283,7 +285,7 @@ def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> P
         return plan
     if u.stats is not None and may_make_csr(A):
         return plan._replace(why=f"{plan.reason}; second form made")
-    why = "it is not made for one product" if may_make_csr(A) else why_no_second_form(A)
+    why = "one product alone does not make it" if may_make_csr(A) else why_no_second_form(A)
     if plan.direction == "push" and not u.nvals * 8 < u.size:
         kernel, by = _by_length(_numbers(A, u, product))
         return Plan("pull", kernel, f"{plan.reason}, but the second form is missing: {why}; {by}")

@@ -1,4 +1,4 @@
-"""Products with the selection matrix of a vector: a gather or a scatter, and no matrix is made."""
+"""Products with the selection matrix of a vector: a gather or a scatter, without a matrix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 
 
 def choose(product: Product) -> Plan:
-    """Return the plan of a product with a selection, of which there is one a direction.
+    """Return the plan of a product with a selection; there is one kernel for each direction.
 
     Raises
     ------

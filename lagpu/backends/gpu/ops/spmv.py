@@ -142,7 +142,7 @@ def _operands_read(product: Product) -> tuple[bool, bool, Any]:
 
 
 def _one_product(product: Product, x: Any, y: Any) -> Any:
-    """Return ``x (x) y``; None stands for an operand that is not looked at."""
+    """Return ``x (x) y``; None is an operand that the operator does not read."""
     domain = product.domain
     pair = (np.zeros(1, domain.numpy) if z is None else np.array([z]) for z in (x, y))
     left, right = (cast_array(np, z, domain) for z in pair)

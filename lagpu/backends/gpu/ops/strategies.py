@@ -65,7 +65,7 @@ class ProductLaunch(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a product's launch is specialised by.
+    """The product, types and options by which a launch is specialised.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Strategy(NamedTuple):
     name : str
         What authors and policies call it.
     kernel : str
-        The kernel's name; it stands in ``kernels/spmv/``.
+        The kernel's name, in a file of ``kernels/spmv/``.
     bind : callable
         Binds the kernel for a job.
     traffic : dict
@@ -140,7 +140,7 @@ def by_inputs(A: CscMatrix, product: Product) -> CscMatrix:
 
 
 def edges_of_outputs(A: CscMatrix, product: Product, form: CscMatrix) -> Any:
-    """Return the offsets that tell how many edges leave an output; None if they are not there.
+    """Return the offsets that give the out-degree of an output; None if that form is missing.
 
     They count the next frontier's edges, if the output can be one: then the matrix is square.
     """
@@ -250,7 +250,7 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
         form.row_idx, *_matrix_arguments(form, job.iso), *_IN,
         edges_of_outputs(A, product, form), *fixed, *_OUT, space.barrier, cooperative=True,
     )  # fmt: skip
-    return ProductLaunch(launch, job.dtype, counters=3 * constant("kFar"), lists=lists)
+    return ProductLaunch(launch, job.dtype, counters=3 * constant("kCounterStride"), lists=lists)
 
 
 _EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}
@@ -259,7 +259,7 @@ _PUSH = {
     **_PULL,
     "u_values": ("in", 1.0),
     **dict.fromkeys(("col_ptr", "vertex", "start", "offset", "degree", "groups"), ("in", 2.0)),
-    "chunks": ("edges", 2 / CHUNK),  # one for so many edges, written and read
+    "chunks": ("edges", 2 / CHUNK),  # one for CHUNK edges, written and read
     "shares": ("in", 0.0),
 }
 _LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))

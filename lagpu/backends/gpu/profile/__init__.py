@@ -1,3 +1,3 @@
-"""What a trace learns of the work of a device."""
+"""Measurements of device work for traces."""
 
 __all__: list[str] = []

@@ -19,7 +19,7 @@ Array = Any
 CAPACITY = 1 << 16  # records; 6 MB, and some 65,000 levels of a search
 _HEAD, _COUNT, _LOST = constant("kLogHead"), constant("kLogCount"), constant("kLogLost")
 # As ``Record`` in common/log.cuh.
-_FIELDS = ("how", "statement", "iteration", "in", "out", "edges", "leaving", "other", "ns")
+_FIELDS = ("how", "statement", "iteration", "in", "out", "edges", "frontier_edges", "other", "ns")
 RECORD = np.dtype([*((name, np.uint64) for name in _FIELDS), ("added", np.uint64, 3)])
 _WORDS = RECORD.itemsize // 8
 
@@ -49,7 +49,7 @@ class LoopLog:
     unseen : callable
         Returns a method of the device, such as ``"to_host"``, whose calls no trace shows.
     spare : list of array
-        Buffers of logs that are gone, for the next one.
+        Buffers of earlier logs, for reuse.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class LoopLog:
 
     @property
     def is_new(self) -> bool:
-        """Whether no loop has written to it: nothing in it is set then, so kernels are told."""
+        """Whether no loop has written to the log; its words are not initialised then."""
         return self._launched == 0
 
     def count_of(self, v: VectorStore) -> Callable[[], int]:
@@ -98,7 +98,7 @@ class LoopLog:
         self._rows = lambda: rows_of(self._records(number))
 
     def take_rows(self) -> Callable[[], list[LoopRow]] | None:
-        """Return what makes the rows of the loop that was launched since the last call, or None."""
+        """Return the maker of the rows of the loop launched since the last call, or None."""
         rows, self._rows = self._rows, None
         return rows
 
@@ -109,12 +109,12 @@ class LoopLog:
         return self._lost
 
     def _records(self, number: int) -> np.ndarray[Any, Any]:
-        """Return what a loop wrote, the record of its beginning first; none if nothing fitted."""
+        """Return the records of a loop, that of its beginning first; none if none fitted."""
         self._fetch()
         return self._found[number] if number < len(self._found) else np.empty(0, RECORD)
 
     def _fetch(self) -> None:
-        """Copy what has been written to the host, unless it is there."""
+        """Copy the records to the host, unless they are there."""
         if self._found_at == self._launched:
             return
         copy = self._unseen("to_host")
@@ -134,7 +134,7 @@ def rows_without_log(are_products: Sequence[bool], kernel_ms: float) -> list[Loo
     are_products : sequence of bool
         Which statements multiply.
     kernel_ms : float
-        The time of all launches; it stands on the product's row.
+        The time of all launches; it is on the product's row.
     """
     why = "one kernel for all levels, which keeps no log"
     timed = Measured(kernel_ms, None, kernel="fused", reason=why)

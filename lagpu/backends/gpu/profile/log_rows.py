@@ -1,4 +1,4 @@
-"""The rows of a trace that the records of a fused loop stand for."""
+"""Make the rows of a trace from the records of a fused loop."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Count = Callable[[], int]
 
 
 class SearchRows:
-    """The rows of a search, of whose records each stands for all statements in one level.
+    """The rows of a search; each record covers all statements of one level.
 
     Parameters
     ----------
     statements : sequence of Statement
         The body.
     had : list of callable or None
-        For each assignment what returns the entries of its output before; None for none.
+        For each assignment a callable that returns its output's entries before the loop, or None.
     why : callable
         Returns why a level went in its direction: ``why(record, pulled before)``.
     """
@@ -49,7 +49,7 @@ class SearchRows:
         is_product = [isinstance(s.operation, Multiply) for s in statements]
         self._product = is_product.index(True)
         self._others = [k for k in range(self._count) if k != self._product]
-        # an assignment of the depth has no operand: its row tells what its output had
+        # an assignment of the depth has no operand: its row counts its output's old entries
         self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
 
     def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
@@ -58,14 +58,14 @@ class SearchRows:
 
     def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
         product, traffic = self._product, self._traffic
-        behind = product == 0
+        assigns_after = product == 0
         before = [0 if count is None else count() for count in self._had]
         last, reached, pulled = list(before), 0, False
         made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
         for r, ms in _timed(records):
             entered, found = int(r["in"]), int(r["out"])
-            assigned = found if behind else entered
-            left = traffic.positions - reached - (0 if behind else entered)
+            assigned = found if assigns_after else entered
+            left = traffic.positions - reached - (0 if assigns_after else entered)
             reached += assigned
             level, pulls = int(r["iteration"]), r["how"] == _PULLS
             rows = []
@@ -100,17 +100,19 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
 def why_level(n: int, alpha: float, beta: float, r: Any, pulled: bool) -> str:
     """Return why a level of a grid search went in its direction, in numbers."""
     if r["how"] == _PUSHES_ALONE:
-        return f"vertices {r['in']}, few for some levels: one block alone"
+        return f"vertices {r['in']}, few for several levels: one thread block alone"
     if pulled:
         sign = ">=" if r["how"] == _PULLS else "<"
         return f"pulled before; vertices {r['in']} {sign} {n} / {beta:g}"
     sign = ">" if r["how"] == _PULLS else "<="
-    return f"edges {r['leaving']} {sign} unexplored {r['other']} / {alpha:g}"
+    return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}"
 
 
 def why_push_cost(cost: int, r: Any, pulled: bool) -> str:
     """Return why a level of a bit-parallel search went in its direction, in numbers."""
-    return f"edges {r['leaving']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"
+    return (
+        f"edges {r['frontier_edges']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"
+    )
 
 
 class ProgramRows:
@@ -121,12 +123,12 @@ class ProgramRows:
     statements : sequence of Statement
         The body, on vectors.
     inputs : list
-        For each statement the vector or scalar whose entries its row tells as those that went in.
+        For each statement the vector or scalar whose entries are the row's input.
     counts : dict
-        What returns the entries of a vector before the loop, by the vector's ``id``.
+        By a vector's ``id``, a callable that returns its entries before the loop.
     bounds : dict
-        For each product of a matrix (entries, factor): it pulls where the edges that leave the
-        vector, times the factor, exceed the entries.
+        For each product of a matrix (entries, factor): it pulls where the frontier edges times the
+        factor exceed the entries.
     why : dict
         For each product why it has no direction to choose, where it has none.
     """
@@ -154,7 +156,9 @@ class ProgramRows:
         for r, ms in _timed(records):
             k = int(r["statement"])
             operation, pulls = self._operations[k], r["how"] == _PULLS
-            measured = Measured(ms, None, kernel="fused", reason="a piece of one program")
+            measured = Measured(
+                ms, None, kernel="fused", reason="a statement of one generated loop"
+            )
             if operation in (Multiply, MultiplySelection):
                 direction = "pull" if pulls else "push"
                 measured = measured._replace(
@@ -169,15 +173,15 @@ class ProgramRows:
             yield LoopRow(k, int(r["iteration"]), entered, found, row)
 
     def _reason(self, k: int, r: Any) -> str:
-        leaving = _known(r["leaving"])
-        if leaving is None or k not in self._bounds:
+        frontier_edges = _known(r["frontier_edges"])
+        if frontier_edges is None or k not in self._bounds:
             return self._why[k]
         entries, factor = self._bounds[k]
-        return f"edges {leaving} {'>' if r['how'] == _PULLS else '<='} {entries} / {factor}"
+        return f"edges {frontier_edges} {'>' if r['how'] == _PULLS else '<='} {entries} / {factor}"
 
 
 def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:
-    """Yield each record behind the first with the milliseconds since the one before it."""
+    """Yield each record after the first with the milliseconds since the one before it."""
     ns = records["ns"].astype(np.int64)
     for k in range(1, len(records)):
         yield records[k], max(int(ns[k] - ns[k - 1]), 0) / 1e6

@@ -1,4 +1,4 @@
-"""What a device does while a program is traced: kernels, copies, compiling; nothing waits."""
+"""Measure the kernels, copies and compilations of a device under a trace, without waiting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["GpuMeter", "MeterPool"]
 
 
 class MeterPool:
-    """What meters that have stopped leave for the next: observers, and buffers of logs."""
+    """Observers and log buffers of stopped meters, for reuse."""
 
     def __init__(self) -> None:
         self.observers: list[DeviceObserver] = []
@@ -33,11 +33,11 @@ class GpuMeter:
     Parameters
     ----------
     runtime : Runtime
-        Where operations tell what they chose.
+        Where operations record the plan of their product.
     traffic : mapping
         The part of its arrays that each kernel moves; see `DeviceObserver`.
     pool : MeterPool
-        What earlier meters left.
+        Reused observers and buffers.
     """
 
     def __init__(self, runtime: Runtime, traffic: Mapping[str, Any], pool: MeterPool) -> None:

@@ -1,4 +1,4 @@
-"""What operations share and report: device, counters, and the choice made for the last product."""
+"""State that operations share: device, counters, and the plan of the last product."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Runtime"]
 
 
 class Runtime:
-    """The device of a backend, and what is known of the product that ran last.
+    """The device of a backend, and the plan and measurements of its last product.
 
     Parameters
     ----------

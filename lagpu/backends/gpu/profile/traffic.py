@@ -1,4 +1,4 @@
-"""What a statement of a fused loop moves, estimated by the counts in the loop's log."""
+"""Estimate the bytes that statements of a fused loop move, from the counts in its log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
 
 
 class SearchTraffic(NamedTuple):
-    """What a level of a search moves; in bytes, but for `vertices`.
+    """Bytes that a level of a search moves, except `vertices` and `positions`, which are counts.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class SearchTraffic(NamedTuple):
     offset : int
         Of where a column begins.
     listed : int
-        Of a vertex in the list of a frontier; a block has none.
+        Of a vertex in the list of a frontier; 0 for a bitmap matrix, which has no lists.
     value : int
         Of a value that the frontier carries.
     vertices, positions : int
@@ -86,7 +86,7 @@ class SearchTraffic(NamedTuple):
 
 
 class StatementTraffic(NamedTuple):
-    """What a statement of a generated loop moves in an iteration; in bytes, but for `columns`.
+    """Bytes that a statement of a generated loop moves in an iteration, except `columns`, a count.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class StatementTraffic(NamedTuple):
         if not isinstance(operation, Multiply):
             return cls(bits, values)
         A, product = operation.matrix.csc(), operation.product
-        sums = _value(product.result)  # which stand in a vector of their own
+        sums = _value(product.result)  # which are in a vector of their own
         reads_a = product.semiring.multiply.reads[1 if product.flip else 0]
         edge, columns = _index(A) + (_value_in(A) if reads_a else 0), A.shape[product.transpose]
         return cls(bits + 4 * nwords(s.out.size), values + sums, edge, _offset(A), columns)

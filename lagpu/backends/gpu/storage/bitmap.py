@@ -17,7 +17,7 @@ from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 
-__all__ = ["BitmapMatrix", "bytes_of", "fits", "of_few", "require", "stride", "words_of"]
+__all__ = ["BitmapMatrix", "bytes_of", "fits", "from_few_entries", "require", "stride", "words_of"]
 
 MOST_ROWS = constant("kMostRows")
 
@@ -69,7 +69,7 @@ class BitmapMatrix:
     shape : tuple of int
         (k, n).
     entries : VectorStore
-        Entry (i, j) stands at ``j * stride(k) + i``; the positions past k are empty.
+        Entry (i, j) is at ``j * stride(k) + i``; the positions past k are empty.
     alive : array of u64 or None
         The rows that have entries, a bit each, 32 or 64 a number as the products take them.
     """
@@ -122,7 +122,7 @@ class BitmapMatrix:
         return CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
 
 
-def of_few(
+def from_few_entries(
     device: Device,
     counters: Counters,
     rows: Any,

@@ -1,4 +1,4 @@
-"""Zeroed numbers on a device, handed out by the thousand and used again."""
+"""Zeroed counters on a device, allocated in blocks and reused."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 
 class Counters:
-    """Zeroed u64 arrays; those of a whole block are zeroed by one device operation.
+    """Zeroed u64 arrays; one device operation zeroes those of a whole block of memory.
 
-    A block whose arrays nobody else holds is zeroed and used again, arrays and all: a long loop
-    allocates nothing, on the device or off it.
+    A block whose arrays nobody else holds is zeroed and reused with its array objects: a long loop
+    allocates nothing, neither on the device nor on the host.
     """
 
     _ARRAYS = 256  # a block
@@ -29,7 +29,7 @@ class Counters:
         self._free: dict[int, list[Array]] = {}
 
     def take(self, count: int = 1) -> Array:
-        """Return `count` counters that hold 0; a part of them does not keep them."""
+        """Return an array of `count` zeros; a view of the array does not keep it from reuse."""
         free = self._free.get(count)
         if not free:
             free = self._free[count] = self._fresh(count)

@@ -218,9 +218,9 @@ def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
 
 
 def is_symmetric(A: CscMatrix) -> bool:
-    """Whether ``A' == A`` is known, or can be found out: False where memory does not let one look.
+    """Whether ``A' == A``; False if that is unknown and memory does not suffice to compare.
 
-    Then products do with one form, as those of a directed matrix whose second one does not fit.
+    Products then use one form, as for a directed matrix whose second form does not fit.
     """
     if A.symmetric is None and A.csr is None and not has_free(A.device, _bytes_beside(A)):
         return False
@@ -244,7 +244,7 @@ def csr_of(A: CscMatrix) -> CscMatrix:
     """Return ``A'``, made at the first call and kept; `A` itself if it is symmetric."""
     square = A.shape[0] == A.shape[1]
     if square and A.symmetric is None and A.csr is None and has_free(A.device, _bytes_beside(A)):
-        rows = _rows(A)  # what tells whether it is needed
+        rows = _rows(A)  # its comparison with A shows whether the form is needed
         A.symmetric = is_equal(A, rows)
         A.csr = None if A.symmetric else rows
     if is_symmetric(A):
@@ -255,7 +255,7 @@ def csr_of(A: CscMatrix) -> CscMatrix:
 
 
 def _rows(A: CscMatrix) -> CscMatrix:
-    """Return ``A'`` for a search, whose author wrote no transpose."""
+    """Return ``A'`` for a search; its error names no transpose, as the program has none."""
     return transpose(A, "rows of the matrix", "")
 
 
@@ -265,15 +265,15 @@ def may_make_csr(A: CscMatrix) -> bool:
 
 
 def why_no_second_form(A: CscMatrix) -> str:
-    """Return why `may_make_csr` says no."""
+    """Return why `may_make_csr` is False."""
     if not A.may_keep_csr:
         return "its orientation is csc"
     need, free = A.nbytes + _bytes_beside(A), A.device.free_bytes()
-    return f"to make it needs {format_bytes(need)}, {format_bytes(free)} free"
+    return f"making it needs {format_bytes(need)}, {format_bytes(free)} free"
 
 
 def why_no_csr(A: CscMatrix) -> str:
-    """Return why the form by rows of a matrix is not to be had, or nothing."""
+    """Return why a matrix cannot have its form by rows, or an empty string."""
     there = A.symmetric or A.csr is not None or may_make_csr(A) or is_symmetric(A)
     return "" if there else why_no_second_form(A)
 

@@ -15,7 +15,7 @@ __all__ = ["MatrixHandle", "fit_as_bitmaps", "has_bitmap"]
 
 
 class MatrixHandle:
-    """What the front end holds of a matrix: it stays the same when a statement writes the matrix.
+    """The front end's object for a matrix; it stays the same when a statement writes the matrix.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class MatrixHandle:
         return store.csc() if isinstance(store, BitmapMatrix) else store
 
     def bitmap(self, counters: Counters) -> BitmapMatrix:
-        """Return it as a bitmap matrix to be read; one that is made is kept beside the columns."""
+        """Return it as a bitmap matrix, to be read; a new one is kept in the CSC matrix' cache."""
         store = self.store
         if isinstance(store, BitmapMatrix):
             return store
@@ -75,7 +75,7 @@ class MatrixHandle:
         return found
 
     def own_bitmap(self, counters: Counters) -> BitmapMatrix:
-        """Return it as a bitmap matrix to be changed in place, and to be put in `store` then."""
+        """Return it as a bitmap matrix to change in place; the caller then sets `store` to it."""
         store = self.store
         return store if isinstance(store, BitmapMatrix) else _bitmap_of(counters, store)
 

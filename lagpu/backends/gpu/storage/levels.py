@@ -61,7 +61,7 @@ class VectorLevels:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The same on the host."""
+        """`offsets` on the host."""
         found: list[int] = self._device.to_host(self.offsets).tolist()
         return found
 
@@ -126,7 +126,7 @@ class Ordered(NamedTuple):
     last : array of INT32, (k,)
         The deepest level of each row; -1 if it has none.
     ranks : array of INT32, (k * n,)
-        Where each vertex stands in the order of its row; -1 if it has no level.
+        The place of each vertex in the order of its row; -1 if it has no level.
     """
 
     order: Array
@@ -177,12 +177,12 @@ class BitmapLevels:
         return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
 
     def order_bytes(self) -> int:
-        """Return the bytes of what `ordered` makes."""
+        """Return the bytes of the arrays that `ordered` makes."""
         k, n = self.shape
         return 4 * k * (2 * n + self.deepest + 3)
 
     def ordered(self) -> Ordered:
-        """Sort the vertices of each row by level; they rise nearly in each."""
+        """Sort the vertices of each row by level; within a level they are nearly sorted."""
         xp, (k, n), v = self._device.xp, self.shape, self._bitmap.entries
         made = Ordered(
             xp.empty(k * n, np.int32),

@@ -76,12 +76,12 @@ def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
 
 
 def vector_form(v: VectorStore) -> str:
-    """Return the form of a vector, and whether one value stands for all."""
+    """Return the form of a vector, and whether it is iso."""
     return v.form + ", iso" * (v.values is None and v.nvals > 0)
 
 
 def matrix_form(A: MatrixHandle) -> str:
-    """Return the forms that are stored of a matrix, and whether one value stands for all."""
+    """Return the forms that are stored of a matrix, and whether it is iso."""
     store = A.store
     if isinstance(store, BitmapMatrix):
         return "bitmap" + ", iso" * (store.entries.values is None and store.nvals > 0)

@@ -1,4 +1,4 @@
-"""What a product attaches to its vectors: statistics, edge offsets, a count not read back yet."""
+"""Attributes that a product adds to its vectors: statistics, edge offsets, a pending count."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class EdgeOffsets(NamedTuple):
 
 
 class OffsetsSource(Protocol):
-    """An object that has the edge offsets of a vector, or makes them when it is asked."""
+    """An object that has the edge offsets of a vector, or computes them on demand."""
 
     def of(self, form: CscMatrix) -> EdgeOffsets | None:
         """Return the edge offsets for the columns of `form`, or None."""
@@ -72,7 +72,7 @@ class PendingCount:
     count : array of u64, or None
         Where it will be.
     notification : HostNotification or None
-        By which a kernel tells it.
+        Where a kernel writes it.
     read : callable, optional
         Reads `count`, instead of the device.
     """

@@ -126,15 +126,17 @@ class VectorStore:
         self.forget()
 
     def forget(self) -> None:
-        """Drop what a product left here: it has other entries now."""
+        """Drop a product's statistics: the vector has other entries now."""
         self.stats = self.frontier_edges = self.edge_offsets = None
 
-    def counted(self, count: Array | int | None, signal: HostNotification | None = None) -> None:
+    def counted(
+        self, count: Array | int | None, notification: HostNotification | None = None
+    ) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted.
 
-        With a signal, `count` has two numbers: the second is `frontier_edges`.
+        With a notification, `count` has two numbers: the second is `frontier_edges`.
         """
-        self._notification = signal
+        self._notification = notification
         self._nvals, self._count = (count, None) if isinstance(count, int) else (None, count)
 
     def adopt(self, other: VectorStore) -> None:
@@ -160,14 +162,14 @@ class VectorStore:
         values: Array | None,
         iso: Any,
         counts: Array,
-        signal: HostNotification,
+        notification: HostNotification,
         stats: ProductStats,
     ) -> None:
         """Become the bitmap that a product is writing, as `adopt` does; part of each level."""
         self._keep_buffers()
         self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
         self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = None, counts, signal
+        self._nvals, self._count, self._notification = None, counts, notification
         self.stats, self.frontier_edges, self.edge_offsets = stats, None, None
 
     def _keep_buffers(self) -> None:
@@ -178,7 +180,7 @@ class VectorStore:
 
     @property
     def nvals(self) -> int:
-        """Number of entries; asked for the first time, the device may have to be waited for."""
+        """Number of entries; the first read may wait for the device."""
         if self._nvals is None:
             if self._count is None:
                 self._start_count()
@@ -197,11 +199,11 @@ class VectorStore:
         return self._nvals
 
     def pending_count(self, read: Callable[[Array], Any] | None = None) -> PendingCount:
-        """Return what will ask, or `read`, how many entries there are now; nothing waits before."""
+        """Return a pending count of the entries there are now; only reading it waits."""
         if self._nvals is None and self._count is None:
             self._start_count()
-        signal = self._notification if read is None else None
-        return PendingCount(self.device, self._nvals, self._count, signal, read)
+        notification = self._notification if read is None else None
+        return PendingCount(self.device, self._nvals, self._count, notification, read)
 
     def _start_count(self) -> None:
         self._count = self.counters.take()

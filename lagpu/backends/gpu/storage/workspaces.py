@@ -31,8 +31,8 @@ __all__ = [
 ]
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
-#: Counters of a search, of all turns.
-SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kFar")
+#: Counters of a search, for all turns.
+SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kCounterStride")
 MOST_BLOCKS = 4096  # of a cooperative launch
 Array = Any
 
@@ -81,7 +81,7 @@ class PushSpace:
 
 
 class PullSpace:
-    """What is known of columns that a pull goes to.
+    """Empty columns and hint neighbours of a matrix, for pulls.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def push_bytes(n: int, width: int, chunks: int) -> int:
 
 
 def pull_bytes(n: int) -> int:
-    """Return the bytes of what is known of `n` columns that a pull goes to."""
+    """Return the bytes of a `PullSpace` of `n` columns."""
     return 4 * (nwords(n) + n)
 
 
@@ -151,7 +151,7 @@ def push_space(A: CscMatrix) -> PushSpace:
 
 
 def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
-    """Return what is known of the columns of `A`, made at the first call.
+    """Return the `PullSpace` of `A`, made at the first call.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
 
 
 def _row_lengths(A: CscMatrix) -> Array:
-    """Return where each row would begin if they stood one behind the other."""
+    """Return the prefix sum of the rows' lengths."""
     xp = A.device.xp
     before = xp.zeros(A.shape[0] + 1, A.col_ptr.dtype)
     before[1:] = xp.cumsum(xp.bincount(A.row_idx, minlength=A.shape[0]))
@@ -194,7 +194,7 @@ def chunks_of(form: CscMatrix) -> Chunks:
         each = xp.arange(int(ends[-1]) if len(columns) else 0, dtype=np.int64)
         owner = xp.searchsorted(ends, each, side="right")
         part = each - (ends - parts)[owner]
-        order = xp.argsort(part, kind="stable")  # what a first chunk finds, later ones leave out
+        order = xp.argsort(part, kind="stable")  # later ones skip what a first chunk finds
         start = form.col_ptr[columns].astype(np.int64)[owner] + part * LONG
         column, start = columns[owner][order], start[order]
         nbytes = int(columns.nbytes + column.nbytes + start.nbytes)
@@ -203,17 +203,17 @@ def chunks_of(form: CscMatrix) -> Chunks:
     return found
 
 
-# Vertices are ranked if those whose words L1 holds have such a share of the entries
-# (docs/design/blocks.md).
+# Vertices are ranked if those whose words fit L1 (CACHED bytes) have this SHARE of the entries
+# (docs/design/bitmap.md).
 CACHED, SHARE = 200_000, 1 / 4
-ROUND = 128  # entries that a warp looks at together
+ROUND = 128  # entries that a warp loads at once
 
 
 def batches(form: CscMatrix, groups: int) -> Array:
     """Return the batches of 32 words, those with most entries first; made at the first call.
 
-    So blocks have equal work, and the batches that are taken last are short. Long columns, which
-    are taken by chunks, do not count.
+    So thread blocks have equal work, and the last batches are short. Long columns do not count, as
+    they are taken by chunks.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def batches(form: CscMatrix, groups: int) -> Array:
 
 
 class Ranked(NamedTuple):
-    """Vertices in the order of how many entries lead from them; all None if that is no use.
+    """Vertices by out-degree, the largest first; all None where ranks do not pay.
 
     The words that are looked at most then share lines of L1.
 

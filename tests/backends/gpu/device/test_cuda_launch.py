@@ -34,5 +34,5 @@ def test_arguments_of_prepared_launches_can_be_packed(monkeypatch):
         algorithms.bfs_levels(A, 0)
         algorithms.count_shortest_paths(A, 0)
         algorithms.bfs_levels_multi(A, [0, 1, 2])
-    fused = {"traverse", "block_search", "block_expand"}
+    fused = {"grid_search", "bits_search", "bitmap_expand"}
     assert fused | {"spmv_push_queue", "spmv_csc_bitmap", "fill"} <= packed

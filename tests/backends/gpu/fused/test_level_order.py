@@ -1,4 +1,4 @@
-"""What a sweep of rows apart brings into the order of its levels, and what it asks for.
+"""Which entries a per-source sweep permutes into level order, and the memory it asks for.
 
 That the answers are those of the eager sweep, whatever n, k, levels and entries are, is
 tests/test_rowsweep.py's.
@@ -72,4 +72,4 @@ def test_what_is_asked_for_is_all_that_is_made(backend, monkeypatch):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("ctype", ["bool", "i32", "u64"])
 def test_nvrtc_compiles_the_ways_into_order_and_back(ctype, arch):
-    assert nvrtc_compile(kernel("sweep/permute.cu", "put_in_order", U=ctype), arch)
+    assert nvrtc_compile(kernel("sweep/permute.cu", "to_level_order", U=ctype), arch)

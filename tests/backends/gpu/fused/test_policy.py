@@ -1,4 +1,4 @@
-"""Which matrices have the rows of a frontier searched apart, one block of threads each."""
+"""Which matrices allow per-source execution: one thread block for each source."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_which_graphs(place):
     assert fits["kron"].nvals <= 8 * fits["kron"].nrows
     found = {name: why_not(A, 2).partition(" ")[0] for name, A in fits.items()}
     assert found == {"road": "", "delaunay": "", "star": "hubs", "kron": "hubs", "dense": "mean"}
-    assert {why_not(A, 1) for A in fits.values()} == {"one row alone"}
+    assert {why_not(A, 1) for A in fits.values()} == {"only one source"}
 
 
 def test_hubs_are_counted_once(place, monkeypatch):

@@ -1,11 +1,11 @@
-"""Which searches of one known value have their rows apart: those of deep graphs, where they fit."""
+"""Which searches of one known value run per source: those of deep graphs, where they fit."""
 
 import pytest
 from constant_loops import (
     APART,
     OF_BITS,
-    assert_apart,
     assert_of_bits,
+    assert_per_source,
     frontier_of,
     in_front,
     tuned,
@@ -26,7 +26,7 @@ def said_of(A, sources=(3, 5)):
     return A.backend.last_loop
 
 
-def test_deep_and_sparse_graphs_without_hubs_have_rows_apart(backend):
+def test_deep_and_sparse_graphs_without_hubs_run_per_source(backend):
     graphs = {
         "path": generators.path(200, backend=backend),
         "road": generators.road(50, seed=1, backend=backend),
@@ -72,11 +72,11 @@ def test_what_is_searched_as_a_block(backend):
         in_front(A, frontier_of(A, [(0, 3)], k), Matrix(INT32, k, 200, like=A), times)
 
     search(2, 65)
-    assert_apart(backend)
+    assert_per_source(backend)
     search(2, 64)  # it has no more levels than that
     assert_of_bits(backend, "at most 64 levels <= 64")
     search(1, 65)  # one row has none beside it
-    assert_of_bits(backend, "one row alone")
+    assert_of_bits(backend, "only one source")
 
 
 def four_numbers(A, f, a, b, c, d):
@@ -169,7 +169,7 @@ def test_without_room_to_ask(place, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("lagpu.backends.gpu.fused.policy._PROBE_BYTES", 1 << 60)
         in_front(A, f, levels)
-    assert place.last_loop == f"{OF_BITS}: a search that tells its levels does not fit"
+    assert place.last_loop == f"{OF_BITS}: the search that would count the levels does not fit"
     assert said_of(A) == f"{APART}: a search has more than 64 levels"  # it may be asked later
 
 
@@ -177,7 +177,7 @@ def test_neither_fits(place, monkeypatch):
     A = generators.path(200, backend=place)
     f, levels = frontier_of(A, [(0, 3), (1, 5)], 2), Matrix(INT32, 2, 200, like=A)
     in_front(A, f, levels.dup(), 65)
-    assert_apart(place)
+    assert_per_source(place)
     with_bytes(place, monkeypatch, 27000)  # enough for its statements
     in_front(A, f, levels, 65)
     assert place.last_loop == NO_ROOM
@@ -215,7 +215,7 @@ def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
         in_front(A, f, empty(INT64, f), times, semi)
 
     run()  # what the matrix keeps is made
-    assert_apart(place)
+    assert_per_source(place)
     monkeypatch.setattr(search_per_source.PerSourceSearch, "nbytes", property(counts))
     monkeypatch.setattr(place.device, "xp", Told())
     run()

@@ -21,7 +21,7 @@ import lagpu
 from lagpu import INT64, Matrix, algorithms, binary, check, generators
 from lagpu.algorithms.brandes import count_paths
 
-ONE_WAY = "sums of bitmap matrices are pulled, and what has no other form"
+ONE_WAY = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
 ROWS = [1, 2, 31, 32, 33, 64, 65, 100]
 
 
@@ -153,11 +153,11 @@ def test_the_columns_alone(backend):
         (bitmap_loops.with_a_vector, "writes vectors and matrices"),
         (bitmap_loops.products_of_both, "writes vectors and matrices"),
         (bitmap_loops.summed_beside, "s is a scalar"),
-        (bitmap_loops.by_rows, "apply looks at rows and columns"),
-        (bitmap_loops.by_places, "select looks at rows and columns"),
+        (bitmap_loops.by_rows, "apply reads row or column indices"),
+        (bitmap_loops.by_places, "select reads row or column indices"),
         (bitmap_loops.turned, "writes the matrix of a product"),
         (bitmap_loops.writes_its_matrix, "writes the matrix of a product"),
-        (bitmap_loops.all_large, "no bitmap matrix"),
+        (bitmap_loops.all_large, "not a bitmap matrix"),
     ],
 )
 def test_what_is_no_program(backend, loop, why):
@@ -228,7 +228,7 @@ def test_a_trace_says_what_that_of_single_statements_says(place, name, k):
     )
     for row, other in zip(products, expected, strict=True):
         assert row.kernel == "fused"
-        if other.kernel == "block_sums":
+        if other.kernel == "bitmap_mxm_sums":
             assert row.edges == other.edges
             assert (row.direction, row.reason) == ("pull", ONE_WAY)
         elif row.direction == "push":

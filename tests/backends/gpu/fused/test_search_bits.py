@@ -6,6 +6,7 @@ from bit_searches import (
     FUSED,
     direction,  # noqa: F401
     frontier_of,
+    of_bits,  # noqa: F401
     random_graph,
 )
 from loop_names import GENERATED, NO_ROOM, loop_name
@@ -81,7 +82,7 @@ def test_a_long_column_is_taken_in_chunks(backend, direction):
 
 @pytest.mark.parametrize("dtype", [INT32, INT64, FP64, BOOL])
 def test_many_levels_and_their_types(backend, dtype):
-    """More bits of a depth than `block_expand` keeps at hand."""
+    """More bits of a depth than `bitmap_expand` keeps at hand."""
     A = path(70, backend="cpu").to(backend)
     levels = searched(A, [0, 69, 30], Matrix(dtype, 3, 70, like=A))[0]
     assert_fused(backend)

@@ -40,7 +40,7 @@ def tuned(monkeypatch, backend, **constants):
 
 
 @pytest.fixture
-def apart(backend, monkeypatch):
+def per_source(backend, monkeypatch):
     """Whatever the graph."""
     tuned(monkeypatch, backend, MOST_DEGREE=1 << 20)
 
@@ -66,7 +66,7 @@ def compared(backend, graph, *args, **options):
     ("k", "n"),
     [(2, 31), (2, 32), (2, 33), (31, 1023), (33, 1025), (64, 130), (70, 200), (300, 620)],
 )
-def test_paths(backend, apart, directed, k, n):
+def test_paths(backend, per_source, directed, k, n):
     graph = random_graph(n, 2, directed)
     sources = [*range(k - 1), n - 1]
     live, plain = count_paths(graph.to(backend), sources), None
@@ -78,7 +78,7 @@ def test_paths(backend, apart, directed, k, n):
 
 @pytest.mark.parametrize("solo", [0, 1, 5, 2048])
 @pytest.mark.parametrize("look", [0, 1])
-def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, solo, look):
+def test_levels_that_shared_memory_does_not_hold(backend, per_source, monkeypatch, solo, look):
     """Wide levels go on in the list behind, each behind the one before."""
     tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look)
     for graph in (grid2d(20, 9, backend="cpu"), random_graph(300, 3, directed=True)):
@@ -89,7 +89,7 @@ def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, so
 
 
 @pytest.mark.parametrize(("width", "leaves"), [(40, 0), (2, 2100)])
-def test_vertices_of_many_edges(backend, apart, width, leaves):
+def test_vertices_of_many_edges(backend, per_source, width, leaves):
     """Several in each of some levels: a warp takes one, or the block."""
     layer = np.arange(width)
     rows = [np.repeat(layer, width) + d * width for d in range(4)]
@@ -104,14 +104,14 @@ def test_vertices_of_many_edges(backend, apart, width, leaves):
     assert levels.reduce("max").new().value >= 4
 
 
-def test_a_hub(backend, apart):
+def test_a_hub(backend, per_source):
     wheel = star(4000, backend="cpu")
     compared(backend, wheel, [(0, 0, 1), (1, 1, 1), (2, 3999, 2)], 3, semiring.plus_first)
     assert_fused(backend)
 
 
 @pytest.mark.parametrize("name", AWKWARD)
-def test_awkward_graphs(backend, apart, name):
+def test_awkward_graphs(backend, per_source, name):
     n, edges = AWKWARD[name]
     for graph in (matrix(n, edges, "cpu"), matrix(n, both_ways(edges), "cpu")):
         sources = list(range(min(n, 4)))
@@ -136,7 +136,7 @@ SEMIRINGS = [
 
 
 @pytest.mark.parametrize(("name", "dtype"), SEMIRINGS)
-def test_semirings(backend, apart, name, dtype):
+def test_semirings(backend, per_source, name, dtype):
     """Weights, negative ones too; sums of whole numbers are exact in whatever order."""
     semi = getattr(semiring, name)
     graph = random_graph(60, 2, directed=True, dtype=dtype)
@@ -148,7 +148,7 @@ def test_semirings(backend, apart, name, dtype):
 
 
 @pytest.mark.parametrize("name", ["min_second", "max_second"])
-def test_no_number(backend, apart, name):
+def test_no_number(backend, per_source, name):
     """NaN gives way to any number, but stays where it is alone."""
     nan, inf = np.nan, np.inf
     values = np.array([nan, nan, 2, nan, inf, -inf])
@@ -165,7 +165,7 @@ def test_no_number(backend, apart, name):
 
 @pytest.mark.parametrize("dtype", [BOOL, INT32, FP64])
 @pytest.mark.parametrize("bits", [0, 1])
-def test_the_first_product_stands(backend, apart, monkeypatch, dtype, bits):
+def test_the_first_product_stands(backend, per_source, monkeypatch, dtype, bits):
     """With `any` each value is one of those that a predecessor gives."""
     with_bits(monkeypatch, backend, bits)
     graph = random_graph(60, 2, directed=True, dtype=INT32)
@@ -186,7 +186,7 @@ def test_the_first_product_stands(backend, apart, monkeypatch, dtype, bits):
 
 
 @pytest.mark.parametrize("bits", [0, 1])
-def test_parents(backend, apart, monkeypatch, bits):
+def test_parents(backend, per_source, monkeypatch, bits):
     with_bits(monkeypatch, backend, bits)
     graph = random_graph(300, 2, directed=False)
     A, sources = graph.to(backend), [7, 0, 299, 100]
@@ -198,7 +198,7 @@ def test_parents(backend, apart, monkeypatch, bits):
 
 @pytest.mark.parametrize("search", [levels_and_values, against_the_edges])
 @pytest.mark.parametrize("times", [1, 2, 3, 50])
-def test_times(backend, apart, search, times):
+def test_times(backend, per_source, search, times):
     """The frontier that is left has its values."""
     graph = random_graph(70, 2, directed=True)
     entries = [(0, 3, 1), (1, 0, 2), (2, 69, 3)]
@@ -206,7 +206,7 @@ def test_times(backend, apart, search, times):
     assert_fused(backend)
 
 
-def test_against_the_edges(backend, apart):
+def test_against_the_edges(backend, per_source):
     graph = random_graph(70, 2, directed=True, dtype=INT64)
     entries = [(0, 3, 1), (1, 0, 2), (40, 69, 3)]
     args = entries, 41, semiring.plus_times
@@ -228,7 +228,7 @@ def test_against_the_edges(backend, apart):
 
 @pytest.mark.parametrize("times", [None, 2])
 @pytest.mark.parametrize("full", [False, True])
-def test_entries_there_before(backend, apart, times, full):
+def test_entries_there_before(backend, per_source, times, full):
     """They stay and mask; the sources' own are assigned again; so it is where all is masked."""
     graph = random_graph(70, 2, directed=False)
 
@@ -247,7 +247,7 @@ def test_entries_there_before(backend, apart, times, full):
         assert_as_on_cpu(found, expected)
 
 
-def test_a_frontier_of_many_entries(backend, apart):
+def test_a_frontier_of_many_entries(backend, per_source):
     """A block with words, all of them or some; rows without an entry; one value, or many."""
     graph = random_graph(130, 2, directed=True)
 
@@ -268,14 +268,14 @@ def test_a_frontier_of_many_entries(backend, apart):
             assert_as_on_cpu(found, expected)
 
 
-def test_an_empty_frontier_and_no_edges(backend, apart):
+def test_an_empty_frontier_and_no_edges(backend, per_source):
     A = Matrix(BOOL, 40, 40, backend="cpu")
     compared(backend, A, [], 3, semiring.plus_first)
     compared(backend, A, [(0, 3, 1), (2, 39, 1)], 3, semiring.plus_first)
     assert_fused(backend)
 
 
-def test_values_that_nothing_is_assigned(backend, apart):
+def test_values_that_nothing_is_assigned(backend, per_source):
     graph = random_graph(70, 2, directed=True)
 
     def run(A):
@@ -286,7 +286,7 @@ def test_values_that_nothing_is_assigned(backend, apart):
     assert_fused(backend)
 
 
-def test_one_known_value_is_assigned(backend, apart):
+def test_one_known_value_is_assigned(backend, per_source):
     """A search of a block assigns no frontier; the first one has values of its own."""
     graph = random_graph(70, 2, directed=True)
     compared(backend, graph, [(0, 3, 4), (0, 5, 6), (1, 8, 1)], 2, semiring.any_pair)

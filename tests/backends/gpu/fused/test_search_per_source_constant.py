@@ -4,7 +4,7 @@ import pytest
 from constant_loops import (
     APART,
     LOOPS,
-    assert_apart,
+    assert_per_source,
     behind,
     frontier_of,
     in_front,
@@ -23,7 +23,7 @@ from lagpu.algorithms.batch import bfs_levels_multi
 
 
 @pytest.fixture
-def apart(backend, monkeypatch):
+def per_source(backend, monkeypatch):
     """Whatever the graph."""
     tuned(monkeypatch, backend, MOST_DEGREE=1 << 20, LEVELS=0)
 
@@ -48,55 +48,55 @@ def compared(backend, graph, search, entries, k, *args, dtype=INT32):
 @pytest.mark.parametrize(
     ("k", "n"), [(2, 31), (2, 32), (2, 33), (33, 1023), (65, 1025), (32, 70), (70, 200)]
 )
-def test_levels(backend, apart, monkeypatch, directed, k, n, bits):
+def test_levels(backend, per_source, monkeypatch, directed, k, n, bits):
     with_bits(monkeypatch, backend, bits)
     graph = random_graph(n, 2, directed)
     sources = [*range(k - 1), n - 1]
     found = bfs_levels_multi(graph.to(backend), sources)
-    assert_apart(backend)
+    assert_per_source(backend)
     assert_as_on_cpu(found, bfs_levels_multi(graph, sources))
 
 
 @pytest.mark.parametrize("name", AWKWARD)
-def test_awkward_graphs(backend, apart, name):
+def test_awkward_graphs(backend, per_source, name):
     n, edges = AWKWARD[name]
     for graph in (matrix(n, edges, "cpu"), matrix(n, both_ways(edges), "cpu")):
         sources = list(range(min(n, 4)))
         found = bfs_levels_multi(graph.to(backend), sources)
         assert found.to("cpu").isequal(bfs_levels_multi(graph, sources), check_dtype=True)
         if n >= 8:
-            assert_apart(backend)
+            assert_per_source(backend)
 
 
 @pytest.mark.parametrize("times", [None, 0, 1, 2, 3, 50])
 @pytest.mark.parametrize("search", LOOPS)
-def test_times(backend, apart, monkeypatch, search, times):
+def test_times(backend, per_source, monkeypatch, search, times):
     """The frontier that is left has the one value, in its type."""
     graph = random_graph(70, 2, directed=True)
     for bits in (1, 0):
         with_bits(monkeypatch, backend, bits)
         *_, left = compared(backend, graph, search, [(0, 3), (1, 0), (2, 69)], 3, times)
         if times != 0:
-            assert_apart(backend)
+            assert_per_source(backend)
         assert (left.nvals > 0) == (times in (0, 1, 2, 3))
 
 
 @pytest.mark.parametrize("search", LOOPS)
-def test_sources_again_and_rows_without(backend, apart, search):
+def test_sources_again_and_rows_without(backend, per_source, search):
     """Two rows from one vertex, a row from two, one from neighbours, and rows from none."""
     graph = random_graph(70, 2, directed=False)
     entries = [(0, 3), (1, 3), (2, 7), (2, 50), (5, 0), (5, 1)]
     compared(backend, graph, search, entries, 8)
-    assert_apart(backend)
+    assert_per_source(backend)
     compared(backend, graph, search, [], 3)
     compared(backend, Matrix(BOOL, 40, 40, backend="cpu"), search, [(0, 3), (2, 39)], 3)
-    assert_apart(backend)
+    assert_per_source(backend)
 
 
 @pytest.mark.parametrize("times", [None, 1, 3])
 @pytest.mark.parametrize("search", LOOPS)
 @pytest.mark.parametrize("bits", [0, 1])
-def test_entries_there_before(backend, apart, monkeypatch, search, times, bits):
+def test_entries_there_before(backend, per_source, monkeypatch, search, times, bits):
     """They stay and mask; the sources' own are assigned again if they are at all."""
     with_bits(monkeypatch, backend, bits)
     graph = random_graph(70, 2, directed=False)
@@ -109,10 +109,10 @@ def test_entries_there_before(backend, apart, monkeypatch, search, times, bits):
 
     for found, expected in zip(run(graph.to(backend)), run(graph), strict=True):
         assert_as_on_cpu(found, expected)
-    assert_apart(backend)
+    assert_per_source(backend)
 
 
-def test_all_is_excluded(backend, apart):
+def test_all_is_excluded(backend, per_source):
     graph = random_graph(70, 2, directed=False)
 
     def run(A, search):
@@ -123,20 +123,20 @@ def test_all_is_excluded(backend, apart):
     for search in (in_front, behind):
         for found, expected in zip(run(graph.to(backend), search), run(graph, search), strict=True):
             assert_as_on_cpu(found, expected)
-        assert_apart(backend)
+        assert_per_source(backend)
 
 
 @pytest.mark.parametrize("dtype", [BOOL, INT32, INT64, UINT64, FP64])
-def test_types_of_the_levels(backend, apart, dtype):
+def test_types_of_the_levels(backend, per_source, dtype):
     graph = generators.path(150, backend="cpu")
     for search in LOOPS:
         compared(backend, graph, search, [(0, 0), (1, 149), (2, 70)], 3, 90, dtype=dtype)
-        assert_apart(backend)
+        assert_per_source(backend)
 
 
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("search", LOOPS)
-def test_a_frontier_of_many_entries(backend, apart, search, wide):
+def test_a_frontier_of_many_entries(backend, per_source, search, wide):
     """A block with words, all of them or some."""
     graph = random_graph(130, 2, directed=True)
 
@@ -150,7 +150,7 @@ def test_a_frontier_of_many_entries(backend, apart, search, wide):
 
     for found, expected in zip(run(graph.to(backend)), run(graph), strict=True):
         assert_as_on_cpu(found, expected)
-    assert_apart(backend)
+    assert_per_source(backend)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_frontier_of_many_entries(backend, apart, search, wide):
     ],
     ids=str,
 )
-def test_the_frontier_that_is_left(backend, apart, semi, dtype, value):
+def test_the_frontier_that_is_left(backend, per_source, semi, dtype, value):
     """It has the products' value, and a search goes on from it."""
     graph = random_graph(70, 2, directed=True)
 
@@ -187,7 +187,7 @@ def test_the_frontier_that_is_left(backend, apart, semi, dtype, value):
     assert live[3].value == total.value
 
 
-def test_values_that_differ_are_searched_as_before(backend, apart):
+def test_values_that_differ_are_searched_as_before(backend, per_source):
     """The first frontier's values are read by nobody."""
     graph = random_graph(70, 2, directed=True)
 
@@ -197,20 +197,22 @@ def test_values_that_differ_are_searched_as_before(backend, apart):
 
     for found, expected in zip(run(graph.to(backend)), run(graph), strict=True):
         assert_as_on_cpu(found, expected)
-    assert_apart(backend)
+    assert_per_source(backend)
 
 
 @pytest.mark.parametrize("solo", [0, 1, 5, 2048])
 @pytest.mark.parametrize(("look", "bits"), [(0, 0), (1, 0), (0, 1)])
-def test_levels_that_shared_memory_does_not_hold(backend, apart, monkeypatch, solo, look, bits):
+def test_levels_that_shared_memory_does_not_hold(
+    backend, per_source, monkeypatch, solo, look, bits
+):
     tuned(monkeypatch, backend, SOLO=solo, LOOK=look, EARLY=9 * look)
     with_bits(monkeypatch, backend, bits)
     for graph in (generators.grid2d(20, 9, backend="cpu"), random_graph(300, 3, directed=True)):
         compared(backend, graph, in_front, [(0, 0), (1, 77), (2, 150)], 3)
-        assert_apart(backend)
+        assert_per_source(backend)
 
 
-def test_bits_stand_in_shared_memory_where_they_fit(backend, apart, monkeypatch):
+def test_bits_stand_in_shared_memory_where_they_fit(backend, per_source, monkeypatch):
     """Beside whole lists; not where products are summed."""
     if backend.name == "cpu":
         pytest.skip("cpu has no kernels")
@@ -229,21 +231,21 @@ def test_bits_stand_in_shared_memory_where_they_fit(backend, apart, monkeypatch)
     for free, bits in ((4 * 33, "1"), (4 * 33 - 1, "0"), (0, "0")):
         monkeypatch.setattr(backend.device, "dynamic_shared_bytes", lists + free)
         assert_as_on_cpu(bfs_levels_multi(A, [3, 0]), expected)
-        assert_apart(backend)
+        assert_per_source(backend)
         assert set(asked) == {bits}
         asked.clear()
     monkeypatch.setattr(backend.device, "dynamic_shared_bytes", lists + 4 * 33)
     in_front(A, frontier_of(A, [(0, 3)], 2, INT64), Matrix(INT32, 2, 1025, like=A),
              None, semiring.plus_first)  # fmt: skip
-    assert_apart(backend)
+    assert_per_source(backend)
     assert set(asked) == {"0"}
 
 
-def test_a_hub(backend, apart):
+def test_a_hub(backend, per_source):
     wheel = generators.star(4000, backend="cpu")
     for search in (in_front, behind):
         compared(backend, wheel, search, [(0, 0), (1, 1), (2, 3999)], 3)
-        assert_apart(backend)
+        assert_per_source(backend)
 
 
 @for_all(cpu=20, compiled=40)
@@ -275,7 +277,7 @@ def check_random_loop(backend, draw):
 
     fused = run()
     if first:
-        assert_apart(backend)
+        assert_per_source(backend)
     with lagpu.eager():
         statements = run()
     for found, expected in zip(fused, statements, strict=True):

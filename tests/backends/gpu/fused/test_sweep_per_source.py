@@ -1,4 +1,4 @@
-"""Sweeps over blocks that run as one kernel, rows apart: the answer is that of the eager one."""
+"""Per-source sweeps over bitmap matrices: the answer is that of the eager sweep."""
 
 import dataclasses
 import re
@@ -14,6 +14,7 @@ from per_source_sweeps import (
     compare,
     deleting,
     fuses,
+    of_any_degree,  # noqa: F401
     operands,
     random_block,
 )
@@ -256,10 +257,10 @@ def later(A, B, levels, x, y):
 REASONS = (
     (two_products, "2 products in the body"),
     (unmasked, "apply before the product is not masked by here"),
-    (not_replaced, "multiplies what may have entries outside of here"),
+    (not_replaced, "operand may have entries outside of here"),
     (to_all_but_above, "not written to above alone"),
     (writes_a_mask, "the body writes a mask"),
-    (of_rows, "mxv has an operand that has no row for each row"),
+    (of_rows, "mxv has an operand whose shape is not that of the levels"),
     (turned, "ewise_mult transposes an operand"),
     (both_kinds, "the body writes vectors and matrices"),
     (later, "line [0-9]+ reads the here"),
@@ -289,7 +290,7 @@ def test_what_does_not_fit_runs_eagerly_and_says_why(backend, body, reason):
     assert all(x.isequal(y) for x, y in zip(found, wanted, strict=True))
 
 
-def test_when_rows_are_not_swept_apart(backend, monkeypatch):
+def test_when_a_sweep_is_not_per_source(backend, monkeypatch):
     if not fuses(backend):
         pytest.skip("cpu has no kernels of ours")
     A = graph(60, backend, 3, False)
@@ -297,10 +298,10 @@ def test_when_rows_are_not_swept_apart(backend, monkeypatch):
     one = algorithms.bfs_levels_multi(A, [1])
     assert compare(brandes, A, levels, operands(2, 60, FP64, backend, 1)) == FUSED
     ran = compare(brandes, A, one, operands(1, 60, FP64, backend, 1))
-    assert ran == "eager: rows are not swept apart: one row alone"
+    assert ran == "eager: no per-source sweep: only one source"
     monkeypatch.setattr(policy, "MOST_DEGREE", 0)
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
-    assert re.fullmatch(r"eager: rows are not swept apart: mean degree [0-9.]+ > 0", ran)
+    assert re.fullmatch(r"eager: no per-source sweep: mean degree [0-9.]+ > 0", ran)
     monkeypatch.setattr(policy, "MOST_DEGREE", 10**6)
     monkeypatch.setattr(module, "has_free", lambda device, nbytes: False)
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
@@ -323,7 +324,7 @@ def test_rows_that_may_not_be_made(backend):
     levels = algorithms.bfs_levels_multi(A, [1, 2])
     A.orientation = "csc"
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
-    assert ran == "eager: it needs the matrix by rows too, and its orientation is csc"
+    assert ran == "eager: a sweep needs the matrix by rows too, and its orientation is csc"
     assert compare(by_the_pulled, A, levels, operands(2, 60, FP64, backend, 1)) == FUSED
 
 

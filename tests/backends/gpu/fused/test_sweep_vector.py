@@ -246,18 +246,18 @@ def indexed(A, levels, x, y):
 
 
 REASONS = (
-    (counted, "line [0-9]+ is no w << call statement"),
+    (counted, "line [0-9]+ is not a w << call statement"),
     (read_later, "line [0-9]+ reads the here"),
     (two_products, "2 products in the body"),
     (unmasked, "apply before the product is not masked by here"),
-    (not_replaced, "multiplies what may have entries outside of here"),
+    (not_replaced, "operand may have entries outside of here"),
     (to_everywhere, "not written to above alone"),
     (to_all_but_above, "not written to above alone"),
-    (with_a_kernel, "the author chose the kernel"),
-    (read_before, "replaces what the body has read"),
+    (with_a_kernel, "the product names a kernel or a policy"),
+    (read_before, "replaces a vector that the body reads"),
     (writes_a_mask, "the body writes a mask"),
-    (elsewhere, "ewise_add behind the product is not masked by above"),
-    (indexed, "has a Subscript"),
+    (elsewhere, "ewise_add after the product is not masked by above"),
+    (indexed, "has an index that is not a lagpu call"),
 )
 
 
@@ -291,7 +291,7 @@ def test_rows_that_may_not_be_made(backend):
     levels = Vector.from_coo(np.arange(60), np.arange(60) % 4, INT32, size=60, backend=backend)
     made = vectors(60, FP64, backend, 1, True)
     assert compare(brandes, A, levels, made) == (
-        "eager: it needs the matrix by rows too, and its orientation is csc"
+        "eager: a sweep needs the matrix by rows too, and its orientation is csc"
     )
     assert compare(by_the_pulled, A, levels, made) == FUSED
 

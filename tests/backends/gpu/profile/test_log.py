@@ -108,7 +108,7 @@ def test_nothing_waits_for_a_sweep(place, told):
     assert [(row.level, row.kernel_ms) for row in t.rows] == first
 
 
-def test_a_search_of_rows_apart(place, told):
+def test_a_per_source_search(place, told):
     A = random_graph(70, 2, directed=True).to(place)
     sources = [3, 0]
     expected = algorithms.bfs_levels_multi(A, sources)
@@ -233,7 +233,7 @@ def test_what_does_not_fit_runs_statement_by_statement(place, monkeypatch):
     levels = algorithms.bfs_levels_multi(A, [0, 8])
     with lagpu.trace() as t:
         algorithms.brandes.dependencies(A, levels, levels.apply("one").new(FP64))
-    assert place.last_loop == "eager: rows are not swept apart: mean degree 1.8 > 0"
+    assert place.last_loop == "eager: no per-source sweep: mean degree 1.8 > 0"
     inside = [row for row in t.rows if row.level != -1]
     assert [row.level for row in inside] == [k // 4 for k in range(4 * 8)]
     assert [row.formula for row in inside[:4]] == SWEEP
@@ -300,7 +300,7 @@ def alone(place):
     return t
 
 
-SAID = "stand for all levels of loops whose kernels keep no log: their entries, edges and bytes"
+SAID = "are for all levels of loops whose kernels keep no log: entries, edges and bytes"
 
 
 def test_tables(t, alone):

@@ -80,7 +80,7 @@ def test_one_block_alone_logs_each_level(place):
     A = generators.path(40, backend=place)
     fused, eager = both(lambda: (algorithms.bfs_levels(A, 0),), place)
     assert same(fused, eager)
-    alone = [row for row in fused.rows if "one block alone" in row.reason]
+    alone = [row for row in fused.rows if "one thread block alone" in row.reason]
     assert len(alone) > 30
     assert [row.edges for row in alone][:-1] == [2] * (len(alone) - 1)
 
@@ -263,7 +263,7 @@ def test_what_a_fused_loop_cannot_tell_stays_empty(place):
     assert totals.fused == len(fused) == len(t.rows) - 1
     assert totals.host_ms > 0
     assert "Mode: fused" in t.table()
-    assert "with what launching fused loops took. Mode" in " ".join(t.table().split())
+    assert "launching fused loops included. Mode" in " ".join(t.table().split())
     found = json.loads(t.to_json())
     assert {row["mode"] for row in found["rows"]} == {"eager", "fused"}
     assert "fused" in t.to_html()
@@ -326,7 +326,7 @@ def test_nvrtc_compiles_what_logs(arch):
     for macros in ({}, {"SUM": "1", "ISO": "0", "ADD": "Plus", "MUL": "First", "KEEP": "1",
                         "F": "f64", "U": "f64", "A": "f64", "T": "f64", "Z": "f64"}):  # fmt: skip
         made = kernels.kernel(
-            "search/grid.cu", "traverse", LOG="65536", HAD="1", BLOCK="1024", **macros
+            "search/grid.cu", "grid_search", LOG="65536", HAD="1", BLOCK="1024", **macros
         )
         assert nvrtc_compile(made, arch)
 

@@ -163,7 +163,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("groups", ["1", "2"])
 def test_nvrtc_compiles_what_logs(arch, groups):
-    made = kernels.kernel("search/bits.cu", "block_search", LOG="65536", GROUPS=groups)
+    made = kernels.kernel("search/bits.cu", "bits_search", LOG="65536", GROUPS=groups)
     assert nvrtc_compile(made, arch)
 
 
@@ -185,7 +185,7 @@ def test_products_of_bits_say_what_products_of_vectors_say(place, k):
     sources = np.argsort(-degrees, kind="stable")[:k].tolist()
     rows = products_of(lambda: algorithms.bfs_levels_multi(A, sources))
     groups = max(1, -(-k // 64))
-    assert {row.kernel for row in rows} == {"block_bits"}
+    assert {row.kernel for row in rows} == {"bitmap_mxm_bits"}
     assert {row.direction for row in rows} == {"push", "pull"}
     for row in rows:
         sign = ">" if row.direction == "pull" else "<="
@@ -209,7 +209,7 @@ def test_products_of_values(place):
     rows = products_of(
         lambda: algorithms.betweenness_centrality(A, k=70, seed=1, batch=64, directed=False)
     )
-    assert {(row.kernel, row.direction) for row in rows} == {("block_sums", "pull")}
+    assert {(row.kernel, row.direction) for row in rows} == {("bitmap_mxm_sums", "pull")}
     assert {row.reason for row in rows} == {
         f"values of type FP64 are added up in {A.nrows} columns, never pushed"
     }
@@ -284,7 +284,9 @@ def test_explain(place):
     assert said[1] == f"{row.direction}, {row.kernel}: {row.reason}"
     assert said[2].startswith("by columns ")
     said = lagpu.explain(semiring.plus_times(Q @ A.T)).splitlines()
-    assert said[1].startswith("pull, block_sums: values of type INT64 are added up in 64 columns")
+    assert said[1].startswith(
+        "pull, bitmap_mxm_sums: values of type INT64 are added up in 64 columns"
+    )
     said = lagpu.explain(semiring.plus_times(A @ A.T)).splitlines()
     assert said[1].startswith("sum_products: products ")
 
@@ -301,9 +303,9 @@ def test_explain_on_cpu():
 @pytest.mark.parametrize(
     ("file", "name"),
     [
-        ("bitmap/products.cu", "block_bits"),
-        ("bitmap/products.cu", "block_sums"),
-        ("bitmap/products.cu", "block_sums_long"),
+        ("bitmap/products.cu", "bitmap_mxm_bits"),
+        ("bitmap/products.cu", "bitmap_mxm_sums"),
+        ("bitmap/products.cu", "bitmap_mxm_sums_long"),
         ("spgemm/mxm.cu", "dot_products"),
     ],
 )

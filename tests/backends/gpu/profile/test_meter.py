@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from meters import place, told  # noqa: F401
 
 import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, generators
@@ -23,7 +24,7 @@ def test_a_traced_search_asks_the_device_for_what_an_untraced_one_does(place, to
         told.clear()
         with lagpu.trace() as t:
             search(A, 3)
-        assert told == untraced == ["traverse"]
+        assert told == untraced == ["grid_search"]
         assert len(t.rows) > 40
         assert told[1:] == ["to_host"] * 2  # the log, once
 

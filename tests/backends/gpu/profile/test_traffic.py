@@ -59,7 +59,7 @@ def test_levels_of_a_search(place):
 def test_one_block_alone_has_its_lists_in_shared_memory(place):
     A = generators.path(200, backend=place)
     products, _ = split(fused(lambda: algorithms.bfs_levels(A, 0)), "mxv")
-    alone = [r.bytes for r in products if "one block alone" in r.reason]
+    alone = [r.bytes for r in products if "one thread block alone" in r.reason]
     assert alone[:100] == [2 * INDEX + 2 * 4 + 2 * OFFSET] * 100
     assert products[1].bytes == alone[0] + 2 * PLACE  # the first levels are not
 

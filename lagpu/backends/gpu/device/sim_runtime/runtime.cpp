@@ -3,7 +3,7 @@
 // Blocks run one after another in a shuffled order, or all together in a cooperative launch; so do
 // the warps of a block and the lanes of a warp. A fiber runs until it meets others at a warp,
 // block or grid operation, exits, or has spent its fuse of atomics. When none can go on although
-// some have not exited, they wait for what cannot come: a divergent barrier, told as an error.
+// some have not exited, they wait for ever: a divergent barrier, reported as an error.
 
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,4 @@
-// What the sim device's runtime and a compiled kernel share. One fiber stands for one CUDA thread.
+// The state that the sim device's runtime and a compiled kernel share. One fiber is a CUDA thread.
 //
 // Kernels see this file, so it includes nothing: a specialisation must compile in a moment.
 // A kernel holds one pointer to `Sim` and calls the runtime through it, so it links to nothing.

@@ -1,7 +1,7 @@
 // Presence bits of k x n bitmap matrices, and products of bits: C<M> = Q (+.x) A where all sums
-// have one value. The kernel block_bits and generated loops share this code.
+// have one value. The kernel bitmap_mxm_bits and generated loops share this code.
 //
-// A bitmap matrix stands vertex by vertex: 32-bit word v * per + g has the presence bits of rows
+// A bitmap matrix is stored vertex by vertex: 32-bit word v * per + g has the presence bits of rows
 // 32 g .. 32 g + 31 of column v, and values lie at 32 * (v * per + g) + lane. Bits past k are 0.
 // Where k > 32, `per` is even, so a product of bits takes pairs of words: its Word is a u64 then.
 //
@@ -78,7 +78,7 @@ struct BitProduct {
   // This thread has found bits of a word in which nobody had found any, if is_first.
   LG_DEVICE void note(Word fresh, bool is_first, i64 v, i64 g, Tallied* tally) const {
     tally->found += bit_popc(fresh);
-    if (is_first && lengths) tally->leaving += u64(lengths[v + 1] - lengths[v]);
+    if (is_first && lengths) tally->frontier_edges += u64(lengths[v + 1] - lengths[v]);
     if (alive) note_alive(alive, g, fresh);
   }
 };

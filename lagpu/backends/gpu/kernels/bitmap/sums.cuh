@@ -1,23 +1,22 @@
 // Products of a bitmap matrix with a matrix, C<M> = Q (+.x) A, with values, pulled by the columns
-// of A; bitmap/bits.cuh says how the matrices stand. A block of threads takes a word of a long
-// column, a warp one of any other; no sum is made by atomics, so floats do not depend on who comes
-// first.
-#ifndef LAGPU_BLOCKPRODUCT_CUH
-#define LAGPU_BLOCKPRODUCT_CUH
+// of A; bitmap/bits.cuh has their layout. A thread block takes a word of a long column, a warp one
+// of any other. No sum is made by atomics, so floating-point sums do not depend on the schedule.
+#ifndef LAGPU_BITMAP_SUMS_CUH
+#define LAGPU_BITMAP_SUMS_CUH
 #include "bitmap/bits.cuh"
 
-// The shape of a block: n columns of `per` words, in which k bits stand for rows.
-struct BlockShape {
+// The shape of a bitmap matrix: n columns of `per` words, with a bit for each of k rows.
+struct BitmapShape {
   i64 n, per, k;
 };
 
 // Q (+.x) A into t, where the mask keeps; a null mask without `complement` is none at all. `shape`
 // is the result's, and Q has as many rows.
 template <class S>
-struct BlockProduct {
+struct BitmapProduct {
   Columns<S> a;
   Operand<S> q;
-  BlockShape shape;
+  BitmapShape shape;
   const u32* mask;
   bool complement;
   Sums<typename S::Z> t;
@@ -40,7 +39,7 @@ struct LaneSum {
 // Add the products of word (v, g) at those of the 32 matrix entries from `base` on that are `live`.
 // Here lanes are rows; a lane has brought one entry's index u, and the bits that Q has there.
 template <class S>
-LG_DEVICE void add_products(const BlockProduct<S>& x, i64 v, i64 g, u32 live, u32 bits, i64 u,
+LG_DEVICE void add_products(const BitmapProduct<S>& x, i64 v, i64 g, u32 live, u32 bits, i64 u,
                             i64 base, LaneSum<S>* mine) {
   typedef typename S::T T;
   typedef typename S::MUL Mul;
@@ -72,7 +71,7 @@ LG_DEVICE void add_products(const BlockProduct<S>& x, i64 v, i64 g, u32 live, u3
 // Add the products of word (v, g) at matrix entries p .. p + 31, and again `step` further, to
 // `end`.
 template <class S>
-LG_DEVICE void sum_column(const BlockProduct<S>& x, i64 v, i64 g, u32 want, i64 p, i64 end,
+LG_DEVICE void sum_column(const BitmapProduct<S>& x, i64 v, i64 g, u32 want, i64 p, i64 end,
                           i64 step, LaneSum<S>* mine, Tallied* tally) {
   for (i64 base = p; base < end && want; base += step) {
     const i64 e = base + lane_id();
@@ -87,21 +86,21 @@ LG_DEVICE void sum_column(const BlockProduct<S>& x, i64 v, i64 g, u32 want, i64 
 // Write a word's sums; every lane of the warp calls it. `lengths`, if not null, points to columns
 // whose lengths are counted.
 template <class S>
-LG_DEVICE void write_sums(const BlockProduct<S>& x, const LaneSum<S>& mine, i64 v, i64 at,
+LG_DEVICE void write_sums(const BitmapProduct<S>& x, const LaneSum<S>& mine, i64 v, i64 at,
                           const typename S::PTR* lengths, Tallied* tally) {
   if (mine.some) x.t.values[at * 32 + lane_id()] = mine.sum;
   const u32 bits = warp_ballot(mine.some);
   if (lane_id() != 0) return;
   x.t.words[at] = bits;
   tally->found += bit_popc(bits);
-  if (bits && lengths) tally->leaving += u64(lengths[v + 1] - lengths[v]);
+  if (bits && lengths) tally->frontier_edges += u64(lengths[v + 1] - lengths[v]);
 }
 
 // By the columns of A that are not long. A warp a word, grid stride, as neighbours may all have
 // many entries; before, each lane looks whether anything is wanted of one of the warp's next 32
 // words.
 template <class S>
-LG_DEVICE void sum_short_columns(const BlockProduct<S>& x, const typename S::PTR* lengths,
+LG_DEVICE void sum_short_columns(const BitmapProduct<S>& x, const typename S::PTR* lengths,
                                  Tallied* tally) {
   const u32 per = u32(x.shape.per);  // of 2^32 words there would be no room for values
   const i64 nwords = x.shape.n * per, stride = global_warps();
@@ -128,7 +127,7 @@ LG_DEVICE void sum_short_columns(const BlockProduct<S>& x, const typename S::PTR
 // By the listed columns, those that are long. A block a word, grid stride; `sums` and `found` are
 // in shared memory, and have room for a number a thread and one a warp.
 template <class S>
-LG_DEVICE void sum_long_columns(const BlockProduct<S>& x, i64 listed, const i64* columns,
+LG_DEVICE void sum_long_columns(const BitmapProduct<S>& x, i64 listed, const i64* columns,
                                 typename S::Z* sums, u32* found, const typename S::PTR* lengths,
                                 Tallied* tally) {
   typedef typename S::Z Z;
@@ -156,4 +155,4 @@ LG_DEVICE void sum_long_columns(const BlockProduct<S>& x, i64 listed, const i64*
   }
 }
 
-#endif  // LAGPU_BLOCKPRODUCT_CUH
+#endif  // LAGPU_BITMAP_SUMS_CUH

@@ -11,18 +11,18 @@
 // Words of u32 of a grid's barrier: a cache line.
 constexpr u32 kBarrierWords = 32;
 // u64 from one counter to the next: a cache line, so that no two share one.
-constexpr u32 kFar = 16;
+constexpr u32 kCounterStride = 16;
 // Sets of counters that take turns: read, filled, zeroed.
 constexpr u32 kTurns = 3;
 // Counters that a search has for a turn, at most.
 constexpr u32 kSearchCounters = 5;
 // u64 that a scalar of a loop takes: its value, and whether it has one.
 constexpr u32 kScalarWords = 2;
-// u64 that a search tells in the end, and which of them is how many entries its frontier has left.
+// u64 that a search reports in the end, and which of them counts the entries left in its frontier.
 constexpr u32 kResults = 8;
 constexpr u32 kLeft = 1;
 
-// ---- the log of a loop that is traced, in u64 behind the results: how many records there are, the
+// ---- the log of a loop that is traced, in u64 after the results: how many records there are, the
 // rows that did not fit, and where the records begin
 
 constexpr u32 kLogCount = 8;
@@ -30,13 +30,13 @@ constexpr u32 kLogLost = 9;
 constexpr u32 kLogHead = 24;
 // Among the flags that a search is launched with: nothing has been logged yet.
 constexpr u32 kNewLog = 8;
-// How the statement that a record tells of was run; the first record of a loop tells of none.
+// How the statement of a record was run; the first record of a loop has no statement.
 constexpr u64 kBegins = 0;
 constexpr u64 kWrites = 1;
 constexpr u64 kPushes = 2;
 constexpr u64 kPushesAlone = 3;
 constexpr u64 kPulls = 4;
-// What a record has where nobody counted.
+// The number of a record that was not counted.
 constexpr u64 kUnknown = 0xffffffffffffffff;
 
 // ---- sizes
@@ -46,11 +46,11 @@ constexpr u32 kSmall = 32;
 constexpr u32 kChunk = 256;
 // Products of bits cut a column into chunks of kLongColumn entries if it has more.
 constexpr i64 kLongColumn = 1024;
-// Rows of a block of bits, at most.
+// Rows of a bitmap matrix, at most.
 constexpr u32 kMostRows = 1024;
 // Presence words that are counted together before the indices of a vector's entries are listed.
 constexpr i64 kGroupWords = 256;
-// Threads of a block that sorts a row's vertices by level.
+// Threads of a thread block that sorts a row's vertices by level.
 constexpr u32 kOrderThreads = 1024;
 
 // ---- choices

@@ -135,7 +135,7 @@ struct Selected {
 
   LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
   LG_DEVICE Entry<U> operator()(i64 i) const {
-    return chosen<Op>(load_entry(true, values, iso, i), thunk, i, 0);
+    return selected<Op>(load_entry(true, values, iso, i), thunk, i, 0);
   }
 };
 

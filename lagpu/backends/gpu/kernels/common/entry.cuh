@@ -1,8 +1,9 @@
 // One entry: what an element-wise operation makes of it, and GraphBLAS' rule for writing it.
 //
 // This is the one place that knows the rule. Whole vectors (common/entries.cuh), the vertices of a
-// sweep (sweep/vertex.cuh), the scalars of a loop (program/scalars.cuh) and the filling of a block
-// (bitmap/products.cu) differ in where entries stand and when they are loaded, and ask here.
+// sweep (sweep/vertex.cuh), the scalars of a loop (program/scalars.cuh) and the filling of a bitmap
+// matrix (bitmap/products.cu) differ in where entries are and when they are loaded, and call these
+// functions.
 #ifndef LAGPU_ENTRY_CUH
 #define LAGPU_ENTRY_CUH
 #include "common/algebra.cuh"
@@ -27,7 +28,7 @@ LG_DEVICE Entry<Z> mapped(Entry<U> u, T scalar, bool scalar_left, i64 i, i64 j) 
 
 // u if an operator keeps it.
 template <class Op, class T, class U>
-LG_DEVICE Entry<U> chosen(Entry<U> u, T thunk, i64 i, i64 j) {
+LG_DEVICE Entry<U> selected(Entry<U> u, T thunk, i64 i, i64 j) {
   return {u.there && Op::template call<bool, T>(cast<T>(u.value), thunk, i, 0, j), u.value};
 }
 

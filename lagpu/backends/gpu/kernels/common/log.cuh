@@ -1,13 +1,13 @@
 // The log of a loop that is traced: a record for each statement and iteration.
 //
-// Only kernels made for a trace have one: LG_LOG is the number of records it holds, 0 for no log,
-// and LG_LOGGED(...) is nothing then. One thread of block 0 writes; what it knows meanwhile is in
-// shared memory, so the others carry no register for it.
+// Only kernels made for a trace have one: LG_LOG is the number of records it holds. LG_LOG 0 is no
+// log, and LG_LOGGED(...) is empty then. One thread of block 0 writes; its state is in shared
+// memory, so the other threads carry no register for it.
 //
 // In memory, as u64: eight results of the kernel; the records so far; the rows that did not fit;
 // nine counts of new entries, of three levels by turns; five not used; then the records.
-#ifndef LAGPU_LOOPLOG_CUH
-#define LAGPU_LOOPLOG_CUH
+#ifndef LAGPU_LOG_CUH
+#define LAGPU_LOG_CUH
 #include "common/prims.cuh"
 #ifndef LG_LOG
 #define LG_LOG 0
@@ -23,11 +23,11 @@ static_assert(kLogLooked + 3 <= kLogHead);
 
 struct Record {
   u64 how, statement, iteration;
-  u64 in, out;         // entries of the vector multiplied, and of the result
-  u64 edges;           // looked at
-  u64 leaving, other;  // edges by which the direction was chosen: the vector's, and against what
-  u64 ns;              // when the statement had ended
-  u64 added[3];        // entries that assigned vectors did not have before, so far
+  u64 in, out;                // entries of the vector multiplied, and of the result
+  u64 edges;                  // looked at
+  u64 frontier_edges, other;  // the numbers by which the direction was chosen
+  u64 ns;                     // when the statement had ended
+  u64 added[3];               // entries that assigned vectors did not have before, so far
 };
 
 struct LoopLog {
@@ -37,7 +37,7 @@ struct LoopLog {
 
   LG_DEVICE Record* at(u64 k) const { return reinterpret_cast<Record*>(memory + kLogHead) + k; }
 
-  // A loop begins; behind what earlier ones wrote.
+  // Begin a loop, after the records of earlier ones.
   LG_DEVICE void open(u64* log, bool is_new) {
     memory = log;
     count = is_new ? 0 : log[kLogCount];
@@ -63,16 +63,16 @@ struct LoopLog {
     }
   }
 
-  // A level of a traversal begins.
-  LG_DEVICE void begin(u64 how, u64 iteration, u64 in, u64 leaving, u64 other) {
+  // Begin a level of a search.
+  LG_DEVICE void begin(u64 how, u64 iteration, u64 in, u64 frontier_edges, u64 other) {
     now.how = how;
     now.iteration = iteration;
     now.in = in;
-    now.leaving = leaving;
+    now.frontier_edges = frontier_edges;
     now.other = other;
   }
 
-  // It has ended.
+  // End the level.
   LG_DEVICE void end(u64 out, u64 edges, u64 rows) {
     now.out = out;
     now.edges = edges;
@@ -89,12 +89,12 @@ struct LoopLog {
     to->ns = clock_ns();
   }
 
-  LG_DEVICE void fill(u64 k, u64 statements, u64 out, u64 edges, u64 leaving) const {
+  LG_DEVICE void fill(u64 k, u64 statements, u64 out, u64 edges, u64 frontier_edges) const {
     if (count + statements > LG_LOG) return;
     Record* const to = at(count + k);
     to->out = out;
     to->edges = edges;
-    to->leaving = leaving;
+    to->frontier_edges = frontier_edges;
   }
 
   LG_DEVICE void next(u64 statements) {
@@ -105,4 +105,4 @@ struct LoopLog {
 };
 
 #endif  // LG_LOG
-#endif  // LAGPU_LOOPLOG_CUH
+#endif  // LAGPU_LOG_CUH

@@ -98,7 +98,7 @@ struct Sums {
 };
 
 // The product at matrix entry `entry`; `inner` is the index summed over, `outer` the output's. The
-// operand's value stands at `place`: at `inner` in a vector, elsewhere in row `row` of a block.
+// operand's value is at `place`: `inner` in a vector, another in row `row` of a bitmap matrix.
 template <class S>
 LG_DEVICE typename S::Z multiply(const typename S::U* u_values, typename S::U u_iso,
                                  const typename S::A* values, typename S::A a_iso, i64 entry,
@@ -145,43 +145,45 @@ LG_DEVICE i64 last_not_after(const PTR* offsets, i64 entry, i64 lo, i64 hi) {
 // What a thread counted: entries of the output, entries of the matrix looked at, and the edges that
 // leave the vertices found (which a planner asks for next).
 struct Tallied {
-  u64 found, looked_at, leaving;
+  u64 found, looked_at, frontier_edges;
 };
 
 // `lengths`, if not null, points to columns whose lengths are counted.
 template <class PTR>
 LG_DEVICE void count_found(const PTR* lengths, i64 j, Tallied* tally) {
   ++tally->found;
-  if (lengths) tally->leaving += u64(load_ro(&lengths[j + 1]) - load_ro(&lengths[j]));
+  if (lengths) tally->frontier_edges += u64(load_ro(&lengths[j + 1]) - load_ro(&lengths[j]));
 }
 
-// counts[0] += entries found, counts[1] += edges leaving, *edges += entries looked at unless null.
-// The last block tells the host both numbers, and `serial` behind them; counts[2] counts blocks.
-// Its first thread calls last() before, when no other block reads anything more.
+// counts[0] += entries found, counts[1] += their frontier edges, *edges += entries looked at unless
+// null. The last thread block writes both numbers to the host notification, then `serial`;
+// counts[2] counts thread blocks. Its first thread calls last() before, when no other thread block
+// reads anything more.
 template <class Last>
-LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* signal, u64 serial, u64* edges,
-                          Last last) {
+LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* notification, u64 serial,
+                          u64* edges, Last last) {
   if (edges) {
     const u64 looked_at = block_reduce(tally.looked_at, u64(0), LgPlus());
     if (block_thread() == 0 && looked_at) atomic_add(edges, looked_at);
   }
   const u64 found = block_reduce(tally.found, u64(0), LgPlus());
-  const u64 leaving = block_reduce(tally.leaving, u64(0), LgPlus());
+  const u64 frontier_edges = block_reduce(tally.frontier_edges, u64(0), LgPlus());
   if (block_thread() != 0) return;
   if (found) atomic_add(&counts[0], found);
-  if (leaving) atomic_add(&counts[1], leaving);
+  if (frontier_edges) atomic_add(&counts[1], frontier_edges);
   thread_fence();  // before the ticket: who draws the last one sees all sums
   if (atomic_add(&counts[2], 1) + 1 != grid_blocks()) return;
   thread_fence();
   last();
-  store_volatile(&signal[0], load_volatile(&counts[0]));
-  store_volatile(&signal[1], load_volatile(&counts[1]));
+  store_volatile(&notification[0], load_volatile(&counts[0]));
+  store_volatile(&notification[1], load_volatile(&counts[1]));
   system_fence();
-  store_volatile(&signal[2], serial);
+  store_volatile(&notification[2], serial);
 }
 
-LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* signal, u64 serial, u64* edges) {
-  add_counts(tally, counts, signal, serial, edges, [] {});
+LG_DEVICE void add_counts(const Tallied& tally, u64* counts, u64* notification, u64 serial,
+                          u64* edges) {
+  add_counts(tally, counts, notification, serial, edges, [] {});
 }
 
 #endif  // LAGPU_PRODUCT_CUH

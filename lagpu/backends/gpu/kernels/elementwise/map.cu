@@ -1,9 +1,11 @@
 // Entry by entry: apply, select, assign; with mask, accumulator and replace.
 //
-//   map:     w<m>[i] = f(u[i], s) or f(s, u[i])     choose:  w<m>[i] = u[i] where f(u[i], s, i, 0)
-//   fill:    w<m>[i] = s                            apply_values:  as map, of a matrix' entries
+//   map:             w<m>[i] = f(u[i], s) or f(s, u[i])
+//   select_entries:  w<m>[i] = u[i] where f(u[i], s, i, 0)
+//   fill:            w<m>[i] = s
+//   apply_values:    as map, for a matrix' entries
 //
-// Vectors of n entries and the way of writing as in common/entries.cuh.
+// common/entries.cuh has the form of vectors and of their writes.
 #include "common/entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_OP
@@ -31,9 +33,10 @@ extern "C" __global__ void map(i64 n, const u32* u_words, const LG_U* u_values, 
   add_total(write_all<ChosenAccum, LG_Z>(n, w, f), nvals);
 }
 
-extern "C" __global__ void choose(i64 n, const u32* u_words, const LG_U* u_values, LG_U u_iso,
-                                  LG_T thunk, const u32* m_words, bool complement, bool replace,
-                                  u32* w_words, LG_W* w_values, u64* nvals) {
+extern "C" __global__ void select_entries(i64 n, const u32* u_words, const LG_U* u_values,
+                                          LG_U u_iso, LG_T thunk, const u32* m_words,
+                                          bool complement, bool replace, u32* w_words,
+                                          LG_W* w_values, u64* nvals) {
   const Output<LG_W> w{w_words, w_values, m_words, complement, replace, nullptr};
   const Selected<LG_OP, LG_T, LG_U> f{u_words, u_values, u_iso, thunk};
   add_total(write_all<ChosenAccum, LG_U>(n, w, f), nvals);

@@ -1,12 +1,13 @@
-// Pieces of a loop over bitmap matrices that runs as one cooperative kernel; program_bitmap.py
-// writes the kernel around them. The entries of a bitmap matrix are a vector, so its element-wise
-// pieces are those of vectors; what is here knows rows.
-#ifndef LAGPU_BLOCKPROGRAM_CUH
-#define LAGPU_BLOCKPROGRAM_CUH
+// Functions that a generated loop over bitmap matrices calls; fused/program_bitmap.py writes the
+// kernel. The entries of a bitmap matrix are a vector, so element-wise statements call the
+// functions for vectors (program/program.cuh); the functions of this file distinguish rows.
+#ifndef LAGPU_PROGRAM_BITMAP_CUH
+#define LAGPU_PROGRAM_BITMAP_CUH
 #include "bitmap/sums.cuh"
 #include "program/program.cuh"
 
-// What `source` makes, at the k rows of a block alone: each column has `stride` positions.
+// The entries of `source` at the k rows of a bitmap matrix, none at the other positions of a
+// column, which has `stride` of them.
 template <class Source>
 struct InRows {
   Source source;
@@ -23,8 +24,8 @@ struct InRows {
 // are shared memory, a number a thread and one a warp. With a log *edges, which is 0, gets how many
 // entries of the matrix were looked at.
 template <class S>
-LG_DEVICE void multiply_block(const BlockProduct<S>& x, i64 listed, const i64* columns, u64* sums,
-                              u32* found, u64* edges, GridBarrier* barrier) {
+LG_DEVICE void multiply_bitmap(const BitmapProduct<S>& x, i64 listed, const i64* columns, u64* sums,
+                               u32* found, u64* edges, GridBarrier* barrier) {
   const typename S::PTR* const no_lengths = nullptr;
   Tallied tally{};
   grid_sync(barrier);
@@ -35,11 +36,11 @@ LG_DEVICE void multiply_block(const BlockProduct<S>& x, i64 listed, const i64* c
   grid_sync(barrier);
 }
 
-// A product of bits, by the form that serves better; returns whether it pulled. `columns` are A's,
-// `rows` its rows, with null pointers if that form is not there. The product pushes unless `cost`
-// times the edges that leave Q's words are more than a look at each of A's entries for each word.
+// A product of bits, by the form that serves better; returns whether it pulled. `columns` is A
+// by columns, `rows` A by rows, with null pointers if that form is missing. The product pushes
+// unless `cost` times Q's frontier edges exceeds a look at each of A's entries for each word.
 //
-// Counters, a line each, which are 0: the edges that leave Q's words, the rows of Q that are not
+// Counters, a line each, which are 0: the frontier edges of Q's words, the rows of Q that are not
 // empty (a line has a bit for each row that a bitmap matrix may have), and with a log the entries
 // of A that were looked at. C has the bits of the last product, or none.
 template <class Word, class Ptr, class Idx>
@@ -48,19 +49,19 @@ LG_DEVICE bool multiply_bits(BitProduct<Word, Ptr> b, const CutColumns<Ptr, Idx>
                              GridBarrier* barrier) {
   const i64 parts = sizeof(Word) / 4;  // 32-bit words, which each_tile deals out
   const i64 q_parts = rows.n * b.groups * parts;
-  u64* const alive = counters + kFar;
+  u64* const alive = counters + kCounterStride;
   // below, a thread reads a whole Word of Q: where two warps own its parts, both must have written
   if (words_at_once(q_parts) < parts) grid_sync(barrier);
-  u64 leaving = 0;
+  u64 frontier_edges = 0;
   each_tile(q_parts * 32, [&](i64 part, bool mine) {
     if (!mine || part % parts) return;
     const i64 at = part / parts, v = at / b.groups;
     const Word bits = b.q_word(at);
     if (!bits) return;
     note_alive(alive, at - v * b.groups, bits);
-    if (rows.ptr) leaving += u64(rows.end(v) - rows.begin(v));
+    if (rows.ptr) frontier_edges += u64(rows.end(v) - rows.begin(v));
   });
-  add_total(leaving, counters);
+  add_total(frontier_edges, counters);
   each_tile(columns.n * b.groups * parts * 32, [&](i64 part, bool mine) {
     if (mine && b.out[part]) b.out[part] = 0;
   });
@@ -73,9 +74,9 @@ LG_DEVICE bool multiply_bits(BitProduct<Word, Ptr> b, const CutColumns<Ptr, Idx>
   } else {
     push_bits(b, rows, &tally);
   }
-  LG_LOGGED(add_total(tally.looked_at, counters + 2 * kFar);)
+  LG_LOGGED(add_total(tally.looked_at, counters + 2 * kCounterStride);)
   grid_sync(barrier);
   return pulls;
 }
 
-#endif  // LAGPU_BLOCKPROGRAM_CUH
+#endif  // LAGPU_PROGRAM_BITMAP_CUH

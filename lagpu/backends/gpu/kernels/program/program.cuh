@@ -1,8 +1,8 @@
-// Pieces of a loop that runs as one cooperative kernel; program.py writes the kernel around them.
+// Functions that a generated loop calls; fused/program.py writes the kernel.
 //
-// Between element-wise pieces no barrier is needed: a warp always takes the same words and a lane
-// the same indices, as each_tile gives them. A product reads what other warps wrote, so it has
-// barriers before and behind.
+// Between element-wise statements no barrier is needed: each_tile always gives a warp the same
+// words and a lane the same indices. A product reads words that other warps wrote, so it has
+// barriers before and after.
 #ifndef LAGPU_PROGRAM_CUH
 #define LAGPU_PROGRAM_CUH
 #include "common/log.cuh"
@@ -41,16 +41,16 @@ LG_DEVICE void remember(i64 n, const u32* words, const X* values, u32* old_words
 
 // The matrix entries in the columns of n_u entries of u, as this lane counts them.
 template <class S>
-LG_DEVICE u64 edges_leaving(const typename S::PTR* ptr, const u32* words, i64 n) {
-  u64 leaving = 0;
+LG_DEVICE u64 frontier_edges_of(const typename S::PTR* ptr, const u32* words, i64 n) {
+  u64 frontier_edges = 0;
   each_tile(n, [&](i64 k, bool mine) {
     const u32 some = mine ? entry_bits(words, k, n) : 0;
     each_word(some, k, [&](u32 from, i64 i) {
       if (warp_shfl(some, from) >> lane_id() & 1)
-        leaving += u64(load_ro(&ptr[i + 1]) - load_ro(&ptr[i]));
+        frontier_edges += u64(load_ro(&ptr[i + 1]) - load_ro(&ptr[i]));
     });
   });
-  return leaving;
+  return frontier_edges;
 }
 
 // t, all of whose n values are identities but those of entries, without entries and so once more.
@@ -88,27 +88,27 @@ LG_DEVICE bool multiply_all(const Multiplication<S>& x, u64* counters, GridBarri
   const typename S::PTR* const no_lengths = nullptr;
   empty_sums<S>(x.t, x.mask.n);
   if (x.in.ptr && x.out.ptr) {
-    u64 leaving = edges_leaving<S>(x.out.ptr, x.u.words, x.n_u);
-    leaving = block_reduce(leaving, u64(0), LgPlus());
-    if (block_thread() == 0 && leaving) atomic_add(counters, leaving);
+    u64 frontier_edges = frontier_edges_of<S>(x.out.ptr, x.u.words, x.n_u);
+    frontier_edges = block_reduce(frontier_edges, u64(0), LgPlus());
+    if (block_thread() == 0 && frontier_edges) atomic_add(counters, frontier_edges);
   }
   grid_sync(barrier);
-  const f32 leaving = f32(load_volatile(counters));
+  const f32 frontier_edges = f32(load_volatile(counters));
   const bool pulls =
       x.in.ptr &&
-      (!x.out.ptr || leaving * f32(takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
+      (!x.out.ptr || frontier_edges * f32(takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
   Tallied tally{};
   if (pulls) {
     pull_bitmap<S>(x.in, x.u, x.mask, x.t, nullptr, nullptr, no_lengths, later, &tally);
   } else {
-    list_columns<S>(x.out, x.u.words, x.n_u, x.small, x.chunks, counters + kFar,
-                    counters + 2 * kFar);
+    list_columns<S>(x.out, x.u.words, x.n_u, x.small, x.chunks, counters + kCounterStride,
+                    counters + 2 * kCounterStride);
     grid_sync(barrier);
-    follow_lists(x.out.ptr, x.small, x.chunks, load_volatile(counters + kFar),
-                 load_volatile(counters + 2 * kFar),
+    follow_lists(x.out.ptr, x.small, x.chunks, load_volatile(counters + kCounterStride),
+                 load_volatile(counters + 2 * kCounterStride),
                  Adder<S, typename S::Z>{x.out, x.u, x.mask, x.t, no_lengths, &tally});
   }
-  LG_LOGGED(add_total(tally.looked_at, counters + 3 * kFar);)
+  LG_LOGGED(add_total(tally.looked_at, counters + 3 * kCounterStride);)
   grid_sync(barrier);
   return pulls;
 }

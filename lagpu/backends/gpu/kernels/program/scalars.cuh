@@ -1,10 +1,10 @@
-// Scalars of a loop that runs as one cooperative kernel, and sums over all of a vector.
+// Scalars of a generated loop, and sums over a whole vector.
 //
 // Each thread holds every scalar, and all threads hold the same: a sum ends with every block adding
 // up the sums of all blocks, in one order. So no atomic makes a sum differ from run to run, a
 // scalar is read without a barrier, and a branch on one is the grid's.
-#ifndef LAGPU_SCALARS_CUH
-#define LAGPU_SCALARS_CUH
+#ifndef LAGPU_PROGRAM_SCALARS_CUH
+#define LAGPU_PROGRAM_SCALARS_CUH
 #include "common/entries.cuh"
 
 // In memory a scalar is kScalarWords: its value, and whether it has one. `from` is null for one
@@ -21,7 +21,7 @@ LG_DEVICE void store_scalar(u64* to, const Entry<T>& scalar) {
   to[1] = scalar.there;
 }
 
-// A scalar where a number stands; whole numbers become floats as on the host, by way of f64.
+// The value of a scalar as a number; whole numbers become floats as on the host, by way of f64.
 template <class T, class X>
 LG_DEVICE T number_of(const Entry<X>& scalar) {
   if constexpr (Limits<T>::is_float && !Limits<X>::is_float) return T(f64(scalar.value));
@@ -82,4 +82,4 @@ LG_DEVICE Entry<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u
   return block_fold<Add>(sum);
 }
 
-#endif  // LAGPU_SCALARS_CUH
+#endif  // LAGPU_PROGRAM_SCALARS_CUH

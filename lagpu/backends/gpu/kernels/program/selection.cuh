@@ -1,4 +1,4 @@
-// The piece of a program that is a product with a selection matrix.
+// The product with a selection matrix in a generated loop.
 #ifndef LAGPU_PROGRAM_SELECTION_CUH
 #define LAGPU_PROGRAM_SELECTION_CUH
 #include "program/program.cuh"

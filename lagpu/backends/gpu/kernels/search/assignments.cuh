@@ -1,7 +1,7 @@
-// What the assignments of a search's loop assign, up to three of them, and the types of their
-// outputs: 0 nothing; kDepth; kValue, the frontier's; kNumber, a constant (where rows are apart).
-#ifndef LAGPU_ASSIGNED_CUH
-#define LAGPU_ASSIGNED_CUH
+// The assignments of a search, up to three: the source and the type of each output. 0: none;
+// kDepth; kValue, the frontier's value; kNumber, a constant (in a per-source search).
+#ifndef LAGPU_SEARCH_ASSIGNMENTS_CUH
+#define LAGPU_SEARCH_ASSIGNMENTS_CUH
 #ifndef LG_X0
 #define LG_X0 1
 #endif
@@ -20,4 +20,4 @@
 #ifndef LG_X2_T
 #define LG_X2_T i32
 #endif
-#endif  // LAGPU_ASSIGNED_CUH
+#endif  // LAGPU_SEARCH_ASSIGNMENTS_CUH

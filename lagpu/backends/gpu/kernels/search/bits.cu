@@ -1,4 +1,4 @@
-// Breadth-first searches of all rows of a block at once, as one cooperative kernel.
+// The bit-parallel search: breadth-first searches of all rows at once, as one cooperative kernel.
 //
 // The loop it runs, for a frontier f (k x n), a matrix v among the x, and iso products:
 //
@@ -15,16 +15,16 @@
 // A frontier is words, and `some` has a bit for each word that is not 0. Three of both take turns:
 // read, filled, and zeroed; a launch finds all of them zero and leaves them so.
 //
-// Pull: a vertex looks for the bits it has not, of the rows that are alive, the ones whose frontier
-// is not empty. A warp takes the entries of its 32 words together, four indices (one load of 16
+// Pull: a vertex looks for the bits it lacks, of the active rows (`alive`), those whose frontier is
+// not empty. A warp takes the entries of its 32 words together, four indices (one load of 16
 // bytes) a lane. `open` has a bit for each word that still lacks bits; where few do, the next pull
 // goes through these alone. While few bits have been found a pull is bound by the frontier's words
 // that it looks at; they may then be taken by ranks, the heaviest vertices first, so that those
 // looked at most share lines of L1.
 //
-// Push: a vertex gives its bits to its successors, by an atomic for each entry that nobody waits
-// for; a block deals the entries of all its rows to its threads. Then the grid meets, and each word
-// is settled by one thread.
+// Push: a vertex gives its bits to its successors, by an atomic for each entry whose result nobody
+// reads; a thread block deals the entries of all its words to its threads. After a barrier of the
+// grid one thread settles each word.
 //
 // in_* is A by columns (predecessors), out_* by rows (successors); columns of more than kLongColumn
 // entries are listed, cut into chunks of so many, and any warp takes the next chunk.
@@ -70,7 +70,8 @@ LG_DEVICE void enter(const Search& s, bool before, u32 at, Word bits, Tally* tal
   note_alive(s, at % kGroups, bits);
 }
 
-// Add what the block has found to the counters of a turn, and forget it; the grid meets behind it.
+// Add the thread block's counts to the counters of a turn, and clear them. A barrier of the grid
+// must follow.
 LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
   const u32 warps = LG_BLOCK / LG_WARP;
   const u64 found = warp_reduce(u64(tally.found), LgPlus());
@@ -100,15 +101,15 @@ LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
 // null. f_words, unless null: what is left of the frontier. before: whether assignments come first;
 // where loops are logged, kNewLog more if nothing has been logged yet, and `result` is the log.
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
-    block_search(i64 n, i64 nvals, const LG_PTR* in_ptr, const LG_IDX* in_idx,
-                 const LG_PTR* out_ptr, const LG_IDX* out_idx, const i32* hint, const u32* empty,
-                 const u32* order, const i32* rank, const LG_IDX* ranked_idx, u32* ranked_words,
-                 i64 in_chunks, const i64* in_column, const i64* in_start, i64 out_chunks,
-                 const i64* out_column, const i64* out_start, i64 sources, const i64* listed,
-                 const u32* source_words, const u32* v_words, u32 before, u32 times, u32 push_cost,
-                 u32 plane_count, u32* visited, u32* planes, u32* words_a, u32* words_b,
-                 u32* words_c, u32* some_a, u32* some_b, u32* some_c, u32* open, u32* f_words,
-                 u64* counters, GridBarrier* barrier, u64* result) {
+    bits_search(i64 n, i64 nvals, const LG_PTR* in_ptr, const LG_IDX* in_idx, const LG_PTR* out_ptr,
+                const LG_IDX* out_idx, const i32* hint, const u32* empty, const u32* order,
+                const i32* rank, const LG_IDX* ranked_idx, u32* ranked_words, i64 in_chunks,
+                const i64* in_column, const i64* in_start, i64 out_chunks, const i64* out_column,
+                const i64* out_start, i64 sources, const i64* listed, const u32* source_words,
+                const u32* v_words, u32 before, u32 times, u32 push_cost, u32 plane_count,
+                u32* visited, u32* planes, u32* words_a, u32* words_b, u32* words_c, u32* some_a,
+                u32* some_b, u32* some_c, u32* open, u32* f_words, u64* counters,
+                GridBarrier* barrier, u64* result) {
   LG_SHARED(Room, room, 1);
   LG_SHARED(Word, alive, kMost);
   LG_SHARED(Word, alive_next, kMost);
@@ -149,7 +150,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     s.visited[at] = excluded ? excluded[at] : Word(0);
     if (before) s.planes[at] = 0;  // the first level finds depth 1
   }
-  for (u32 k = u32(global_thread()); k < kTurns * kCounters * kFar; k += u32(global_threads()))
+  for (u32 k = u32(global_thread()); k < kTurns * kCounters * kCounterStride;
+       k += u32(global_threads()))
     counters[k] = 0;
   if (global_thread() == 0) result[4] = 0;
   grid_sync(barrier);
@@ -171,13 +173,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   u64 found, all_found = 0, still_open = ~0ull, rows = 0;
   for (;;) {
     found = load_volatile(counter(counters, turn, kFound));
-    const u64 leaving = load_volatile(counter(counters, turn, kEdges));
+    const u64 frontier_edges = load_volatile(counter(counters, turn, kEdges));
     if (block_thread() < kGroups)
       alive[block_thread()] = Word(load_volatile(counter(counters, turn, kAlive) + block_thread()));
     if (!found || turn == times) break;
     if (block_thread() == 0) taken[0] = 0;
     if (block_index() == 0)
-      for (u32 k = block_thread(); k < kCounters * kFar; k += LG_BLOCK)
+      for (u32 k = block_thread(); k < kCounters * kCounterStride; k += LG_BLOCK)
         counter(counters, turn + 2, Counter(0))[k] = 0;
     block_sync();
     if (turn == 0)
@@ -186,8 +188,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     s.depth = turn + before;
     const Buffers b{s.words(turn), s.some(turn), s.words(turn + 1), s.some(turn + 1)};
     tally = Tally{};
-    const bool pulls_now = leaving * push_cost > u64(nvals) * kGroups;
-    LG_LOGGED(if (logs) log->begin(pulls_now ? kPulls : kPushes, turn, found, leaving,
+    const bool pulls_now = frontier_edges * push_cost > u64(nvals) * kGroups;
+    LG_LOGGED(if (logs) log->begin(pulls_now ? kPulls : kPushes, turn, found, frontier_edges,
                                    u64(nvals) * kGroups);)
     if (pulls_now) {
       pull(s, b, all_found * kEarly<rows * n, still_open> items / kFew, room->missing, barrier,
@@ -213,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     ++turn;
     LG_LOGGED(if (logs) log->end(
         load_volatile(counter(counters, turn, kFound)),
-        pulls_now ? load_volatile(counter(counters, turn, kLooked)) : leaving, LG_ROWS);)
+        pulls_now ? load_volatile(counter(counters, turn, kLooked)) : frontier_edges, LG_ROWS);)
     if (pulls_now) still_open = load_volatile(counter(counters, turn, kOpen));
   }
   LG_LOGGED(if (logs) log->close();)

@@ -1,9 +1,9 @@
-// Pull of a search of a block: vertices look for the bits they have not; see search/bits.cu.
-#ifndef LAGPU_BLOCKSEARCH_PULL_CUH
-#define LAGPU_BLOCKSEARCH_PULL_CUH
+// Pull of a bit-parallel search: vertices look for the bits they lack; see search/bits.cu.
+#ifndef LAGPU_SEARCH_BITS_PULL_CUH
+#define LAGPU_SEARCH_BITS_PULL_CUH
 #include "search/bits_state.cuh"
 
-// Clear bits of a word in shared memory; the halves have atomics of their own, a u64 has not.
+// Clear bits of a word in shared memory. There is no atomic for a u64, so each half takes one.
 LG_DEVICE void clear_shared(u32* word, u32 bits) { atomic_and(word, ~bits); }
 LG_DEVICE void clear_shared(u64* word, u64 bits) {
   u32* const half = reinterpret_cast<u32*>(word);
@@ -29,7 +29,7 @@ LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, Load load, Use use) {
   const u32 total = warp_shfl(end, LG_WARP - 1);
   const LG_PTR shift = first - LG_PTR(end - mine);
   const auto task = [&](u32 k) {
-    u32 from = 0;  // the first lane with an end behind k
+    u32 from = 0;  // the first lane with an end after k
     for (u32 step = LG_WARP / 2; step; step /= 2)
       if (warp_shfl(end, from + step - 1) <= k) from += step;
     return Task{from, warp_shfl(shift, from) + LG_PTR(k), k < total};
@@ -87,14 +87,14 @@ LG_DEVICE void pull_chunk(const Search& s, const Buffers& b, u32 at, LG_PTR p, L
   if (!missing) return;
   if (lane_id() == 0) atomic_add(s.looked_at, 1u);
   Word got = 0;
-  const LG_PTR behind = quads_end(end);
-  for (LG_PTR base = p / 4; base < behind && (got & missing) != missing; base += 64) {
+  const LG_PTR stop = quads_end(end);
+  for (LG_PTR base = p / 4; base < stop && (got & missing) != missing; base += 64) {
     Word x = 0;
 #pragma unroll
     for (u32 step = 0; step < 64; step += 32) {
       const LG_PTR quad = base + LG_PTR(step + lane_id());
-      if (quad < behind) x |= gather<ranked>(s, b, indices<ranked>(s, quad), quad, p, end, g);
-      LG_LOGGED(if (quad < behind) tally->looked += entries_of(quad, p, end);)
+      if (quad < stop) x |= gather<ranked>(s, b, indices<ranked>(s, quad), quad, p, end, g);
+      LG_LOGGED(if (quad < stop) tally->looked += entries_of(quad, p, end);)
     }
     got |= warp_reduce(x, LgOr());
   }
@@ -197,8 +197,8 @@ LG_DEVICE Word wanted(const Search& s, u32 at) {
              : Word(0);
 }
 
-// Pull into every word that lacks bits of rows that are alive, 32 words a warp, those with most
-// entries first; note which of them still do, and so are open.
+// Pull into every word that lacks bits of active rows, 32 words a warp, those with most entries
+// first. `open` gets a bit for each word that still lacks some.
 template <bool ranked>
 LG_DEVICE void pull_all(const Search& s, const Buffers& b, Word* missing, Tally* tally) {
   const u32 nsome = s.nsome();
@@ -248,7 +248,7 @@ struct Bit {
 
 // The k-th of them; every lane calls it.
 LG_DEVICE Bit bit_of(const SetBits& bits, u32 k) {
-  u32 from = 0;  // the first lane with an end behind k
+  u32 from = 0;  // the first lane with an end after k
   for (u32 step = LG_WARP / 2; step; step /= 2)
     if (warp_shfl(bits.upto, from + step - 1) <= k) from += step;
   const u32 word = warp_shfl(bits.word, from);
@@ -263,8 +263,8 @@ LG_DEVICE u32 words_a_warp(const Search& s) {
   return each < LG_WARP ? each : LG_WARP;
 }
 
-// Pull into the words that are open, where these are few: a warp goes through the bits of some
-// words that say which they are.
+// Pull into the open words alone, where they are few: a warp goes through the bits of some words of
+// `open`.
 LG_DEVICE void pull_open(const Search& s, const Buffers& b, Word* missing, Tally* tally) {
   const u32 nsome = s.nsome(), each = words_a_warp(s);
   for (u32 w0 = u32(global_warp()) * each; w0 < nsome; w0 += u32(global_warps()) * each) {
@@ -283,8 +283,8 @@ LG_DEVICE void pull_open(const Search& s, const Buffers& b, Word* missing, Tally
   }
 }
 
-// Pull the next frontier. early: whether few bits have been found, so that there is much to look
-// at, and most of it in vain; then the frontier's words are put in the order of ranks first.
+// Pull the next frontier. early: whether few bits have been found, so that most entries looked at
+// give none; then the frontier's words are put in the order of ranks first.
 LG_DEVICE void pull(const Search& s, const Buffers& b, bool early, bool all, Word* missing,
                     GridBarrier* barrier, Tally* tally) {
   Word* const mine = missing + block_warp() * LG_WARP;
@@ -303,4 +303,4 @@ LG_DEVICE void pull(const Search& s, const Buffers& b, bool early, bool all, Wor
     pull_open(s, b, mine, tally);
 }
 
-#endif  // LAGPU_BLOCKSEARCH_PULL_CUH
+#endif  // LAGPU_SEARCH_BITS_PULL_CUH

@@ -1,10 +1,10 @@
-// Push of a search of a block: vertices give their bits to their successors; see search/bits.cu.
-#ifndef LAGPU_BLOCKSEARCH_PUSH_CUH
-#define LAGPU_BLOCKSEARCH_PUSH_CUH
+// Push of a bit-parallel search: vertices give their bits to their successors; see search/bits.cu.
+#ifndef LAGPU_SEARCH_BITS_PUSH_CUH
+#define LAGPU_SEARCH_BITS_PUSH_CUH
 #include "search/bits_state.cuh"
 
-// Give bits x of group g to the successors in a quad, unless they were visited; where few have been
-// found (blind) that is sooner done than asked. `settle` sees to the rest.
+// Give bits x of group g to the successors in a quad, unless they were visited. Where few bits have
+// been found (blind), writing costs less than asking first; `settle` removes the visited ones.
 LG_DEVICE void scatter(const Search& s, const Buffers& b, Word x, const Quad& q, LG_PTR quad,
                        LG_PTR p, LG_PTR end, u32 g, bool blind) {
   const LG_PTR skip = p - quad * 4, rest = end - quad * 4;
@@ -81,8 +81,8 @@ LG_DEVICE void push_rows(const Search& s, const Buffers& b, const Row& row, bool
 }
 
 // Push the frontier's words: the long rows by chunks, the others whole. A thread looks at one word
-// of `some` and at one chunk, those of a block far from each other, since entries that stand near
-// to each other may have much in common; what is found is then dealt to all threads.
+// of `some` and at one chunk. Those of a thread block lie far apart, since neighbouring vertices
+// often share neighbours; the rows found are then dealt to all threads.
 LG_DEVICE void push(const Search& s, const Buffers& b, bool blind, PushRoom* room) {
   const u32 tasks = s.out.chunks * kGroups, nsome = s.nsome();
   const u32 all = tasks < nsome ? nsome : tasks;
@@ -104,7 +104,7 @@ LG_DEVICE void push(const Search& s, const Buffers& b, bool blind, PushRoom* roo
       if (k < u32(total)) {
         const u32 from = first_above(room->items, k), its = room->words[from];
         const u32 found = base + from * grid_blocks();
-        // the chunk, if there is one, stands behind the bits
+        // the chunk, if there is one, comes after the bits
         const u32 bit = k - (from ? room->items[from - 1] : 0), bits = u32(bit_popc(its));
         u32 at;
         if (bit < bits) {
@@ -163,4 +163,4 @@ LG_DEVICE void settle(const Search& s, const Buffers& b, Tally* tally) {
   }
 }
 
-#endif  // LAGPU_BLOCKSEARCH_PUSH_CUH
+#endif  // LAGPU_SEARCH_BITS_PUSH_CUH

@@ -1,9 +1,9 @@
-// What both directions of a search of a block share: its state, how entries are loaded, and how
-// bits are found.
+// The state of a bit-parallel search, shared by push and pull: how entries are loaded, and how new
+// bits are recorded.
 //
-// See search/bits.cu for the loop it runs and the words used here.
-#ifndef LAGPU_BLOCKSEARCH_CUH
-#define LAGPU_BLOCKSEARCH_CUH
+// search/bits.cu has the loop that it runs, and explains the words used here.
+#ifndef LAGPU_SEARCH_BITS_STATE_CUH
+#define LAGPU_SEARCH_BITS_STATE_CUH
 #include "common/entries.cuh"
 #include "common/log.cuh"
 #ifndef LG_WORD
@@ -38,11 +38,11 @@ const u32 kFew = 4;
 const LG_PTR kLong = kLongColumn;  // as a place in idx
 const u32 kMost = kMostRows / 64;  // groups
 
-// Counters of a turn, each on a line of its own; behind them a line with the rows that are alive.
+// Counters of a turn, each on a cache line of its own; the last line has the active rows.
 enum Counter : u32 { kFound, kEdges, kOpen, LG_LOGGED(kLooked, ) kAlive, kCounters };
-static_assert(kCounters <= kSearchCounters && kMost <= kFar);
+static_assert(kCounters <= kSearchCounters && kMost <= kCounterStride);
 
-// Four indices that stand side by side, at a multiple of four.
+// Four indices side by side, at a multiple of four.
 struct alignas(16) Quad {
   LG_IDX i[4];
 };
@@ -55,8 +55,8 @@ struct Form {
   const i64 *chunk_column, *chunk_start;
 };
 
-// Vertices in the order of how many entries lead from them, so that the words that are looked at
-// most share lines of a cache; all null if that is of no use.
+// Vertices by out-degree, the largest first, so that the words that are looked at most share cache
+// lines; all null if ranks do not pay.
 struct Ranked {
   const i32* rank;    // of each vertex
   const LG_IDX* idx;  // in.idx by ranks
@@ -69,7 +69,7 @@ struct Search {
   Form in, out;
   Ranked ranked;
   const u32* empty;  // the vertices without predecessors
-  const u32* order;  // of batches of 32 words in a pull: see blockorder.py
+  const u32* order;  // of batches of 32 words in a pull: `batches` of storage/workspaces.py
   const i32* hint;
   Word *visited, *planes;
   Word *words_a, *words_b, *words_c;
@@ -79,7 +79,7 @@ struct Search {
   u32 depth;  // of what it finds
   // of the block, in shared memory
   Word *alive, *alive_next;  // the rows with a frontier, and with a next one
-  u64* tally;                // of each warp, found, behind these edges, and words still open
+  u64* tally;                // of each warp: bits found, then edges, then words still open
   u32* looked_at;            // chunks
   u32* taken;                // tasks that the block's warps have taken in this pull
 
@@ -108,7 +108,7 @@ struct Tally {
 };
 
 LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
-  return counters + (turn % kTurns * kCounters + which) * kFar;
+  return counters + (turn % kTurns * kCounters + which) * kCounterStride;
 }
 
 LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
@@ -120,7 +120,7 @@ LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
   return q;
 }
 
-// The quad behind the last one that has entries before `end`, which is not 0.
+// The quad after the last one that has entries before `end`, which is not 0.
 LG_DEVICE LG_PTR quads_end(LG_PTR end) { return (end - 1) / 4 + 1; }
 
 // A quad that a lane is to look at, for another lane.
@@ -151,8 +151,8 @@ LG_DEVICE u64 degree(const Search& s, u32 v) {
   return u64(load_ro(&s.out.ptr[v + 1]) - load_ro(&s.out.ptr[v]));
 }
 
-// Bits that word `at` lacked when the level began: those that nobody else has found in this level
-// are new.
+// Record bits that word `at` lacked when the level began; those that no other thread has found in
+// this level are new.
 LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Tally* tally) {
   const Word before = atomic_or(&b.next[at], bits), fresh = bits & ~before;
   if (!fresh) return;
@@ -167,8 +167,8 @@ LG_DEVICE void discover(const Search& s, const Buffers& b, u32 at, Word bits, Ta
   note_alive(s, at % kGroups, fresh);
 }
 
-// Note bits of the next frontier that are new, in a word that no other thread writes now and that
-// had `visited`.
+// Record new bits of the next frontier, in a word that no other thread writes now and that had
+// `visited`.
 LG_DEVICE void note_alone(const Search& s, u32 at, Word fresh, Word visited, Tally* tally) {
   s.visited[at] = visited | fresh;
   // Of a word that had no bits, and in a plane that this level is the first to use, all are zero.
@@ -181,4 +181,4 @@ LG_DEVICE void note_alone(const Search& s, u32 at, Word fresh, Word visited, Tal
   note_alive(s, at % kGroups, fresh);
 }
 
-#endif  // LAGPU_BLOCKSEARCH_CUH
+#endif  // LAGPU_SEARCH_BITS_STATE_CUH

@@ -1,4 +1,4 @@
-// A whole traversal as one cooperative kernel: no host round trip a level.
+// The grid search: all levels of one search as one cooperative kernel, without a host round trip.
 //
 // The loop it runs, for any semiring and any number of assignments (LG_X0 .. LG_X2):
 //
@@ -23,21 +23,21 @@
 #include "search/grid_pull.cuh"
 #include "search/grid_push.cuh"
 
-const u32 kCalm = 2;  // turns with a small frontier before one block goes on alone
+const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
 
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
-    traverse(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
-             const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
-             const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
-             const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
-             const u32* __restrict__ empty, const u32* __restrict__ v_words,
-             const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
-             i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
-             u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
-             u32 times, u32 solo, f32 alpha, f32 beta, u32* visited, i32* found_in, u32* words_a,
-             u32* words_b, i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b,
-             u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b, u64* counters,
-             GridBarrier* barrier, u64* result) {
+    grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
+                const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
+                const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
+                const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
+                const u32* __restrict__ empty, const u32* __restrict__ v_words,
+                const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
+                i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
+                u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
+                u32 times, u32 solo, f32 alpha, f32 beta, u32* visited, i32* found_in, u32* words_a,
+                u32* words_b, i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b,
+                u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b, u64* counters,
+                GridBarrier* barrier, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
   const i64 nwords = (n + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted, and bits
-  // behind the last vertex are none. A single source is visited at once, without a barrier.
+  // after the last vertex are none. A single source is visited at once, without a barrier.
   const bool at_once = !LG_SUM && !LG_HAD && !sources;
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
     const u32 first = at_once && shift && w == source / 32 ? 1u << (source % 32) : 0;
@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       found_in[v] = v_words && has_entry(v_words, v) ? 0 : kOpen;
     }
   if (block_index() == 0)
-    for (u32 k = block_thread(); k < kTurns * kCounters * kFar; k += block_threads())
-      counters[k] = k == kFound * kFar ? num_sources : 0;
+    for (u32 k = block_thread(); k < kTurns * kCounters * kCounterStride; k += block_threads())
+      counters[k] = k == kFound * kCounterStride ? num_sources : 0;
   if (at_once)
     block_sync();  // the first block goes on with what is its own
   else
@@ -129,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   if (block_thread() == 0 && edges) atomic_add(counter(s, 0, kEdges), edges);
   grid_sync(barrier);
 
-  u32 turn = 0, depth = 0, calm = 0;
+  u32 turn = 0, depth = 0, small_turns = 0;
   bool listed = true;
   f32 unexplored = f32(nvals_a);
   Frontier now = frontier_of(s, turn);
@@ -151,8 +151,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};
     // One block alone saves barriers but starts slowly: only once frontiers stay small.
-    calm = listed && now.num_chunks == 0 && now.num_small <= solo ? calm + 1 : 0;
-    const bool alone = calm > kCalm;
+    small_turns = listed && now.num_chunks == 0 && now.num_small <= solo ? small_turns + 1 : 0;
+    const bool alone = small_turns > kSmallTurns;
     if (alone) {
       if (is_last_block()) search_alone(s, turn, depth, times, now.num_small);
     } else if (listed) {
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     LG_LOGGED(if (!alone && logs())
                   end_level(s, now.found,
                             s.log->now.how == kPulls ? atomic_exch(looked_at(s, turn - 1), u64(0))
-                                                     : s.log->now.leaving);)
+                                                     : s.log->now.frontier_edges);)
   }
   LG_LOGGED(if (logs()) s.log->close();)
   // A frontier that is left, because `times` is reached, has not got its assignments yet if they

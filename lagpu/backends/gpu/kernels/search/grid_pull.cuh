@@ -1,7 +1,7 @@
-// Pull of a fused traversal: open vertices look for predecessors in the frontier; see
+// Pull of a grid search: unvisited vertices look for predecessors in the frontier; see
 // search/grid.cu.
-#ifndef LAGPU_SEARCH_PULL_CUH
-#define LAGPU_SEARCH_PULL_CUH
+#ifndef LAGPU_SEARCH_GRID_PULL_CUH
+#define LAGPU_SEARCH_GRID_PULL_CUH
 #include "search/grid_state.cuh"
 
 const u32 kLook = 16;      // predecessors that a lane looks at alone
@@ -11,7 +11,7 @@ const u32 kDeferred = 32;  // hubs that a block keeps for later
 const u32 kBatch = 4;      // of them at once
 
 // Add the products of those predecessors i[q] of vertex j that are `there`, at least one, whose
-// entries stand at p, p + step, ...; with LG_SUM 0 one is enough. Values are loaded before
+// entries are at p, p + step, ...; with LG_SUM 0 one is enough. Values are loaded before
 // the first is added, so that their loads overlap.
 LG_DEVICE void add_products(const Search& s, LG_PTR p, u32 step, const i32 (&i)[kBatch], u32 there,
                             i32 j, bool* hit, LG_Z* sum) {
@@ -38,7 +38,7 @@ LG_DEVICE void add_products(const Search& s, LG_PTR p, u32 step, const i32 (&i)[
 
 // Look at predecessors p .. p + count of vertex j, kBatch at a time so that their loads overlap;
 // with LG_SUM 0 until the first in the frontier. Returns how many it has looked at. Where fewer are
-// left the last is loaded again: loads behind a branch would wait for one another.
+// left the last is loaded again: loads after a branch would wait for one another.
 LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z* sum) {
   u32 done = 0;
   for (; done < count && (LG_SUM || !*hit); done += kBatch) {
@@ -134,7 +134,7 @@ LG_DEVICE void settle(const Search& s, i32 j, u32 depth, LG_Z sum) {
   discover(s, j, depth + s.shift, cast<LG_F>(sum));
 }
 
-// What the warps of a block share in a pull.
+// The state that the warps of a thread block share in a pull.
 struct Shared {
   u32 words;  // taken by warps, beside the first two of each
   // Vertices whose many predecessors one warp would take long to look at: the whole block does.
@@ -206,7 +206,7 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
 // each takes the next of its block's, after two, that none has taken; else to share them so costs
 // more than it gives, and each has its own.
 
-// Word number q of a block's: 32 of each block by turns.
+// Word q of a thread block's: each takes 32 in turn.
 LG_DEVICE u32 word_of_block(u32 q) {
   return (q / 32 * u32(grid_blocks()) + u32(block_index())) * 32 + q % 32;
 }
@@ -217,8 +217,8 @@ LG_DEVICE u32 first_word(u32 k) {
   return u32(global_warp()) + k * u32(global_warps());
 }
 
-// The word behind w.
-LG_DEVICE u32 word_behind(u32 w, Shared* block) {
+// The word that the warp takes after w.
+LG_DEVICE u32 word_after(u32 w, Shared* block) {
   if (!LG_SUM) return w + u32(global_warps());
   u32 q = 0;
   if (lane_id() == 0) q = atomic_add(&block->words, 1u);
@@ -236,7 +236,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
   for (; w < nwords; w = w_next, w_next = w_after) {
     const Ahead now = next;
     next = ahead(s, w_next, nwords, seen_after);
-    w_after = word_behind(w_next, block);
+    w_after = word_after(w_next, block);
     seen_after = visited_word(s, w_after, nwords);
     if (now.seen == 0xffffffffu) {
       if (lane_id() == 0) s.next()[w] = 0;
@@ -299,4 +299,4 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
   }
 }
 
-#endif  // LAGPU_SEARCH_PULL_CUH
+#endif  // LAGPU_SEARCH_GRID_PULL_CUH

@@ -1,6 +1,6 @@
-// Push of a fused traversal: the frontier's vertices claim their successors; see search/grid.cu.
-#ifndef LAGPU_SEARCH_PUSH_CUH
-#define LAGPU_SEARCH_PUSH_CUH
+// Push of a grid search: the frontier's vertices claim their successors; see search/grid.cu.
+#ifndef LAGPU_SEARCH_GRID_PUSH_CUH
+#define LAGPU_SEARCH_GRID_PUSH_CUH
 #include "search/grid_state.cuh"
 
 // Follows a lane's edges, each step for all of them before the next: a level's time is the length
@@ -42,7 +42,7 @@ struct Pusher {
     found.there = won;
     if (!early)
       for (u32 q = 0; q < N; ++q) {
-        const i32 at = won >> q & 1 ? j[q] : 0;  // no load behind a branch
+        const i32 at = won >> q & 1 ? j[q] : 0;  // no load after a branch
         found.start[q] = load_ro(&s.out_ptr[at]);
         found.stop[q] = load_ro(&s.out_ptr[at + 1]);
       }
@@ -191,4 +191,4 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   }
 }
 
-#endif  // LAGPU_SEARCH_PUSH_CUH
+#endif  // LAGPU_SEARCH_GRID_PUSH_CUH

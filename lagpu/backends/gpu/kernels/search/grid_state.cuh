@@ -1,12 +1,12 @@
-// What every direction of a fused traversal shares: its state, and how a vertex is found.
+// The state of a grid search, shared by push and pull, and how a vertex enters the frontier.
 //
-// See search/grid.cu for the loop it runs and the words used here.
-#ifndef LAGPU_SEARCH_CUH
-#define LAGPU_SEARCH_CUH
+// search/grid.cu has the loop that it runs, and explains the words used here.
+#ifndef LAGPU_SEARCH_GRID_STATE_CUH
+#define LAGPU_SEARCH_GRID_STATE_CUH
 #include "search/assignments.cuh"
 #include "common/log.cuh"
 #include "spmv/push.cuh"
-#ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
+#ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex counts
 #define LG_SUM 0
 #endif
 #ifndef LG_BLOCK  // most threads a block
@@ -35,7 +35,7 @@ LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {
   return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree};
 }
 
-// Everything a traversal knows; pointers as in the kernel's parameters.
+// The state of a grid search; pointers as in the kernel's parameters.
 struct Search {
   i64 n;
   const LG_PTR *out_ptr, *in_ptr;
@@ -70,7 +70,7 @@ struct Search {
 };
 
 LG_DEVICE u64* counter(const Search& s, u32 turn, Counter which) {
-  return s.counters + (turn % kTurns * kCounters + which) * kFar;
+  return s.counters + (turn % kTurns * kCounters + which) * kCounterStride;
 }
 
 template <u32 what, class X>
@@ -116,9 +116,9 @@ LG_DEVICE void note_new(const Search& s, u32 depth) {
 // where the others lie: that alone costs 3 % of urand22e16.
 LG_DEVICE u64* looked_at(const Search& s, u32 turn) { return &s.memory[kLogLooked + turn % 3]; }
 
-LG_DEVICE void begin_level(const Search& s, u64 how, u32 depth, u64 found, u64 leaving,
+LG_DEVICE void begin_level(const Search& s, u64 how, u32 depth, u64 found, u64 frontier_edges,
                            f32 unexplored) {
-  s.log->begin(how, depth, found, leaving, unexplored > 0 ? u64(unexplored) : 0);
+  s.log->begin(how, depth, found, frontier_edges, unexplored > 0 ? u64(unexplored) : 0);
   if (s.shift) note_new(s, depth);
 }
 
@@ -169,10 +169,10 @@ struct Tally {
   u32 found;
   LG_LOGGED(u32 looked;)  // at edges, in a pull
 };
-// What a turn knows of its frontier.
+// The sizes of a turn's frontier.
 struct Frontier {
   u32 found, num_small, num_chunks;
-  u64 edges;  // that leave it
+  u64 edges;  // frontier edges
 };
 
 // All numbers at once, so that their loads overlap.
@@ -225,4 +225,4 @@ LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
   grid_sync(barrier);
 }
 
-#endif  // LAGPU_SEARCH_CUH
+#endif  // LAGPU_SEARCH_GRID_STATE_CUH

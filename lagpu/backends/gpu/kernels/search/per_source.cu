@@ -1,4 +1,4 @@
-// Rows apart: a search of many sources, a block a source.
+// The per-source search: searches of many sources, each by one thread block alone.
 //
 // The loop it runs, for any semiring and any number of assignments (LG_X0 .. LG_X2), all k x n:
 //
@@ -8,24 +8,23 @@
 //         depth += 1
 //
 // Where every product has one known value (LG_KEEP 0), none is stored, none is assigned, and the
-// assignments may stand behind the product.
+// assignments may follow the product.
 //
-// No row waits for another one: where levels are many and small, a level's time is the latency of
-// its loads and a barrier, and so many searches as the GPU has processors take hardly longer than
-// one. There is one barrier a level, and it is the block's own.
+// No row waits for another one. Where levels are many and small, a level takes the latency of its
+// loads and of one barrier of the thread block, so as many searches as the GPU has multiprocessors
+// take hardly longer than one.
 //
-// While it is searched a row has its state to itself, row by row: the level each vertex was found
-// in, of which a bit stands in shared memory if all bits fit (LG_BITS), and its value, if it has
-// one. `row_write` then turns the state of 32 rows and 32 vertices at a time into the form of
-// blocks, vertex by vertex; so what is read and what is written is coalesced, and presence words
-// need no atomics.
+// While it is searched, each row has arrays of its own: the level each vertex was found in, and its
+// value, if it has one; whether it was found is a bit in shared memory if all bits fit (LG_BITS).
+// `per_source_write` then turns the arrays into bitmap matrices, 32 rows and 32 vertices at a time;
+// so loads and stores are coalesced, and presence words need no atomics.
 //
 // Work: every edge of a row's component once.
 // Source: Merrill, Garland and Grimshaw 2012 (degree classes); Brandes 2001 (counts by level);
-// Jia et al. 2011 and McLaughlin and Bader 2014 (a source a block).
+// Jia et al. 2011 and McLaughlin and Bader 2014 (a thread block for each source).
 #include "search/assignments.cuh"
 #include "spmv/push.cuh"
-#ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex stands
+#ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex counts
 #define LG_SUM 0
 #endif
 #ifndef LG_KEEP  // 1: the frontier's values are stored; 0: all are one known value
@@ -54,7 +53,7 @@ const u32 kPitch = 33;         // of a tile in shared memory: columns lie in dif
 
 typedef List<LG_PTR> Vertices;
 
-// What a block knows of the row that it searches; pointers as in the kernel's parameters.
+// The row that a thread block searches; pointers as in the kernel's parameters.
 struct Row {
   i64 row;
   const LG_PTR* ptr;
@@ -63,11 +62,11 @@ struct Row {
   LG_A iso;
   i32* found_in;
   LG_U* sums;
-  u32 solo;       // vertices of a level that shared memory has room for
-  Vertices near;  // there, of two levels
-  Vertices far;   // the others, level behind level
-  i32* large;     // of more than kSmall edges, level behind level; huge ones from the end backwards
-  u32* bits;      // of the vertices that are found or excluded, in shared memory
+  u32 solo;            // vertices of a level that shared memory has room for
+  Vertices in_shared;  // the vertices there, of two levels
+  Vertices in_global;  // the others, one level after the other
+  i32* large;  // of more than kSmall edges, one level after the other; huge ones from the end down
+  u32* bits;   // of the vertices that are found or excluded, in shared memory
 };
 
 // How many vertices a level has, by the number of their edges.
@@ -77,7 +76,7 @@ struct Counts {
 
 // The lists of one level: where they begin, and their lengths.
 struct Level {
-  u32 near, far;  // near: 0 or solo, in turn
+  u32 in_shared, in_global;  // in_shared: 0 or solo, by turns
   i32 *large, *huge;
   Counts* counts;
   bool early;  // whether places of edges are loaded before it is known that they are needed
@@ -118,7 +117,7 @@ template <u32 some>
 LG_DEVICE void put(const Row& s, const Level& to, const i32* v, const Edges* edges) {
   u32 winners[some], total = 0;
   for (u32 q = 0; q < some; ++q) {
-    winners[q] = warp_ballot(edges[q].count - 1 < kSmall);  // 0 is far above it
+    winners[q] = warp_ballot(edges[q].count - 1 < kSmall);  // 0 - 1 is not
     total += bit_popc(winners[q]);
   }
   u32 at = 0;
@@ -134,9 +133,9 @@ LG_DEVICE void put(const Row& s, const Level& to, const i32* v, const Edges* edg
     else if (edges[q].count > kSmall)
       to.large[atomic_add(&to.counts->large, 1)] = v[q];
     else if (mine < s.solo)
-      set(s.near, to.near + mine, v[q], edges[q]);
+      set(s.in_shared, to.in_shared + mine, v[q], edges[q]);
     else
-      set(s.far, to.far + (mine - s.solo), v[q], edges[q]);
+      set(s.in_global, to.in_global + (mine - s.solo), v[q], edges[q]);
   }
 }
 
@@ -218,7 +217,8 @@ LG_DEVICE void expand(const Row& s, const Level& now, const Counts& counts, cons
     Edges edges{0, 0};
     LG_U z = LG_U(0);
     if (k < counts.small) {
-      edges = k < s.solo ? get(s.near, now.near + k, &i) : get(s.far, now.far + (k - s.solo), &i);
+      edges = k < s.solo ? get(s.in_shared, now.in_shared + k, &i)
+                         : get(s.in_global, now.in_global + (k - s.solo), &i);
       z = value_of(s, i);
     }
     for (u32 e = 0; warp_any(e < edges.count); e += kAtOnce)
@@ -230,8 +230,8 @@ LG_DEVICE void expand(const Row& s, const Level& now, const Counts& counts, cons
     follow_together(s, next, level, *(now.huge - q), block_thread(), block_threads());
 }
 
-// What the rows begin with: v and the frontier as blocks, the latter as words or as a list; where
-// assignments stand behind the product the frontier has not been found yet.
+// The bitmap matrices that a search starts from: v, and the frontier as words or as a list. Where
+// assignments follow the product, the frontier has not been assigned yet.
 struct Given {
   i64 n, stride;
   const u32 *v_words, *f_words;
@@ -239,7 +239,7 @@ struct Given {
   const i64* listed;
   const LG_U* f_values;
   LG_U f_iso;
-  bool behind;
+  bool assigns_after;
 };
 
 // Set the state of a row, and list its sources. Ends with a barrier.
@@ -250,7 +250,7 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
     if (v < g.n) {
       const bool there = g.f_words && has_entry(g.f_words, at);
       const bool excluded = g.v_words && has_entry(g.v_words, at);
-      s.found_in[v] = there && !g.behind ? 0 : excluded ? kExcluded : kOpen;
+      s.found_in[v] = there && !g.assigns_after ? 0 : excluded ? kExcluded : kOpen;
       if (there) edges = edges_of(s, i32(v));
       if (LG_KEEP && there)
         s.sums[v] = g.f_values ? g.f_values[at] : g.f_iso;
@@ -272,8 +272,8 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
     Edges edges{0, 0};
     if (at >= 0 && at % g.stride == s.row) {
       v = i32(at / g.stride);
-      if (!g.behind) s.found_in[v] = 0;
-      if (LG_BITS && !g.behind) atomic_or(&s.bits[v / 32], 1u << (v % 32));
+      if (!g.assigns_after) s.found_in[v] = 0;
+      if (LG_BITS && !g.assigns_after) atomic_or(&s.bits[v / 32], 1u << (v % 32));
       if (LG_KEEP) s.sums[v] = g.f_values ? g.f_values[q] : g.f_iso;
       edges = edges_of(s, v);
     }
@@ -283,18 +283,20 @@ LG_DEVICE void begin_row(const Row& s, const Given& g, const Level& first) {
 }
 
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
-    row_search(i64 n, i64 k, i64 stride, const LG_PTR* __restrict__ ptr,
-               const LG_IDX* __restrict__ idx, const LG_A* __restrict__ values, LG_A iso,
-               const u32* __restrict__ v_words, const u32* __restrict__ f_words, u64 num_listed,
-               const i64* __restrict__ listed, const LG_U* __restrict__ f_values, LG_U f_iso,
-               bool behind, i32 times, u32 solo, u32 early, i32* found_in, LG_U* sums, i32* vertex,
-               LG_PTR* start, u32* degree, i32* large, i64 most_large) {
-  LG_DYNAMIC_SHARED(LG_PTR, near_start);
-  i32* const near_vertex = reinterpret_cast<i32*>(near_start + 2 * solo);
-  u32* const near_degree = reinterpret_cast<u32*>(near_vertex + 2 * solo);
-  u32* const bits = near_degree + 2 * solo;
+    per_source_search(i64 n, i64 k, i64 stride, const LG_PTR* __restrict__ ptr,
+                      const LG_IDX* __restrict__ idx, const LG_A* __restrict__ values, LG_A iso,
+                      const u32* __restrict__ v_words, const u32* __restrict__ f_words,
+                      u64 num_listed, const i64* __restrict__ listed,
+                      const LG_U* __restrict__ f_values, LG_U f_iso, bool assigns_after, i32 times,
+                      u32 solo, u32 early, i32* found_in, LG_U* sums, i32* vertex, LG_PTR* start,
+                      u32* degree, i32* large, i64 most_large) {
+  LG_DYNAMIC_SHARED(LG_PTR, shared_start);
+  i32* const shared_vertex = reinterpret_cast<i32*>(shared_start + 2 * solo);
+  u32* const shared_degree = reinterpret_cast<u32*>(shared_vertex + 2 * solo);
+  u32* const bits = shared_degree + 2 * solo;
   LG_SHARED(Counts, counts, 3);  // read, filled, zeroed in turn: so a level has one barrier
-  const Given given{n, stride, v_words, f_words, num_listed, listed, f_values, f_iso, behind};
+  const Given given{n,      stride,   v_words, f_words,      num_listed,
+                    listed, f_values, f_iso,   assigns_after};
   const i64 own = block_index();
   for (i64 row = own; row < k; row += grid_blocks()) {
     const Row s{row,
@@ -305,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                 found_in + row * n,
                 LG_KEEP ? sums + row * n : nullptr,
                 solo,
-                Vertices{near_vertex, near_start, near_degree},
+                Vertices{shared_vertex, shared_start, shared_degree},
                 Vertices{vertex + own * n, start + own * n, degree + own * n},
                 large + own * most_large,
                 bits};
@@ -320,7 +322,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
       const u32 turn = u32(depth) % 3;
       if (block_thread() == 0) counts[(turn + 2) % 3] = {0, 0, 0};
       const Level next{
-          now.near ^ solo,         now.far + (found.small > solo ? found.small - solo : 0),
+          now.in_shared ^ solo,    now.in_global + (found.small > solo ? found.small - solo : 0),
           now.large + found.large, now.huge - found.huge,
           counts + (turn + 1) % 3, found.small <= early};
       expand(s, now, found, next, depth + 1);
@@ -344,13 +346,14 @@ LG_DEVICE void assign(X* x, u32* words, bool blank, i64 word, u32 reached, i32 l
   }
 }
 
-// The state of the rows as blocks; a vertex found in level `times` is left in the frontier, and has
-// been assigned to if assignments stand behind the product, a level less then.
-extern "C" __global__ void row_write(i64 n, i64 k, i64 per, const i32* found_in, const LG_U* sums,
-                                     i32 times, bool behind, LG_X0_T number0, LG_X1_T number1,
-                                     LG_X2_T number2, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
-                                     u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
-                                     u32* f_words, LG_U* f_values, u64* left) {
+// Write the state of the rows to bitmap matrices. A vertex found in level `times` stays in the
+// frontier; it is assigned, with a level less, if assignments follow the product.
+extern "C" __global__ void per_source_write(i64 n, i64 k, i64 per, const i32* found_in,
+                                            const LG_U* sums, i32 times, bool assigns_after,
+                                            LG_X0_T number0, LG_X1_T number1, LG_X2_T number2,
+                                            LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2, u32* x0_words,
+                                            u32* x1_words, u32* x2_words, u32 blank, u32* f_words,
+                                            LG_U* f_values, u64* left) {
   constexpr bool reads_sums =
       LG_KEEP && (LG_REST || LG_X0 == kValue || LG_X1 == kValue || LG_X2 == kValue);
   LG_SHARED(i32, levels, 32 * kPitch);
@@ -372,11 +375,11 @@ extern "C" __global__ void row_write(i64 n, i64 k, i64 per, const i32* found_in,
       const i32 level = levels[at];
       const LG_U z = reads_sums ? values[at] : LG_U(0);
       const bool found = level >= 0 && level != kOpen;
-      const u32 reached = warp_ballot(found && (behind || level != times));
+      const u32 reached = warp_ballot(found && (assigns_after || level != times));
       const i64 word = (v0 + c) * per + group;
-      assign<LG_X0>(x0, x0_words, blank & 1, word, reached, level - behind, z, number0);
-      assign<LG_X1>(x1, x1_words, blank & 2, word, reached, level - behind, z, number1);
-      assign<LG_X2>(x2, x2_words, blank & 4, word, reached, level - behind, z, number2);
+      assign<LG_X0>(x0, x0_words, blank & 1, word, reached, level - assigns_after, z, number0);
+      assign<LG_X1>(x1, x1_words, blank & 2, word, reached, level - assigns_after, z, number1);
+      assign<LG_X2>(x2, x2_words, blank & 4, word, reached, level - assigns_after, z, number2);
       if constexpr (LG_REST) {
         const u32 rest = warp_ballot(found && level == times);
         if (LG_KEEP && rest >> lane_id() & 1) f_values[word * 32 + lane_id()] = z;

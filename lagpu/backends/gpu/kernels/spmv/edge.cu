@@ -18,7 +18,7 @@ extern "C" __global__ void spmv_csc_edge(
     const LG_IDX* __restrict__ row_idx, const LG_A* __restrict__ values, LG_A a_iso,
     const u32* __restrict__ u_words, const LG_U* __restrict__ u_values, LG_U u_iso,
     const u32* __restrict__ m_words, bool complement, const LG_PTR* __restrict__ lengths,
-    u32* w_words, LG_Z* w_values, u64* counts, u64* signal, u64 serial, u64* edges) {
+    u32* w_words, LG_Z* w_values, u64* counts, u64* notification, u64 serial, u64* edges) {
   const i64 chunk = 1024;
   const i64 size = LG_TRANSPOSE ? ncols : nrows;
   Tallied tally{};
@@ -40,7 +40,7 @@ extern "C" __global__ void spmv_csc_edge(
       u32* const word = &w_words[outer / 32];
       const bool seen = load_volatile(word) & bit;
       if (!LG_ISO) {
-        // With `any` the first entry found stands; every other sum goes on.
+        // With `any` the first entry found is the result; every other sum goes on.
         if (!seen || !IsSame<LG_ADD, AnyOf>::value)
           atomic_accumulate<LG_ADD, LG_Z>(
               &w_values[outer], multiply<Chosen>(u_values, u_iso, values, a_iso, p, inner, outer));
@@ -48,7 +48,7 @@ extern "C" __global__ void spmv_csc_edge(
       if (!seen && !(atomic_or(word, bit) & bit)) count_found(lengths, outer, &tally);
     }
   }
-  add_counts(tally, counts, signal, serial, edges);
+  add_counts(tally, counts, notification, serial, edges);
 }
 
 // Clear presence words and set values (unless null) to the identity, before spmv_csc_edge.

@@ -21,11 +21,11 @@ extern "C" __global__ void spmv_csc_scalar(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, u32* __restrict__ w_words, LG_W* __restrict__ w_values,
-    u64* counts, u64* signal, u64 serial, u64* edges) {
+    u64* counts, u64* notification, u64 serial, u64* edges) {
   Tallied tally{};
   pull_scalar<Chosen>({col_ptr, row_idx, values, a_iso}, {u_words, u_values, u_iso},
                       {m_words, complement, n}, Sums<LG_W>{w_words, w_values}, lengths, &tally);
-  add_counts(tally, counts, signal, serial, edges);
+  add_counts(tally, counts, notification, serial, edges);
 }
 
 extern "C" __global__ void spmv_csc_warp(
@@ -33,11 +33,11 @@ extern "C" __global__ void spmv_csc_warp(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, u32* __restrict__ w_words, LG_W* __restrict__ w_values,
-    u64* counts, u64* signal, u64 serial, u64* edges) {
+    u64* counts, u64* notification, u64 serial, u64* edges) {
   Tallied tally{};
   pull_warp<Chosen>({col_ptr, row_idx, values, a_iso}, {u_words, u_values, u_iso},
                     {m_words, complement, n}, Sums<LG_W>{w_words, w_values}, lengths, &tally);
-  add_counts(tally, counts, signal, serial, edges);
+  add_counts(tally, counts, notification, serial, edges);
 }
 
 extern "C" __global__ void spmv_csc_bitmap(
@@ -45,11 +45,12 @@ extern "C" __global__ void spmv_csc_bitmap(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const u32* __restrict__ empty, const i32* __restrict__ hint, const LG_PTR* __restrict__ lengths,
-    u32* w_words, LG_W* __restrict__ w_values, u64* counts, u64* signal, u64 serial, u64* edges) {
+    u32* w_words, LG_W* __restrict__ w_values, u64* counts, u64* notification, u64 serial,
+    u64* edges) {
   LG_SHARED(PutOff, later, 1);
   Tallied tally{};
   pull_bitmap<Chosen>({col_ptr, row_idx, values, a_iso}, {u_words, u_values, u_iso},
                       {m_words, complement, n}, Sums<LG_W>{w_words, w_values}, empty, hint, lengths,
                       later, &tally);
-  add_counts(tally, counts, signal, serial, edges);
+  add_counts(tally, counts, notification, serial, edges);
 }

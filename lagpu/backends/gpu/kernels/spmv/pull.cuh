@@ -5,8 +5,8 @@
 // A by columns, u and w as in common/product.cuh. A sum ends at a terminal value, so `any` stops at
 // the first entry found. All write w's presence words whole, and its values where there is an
 // entry; `tally` counts.
-#ifndef LAGPU_PULL_CUH
-#define LAGPU_PULL_CUH
+#ifndef LAGPU_SPMV_PULL_CUH
+#define LAGPU_SPMV_PULL_CUH
 #include "common/product.cuh"
 
 // A sum that has not got its first product yet, or has.
@@ -107,8 +107,8 @@ const u32 kAlone = 8;    // entries of a column that a lane looks at before the 
 const u32 kAtOnce = 4;   // of them together, so that their loads overlap
 const u32 kPutOff = 32;  // hubs that a block keeps for the end
 
-// Bits of those of `count` rows i that have an entry. All loads stand before the first branch:
-// those behind one would wait for another.
+// Bits of those of `count` rows i that have an entry. All loads come before the first branch:
+// those after one would wait for another.
 LG_DEVICE u32 which_have(const u32* words, const i64 (&i)[kAtOnce], u32 count) {
   u32 there = 0xffffffffu;
   if (words) {
@@ -165,7 +165,8 @@ struct PutOff {
   u32 count;
 };
 
-// The columns put off, each by all warps of the block. Their words stand; their bits are added.
+// The deferred columns, each by all warps of the thread block. Their words are written already;
+// this adds bits.
 template <class S, class W>
 LG_DEVICE void pull_put_off(const Columns<S>& a, const Operand<S>& u, const Sums<W>& w,
                             const typename S::PTR* lengths, PutOff* later, Tallied* tally) {
@@ -264,4 +265,4 @@ LG_DEVICE void pull_bitmap(const Columns<S>& a, const Operand<S>& u, const Mask&
   pull_put_off(a, u, w, lengths, later, tally);
 }
 
-#endif  // LAGPU_PULL_CUH
+#endif  // LAGPU_SPMV_PULL_CUH

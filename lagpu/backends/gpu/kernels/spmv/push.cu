@@ -24,7 +24,7 @@ extern "C" __global__ void spmv_push_queue(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, i32* vertex, LG_PTR* start, u32* degree, u64* chunks,
-    u32* w_words, LG_W* w_values, u64* counts, u64* signal, u64 serial, u64* edges,
+    u32* w_words, LG_W* w_values, u64* counts, u64* notification, u64 serial, u64* edges,
     GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
@@ -33,12 +33,14 @@ extern "C" __global__ void spmv_push_queue(
   const Sums<LG_W> w{w_words, w_values};
   const List<LG_PTR> small{vertex, start, degree};
   clear_sums<S>(w, n_w);
-  list_columns(a, u_words, n_u, small, chunks, counts + kFar, counts + 2 * kFar);
+  list_columns(a, u_words, n_u, small, chunks, counts + kCounterStride,
+               counts + 2 * kCounterStride);
   grid_sync(barrier);
   Tallied tally{};
-  follow_lists(col_ptr, small, chunks, load_volatile(counts + kFar),
-               load_volatile(counts + 2 * kFar), Adder<S, LG_W>{a, u, mask, w, lengths, &tally});
-  add_counts(tally, counts, signal, serial, edges);
+  follow_lists(col_ptr, small, chunks, load_volatile(counts + kCounterStride),
+               load_volatile(counts + 2 * kCounterStride),
+               Adder<S, LG_W>{a, u, mask, w, lengths, &tally});
+  add_counts(tally, counts, notification, serial, edges);
 }
 
 // Active edges: a thread for some entries in a row of all those the columns have together, found
@@ -49,7 +51,7 @@ extern "C" __global__ void spmv_push_active(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, u64* shares, i32* vertex, LG_PTR* offset, u32* w_words,
-    LG_W* w_values, u64* counts, u64* signal, u64 serial, u64* edges, GridBarrier* barrier) {
+    LG_W* w_values, u64* counts, u64* notification, u64 serial, u64* edges, GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
@@ -63,7 +65,7 @@ extern "C" __global__ void spmv_push_active(
   follow_active(col_ptr, active, [&](bool valid, i64 p, i32 i) {
     if (valid) add_entry(a, u, mask, w, lengths, p, i, &tally);
   });
-  add_counts(tally, counts, signal, serial, edges);
+  add_counts(tally, counts, notification, serial, edges);
 }
 
 // The same for the columns of the results that the mask keeps: w[j] = (+)_i u[i] (x) A[i,j], A by
@@ -77,7 +79,7 @@ extern "C" __global__ void spmv_pull_active(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, u64* shares, i64 listed, i32* vertex, LG_PTR* offset,
-    u32* w_words, LG_W* w_values, u64* counts, u64* signal, u64 serial, u64* edges,
+    u32* w_words, LG_W* w_values, u64* counts, u64* notification, u64 serial, u64* edges,
     GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
@@ -100,7 +102,7 @@ extern "C" __global__ void spmv_pull_active(
   follow_active(col_ptr, active, [&](bool valid, i64 p, i32 j) {
     gather_entries(a, u, w, lengths, valid, p, j, &tally);
   });
-  add_counts(tally, counts, signal, serial, edges);
+  add_counts(tally, counts, notification, serial, edges);
 }
 
 // Virtual vertices: a column of more than LG_GROUP entries counts as several of at most so many,
@@ -111,7 +113,7 @@ extern "C" __global__ void spmv_push_virtual(
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
     const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
     const LG_PTR* __restrict__ lengths, u64* groups, u32* w_words, LG_W* w_values, u64* counts,
-    u64* signal, u64 serial, u64* edges, GridBarrier* barrier) {
+    u64* notification, u64 serial, u64* edges, GridBarrier* barrier) {
   typedef Chosen S;
   const Columns<S> a{col_ptr, row_idx, values, a_iso};
   const Operand<S> u{u_words, u_values, u_iso};
@@ -128,7 +130,7 @@ extern "C" __global__ void spmv_push_virtual(
       mine = (u64(load_ro(&col_ptr[v + 1]) - load_ro(&col_ptr[v])) + LG_GROUP - 1) / LG_GROUP;
     const u64 upto = warp_scan(mine, LgPlus());
     u64 base = 0;
-    if (lane_id() == 31 && upto) base = atomic_add(counts + kFar, upto);
+    if (lane_id() == 31 && upto) base = atomic_add(counts + kCounterStride, upto);
     base = warp_shfl(base, 31);
     for (u32 rest = warp_ballot(mine != 0); rest; rest &= rest - 1) {  // together, as in enqueue
       const u32 from = bit_ffs(rest) - 1;
@@ -139,7 +141,7 @@ extern "C" __global__ void spmv_push_virtual(
   }
   grid_sync(barrier);
   Tallied tally{};
-  const u64 count = load_volatile(counts + kFar);
+  const u64 count = load_volatile(counts + kCounterStride);
   for (u64 g = u64(global_thread()); g < count; g += u64(global_threads())) {
     const u64 group = load_cg(&groups[g]);
     const i32 i = i32(u32(group));
@@ -148,5 +150,5 @@ extern "C" __global__ void spmv_push_virtual(
     const i64 end = begin + LG_GROUP < stop ? begin + LG_GROUP : stop;
     for (i64 p = begin; p < end; ++p) add_entry(a, u, mask, w, lengths, p, i, &tally);
   }
-  add_counts(tally, counts, signal, serial, edges);
+  add_counts(tally, counts, notification, serial, edges);
 }

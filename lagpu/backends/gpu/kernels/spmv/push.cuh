@@ -5,8 +5,8 @@
 // A by columns, u and w as in common/product.cuh; products meet in w by atomics. Work is handed out
 // in two phases with a barrier of the grid between them: first the columns are listed, then their
 // entries are followed. w's words are zero before the second phase, and its values the identity.
-#ifndef LAGPU_PUSH_CUH
-#define LAGPU_PUSH_CUH
+#ifndef LAGPU_SPMV_PUSH_CUH
+#define LAGPU_SPMV_PUSH_CUH
 #include "common/product.cuh"
 
 const u32 kOwnChunks = 8;  // chunks of a column that one lane lists
@@ -20,7 +20,7 @@ struct List {
   u32* degree;
 };
 
-// Columns that a lane has found, one behind the other; bit q of `there` if the q-th is one.
+// Columns that a lane has found, one after the other; bit q of `there` if the q-th is one.
 template <class PTR, u32 N>
 struct Found {
   i32 vertex[N];
@@ -85,7 +85,7 @@ struct Batch {
 };
 
 // Call follow(edges) with entries first .. first + N * 32 of the `total` that the columns of the
-// warp's lanes have, those of one lane from `start` on and behind `before` of others.
+// warp's lanes have, those of one lane from `start` on and after `before` of others.
 template <u32 N, class PTR, class Follow>
 LG_DEVICE void share(i32 column, PTR start, u32 before, u32 first, u32 total, Follow follow) {
   Batch<PTR, N> edges;
@@ -108,7 +108,7 @@ LG_DEVICE void share(i32 column, PTR start, u32 before, u32 first, u32 total, Fo
 // Call follow(edges) for all entries of the listed columns, some a lane: a warp takes a part of a
 // chunk, or up to 32 short columns, whose entries its lanes share. Few chunks are cut into parts,
 // and few columns make small groups, so that more warps are busy: a level is a chain of loads, one
-// behind the other, which each part goes through once. Work goes round the blocks first.
+// after the other, which each part goes through once. Work goes round the blocks first.
 template <class PTR, class Follow>
 LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* chunks,
                             u64 num_small, u64 num_chunks, Follow follow) {
@@ -196,7 +196,7 @@ struct Active {
 };
 
 // List the columns whose bit is set in bits_of(k) for word k, of n; the barrier is passed twice. A
-// block counts its share of the words, then writes it behind those of the blocks before it.
+// block counts its share of the words, then writes it after those of the blocks before it.
 template <class PTR, class Bits>
 LG_DEVICE Active<PTR> list_active(const PTR* col_ptr, i64 n, i32* vertex, PTR* offset, u64* shares,
                                   u64* base, GridBarrier* barrier, Bits bits_of) {
@@ -359,4 +359,4 @@ LG_DEVICE void gather_entries(const Columns<S>& a, const Operand<S>& u, const Su
   if (!(atomic_or(&w.words[j / 32], bit) & bit)) count_found(lengths, j, tally);
 }
 
-#endif  // LAGPU_PUSH_CUH
+#endif  // LAGPU_SPMV_PUSH_CUH

@@ -4,10 +4,10 @@
 //   gather    w[j] = u[f[j]] (x) P[f[j], j]
 //   scatter   w[i] = (+)_j P[i, j] (x) u[j]   over the j with f[j] = i
 //
-// f is read as it stands: in a program another piece may have written it. A warp goes through the
-// presence words of f, a lane an entry, as common/entries.cuh has it.
-#ifndef LAGPU_SELECTION_CUH
-#define LAGPU_SELECTION_CUH
+// f is read in its present form: in a generated loop another statement may have written it. A warp
+// goes through the presence words of f, a lane an entry, as common/entries.cuh has it.
+#ifndef LAGPU_SPMV_SELECTION_CUH
+#define LAGPU_SPMV_SELECTION_CUH
 #include "common/product.cuh"
 
 // The vector f of n columns, and how many rows P has.
@@ -90,4 +90,4 @@ LG_DEVICE void scatter_selected(const Selector<F>& f, const Operand<S>& u, const
   });
 }
 
-#endif  // LAGPU_SELECTION_CUH
+#endif  // LAGPU_SPMV_SELECTION_CUH

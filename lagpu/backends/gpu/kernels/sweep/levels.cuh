@@ -1,7 +1,7 @@
 // A sweep over the levels of a search as one kernel, the farthest level first: over a vector by a
-// cooperative grid, over a block of k x n row by row, each by one block of threads alone.
+// cooperative grid, over a k x n bitmap matrix row by row, each by one thread block alone.
 //
-// The body it runs, of which gpu/sweep.py writes the statements as one function of a vertex:
+// The body it runs; fused/emit_sweep.py writes its statements as one function of a vertex:
 //
 //     for here, above in sweep(levels):
 //         ... at here          element-wise: x gets entries there and nowhere else
@@ -9,24 +9,24 @@
 //         ... at above         element-wise
 //
 // A vertex has one level, so it is visited once: it sums over its matrix entries whose x was made
-// in the level before, does what is to be done at `above`, then what is to be done at `here` of the
-// next turn, all in one thread. Only x is read by others, so a level ends with one barrier.
+// in the level before, runs the statements at `above`, then those at `here` of the next iteration,
+// all in one thread. Only x is read by others, so a level ends with one barrier.
 // marks[v] is the level of v once x has an entry there, 0 before: level 0 is never `here`. Where
 // entries are in the order of levels there are ranks in place of marks.
 //
-// order has the vertices by level, rising in each; level k stands at offsets[k] .. offsets[k + 1].
+// order has the vertices by level, rising in each; level k is at offsets[k] .. offsets[k + 1].
 // Small levels are run by one block alone with barriers of a block; others by the whole grid: short
 // columns by a lane each, longer ones by a warp, the longest by a block. Sums need no atomics, so
 // those of floats do not depend on the order of threads.
 //
-// Rows of a block share nothing but presence words, so a sweep of many has no barrier of the grid:
-// it takes hardly longer than one of the rows, as long as each has a multiprocessor.
+// Rows of a bitmap matrix share nothing but presence words, so a sweep of many rows has no barrier
+// of the grid: it takes hardly longer than that of one row, as long as each has a multiprocessor.
 //
 // Work: each vertex with a level and each entry of its column once, in each row.
 // Source: Brandes 2001 (the backward sweep); degree classes by Merrill, Garland and Grimshaw, PPoPP
 // 2012.
-#ifndef LAGPU_SWEEP_CUH
-#define LAGPU_SWEEP_CUH
+#ifndef LAGPU_SWEEP_LEVELS_CUH
+#define LAGPU_SWEEP_LEVELS_CUH
 #include "sweep/vertex.cuh"
 #ifndef LG_BLOCK  // threads a block
 #define LG_BLOCK 1024
@@ -92,7 +92,7 @@ LG_DEVICE Entry<typename S::Z> sum_entries(const Swept<S, AT>& s, i64 p, i64 end
     bool there[kBatch];
     typename S::U x[kBatch];
     for (u32 q = 0; q < kBatch; ++q) {
-      const i64 at = p + i64(q) * step;  // behind the end p again: no load waits behind a branch
+      const i64 at = p + i64(q) * step;  // after the end p again: no load waits for a branch
       i[q] = i32(load_ro(&s.a.idx[at < end ? at : p]));
     }
     for (u32 q = 0; q < kBatch; ++q) seen[q] = s.at.see(i[q]);
@@ -218,7 +218,7 @@ LG_DEVICE bool is_small(const Swept<S, AT>& s, i64 d) {
 }
 
 // One block visits levels from d on alone, one after the other, while goes(level); `last` is the
-// deepest, and `later`, if not null, is for the longest columns. Returns the level behind them.
+// deepest, and `later`, if not null, is for the longest columns. Returns the level that follows.
 // What the next level asks for first is loaded before this one's barrier: the time of a level is
 // the length of its chain of loads. fetch(place) has the vectors' values there brought near.
 template <class S, class AT, class Goes, class Visit, class Fetch>
@@ -306,13 +306,13 @@ LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, 
   for (i64 d = deepest; d >= 0;) {
     if (is_small(s, d)) {
       if (block_index() == 0) {
-        const i64 behind = visit_alone(
+        const i64 next_level = visit_alone(
             s, d, deepest, static_cast<Later<S, AT>*>(nullptr),
             [&](i64 level) { return is_small(s, level); }, visit, fetch);
-        if (block_thread() == 0) *reached = behind;
+        if (block_thread() == 0) *reached = next_level;
       }
       grid_sync(barrier);
-      d = load_volatile(reached);  // written again only behind the barrier of a large level
+      d = load_volatile(reached);  // written again only after the barrier of a large level
       now = place_of(s, first_vertex(d));
       after = first_vertex(d - 1);
     } else {
@@ -337,4 +337,4 @@ LG_DEVICE void visit_levels(const Swept<S, AT>& s, const i32* level, i64 count, 
   }
 }
 
-#endif  // LAGPU_SWEEP_CUH
+#endif  // LAGPU_SWEEP_LEVELS_CUH

@@ -1,6 +1,7 @@
-// The levels in a block of k x n: their ends, one of them as bits, and the vertices of each row by
-// level. Entry (i, j) stands at place j * stride + i, so neighbouring lanes look at rows of one
-// vertex in the first two, which go over all words; the last gives each row to one block.
+// The levels in a k x n bitmap matrix: the least and the largest, one level as bits, and the
+// vertices of each row by level. Entry (i, j) is at place j * stride + i, so in the first two
+// kernels, which go over all words, neighbouring lanes look at rows of one vertex; the last one
+// gives each row to one thread block.
 //
 //   level_ends   the least and the largest level      cut_level    where the level is d
 //   level_rows   the levels row by row                order_rows   a counting sort of each row

@@ -1,26 +1,27 @@
-// Entries of a block of k x n in the order of a sweep, and back.
+// Permute the entries of a k x n bitmap matrix into level order, and back.
 //
-// In a block entry (i, v) stands at v * stride + i, stride = 32 * per. In order it stands at
-// i * n + ranks[i * n + v], where presence is a byte: each row by itself, its vertices level by
-// level. Vertices of rank -1, which have no level, have no place there, and stay as they are.
+// In the bitmap matrix entry (i, v) is at v * stride + i, stride = 32 * per. In level order it is
+// at i * n + ranks[i * n + v], where presence is a byte: each row by itself, its vertices level by
+// level. Vertices of rank -1 have no level and no place there; their entries stay as they are.
 //
-//   put_in_order   a block's entries into arrays of their own      put_back_in_block
+//   to_level_order     from the bitmap matrix to arrays in level order
+//   from_level_order   back
 //
-// Either way what is written is written by whole lines, as a store of a value alone writes a part
-// of a sector of 32 bytes; what is read is not. Into order, the whole grid takes one row after the
-// other: a sector of the block has values of several rows, and is still in the cache for the next
-// ones. Back, a block of threads takes 32 rows and 32 vertices at a time through shared memory.
+// Either kernel writes whole lines, as the store of a single value writes a part of a sector of 32
+// bytes, and reads at random. To level order, the whole grid takes one row after the other: a
+// sector of the bitmap matrix has values of several rows, and is still in the cache for the next
+// ones. Back, a thread block takes 32 rows and 32 vertices at a time through shared memory.
 #include "common/entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_U
 #define LG_U f64
 #endif
 
-// What a block has at each place of its rows' orders, level d of row i at offsets[i, d] ..
-// offsets[i, d + 1]. `own` is null if nobody stores values; a thread a place, grid stride.
-extern "C" __global__ void put_in_order(i64 n, i64 k, i64 stride, i64 deepest, const i32* order,
-                                        const i32* offsets, const u32* words, const LG_U* values,
-                                        LG_U iso, bool* has, LG_U* own) {
+// The entry at each place of each row's level order; level d of row i is at offsets[i, d] ..
+// offsets[i, d + 1]. A null `own`: values are not stored. A thread a place, grid stride.
+extern "C" __global__ void to_level_order(i64 n, i64 k, i64 stride, i64 deepest, const i32* order,
+                                          const i32* offsets, const u32* words, const LG_U* values,
+                                          LG_U iso, bool* has, LG_U* own) {
   for (i64 row = 0; row < k; ++row) {
     const i64 count = offsets[(row + 1) * (deepest + 2) - 1];
     for (i64 rank = global_thread(); rank < count; rank += global_threads()) {
@@ -35,10 +36,10 @@ extern "C" __global__ void put_in_order(i64 n, i64 k, i64 stride, i64 deepest, c
 
 const u32 kPitch = 33;  // of a tile in shared memory: columns lie in different banks
 
-// The way back; words and values are the block's.
-extern "C" __global__ void put_back_in_block(i64 n, i64 k, i64 per, const i32* ranks,
-                                             const bool* has, const LG_U* own, u32* words,
-                                             LG_U* values) {
+// The way back; words and values are those of the bitmap matrix.
+extern "C" __global__ void from_level_order(i64 n, i64 k, i64 per, const i32* ranks,
+                                            const bool* has, const LG_U* own, u32* words,
+                                            LG_U* values) {
   enum State : u32 { kElsewhere, kAbsent, kPresent };
   LG_SHARED(u32, states, 32 * kPitch);
   LG_SHARED(LG_U, tile, 32 * kPitch);

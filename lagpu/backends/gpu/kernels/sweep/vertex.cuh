@@ -1,17 +1,17 @@
-// One vertex of a sweep: where its entries stand, and how they are loaded and put back; see
+// One vertex of a sweep: where its entries are, and how they are loaded and stored; see
 // sweep/levels.cuh.
 #ifndef LAGPU_SWEEP_VERTEX_CUH
 #define LAGPU_SWEEP_VERTEX_CUH
 #include "common/product.cuh"
 
-// ---- where the entries of a vertex stand, and the indices that operators see
+// ---- where the entries of a vertex are, and the indices that operators read
 //
-// Each of these says, of vertices and their numbers in the order of levels (their ranks):
+// Each of these structs has, for vertices and their places in level order (ranks):
 //
 //   see(v), is_from(seen, from(d))   whether v may have an entry of x that was made in level d
-//   place(v, seen)                   where x has it; in order, only if has_x(place)
-//   home(v, rank)                    where kept vectors and those only read have it
-//   block(v)                         where blank vectors have it in the end
+//   place(v, seen)                   the place in x; in level order, only if has_x(place)
+//   home(v, rank)                    the place in vectors that are kept or only read
+//   in_bitmap(v)                     the place in blank vectors, after the sweep
 
 struct NoRank {};  // nobody asks for it
 
@@ -30,15 +30,15 @@ struct AtVertex {
   LG_DEVICE i64 place(i64 v, MARK) const { return v; }
   LG_DEVICE static Rank rank(i64) { return {}; }
   LG_DEVICE i64 home(i64 v, Rank) const { return v; }
-  LG_DEVICE i64 block(i64 v) const { return v; }
+  LG_DEVICE i64 in_bitmap(i64 v) const { return v; }
   LG_DEVICE i64 i(i64 v) const { return v; }
   LG_DEVICE i64 j(i64) const { return 0; }
   LG_DEVICE i64 row() const { return 0; }
 };
 
-// In row k of blocks whose entries, but those of blank ones, have been put in the order of levels;
-// see sweep/permute.cu. So a level's entries lie side by side. `offsets` are the row's.
-struct InOrder {
+// In row k of bitmap matrices whose entries, except those of blank ones, are in level order
+// (sweep/permute.cu), so that a level's entries lie side by side. `offsets` are the row's.
+struct InLevelOrder {
   typedef i32 Offset, Rank, Seen;
   static constexpr bool in_order = true;
   struct From {
@@ -57,7 +57,7 @@ struct InOrder {
   LG_DEVICE bool has_x(i64 place) const { return x_has[place]; }
   LG_DEVICE static i32 rank(i64 k) { return i32(k); }
   LG_DEVICE i64 home(i64, i32 rank) const { return base + rank; }
-  LG_DEVICE i64 block(i64 v) const { return v * stride + k; }
+  LG_DEVICE i64 in_bitmap(i64 v) const { return v * stride + k; }
   LG_DEVICE i64 i(i64) const { return k; }
   LG_DEVICE i64 j(i64 v) const { return v; }
   LG_DEVICE i64 row() const { return k; }
@@ -65,8 +65,8 @@ struct InOrder {
 
 // ---- the operands of element-wise statements, at one vertex; common/entry.cuh has what is made
 
-// What a vector has at one vertex. Its value is loaded beside its bit, not behind it: a level's
-// time is the length of its chain of loads.
+// The entry of a vector at one vertex. Value and bit are loaded together, not one after the other:
+// the time of a level is the length of its chain of loads.
 template <class U>
 LG_DEVICE Entry<U> entry_at(const u32* words, const U* values, U iso, i64 place) {
   return {has_entry(words, place), values ? values[place] : iso};
