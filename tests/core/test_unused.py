@@ -299,6 +299,7 @@ def test_an_error_right_of_an_output_is_enough(q, A, recwarn):
         lambda: w(q) << 1,
         lambda: w(accum="none") << 1,
         lambda: semiring.any_pair(q @ A, 3),
+        lambda: semiring.any_pair(q.apply(unary.abs), A),
         lambda: semiring.any_pair(q @ q),
         lambda: backends.get(q @ A),
     ):
