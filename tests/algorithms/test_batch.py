@@ -61,7 +61,7 @@ def test_sources(backend):
     assert bfs_levels_multi(A, np.array([2, 0]))[1, :].new().isequal(bfs_levels(A, 0))
     with pytest.raises(InvalidValue, match="vertex 1 is given twice"):
         bfs_levels_multi(A, [1, 0, 1])
-    with pytest.raises(InvalidValue, match="there is none"):
+    with pytest.raises(InvalidValue, match="the list is empty"):
         bfs_parents_multi(A, [])
     with pytest.raises(DomainMismatch, match="a set has no order"):
         bfs_levels_multi(A, {0, 1})
