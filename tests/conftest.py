@@ -81,6 +81,14 @@ def backend(request):
 
 
 @pytest.fixture
+def place(backend):
+    """A backend with kernels of ours, on which a loop may run as one kernel."""
+    if not backend.capabilities.fuses:
+        pytest.skip(f"{backend.name} runs each statement by itself")
+    return backend
+
+
+@pytest.fixture
 def own_garbage():
     """Let `gc.collect` look at what the test makes alone: all that a run holds takes far longer."""
     gc.freeze()

@@ -353,9 +353,9 @@ _READS: dict[type, tuple[str, ...]] = {
     ExtractElement: ("operand",),
     Constant: (),
 }
-# The name of each operation in messages and traces, on vectors and on matrices.
-# Those whose fields may be a ScalarRef or a CounterRef.
+# The operations with a field that may be a ScalarRef or a CounterRef.
 _MAY_REFER = frozenset({Ewise, Apply, Select, AssignScalar, Constant})
+# The name of each operation in messages and traces, on vectors and on matrices.
 _NAMES: dict[type, tuple[str, str]] = {
     Multiply: ("mxv", "matrix_mxm"),
     MultiplySelection: ("mxv_selection", ""),

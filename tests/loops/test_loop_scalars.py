@@ -31,14 +31,6 @@ SIZES = [1, 31, 32, 33, 256, 1023, 1025]
 MONOIDS = ("plus", "times", "min", "max", "lor", "land", "lxor", "lxnor", "any")
 
 
-@pytest.fixture
-def place(backend):
-    """A backend that runs loops as programs."""
-    if not backend.capabilities.fuses:
-        pytest.skip(f"{backend.name} runs loops in one way")
-    return backend
-
-
 @pytest.mark.parametrize("kind", ["empty", "one", "iso", "sparse", "bitmap", "full"])
 @pytest.mark.parametrize("n", SIZES)
 def test_sums_of_all_forms_and_sizes(place, n, kind):

@@ -14,13 +14,6 @@ from lagpu.core.recorder import current_recorder
 HEAD = "import lagpu\nfrom lagpu import binary, loop, semiring\n\n\n"
 
 
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu records nothing")
-    return backend
-
-
 def load(path, source):
     path.write_text(HEAD + source, "utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -32,15 +32,6 @@ from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.errors import DimensionMismatch, EmptyObject
 from lagpu.operations import Rejection
 
-
-@pytest.fixture
-def place(backend):
-    """A backend that runs loops as programs."""
-    if not backend.capabilities.fuses:
-        pytest.skip(f"{backend.name} runs loops in one way")
-    return backend
-
-
 # --------------------------------------------------------------------------------- without a value
 
 

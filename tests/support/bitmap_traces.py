@@ -1,17 +1,9 @@
 """A traced loop over bitmap matrices, beside the statements one by one."""
 
-import pytest
 from bit_searches import FUSED, direction, frontier_of, of_bits, random_graph  # noqa: F401
 from loop_names import loop_name
 
 import lagpu
-
-
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu has one way to run a loop")
-    return backend
 
 
 def both(run, place, why=FUSED):

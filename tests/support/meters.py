@@ -6,13 +6,6 @@ from lagpu.backends.gpu.device.cuda_launch import CudaLaunch
 
 
 @pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu has no device")
-    return backend
-
-
-@pytest.fixture
 def told(place, monkeypatch):
     """What is asked of the device, in order; kernels by their names."""
     found, device = [], place.device

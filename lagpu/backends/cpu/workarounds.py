@@ -73,12 +73,12 @@ def empty_first(w: Box, desc: Descriptor, u: Box, v: Box) -> None:
 
 
 def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
-    """Store the matrices of a product with a positional operator with all their rows.
+    """Store the matrices of a product that returns row or column numbers with their empty rows.
 
-    SuiteSparse 9.4.5 takes the place of a row in the list of a hypersparse matrix for the number of
-    the row, in ``max_firsti`` and ``min_firsti`` into a bitmap.
+    In ``firsti`` and ``secondj``, SuiteSparse 9.4.5 may return the position of a row in the list of
+    a hypersparse matrix as the number of the row.
     """
-    if multiply.positional:
+    if multiply.positional in ("i", "j"):
         for A in matrices:
             _store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
 

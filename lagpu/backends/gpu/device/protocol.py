@@ -52,11 +52,6 @@ class HostNotification(NamedTuple):
     host: memoryview
     serial: int
 
-    @property
-    def is_set(self) -> bool:
-        """Whether the kernel has written them; nothing waits."""
-        return bool(self.host[2] == self.serial)
-
 
 class Timer(Protocol):
     """Device work timed between entering and leaving a ``with`` block."""

@@ -1,16 +1,7 @@
 """Which matrices allow per-source execution: one thread block for each source."""
 
-import pytest
-
 from lagpu import generators
 from lagpu.backends.gpu.fused.policy import why_not_per_source
-
-
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu searches no rows apart")
-    return backend
 
 
 def why_not(A, k):

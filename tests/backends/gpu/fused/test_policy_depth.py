@@ -102,13 +102,6 @@ def test_four_assignments(backend):
     assert_of_bits(backend, "4 assignments > 3")
 
 
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu has no blocks")
-    return backend
-
-
 def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
     from lagpu.backends.gpu.fused import policy
 

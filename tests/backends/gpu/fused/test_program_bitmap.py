@@ -207,13 +207,6 @@ def test_programs_are_shared_by_structure(backend):
     assert from_source.cache_info().misses == before
 
 
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu has one way to run a loop")
-    return backend
-
-
 @pytest.mark.parametrize("k", [1, 33])
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_trace_says_what_that_of_single_statements_says(place, name, k):

@@ -4,7 +4,7 @@ import bitmap_loops
 import numpy as np
 import pytest
 from bitmap_programs import PROGRAM, random_graph, together  # noqa: F401
-from bitmap_traces import both, place  # noqa: F401
+from bitmap_traces import both
 
 import lagpu
 from lagpu import BOOL, INT64, Matrix

@@ -26,13 +26,6 @@ from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 SIZES = (1, 2, 31, 32, 33, 1023, 1025)
 
 
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu has no planner of ours")
-    return backend
-
-
 def hub_graph(n, backend, symmetric):
     """Random edges, a hub with an edge to every third vertex, self-loops, isolated vertices."""
     rng = np.random.default_rng(n)

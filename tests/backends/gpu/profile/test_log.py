@@ -9,7 +9,7 @@ import pytest
 from bit_searches import frontier_of, random_graph
 from browser import browse, cells, check_page, needs_browser, packed
 from graphs import both_ways, matrix
-from meters import place, told  # noqa: F401
+from meters import told  # noqa: F401
 from rich.console import Console
 
 import lagpu

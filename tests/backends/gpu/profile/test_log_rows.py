@@ -21,13 +21,6 @@ from lagpu.errors import DimensionMismatch
 SIZES = [1, 2, 31, 33, 1025]
 
 
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu has one way to run a loop")
-    return backend
-
-
 def both(run, backend, how=ALL):
     """Trace a program as it runs and statement by statement; it makes its vectors anew."""
     with lagpu.trace() as fused:

@@ -6,10 +6,7 @@ import sys
 import numpy as np
 import pytest
 from bit_searches import FUSED, direction, frontier_of, of_bits, random_graph  # noqa: F401
-from bitmap_traces import (
-    both,
-    place,  # noqa: F401
-)
+from bitmap_traces import both
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from traces import LOGS, preprocessed, same
 

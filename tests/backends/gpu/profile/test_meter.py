@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 import pytest
-from meters import place, told  # noqa: F401
+from meters import told  # noqa: F401
 
 import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, generators

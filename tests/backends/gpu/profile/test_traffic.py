@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pytest
 from loop_names import GENERATED, loop_name
 from programs import walks
 from searches import levels_and_paths, levels_behind, start, twice
@@ -13,13 +12,6 @@ from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators
 
 INDEX = OFFSET = 4  # bytes of small matrices
 PLACE = 8 + OFFSET  # a vertex in a list: its number, its edges and where they begin
-
-
-@pytest.fixture
-def place(backend):
-    if backend.name == "cpu":
-        pytest.skip("cpu has one way to run a loop")
-    return backend
 
 
 def bits(n):
