@@ -1,4 +1,9 @@
 """Graph search as masked sparse linear algebra: one short loop, run unchanged on CPU and GPU."""
+# ruff: noqa: E402
+
+from lagpu.host.interrupt import end_commands as _end_commands
+
+_end_commands()  # before the imports that take long
 
 import importlib as _importlib
 from typing import Any as _Any

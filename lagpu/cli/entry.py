@@ -14,9 +14,10 @@ import typer
 
 from lagpu.cli import benches, rankings, structure
 from lagpu.cli.commands import app
-from lagpu.cli.interrupt import INTERRUPTED, interruptible
+from lagpu.cli.interrupt import interruptible
 from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError
+from lagpu.host.interrupt import INTERRUPTED
 
 __all__ = ["main"]
 

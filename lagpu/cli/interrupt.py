@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lagpu.host import files
+from lagpu.host import children, files
+from lagpu.host.interrupt import before_end, end
 
-__all__ = ["INTERRUPTED", "interruptible"]
+__all__ = ["interruptible"]
 
-INTERRUPTED = 128 + signal.SIGINT
 _GRACE_SECONDS = 0.7  # for the running code to stop by itself
-_SHOW_CURSOR = "\x1b[?25h"  # a progress display hides the cursor
+
+before_end(children.end_all)
+before_end(files.discard)
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
     """End the process soon after Ctrl-C, even from inside a long call of compiled code.
 
-    Python handles an interrupt only between bytecodes; a sort, a kernel or a transfer of a large
-    graph can take too long to wait. So a thread watches for the signal, and ends the process if the
-    interrupt is not handled soon. No file is half-written then: files are renamed when complete,
-    and incomplete ones are removed.
+    Python handles an interrupt only between bytecodes, by `lagpu.host.interrupt`; a sort, a kernel
+    or a transfer of a large graph can take too long to wait. So a thread watches for the signal,
+    and ends the process if the interrupt is not handled soon. No file is half-written then: files
+    are renamed when complete, and incomplete ones are removed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -39,10 +40,7 @@ def interruptible() -> Iterator[None]:
         while (seen := os.read(receive, 1)) and seen[0] != signal.SIGINT:
             pass
         if seen and not over.wait(_GRACE_SECONDS):
-            files.discard()
-            shown = _SHOW_CURSOR if sys.stderr.isatty() else ""
-            print(f"{shown}lagpu: interrupted.", file=sys.stderr, flush=True)
-            os._exit(INTERRUPTED)
+            end()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

@@ -19,9 +19,9 @@ def same(fused, eager):
 
 def preprocessed(kernel):
     """The text that the compiler sees, without what headers of the standard library add."""
-    path, _ = compiler.compiler()
+    command, _ = compiler.compiler()
     flags = [*kernel.flags, "-DLAGPU_SIM", f"-I{compiler.SIM_FOLDER}", "-E", "-P", "-x", "c++", "-"]
-    done = subprocess.run([path, *flags], input=kernel.source, capture_output=True, text=True)
+    done = subprocess.run([*command, *flags], input=kernel.source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

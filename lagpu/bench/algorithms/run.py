@@ -20,6 +20,7 @@ from lagpu.bench.algorithms.systems import Bench, Measured
 from lagpu.bench.algorithms.worker import Failed, TimeUp, Worker
 from lagpu.bench.graphs import spec_of
 from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.host.interrupt import removed
 
 __all__ = ["NO_TIME", "Plan", "run"]
 
@@ -121,7 +122,7 @@ def run(
         left = begin + plan.budget - time.monotonic()
         end = time.monotonic() + left / (len(names) - k)
         try:
-            with tempfile.TemporaryDirectory(prefix="lagpu-") as folder:
+            with tempfile.TemporaryDirectory(prefix="lagpu-") as folder, removed(folder):
                 tested = _TestGraph(plan, Path(folder), end, failures)
                 for row in tested.rows(name, places, others, questions, tell):
                     rows.append(row)

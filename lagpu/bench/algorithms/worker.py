@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker
 from typing import Any
 
 __all__ = ["Failed", "TimeUp", "Worker"]
@@ -45,7 +46,8 @@ class Worker:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._here, there = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=_serve, args=(there, make), daemon=True)
-        self._process.start()
+        with _deaf():
+            self._process.start()
         there.close()
 
     def call(self, method: str, *args: Any, limit: float) -> Any:
@@ -93,9 +95,22 @@ class Worker:
         self._here.close()
 
 
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, from their first instruction on.
+
+    This process gets it behind the block; what ends this one ends its workers.
+    """
+    resource_tracker.ensure_running()  # starts another process, and lets interrupts in behind it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(there: Any, make: Callable[[], Any]) -> None:
     """Answer calls until the parent closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     served = None
     with contextlib.suppress(EOFError, OSError):

@@ -28,7 +28,7 @@ from lagpu.backends.gpu.device.launch import CheckedLaunch, bind, check_block, c
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
 from lagpu.backends.gpu.kernels import Kernel
-from lagpu.errors import KernelLaunchError
+from lagpu.errors import InvalidValue, KernelLaunchError
 
 __all__ = ["SimDevice"]
 
@@ -60,7 +60,9 @@ class SimDevice(Observed):
     Raises
     ------
     BackendUnavailable
-        When there is no C++ compiler.
+        When there is no C++ compiler that works, or no folder for what it compiles.
+    InvalidValue
+        When ``LAGPU_SIM_SEED`` is no whole number.
     """
 
     name = "sim"
@@ -76,7 +78,7 @@ class SimDevice(Observed):
         preempt: int = 64,
         flags: tuple[str, ...] | None = None,
     ) -> None:
-        self.seed = int(os.environ.get("LAGPU_SIM_SEED", "0")) if seed is None else seed
+        self.seed = _seed() if seed is None else seed
         self.blocks = blocks
         self.preempt = preempt
         self.flags = (
@@ -204,6 +206,17 @@ class _WallTimer:
     @property
     def elapsed_ms(self) -> float:
         return (self._end - self._begin) * 1e3
+
+
+def _seed() -> int:
+    """Return the seed of ``LAGPU_SIM_SEED``, or 0."""
+    given = os.environ.get("LAGPU_SIM_SEED") or "0"
+    try:
+        return int(given)
+    except ValueError as error:
+        raise InvalidValue(
+            f"sim: LAGPU_SIM_SEED {given!r} is not a whole number. Leave it out for 0."
+        ) from error
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from lagpu import Matrix, algorithms, eager
 from lagpu.backends.gpu.device import compiler
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import GRID_BARRIER, from_source
-from lagpu.errors import KernelLaunchError, OutOfMemory
+from lagpu.errors import InvalidValue, KernelLaunchError, OutOfMemory
 
 
 @pytest.fixture
@@ -122,9 +122,9 @@ SimDevice().launch(from_source(text, "k"), 5000, x, 5001)
 
 
 def test_address_sanitizer_finds_accesses_out_of_bounds():
-    path = compiler.compiler()[0]
+    command = compiler.compiler()[0]
     found = subprocess.run(
-        [path, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+        [*command, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     )
     library = found.stdout.strip()
     if not Path(library).is_absolute():
@@ -189,3 +189,9 @@ def refused(search):
     except OutOfMemory as error:
         return str(error)
     return ""
+
+
+def test_a_seed_that_is_no_number_is_told(monkeypatch):
+    monkeypatch.setenv("LAGPU_SIM_SEED", "x")
+    with pytest.raises(InvalidValue, match="LAGPU_SIM_SEED 'x' is not a whole number"):
+        SimDevice()
