@@ -98,8 +98,8 @@ def pagerank(
         _require_weights(A)
     if not 0 <= number(alpha, "pagerank: alpha") <= 1:
         raise InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
-    if not number(tol, "pagerank: tol") > 0:
-        raise InvalidValue(f"pagerank: tol {tol} is not above 0. Give a tolerance.")
+    if not 0 < number(tol, "pagerank: tol") < np.inf:
+        raise InvalidValue(f"pagerank: tol {tol} is not above 0 and finite. Give a tolerance.")
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter")
     if max_iter < 0:
         raise InvalidValue(f"pagerank: max_iter {max_iter} < 0. Give 0 or more.")

@@ -34,6 +34,7 @@ __all__ = ["lines", "run", "statistics_of"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray
 
+_ROOTS = 64  # of the rules
 _QUARTILES = ("min", "firstquartile", "median", "thirdquartile", "max")
 
 
@@ -42,7 +43,7 @@ def run(
     edge_factor: int = 16,
     *,
     backend: str = "auto",
-    roots: int = 64,
+    roots: int | None = None,
     seed: int | None = None,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> dict[str, Any]:
@@ -54,8 +55,9 @@ def run(
         ``2**scale`` vertices, ``edge_factor`` tuples per vertex.
     backend : str
         The backend; on gpu the tuples are made on the device.
-    roots : int
-        Searches, fewer if there are fewer vertices with an edge to another vertex.
+    roots : int, optional
+        Searches; by default 64, fewer if there are fewer vertices with an edge to another vertex,
+        as the rules say.
     seed : int, optional
         Seed of the tuples and the roots.
     tell : callable
@@ -72,10 +74,12 @@ def run(
     CheckFailed
         If a tree breaks a rule; there is no result then.
     InvalidValue, OutOfMemory
-        If a number is out of range, or the graph does not fit.
+        If a number is out of range, `roots` is more than there are such vertices, or the graph
+        does not fit.
     """
     count("graph500", "scale", scale, 1, LARGEST_SCALE)
-    count("graph500", "roots", roots, 1)
+    if roots is not None:
+        count("graph500", "roots", roots, 1)
     place = backends.get(backend)
     xp = place.device.xp if place.name == "gpu" else np
     first_seed = 1 if seed is None else seed
@@ -148,7 +152,7 @@ def _construct(xp: Any, place: Backend, u: Array, v: Array) -> Matrix:
     return A
 
 
-def _roots(xp: Any, u: Array, v: Array, n: int, number: int, seed: int) -> list[int]:
+def _roots(xp: Any, u: Array, v: Array, n: int, number: int | None, seed: int) -> list[int]:
     """Return distinct vertices with an edge to another one."""
     proper = u != v
     mark = xp.zeros(n, bool)
@@ -158,9 +162,13 @@ def _roots(xp: Any, u: Array, v: Array, n: int, number: int, seed: int) -> list[
     candidates = np.asarray(found if xp is np else found.get())
     if not candidates.size:
         raise InvalidValue("graph500: there are only self-loops. Use a larger scale.")
-    drawn = np.random.default_rng(seed).choice(
-        candidates, min(number, candidates.size), replace=False
-    )
+    if number is not None and number > candidates.size:
+        raise InvalidValue(
+            f"graph500: {number} roots, but only {candidates.size} vertices have an edge to "
+            "another. Give fewer, or use a larger scale."
+        )
+    least = min(_ROOTS, candidates.size) if number is None else number
+    drawn = np.random.default_rng(seed).choice(candidates, least, replace=False)
     return [int(root) for root in drawn]
 
 

@@ -56,6 +56,8 @@ class Job:
         Returns the vector to save of a result.
     dup_op : str, optional
         Combines the weights of an edge that a file gives twice; by default they are summed.
+    seed_for : str
+        What the seed is for, besides a generated graph.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Job:
     tell: Callable[[Any], dict[str, Any]]
     vector: Callable[[Any], Vector | None] = lambda result: result
     dup_op: str | None = None
+    seed_for: str = ""
 
 
 def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: bool) -> None:
@@ -78,7 +81,8 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
     """
     require_file("--save", save, SAVED)
     where = overridden(backends.get(place.backend), place.kernel, place.policy)
-    A = load(place.graph, where, directed=place.directed, seed=place.seed, dup_op=job.dup_op)
+    how = {"directed": place.directed, "seed": place.seed, "dup_op": job.dup_op}
+    A = load(place.graph, where, seed_for=job.seed_for, **how)
     facts = facts_of(A)
     result, ms, warm = _timed(A, job)
     refusal = _refusal(A, job, result) if check else None

@@ -136,7 +136,13 @@ def graph500(
     scale: Annotated[int, typer.Option(help="2**SCALE vertices.")],
     edge_factor: Annotated[int, typer.Option(help="Tuples per vertex.")] = 16,
     backend: Backend = "auto",
-    roots: Annotated[int, typer.Option(help="Searches.")] = 64,
+    roots: Annotated[
+        int | None,
+        typer.Option(
+            help="Searches; by default 64, or one from each vertex with an edge to another.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = None,
     json_file: Report = None,
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from lagpu import check as checkers
@@ -13,11 +14,11 @@ from lagpu import io
 from lagpu.algorithms.brandes import is_directed
 from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import load
+from lagpu.cli.graphs import load, require_no_device
 from lagpu.cli.options import SHORTEST
 from lagpu.cli.start import Begin
 from lagpu.core.matrix import Matrix
-from lagpu.errors import InvalidValue
+from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io.vectors import read_vector
 
 __all__ = ["WHOLE", "prove", "prove_installation", "prove_sides"]
@@ -101,7 +102,10 @@ def prove(
             f"check: there is nothing to check. Give {', '.join(most)} or {last} with a file."
         )
     searched = [name for name in files if name in _FROM_ONE]
-    start = begin.start("check") if searched or begin.is_given else None
+    if begin.is_given and not searched:
+        option = "--source" if begin.source is not None else "--sources and --each"
+        raise InvalidValue(f"{option}: no given result is of a search. Leave it out.")
+    start = begin.start("check") if searched else None
     checks = {"": _FROM_ONE, "jointly": _JOINTLY, "of each": _OF_EACH}[begin.kind]
     for name in searched:
         if name not in checks:
@@ -126,7 +130,22 @@ def prove(
 
 
 def _read(path: Path, is_matrix: bool) -> Any:
-    return io.read(path, backend="cpu", directed=True) if is_matrix else read_vector(path)
+    """Return a result whose values are numbers; anything else is no result, right or wrong."""
+    require_no_device(path)
+    if is_matrix:
+        found = io.read(path, backend="cpu", directed=True)
+        _require_numbers(found.to_coo()[2], path)
+        return found
+    indices, values = read_vector(path)
+    _require_numbers(values, path)
+    return indices, values
+
+
+def _require_numbers(values: Any, path: Path) -> None:
+    if values.dtype.kind not in "biuf":
+        raise FileFormatError(f"read: {path.name}: values of type {values.dtype} are no numbers.")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise FileFormatError(f"read: {path.name}: a value is NaN, which is no number.")
 
 
 def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json: bool) -> None:

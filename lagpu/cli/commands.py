@@ -21,7 +21,6 @@ from lagpu.cli.options import (
     Report,
     Save,
     Seed,
-    Source,
     Sources,
 )
 
@@ -172,7 +171,7 @@ def crosscheck(
         typer.Argument(metavar="ALGORITHM", help="Name of a command: bfs, sssp, pagerank, ..."),
     ],
     graph: Graph,
-    source: Source = 0,
+    source: OneSource = None,
     backends: Annotated[
         str,
         typer.Option(

@@ -30,6 +30,7 @@ class Call(NamedTuple):
     named: dict[str, Any] = {}  # noqa: RUF012 (never changed)
     prove: Proof | None = None
     dup_op: str | None = None  # combines the weights of an edge that a file gives twice
+    seed_for: str = ""  # what the seed is for, besides a generated graph
 
 
 #: The outputs of ``bfs``, with their checkers.
@@ -51,11 +52,12 @@ _WHOLE: dict[str, tuple[Callable[..., Any], Proof]] = {
     "order": (algorithms.topological_levels, checkers.check_topological_levels),
     "triangles": (algorithms.triangles, checkers.check_triangles),
 }
-_NAMES = ("bfs", "sssp", "path", *_WHOLE, "independent")
+_FROM_ONE = ("bfs", "sssp", "path")
+_NAMES = (*_FROM_ONE, *_WHOLE, "independent")
 
 
 def call(
-    algorithm: str, source: int, *, target: int | None, output: str | None, seed: int | None
+    algorithm: str, source: int | None, *, target: int | None, output: str | None, seed: int | None
 ) -> Call:
     """Return the call for the name and the options of a command.
 
@@ -76,12 +78,15 @@ def call(
             if target is None
             else f"--target: {algorithm} does not take it. Leave it out."
         )
+    if source is not None and algorithm not in _FROM_ONE:
+        raise InvalidValue(f"--source: {algorithm} does not take it. Leave it out.")
+    source = source or 0
     if algorithm == "bfs":
         run, prove = BFS[output or "levels"]
         return Call(run, (source,), prove=prove)
     if algorithm == "independent":
         run, prove = algorithms.maximal_independent_set, checkers.check_independent_set
-        return Call(run, named={"seed": seed or 0}, prove=prove)
+        return Call(run, named={"seed": seed or 0}, prove=prove, seed_for="the algorithm")
     if algorithm == "path":
         return Call(algorithms.shortest_path, (source, target), prove=checkers.check_route)
     if algorithm == "sssp":
@@ -113,7 +118,8 @@ def compare(
         For wrong input.
     """
     places = _places(names, kernel, policy)
-    A = load(graph, "cpu", directed=directed, seed=seed, dup_op=what.dup_op)
+    how: dict[str, Any] = {"directed": directed, "seed": seed, "dup_op": what.dup_op}
+    A = load(graph, "cpu", seed_for=what.seed_for, **how)
     failed = None
     with busy(f"crosschecking on {names}"):
         try:
@@ -136,10 +142,17 @@ def compare(
 
 def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]:
     """Return the backends; those with kernels are overridden to use the requested one."""
-    words = [name.strip() for name in names.split(",") if name.strip()]
-    if not words:
-        raise InvalidValue("--backends: is empty. Give names with commas, as in cpu,sim.")
+    words = [name.strip() for name in names.split(",")]
+    if not all(words):
+        what = "is empty" if not any(words) else f"{names!r} has an empty name"
+        raise InvalidValue(f"--backends: {what}. Give names with commas, as in cpu,sim.")
     places = [backends.get(name) for name in words]
+    for k, place in enumerate(places):
+        if place in places[:k]:
+            raise InvalidValue(
+                f"--backends: {place.name} is compared with itself. Give two backends, or one "
+                "backend once, whose fused loops are compared with its eager ones."
+            )
     if kernel is None and policy is None:
         return places
     if not any(place.capabilities.kernels for place in places):

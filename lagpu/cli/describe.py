@@ -11,7 +11,9 @@ from rich.filesize import decimal
 from lagpu import backends, generators, io
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import facts_of, load
+from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
+from lagpu.generators.spec import is_random, is_spec
 from lagpu.io.files import require_writable
 
 __all__ = ["describe", "list_backends", "make"]
@@ -65,6 +67,8 @@ def _summary(graph: str, facts: Facts) -> dict[str, Any]:
 def make(spec: str, out: Path, *, seed: int | None) -> None:
     """Make a graph and write it; raise first if the file cannot be written."""
     require_writable(out)
+    if seed is not None and is_spec(spec) and not is_random(spec):
+        raise InvalidValue(f"--seed: nothing about {spec} is random. Leave it out.")
     with busy(f"making {spec}"):
         A = generators.from_spec(spec, seed=seed, backend="cpu")
     with busy(f"writing {out.name}"):

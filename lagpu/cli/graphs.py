@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
+import stat
+from pathlib import Path
 from typing import Any
 
 from lagpu import generators
 from lagpu.backends.protocol import Backend
 from lagpu.cli.console import busy
 from lagpu.core.matrix import Matrix
+from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
 from lagpu.generators.load import load as load_quietly
+from lagpu.generators.spec import is_random
 
-__all__ = ["facts_of", "load"]
+__all__ = ["facts_of", "load", "require_no_device"]
 
 
-def load(graph: str, backend: str | Backend, **options: Any) -> Matrix:
-    """Return the graph; `options` are those of `lagpu.generators.load.load`."""
-    verb = "making" if generators.is_spec(graph) else "reading"
+def load(graph: str, backend: str | Backend, *, seed_for: str = "", **options: Any) -> Matrix:
+    """Return the graph; `options` are those of `lagpu.generators.load.load`.
+
+    Parameters
+    ----------
+    seed_for : str
+        What else the seed is for; without it a seed that makes no graph is refused.
+
+    Raises
+    ------
+    InvalidValue
+        For an option that this graph ignores, and for a device such as ``/dev/zero``.
+    LagpuError
+        If the graph cannot be read or made.
+    """
+    is_made = generators.is_spec(graph)
+    if options.get("seed") is not None and not seed_for and not is_random(graph):
+        raise InvalidValue(f"--seed: nothing about {graph} is random. Leave it out.")
+    if is_made and options.get("directed") is not None:
+        option = "--directed" if options["directed"] else "--undirected"
+        raise InvalidValue(f"{option}: {graph} is made, not read from a file. Leave it out.")
+    if not is_made:
+        require_no_device(Path(graph))
+    verb = "making" if is_made else "reading"
     with busy(f"{verb} {graph}"):
         return load_quietly(graph, backend, **options)
+
+
+def require_no_device(file: Path) -> None:
+    """Raise if a file is a device, from which a command would read for ever.
+
+    Raises
+    ------
+    InvalidValue
+        For a device; a pipe, as in ``lagpu info <(zcat graph.gz)``, is none.
+    """
+    try:
+        mode = file.stat().st_mode
+    except OSError:  # its reader says why
+        return
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise InvalidValue(f"read: {file} is a device. Give a file.")
 
 
 def facts_of(A: Matrix) -> Facts:

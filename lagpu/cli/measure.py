@@ -109,7 +109,7 @@ def measure_graph500(
     edge_factor: int,
     *,
     backend: str,
-    roots: int,
+    roots: int | None,
     seed: int | None,
     json_file: Path | None,
 ) -> None:

@@ -18,6 +18,8 @@ __all__ = ["app"]
 
 app = typer.Typer()
 
+_MOST_ITERATIONS = 1_000_000  # more would seem endless
+
 
 @analysis(app)
 def sssp(
@@ -48,7 +50,9 @@ def sssp(
 def pagerank(
     alpha: Annotated[float, typer.Option(help="Probability of following an edge.")] = 0.85,
     tol: Annotated[float, typer.Option(help="Stop at a change below n * TOL and 0.001.")] = 1e-6,
-    max_iter: Annotated[int, typer.Option(help="Largest number of iterations.")] = 100,
+    max_iter: Annotated[
+        int, typer.Option(help="Largest number of iterations.", min=0, max=_MOST_ITERATIONS)
+    ] = 100,
     weight: Annotated[
         bool, typer.Option("--weight/--no-weight", help="Whether values are weights.")
     ] = True,
@@ -97,12 +101,16 @@ def bc(
     from lagpu.algorithms.brandes import batch_size, is_directed, sample
     from lagpu.backends.override import is_overridden
     from lagpu.cli.analysis import Job, ranking
+    from lagpu.errors import InvalidValue
 
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
 
     def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
         # Several sources are a matrix, whose products take no kernel.
         is_single = is_overridden(A.backend)
+        sources = A.nrows if k is None else k
+        if batch is not None and batch > sources:
+            raise InvalidValue(f"--batch: {batch} at once of {sources} sources. Give fewer.")
         size = batch or (1 if is_single else batch_size(A, sample(A, k, chosen)))
         how: dict[str, Any] = {"endpoints": endpoints, "seed": chosen, "batch": size}
         if k is None:
@@ -128,7 +136,8 @@ def bc(
             facts["standard_error"] = [[v, error.get(v)] for v, _ in lines]
         return facts
 
-    return Job("betweenness_centrality", run, prove, tell, lambda found: found[1])
+    seed_for = "" if k is None else "the choice of sources"
+    return Job("betweenness_centrality", run, prove, tell, lambda f: f[1], seed_for=seed_for)
 
 
 @analysis(app)

@@ -9,7 +9,7 @@ import typer
 
 from lagpu.cli.command import analysis
 from lagpu.cli.options import AsJson, SeedOfBoth, Source
-from lagpu.errors import CheckFailed
+from lagpu.errors import CheckFailed, InvalidValue
 
 if TYPE_CHECKING:
     from lagpu.cli.analysis import Job
@@ -33,7 +33,10 @@ def components(
     strong: Annotated[
         bool, typer.Option("--strong", help="Components of vertices that reach each other.")
     ] = False,
-    method: Annotated[Method, typer.Option(help="Method for weak components.")] = Method.FASTSV,
+    method: Annotated[
+        Method | None,
+        typer.Option(help="Method for weak components; by default fastsv.", show_default=False),
+    ] = None,
 ) -> Job:
     """Find the connected components of a graph."""
     import numpy as np
@@ -42,10 +45,13 @@ def components(
     from lagpu import check as checkers
     from lagpu.cli.analysis import Job
 
+    if strong and method is not None:
+        raise InvalidValue("--method: is for weak components. Leave out it or --strong.")
+
     def run(A: Matrix) -> Vector:
         if strong:
             return algorithms.strongly_connected_components(A)
-        return algorithms.connected_components(A, method=method.value)
+        return algorithms.connected_components(A, method=(method or Method.FASTSV).value)
 
     def tell(labels: Vector) -> dict[str, Any]:
         sizes = np.unique(labels.to_dense(), return_counts=True)[1]
@@ -65,12 +71,20 @@ def diameter(
     pseudo: Annotated[
         bool, typer.Option("--pseudo", help="Estimate by a few searches: two vertices far apart.")
     ] = False,
-    source: Annotated[int, typer.Option("--source", "-s", help="Where --pseudo begins.")] = 0,
+    source: Annotated[
+        int | None,
+        typer.Option(
+            "--source", "-s", help="Where --pseudo begins; by default 0.", show_default=False
+        ),
+    ] = None,
 ) -> Job:
     """Find the largest distance between two vertices of a graph."""
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.cli.analysis import Job
+
+    if source is not None and not pseudo:
+        raise InvalidValue("--source: is where --pseudo begins. Leave it out, or add --pseudo.")
 
     def prove_pseudo(A: Matrix, found: tuple[int, int, int]) -> None:
         length, begin, end = found
@@ -90,7 +104,7 @@ def diameter(
     )
     estimate = Job(
         "pseudo_diameter",
-        lambda A: algorithms.pseudo_diameter(A, source),
+        lambda A: algorithms.pseudo_diameter(A, source or 0),
         prove_pseudo,
         lambda found: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
         lambda _: None,
@@ -218,6 +232,7 @@ def independent(
         lambda A: algorithms.maximal_independent_set(A, seed=seed),
         checkers.check_independent_set,
         lambda found: {"members": found.nvals},
+        seed_for="the order of the vertices",
     )
 
 

@@ -24,7 +24,7 @@ from lagpu.errors import InvalidValue
 from lagpu.generators.random import delaunay, kronecker, road, uniform
 from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
 
-__all__ = ["from_spec", "is_spec"]
+__all__ = ["from_spec", "is_random", "is_spec"]
 
 
 class _Kind(NamedTuple):
@@ -56,6 +56,12 @@ def is_spec(text: str) -> bool:
     name, colon, _ = text.partition(":")
     known = colon and name in _KINDS
     return bool(known or re.fullmatch(r"[A-Za-z]\w+:[0-9]+([:x][0-9]+)*", text))
+
+
+def is_random(text: str) -> bool:
+    """Return True if a text names a graph that a seed changes."""
+    kind = _KINDS.get(text.partition(":")[0])
+    return kind is not None and kind.seeded
 
 
 def from_spec(

@@ -45,7 +45,10 @@ def run(command: Sequence[str], text: str = "", *, seconds: float) -> Done:
         If it cannot be started.
     """
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    # In a group of its own: a terminal interrupts this process alone, which then ends all below it.
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
+    ) as process:
         try:
             out, err = process.communicate(text.encode(), timeout=seconds)
         except BaseException as error:  # Ctrl-C too

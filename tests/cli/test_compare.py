@@ -128,7 +128,7 @@ def test_what_both_get_wrong_is_refused(run, monkeypatch):
 
 def test_every_algorithm_has_its_proof(run, monkeypatch):
     for name in compare._NAMES:
-        found = compare.call(name, 0, target=1 if name == "path" else None, output=None, seed=1)
+        found = compare.call(name, None, target=1 if name == "path" else None, output=None, seed=1)
         assert found.prove is not None, name
 
     def wrong(A):
@@ -149,10 +149,14 @@ WRONG = {
     "no target": (["path", "path:3"], "needs it"),
     "backend": (["bfs", "path:3", "--backends", "cpu,tpu"], "there is no 'tpu'"),
     "no backend": (["bfs", "path:3", "--backends", ","], "--backends: is empty"),
+    "an empty name": (["bfs", "path:3", "--backends", "cpu,,sim"], "'cpu,,sim' has an empty name"),
+    "itself": (["bfs", "path:3", "--backends", "cpu,sim,cpu"], "cpu is compared with itself"),
+    "itself by two names": (["bfs", "path:3", "--backends", "auto,auto"], "with itself"),
+    "a source": (["cores", "path:3", "-s", "1"], "--source: cores does not take it"),
     "one way": (["bfs", "path:3", "--backends", "cpu"], "Give two backends"),
     "source": (["bfs", "path:3", "-s", "3", "--backends", "cpu,sim"], "outside 0 .. 2"),
     "kernel": (["bfs", "path:3", "--backends", "cpu,sim", "--kernel", "x"], "push_edge"),
-    "no kernels": (["bfs", "path:3", "--backends", "cpu,cpu", "--kernel", "x"], "none of cpu, cpu"),
+    "no kernels": (["bfs", "path:3", "--backends", "cpu", "--kernel", "x"], "none of cpu has"),
     "graph": (["bfs", "nograph", "--backends", "cpu,sim"], "there is no file nograph"),
 }
 

@@ -1,11 +1,19 @@
 """Ctrl-C where Python cannot see it, and files that are whole or not there."""
 
+import contextlib
 import os
+import random
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import pytest
+from command import spawn
+
+from lagpu.host import interrupt
 from lagpu.host.files import discard, replacing
 
 # A command that is stuck in compiled code with half a file written: a lock that is taken twice is
@@ -79,3 +87,100 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path):
     assert os.read(reader, 99) == b"whole"
     os.close(reader)
     assert pipe.is_fifo()
+
+
+# ---------------------------------------------------------------------------- at random moments
+
+COMMANDS = {
+    "bfs": ["bfs", "kron:8", "-s", 1, "-b", "cpu", "--check"],
+    "sim": ["bfs", "kron:6", "-s", 1, "-b", "sim"],
+    "selftest": ["selftest", "-b", "sim"],
+    "bench": ["bench", "kron:6", "-b", "cpu", "--algorithm", "bfs_levels"],
+    "generate": ["generate", "kron:15", "graph.npz"],
+}
+_EARLIEST, _LATEST = 0.0, 2.5  # seconds after the handler is there
+_ENDS = (130, -signal.SIGINT)  # the shell says 130 for both; the other while Python shuts down
+
+
+def moments():
+    """Yield a command, whether its whole process group is interrupted, and the moment."""
+    drawn = random.Random(20)
+    for k in range(100):
+        command = list(COMMANDS)[k % len(COMMANDS)]
+        marks = [pytest.mark.exhaustive] * (k >= 2 * len(COMMANDS))  # a plain run takes few
+        moment = drawn.uniform(_EARLIEST, _LATEST)
+        yield pytest.param(command, k % 2 == 1, moment, marks=marks, id=f"{command}-{moment:.3f}")
+
+
+@pytest.mark.parametrize(("command", "whole_group", "moment"), [*moments()])
+def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
+    """In a terminal the programs that a command has started are interrupted too."""
+    cache = {"LAGPU_CACHE_DIR": str(tmp_path / "cache")}  # so that the compiler runs
+    process = spawn(
+        *COMMANDS[command], cwd=tmp_path, env=os.environ | cache, start_new_session=True
+    )
+    try:
+        wait_for_handler(process)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moment)
+        if process.poll() is None:
+            (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+            assert process.returncode in _ENDS
+            assert err == ("lagpu: interrupted.\n" if process.returncode == 130 else "")
+        assert in_session(process.pid) == []
+        left = {path.name for path in tmp_path.rglob("*") if path.suffix != ".so"}
+        assert left <= {"cache", "graph.npz"}
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for_handler(process):
+    """Wait until the first import of lagpu: before it, Python itself prints the traceback."""
+    wanted = 1 << (signal.SIGINT - 1)
+    while process.poll() is None:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        caught = int(re.search(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)[1], 16)
+        mapped = "numpy" in Path(f"/proc/{process.pid}/maps").read_text()
+        if caught & wanted and mapped:
+            return
+        time.sleep(0.002)
+
+
+def in_session(session):
+    """The processes of a session, dead ones that nobody has waited for among them."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = status.read_text().rpartition(")")
+            if int(rest.split()[3]) == session:
+                found.append(name)
+    return found
+
+
+def test_python_in_which_lagpu_is_imported_keeps_its_interrupts():
+    code = (
+        "import signal, lagpu\nassert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "orig", "expected"),
+    [
+        (["/usr/bin/lagpu", "bfs"], ["python", "/usr/bin/lagpu", "bfs"], True),
+        (["-m", "bfs"], ["python", "-m", "lagpu", "bfs"], True),
+        (["-m"], ["python", "-W", "error", "-mlagpu"], True),
+        (["-m", "lagpu"], ["python", "-m", "pytest", "lagpu"], False),
+        (["my.py", "lagpu"], ["python", "my.py", "lagpu"], False),
+        (["-c"], ["python", "-c", "import lagpu"], False),
+        ([""], ["python"], False),
+        ([], ["embedded"], False),
+    ],
+)
+def test_the_command_is_told_from_other_programs(monkeypatch, argv, orig, expected):
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "orig_argv", orig)
+    assert interrupt._is_command() is expected

@@ -29,6 +29,7 @@ Report = dict[str, Any]
 
 NO_TIME = "no time left"
 _PREPARING = 300.0  # seconds for work that is not measured: importing, making and reading a graph
+_MOST = 1_000_000  # seconds, or repeats: more would seem endless
 _EXPECTED = ("OutOfMemory", "OutOfMemoryError", "MemoryError", "NotSupported", "LimitExceeded")
 
 
@@ -137,8 +138,10 @@ def _require_plan(plan: Plan) -> None:
     if not plan.graphs:
         raise InvalidValue("bench: --algorithm needs a graph. Name one, such as kron20e16.")
     for name in ("repeats", "seconds", "limit", "budget"):
-        if not getattr(plan, name) > 0:
-            raise InvalidValue(f"bench: --{name} {getattr(plan, name)} is not above 0.")
+        if not 0 < getattr(plan, name) <= _MOST:
+            raise InvalidValue(
+                f"bench: --{name} {getattr(plan, name)} is not above 0 and at most {_MOST:,}."
+            )
 
 
 def _places(plan: Plan) -> tuple[list[str], dict[str, str]]:
