@@ -30,6 +30,7 @@
 A message reads ``operation: fact != fact. What to do.``
 """
 
+import re
 from typing import Any
 
 __all__ = [
@@ -56,11 +57,24 @@ __all__ = [
     "OutOfMemory",
     "UnknownOperator",
     "UnusedCall",
+    "plain",
 ]
+
+# Control characters but for tab and newline, with which a name could steer a terminal, and the
+# halves of characters by which Python reads a file name that is not UTF-8.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """Return a text in which control characters are written out: an escape is four letters."""
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class LagpuError(Exception):
-    """Base of every error raised by lagpu."""
+    """Base of every error raised by lagpu; its message has no control characters."""
+
+    def __str__(self) -> str:
+        return plain(super().__str__())
 
 
 class DimensionMismatch(LagpuError, ValueError):

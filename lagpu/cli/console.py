@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
-__all__ = ["busy", "console", "print_json"]
+from lagpu.errors import plain
+
+__all__ = ["busy", "console", "print_json", "telling"]
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to `lagpu.cli.entry`."""
+    """A console on which names are plain text: no markup, no emoji, no control characters.
+
+    A closed pipe is left to `lagpu.cli.entry`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Return a text, printed by itself or the cell of a table."""
+        return super().render_str(plain(text), **how)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -22,19 +35,27 @@ class _Console(Console):
 
 def console() -> Console:
     """Return a new console for results; not shared, since tests replace stdout."""
-    return _Console(highlight=False)
+    return _Console()
 
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Show a description and the elapsed time on stderr, if that is a terminal."""
+    with telling(what):
+        yield
+
+
+@contextmanager
+def telling(what: str) -> Iterator[Callable[[str], None]]:
+    """Do the same as `busy`, and yield a function that replaces the description."""
     errors = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    description = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), description, TimeElapsedColumn())
     with Progress(
         *columns, console=errors, transient=True, disable=not errors.is_terminal
     ) as progress:
-        progress.add_task(what, total=None)
-        yield
+        task = progress.add_task(plain(what), total=None)
+        yield lambda text: progress.update(task, description=plain(text))
 
 
 def print_json(found: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from lagpu.cli import benches, rankings, structure
 from lagpu.cli.commands import app
 from lagpu.cli.interrupt import interruptible
 from lagpu.cli.messages import as_options
-from lagpu.errors import CheckFailed, LagpuError
+from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host.interrupt import INTERRUPTED
 
 __all__ = ["main"]
@@ -89,6 +89,6 @@ def _usage(error: Exception) -> str:
 
 
 def _print_error(message: str) -> None:
-    first, *rest = message.splitlines() or [""]
+    first, *rest = plain(message).splitlines() or [""]
     more = f" ({len(rest)} more lines with --debug)" if rest else ""
     print(f"lagpu: {first}{more}", file=sys.stderr)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from lagpu.bench import algorithms, graph500, report, suite
-from lagpu.cli.console import console
+from lagpu.cli.console import console, telling
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
 
@@ -31,7 +27,7 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
         At the end, if any row is not checked.
     """
     require_writable(json_file, "bench")
-    with _progress() as tell:
+    with telling("beginning") as tell:
         found, refusals = suite.run(plan, tell)
     try:
         if json_file is not None:
@@ -77,7 +73,7 @@ def measure_family(
         if json_file is not None:
             write_json(found, json_file, "bench")
 
-    with _progress() as tell:
+    with telling("beginning") as tell:
         found, failures = algorithms.run(algorithms.Plan(*what, **times, seed=seed), tell, keep)
     out = console()
     out.width = max(out.width, _TABLE_WIDTH)
@@ -121,7 +117,7 @@ def measure_graph500(
         If a search is invalid; nothing is written then.
     """
     require_writable(json_file, "graph500")
-    with _progress() as tell:
+    with telling("beginning") as tell:
         found = graph500.run(scale, edge_factor, backend=backend, roots=roots, seed=seed, tell=tell)
     try:
         if json_file is not None:
@@ -137,15 +133,3 @@ def _without_nan(found: dict[str, Any]) -> dict[str, Any]:
         for name, value in found["fields"].items()
     }
     return json.loads(json.dumps(found | {"fields": fields}))  # type: ignore[no-any-return]
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a text and the elapsed time on stderr, if that is a terminal."""
-    errors = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=errors, transient=True, disable=not errors.is_terminal
-    ) as progress:
-        task = progress.add_task("beginning", total=None)
-        yield lambda text: progress.update(task, description=text)

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 __all__ = ["show"]
 
@@ -46,5 +47,6 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         failed = len(members) - passed
         ms = sum(row["ms"] for row in members)
         colour = "red" if failed else "green"
-        table.add_row(group, kind, f"[{colour}]{passed}", f"[{colour}]{failed}", f"{ms:,.0f}")
+        counts = (Text(str(count), colour) for count in (passed, failed))
+        table.add_row(group, kind, *counts, f"{ms:,.0f}")
     return table
