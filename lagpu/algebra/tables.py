@@ -59,6 +59,9 @@ class UnaryTable(Table[UnaryOp]):
     ) -> UnaryOp:
         """Add ``z = f(x)`` for every backend.
 
+        `cuda` is compiled and run as it stands, and `numpy` is called: both are trusted code. Never
+        take them from a file or from somebody else.
+
         Parameters
         ----------
         name : str
@@ -130,6 +133,9 @@ class BinaryTable(Table[BinaryOp]):
     ) -> BinaryOp:
         """Add ``z = f(x, y)`` for every backend.
 
+        `cuda` is compiled and run as it stands, and `numpy` is called: both are trusted code. Never
+        take them from a file or from somebody else.
+
         Parameters
         ----------
         name : str
@@ -189,6 +195,9 @@ class IndexUnaryTable(Table[IndexUnaryOp]):
         self, name: str, numpy: Callable[[Any, Any, Any, Any], Any], cuda: str, *, result: Any
     ) -> IndexUnaryOp:
         """Add ``z = f(x, i, j, thunk)`` for every backend.
+
+        `cuda` is compiled and run as it stands, and `numpy` is called: both are trusted code. Never
+        take them from a file or from somebody else.
 
         Parameters
         ----------

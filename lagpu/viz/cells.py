@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lagpu.host.display import short
-from lagpu.viz.style import BLUE, GREEN, GREY, INK, MUTED, ORANGE, PALE
+from lagpu.viz.style import AS_IT_IS, BLUE, GREEN, GREY, INK, MUTED, ORANGE, PALE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,7 +171,9 @@ def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
         )
         for k in dict.fromkeys(kinds)
     ]  # fmt: skip
-    ax.legend(
+    made = ax.legend(
         handles=patches, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=columns,
         frameon=False, fontsize=9, handlelength=1.2, handleheight=1.2,
     )  # fmt: skip
+    for label in made.get_texts():
+        label.set(**AS_IT_IS)

@@ -10,7 +10,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.errors import DomainMismatch
 from lagpu.viz.cells import CellGrid, bare, entry, legend
-from lagpu.viz.style import BLUE, MUTED, ORANGE, axes, pyplot, refuse_larger
+from lagpu.viz.style import AS_IT_IS, BLUE, MUTED, ORANGE, axes, pyplot, refuse_larger
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,8 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
         squares(ax, A.shape, rows, cols, values)
     else:
         _density(ax, A.shape, rows, cols)
-    ax.set_title(f"{A.name}: {A.nrows:,} x {A.ncols:,}, {A.nvals:,} entries", fontsize=11)
+    title = f"{A.name}: {A.nrows:,} x {A.ncols:,}, {A.nvals:,} entries"
+    ax.set_title(title, fontsize=11, **AS_IT_IS)
     return ax
 
 
@@ -83,7 +84,7 @@ def _cells(A: Matrix, rows: Array, cols: Array, values: Array, ax: Axes | None) 
     size = bare(ax, -1.4, A.ncols - 0.3, -1.4, A.nrows - 0.3)
     grid.draw(ax, size)
     grid.number(ax, size)
-    ax.text(-0.85, -0.85, A.name, ha="center", va="center", fontsize=size)
+    ax.text(-0.85, -0.85, A.name, ha="center", va="center", fontsize=size, **AS_IT_IS)
     legend(ax, grid.kinds)
     return ax
 

@@ -10,7 +10,7 @@ from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Multiply, MultiplySelection
 from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, CellGrid, bare, legend
 from lagpu.viz.matrices import CELLS, entries
-from lagpu.viz.style import INK, MUTED, axes, pyplot, refuse_larger
+from lagpu.viz.style import AS_IT_IS, INK, MUTED, axes, pyplot, refuse_larger
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,10 +84,12 @@ def product(
         grid.draw(ax, size)
     for x, y, text, share in signs:
         colour = MUTED if text.isdigit() else INK
-        ax.text(x, y, text, ha="center", va="center", fontsize=share * size, color=colour)
+        how = {"ha": "center", "va": "center", "fontsize": share * size, "color": colour}
+        ax.text(x, y, text, **how, **AS_IT_IS)
     under = "" if mask is None else f"({format_formula(mask.formula)})"
     name = operation.product.semiring.name
-    ax.set_title(f"w{under} << {name}({left.name} @ {right.name})", fontsize=11, family="monospace")
+    title = f"w{under} << {name}({left.name} @ {right.name})"
+    ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
     legend(ax, grids.kinds)
     return ax
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "AS_IT_IS",
     "BLUE",
     "GREEN",
     "GREY",
@@ -36,6 +37,9 @@ __all__ = [
 BLUE, SKY, GREEN = "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, YELLOW = "#E69F00", "#D55E00", "#F0E442"
 INK, MUTED, GREY, PALE = "#222222", "#666666", "#BBBBBB", "#EEEEEE"
+
+#: For text with names, in which a dollar sign begins no formula.
+AS_IT_IS: dict[str, Any] = {"parse_math": False}
 
 
 def pyplot() -> Any:

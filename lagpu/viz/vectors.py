@@ -13,7 +13,7 @@ from lagpu.core.vector import Vector
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.viz.cells import KEPT, OUT, CellGrid, bare, entry, legend
 from lagpu.viz.matrices import CELLS
-from lagpu.viz.style import axes, refuse_larger
+from lagpu.viz.style import AS_IT_IS, axes, refuse_larger
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +141,7 @@ def _rows(grids: list[CellGrid], what: str, ax: Axes | None) -> Axes:
         grid.draw(ax, size)
         grid.number(ax, size, rows=tall, cols=grid is first)
         middle = grid.y + (grid.nrows - 1) / 2
-        ax.text(right, middle, grid.name, ha="right", va="center", fontsize=size)
+        ax.text(right, middle, grid.name, ha="right", va="center", fontsize=size, **AS_IT_IS)
     legend(ax, [kind for grid in grids for kind in grid.kinds])
     return ax
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import os
 import sys
@@ -129,3 +130,19 @@ def test_a_vector_s_name_in_an_error():
     with pytest.raises(errors.DimensionMismatch) as error:
         u << v
     assert is_plain(str(error.value))
+
+
+# ------------------------------------------------------------------------------------- pages
+
+MARKUP = "<img src=x onerror=alert(1)>&quot;'.txt"
+
+
+def test_a_file_s_name_is_no_markup_on_a_page(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / MARKUP).write_text("0 1\n1 0\n")
+    args = ["-s", 0, "-b", "cpu", "--trace", "trace.html", "--step", "step.html"]
+    assert run("bfs", MARKUP, *args)[0] == 0
+    for page in ("trace.html", "step.html"):
+        text = (tmp_path / page).read_text("utf-8")
+        assert "<img" not in text
+        assert html.escape(MARKUP) in text

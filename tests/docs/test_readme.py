@@ -91,7 +91,7 @@ def test_extras_exist():
 
 
 def test_links_lead_somewhere():
-    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"):
         for target in re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text("utf-8")):
             if not target.startswith("https://"):
                 assert (ROOT / target).exists(), target

@@ -94,7 +94,8 @@ class Problem:
         """Return the problem that `make` wrote; arrays are read on demand."""
         facts = Facts(**json.loads((folder / "facts.json").read_text("utf-8")))
         names = ("col_ptr", "row_idx", "weights")
-        return cls(facts, *(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
+        files = (folder / f"{name}.npy" for name in names)
+        return cls(facts, *(np.load(file, mmap_mode="r", allow_pickle=False) for file in files))
 
     @property
     def columns(self) -> tuple[Array, Array]:
