@@ -1,3 +1,3 @@
-"""Services that know nothing of linear algebra: memory, files, pages, displays, source text."""
+"""Services that know nothing of linear algebra: memory, files, programs, pages, source text."""
 
 __all__: list[str] = []

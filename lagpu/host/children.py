@@ -25,7 +25,9 @@ class Done(NamedTuple):
     err: str
 
 
-def run(command: Sequence[str], text: str = "", *, seconds: float) -> Done:
+def run(
+    command: Sequence[str], text: str = "", *, seconds: float, folder: str | None = None
+) -> Done:
     """Run a program and return how it has ended; it never outlives this call.
 
     Parameters
@@ -36,6 +38,8 @@ def run(command: Sequence[str], text: str = "", *, seconds: float) -> Done:
         Its standard input.
     seconds : float
         The time after which it is ended, with all that it has started.
+    folder : str, optional
+        Where it keeps its temporary files, which it cannot remove if it is ended.
 
     Raises
     ------
@@ -45,9 +49,10 @@ def run(command: Sequence[str], text: str = "", *, seconds: float) -> Done:
         If it cannot be started.
     """
     pipe = subprocess.PIPE
+    environment = None if folder is None else os.environ | {"TMPDIR": folder}
     # In a group of its own: a terminal interrupts this process alone, which then ends all below it.
     with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0
     ) as process:
         try:
             out, err = process.communicate(text.encode(), timeout=seconds)

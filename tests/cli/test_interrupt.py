@@ -115,9 +115,10 @@ def moments():
 @pytest.mark.parametrize(("command", "whole_group", "moment"), [*moments()])
 def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
     """In a terminal the programs that a command has started are interrupted too."""
-    cache = {"LAGPU_CACHE_DIR": str(tmp_path / "cache")}  # so that the compiler runs
-    process = spawn(
-        *COMMANDS[command], cwd=tmp_path, env=os.environ | cache, start_new_session=True
+    (tmp_path / "tmp").mkdir()
+    folders = {"LAGPU_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}
+    process = spawn(  # with an empty cache, so that the compiler runs
+        *COMMANDS[command], cwd=tmp_path, env=os.environ | folders, start_new_session=True
     )
     try:
         wait_for_handler(process)
@@ -130,7 +131,7 @@ def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
             assert err == ("lagpu: interrupted.\n" if process.returncode == 130 else "")
         assert in_session(process.pid) == []
         left = {path.name for path in tmp_path.rglob("*") if path.suffix != ".so"}
-        assert left <= {"cache", "graph.npz"}
+        assert left <= {"cache", "tmp", "graph.npz"}
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -15,6 +15,11 @@ def test_a_program_has_a_code_and_two_texts():
     assert done == (7, "yes", "no\n")
 
 
+def test_a_program_keeps_its_temporary_files_in_a_folder(tmp_path):
+    done = children.run(["/bin/sh", "-c", "echo $TMPDIR"], seconds=60, folder=str(tmp_path))
+    assert done.out == f"{tmp_path}\n"
+
+
 def test_a_program_that_cannot_be_started():
     with pytest.raises(FileNotFoundError):
         children.run(["/no/such/program"], seconds=60)

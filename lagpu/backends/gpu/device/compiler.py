@@ -156,7 +156,7 @@ def _build(command: list[str], source: str, what: str, kept: Path) -> None:
         built = Path(folder) / "built.so"
         words = [*command, "-x", "c++", "-", "-o", str(built), *_LIBRARIES]
         try:
-            done = children.run(words, source, seconds=_COMPILE_SECONDS)
+            done = children.run(words, source, seconds=_COMPILE_SECONDS, folder=folder)
         except TimeoutError as error:
             raise KernelCompileError(
                 f"{what}: the compiler has not ended after {_COMPILE_SECONDS} s. {_ANOTHER}"
