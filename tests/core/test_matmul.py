@@ -4,11 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import strategies as st
 from loop_names import is_fused
+from matches import assert_matches
 from product_cases import FLOATS, inexact, product
-from reference import Grid, How, Plain, assert_matches
 from strategies import (
     ACCUMS,
     BIG_SIZES,
@@ -29,6 +28,8 @@ import lagpu
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, semiring
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.errors import NotSupported
+from lagpu.selftest import reference
+from lagpu.selftest.reference import Grid, How, Plain
 
 KERNELS = (None, *STRATEGIES, "push_virtual:3")
 

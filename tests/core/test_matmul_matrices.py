@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import strategies as st
-from reference import Grid, assert_matrix_matches
+from matches import assert_matches
 from strategies import (
     ACCUMS,
     BINARY,
@@ -21,6 +20,8 @@ from strategies import (
 import lagpu
 from lagpu import BOOL, FP64, INT64, Matrix, binary, crosscheck, semiring
 from lagpu.generators import star
+from lagpu.selftest import reference
+from lagpu.selftest.reference import Grid
 
 SHAPES = st.sampled_from((0, 1, 2, 3, 5, 9, 33))
 
@@ -51,7 +52,7 @@ def test_mxm(backend, draw):
     expected = reference.write(C, reference.mxm(A, B, op), result_type, how)
     live = matrix(C, backend)
     updater(live, how, backend) << op(left @ right)
-    assert_matrix_matches(live, expected, result_type)
+    assert_matches(live, expected, result_type)
 
 
 @for_all()
@@ -70,7 +71,7 @@ def test_ewise(backend, draw):
     expected = reference.write(C, result, result_type, how)
     live = matrix(C, backend)
     updater(live, how, backend) << getattr(left, method)(right, op, *defaults)
-    assert_matrix_matches(live, expected, result_type)
+    assert_matches(live, expected, result_type)
 
 
 @for_all(cpu=80)
@@ -82,7 +83,7 @@ def test_kronecker(backend, draw):
     got = left.kronecker(right, pick["op"]).new()
     assert got.shape == (A.nrows * B.nrows, A.ncols * B.ncols)
     expected = reference.kronecker(A, B, pick["op"])
-    assert_matrix_matches(got, expected, pick["op"].types(A.dtype, B.dtype)[1])
+    assert_matches(got, expected, pick["op"].types(A.dtype, B.dtype)[1])
 
 
 def draw_indices(draw, size, *, distinct):
@@ -106,7 +107,7 @@ def test_extract(backend, draw):
     expected = reference.write(C, reference.submatrix(A, rows, cols), A.dtype, how)
     live = matrix(C, backend)
     updater(live, how, backend) << matrix(A, backend)[wrote_rows, wrote_cols]
-    assert_matrix_matches(live, expected)
+    assert_matches(live, expected)
 
 
 @for_all()
@@ -123,7 +124,7 @@ def test_assign(backend, draw):
         A = Grid(len(rows), len(cols), C.dtype, ones)
     how, live = how_matrix_written(draw, (C.nrows, C.ncols), pick["accum"]), matrix(C, backend)
     updater(live, how, backend)[wrote_rows, wrote_cols] << value
-    assert_matrix_matches(live, reference.assign_submatrix(C, A, rows, cols, how))
+    assert_matches(live, reference.assign_submatrix(C, A, rows, cols, how))
 
 
 @pytest.mark.parametrize("kind", [INT64, FP64])
@@ -140,7 +141,7 @@ def test_every_way_to_write_a_product(backend, structure, complement, accum, rep
     expected = reference.write(C, reference.mxm(A, A, semiring.plus_times), INT64, how)
     live, operand = matrix(C, backend), matrix(A, backend)
     updater(live, how, backend) << semiring.plus_times(operand @ operand)
-    assert_matrix_matches(live, expected, INT64)
+    assert_matches(live, expected, INT64)
 
 
 @pytest.mark.parametrize("value", [3, [3, 4, 5, 6]], ids=["iso", "values"])
@@ -228,9 +229,9 @@ def test_dot_products_of_long_and_short_rows(backend, name, shift):
     mask = Grid(count, count, BOOL, dict.fromkeys(pairs, True))
     expected = {at: x for at, x in reference.mxm(A, B, op).items() if at in mask.entries}
     call, kept = op(matrix(A, backend) @ matrix(B, backend)), matrix(mask, backend).S
-    assert_matrix_matches(call.new(mask=kept), expected)
+    assert_matches(call.new(mask=kept), expected)
     with lagpu.trace() as t:  # another kernel: it counts
-        assert_matrix_matches(call.new(mask=kept), expected)
+        assert_matches(call.new(mask=kept), expected)
     assert t.rows[-1].kernel in {"dot_products", "SuiteSparse"}
 
 

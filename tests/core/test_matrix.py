@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-import reference
 import scipy.sparse
 from hypothesis import strategies as st
-from reference import assert_matches, assert_matrix_matches
+from matches import assert_matches
 from strategies import (
     ACCUMS,
     BINARY,
@@ -47,6 +46,7 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
 )
+from lagpu.selftest import reference
 
 
 def draw_matrix(draw, dtype, *, square=False):
@@ -64,15 +64,15 @@ def test_all_forms_in_and_out(backend, draw):
     A = draw_matrix(draw, draw(st.sampled_from(TYPES)))
     live = matrix(A, backend)
     assert live.shape == (A.nrows, A.ncols)
-    assert_matrix_matches(live, as_options(A))
+    assert_matches(live, as_options(A))
     where = {"dtype": A.dtype, "backend": backend}
     col_ptr, row_idx, values = live.to_csc()
     again = Matrix.from_csc(col_ptr, row_idx, values, nrows=A.nrows, **where)
-    assert_matrix_matches(again, as_options(A))
+    assert_matches(again, as_options(A))
     row_ptr, col_idx, values = live.to_csr()
     again = Matrix.from_csr(row_ptr, col_idx, values, ncols=A.ncols, **where)
     assert again.shape == live.shape
-    assert_matrix_matches(again, as_options(A))
+    assert_matches(again, as_options(A))
     rows, cols, values = live.to_coo()
     assert sorted(zip(rows.tolist(), cols.tolist(), strict=True)) == sorted(A.entries)
     if len(rows) and not A.dtype.is_float:
@@ -89,7 +89,7 @@ def test_dup_casts(backend, draw):
     copy = matrix(A, backend).dup(pick["C"], name="copy")
     assert (copy.dtype, copy.name) == (pick["C"], "copy")
     expected = {where: [reference.cast(x, pick["C"])] for where, x in A.entries.items()}
-    assert_matrix_matches(copy, expected)
+    assert_matches(copy, expected)
 
 
 @for_all()
@@ -105,11 +105,11 @@ def test_apply(backend, draw):
     expected = reference.apply(A.entries, op, how)
     got = matrix(A, backend).apply(op, bound).new()
     assert got.dtype is how.result
-    assert_matrix_matches(got, expected)
+    assert_matches(got, expected)
     C = Matrix(pick["C"], A.nrows, A.ncols, backend=backend)
     C << matrix(A, backend).apply(op, bound)
     cast = {w: [reference.cast(x, pick["C"]) for x in xs] for w, xs in expected.items()}
-    assert_matrix_matches(C, cast, how.result)
+    assert_matches(C, cast, how.result)
 
 
 @for_all()
@@ -120,7 +120,7 @@ def test_apply_with_the_left_operand_bound(backend, draw):
     left = A.dtype.numpy.type(left)
     how = bound_operator(A.dtype, pick["op"], left, None)
     got = matrix(A, backend).apply(pick["op"], left=left).new()
-    assert_matrix_matches(got, reference.apply(A.entries, pick["op"], how))
+    assert_matches(got, reference.apply(A.entries, pick["op"], how))
 
 
 @for_all()
@@ -130,7 +130,7 @@ def test_select(backend, draw):
     thunk = draw(st.sampled_from((0, 1, -1, 2, 40)), label="thunk")
     op, number, domain = selected(A.dtype, pick["op"], thunk)
     got = matrix(A, backend).select(op, thunk).new()
-    assert_matrix_matches(got, reference.select(A.entries, op, domain, number))
+    assert_matches(got, reference.select(A.entries, op, domain, number))
 
 
 @for_all()
@@ -196,14 +196,14 @@ def test_transpose(backend, draw):
     live = matrix(A, backend)
     assert live.T.shape == (A.ncols, A.nrows)
     assert live.T.T is live
-    assert_matrix_matches(live.T.new(), as_options(A.T))
+    assert_matches(live.T.new(), as_options(A.T))
     C = Matrix(pick["C"], A.ncols, A.nrows, backend=backend)
     C << live.T
     expected = {where: [reference.cast(x, pick["C"])] for where, x in A.T.entries.items()}
-    assert_matrix_matches(C, expected)
+    assert_matches(C, expected)
     if A.nrows == A.ncols:
         live << live.T
-        assert_matrix_matches(live, as_options(A.T))
+        assert_matches(live, as_options(A.T))
 
 
 @for_all(cpu=80)
@@ -223,7 +223,7 @@ def test_diag(backend, draw):
         D = vector(v, backend).diag(k)
         assert D.shape == (v.size + abs(k),) * 2
         expected = {(i + max(-k, 0), i + max(k, 0)): [x] for i, x in v.entries.items()}
-        assert_matrix_matches(D, expected)
+        assert_matches(D, expected)
 
 
 @for_all(cpu=80)

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import strategies as st
-from reference import How, assert_matches
+from matches import assert_matches
 from strategies import (
     ACCUMS,
     BIG_SIZES,
@@ -27,6 +26,8 @@ from strategies import (
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, binary, indexunary, monoid, unary
 from lagpu.core.arguments import bound_operator, selected
+from lagpu.selftest import reference
+from lagpu.selftest.reference import How
 
 ALIASES = ("none", "w is u", "w is v", "m is w", "m is u", "u is v", "all")
 

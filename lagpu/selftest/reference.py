@@ -5,14 +5,23 @@ A vector is a `Plain`: a size, a type and ``{index: value}``; a matrix a `Grid` 
 values it may have: one, except where the `any` monoid leaves a choice.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, UnaryOp
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import DType
+from lagpu.operations import BoundOperator
+
+Entries: TypeAlias = dict[Any, Any]
+Options: TypeAlias = dict[Any, list[Any]]
 
 
 @dataclass
@@ -21,10 +30,11 @@ class Plain:
 
     size: int
     dtype: DType
-    entries: dict[int, Any] = field(default_factory=dict)
+    entries: Entries = field(default_factory=dict)
 
     @property
-    def places(self):
+    def places(self) -> Sequence[int]:
+        """All indices."""
         return range(self.size)
 
 
@@ -35,29 +45,34 @@ class Grid:
     nrows: int
     ncols: int
     dtype: DType
-    entries: dict[tuple[int, int], Any] = field(default_factory=dict)
+    entries: Entries = field(default_factory=dict)
 
     @property
-    def places(self):
+    def places(self) -> Sequence[tuple[int, int]]:
+        """All indices, by rows."""
         return [(i, j) for i in range(self.nrows) for j in range(self.ncols)]
 
     @property
-    def T(self):
+    def T(self) -> Grid:
+        """The transposed matrix."""
         flipped = {(j, i): x for (i, j), x in self.entries.items()}
         return Grid(self.ncols, self.nrows, self.dtype, flipped)
+
+
+Container: TypeAlias = Plain | Grid
 
 
 @dataclass
 class How:
     """How a result is written."""
 
-    mask: Plain | None = None
+    mask: Container | None = None
     structure: bool = True
     complement: bool = False
     accum: BinaryOp | None = None
     replace: bool = False
 
-    def keeps(self, i):
+    def keeps(self, i: Any) -> bool:
         """Whether the mask holds at index `i`."""
         if self.mask is None:
             return True
@@ -68,7 +83,7 @@ class How:
 # ---------------------------------------------------------------------------------- values
 
 
-def cast(x, dtype):
+def cast(x: Any, dtype: DType) -> Any:
     """Cast one value as GraphBLAS does."""
     x = np.asarray(x)[()]
     if dtype.is_bool:
@@ -87,21 +102,21 @@ def cast(x, dtype):
     return dtype.numpy.type(wrapped)
 
 
-def evaluate(op, domain, *operands):
+def evaluate(op: BinaryOp | UnaryOp, domain: DType, *operands: Any) -> Any:
     """Apply an operator to values, cast to its domain first; the result has its result type."""
     with np.errstate(all="ignore"):
         value = op.numpy(*(cast(x, domain) for x in operands))
     return cast(value, op.result(domain))
 
 
-def options(op, domain, x, y):
-    """What a binary operator may give: `any` gives one of its operands."""
+def options(op: BinaryOp, domain: DType, x: Any, y: Any) -> list[Any]:
+    """Return the possible results of a binary operator: `any` gives one of its operands."""
     if op.name == "any":
         return [cast(cast(z, domain), op.result(domain)) for z in (x, y)]
     return [evaluate(op, domain, x, y)]
 
 
-def total(monoid, dtype, values):
+def total(monoid: Monoid, dtype: DType, values: list[Any]) -> list[Any]:
     """Add values of `dtype`; the list of what the sum may be."""
     if monoid.name == "any":
         return list(values)
@@ -116,7 +131,7 @@ def total(monoid, dtype, values):
 # --------------------------------------------------------------------------------- writing
 
 
-def write(w, result, dtype, how):
+def write(w: Container, result: Options, dtype: DType, how: How) -> Options:
     """``w<mask> (accum)= result``: the new entries of `w`, each a list of possible values."""
     merged = dict(result)
     if how.accum is not None:
@@ -129,7 +144,7 @@ def write(w, result, dtype, how):
     return _masked(w, merged, how)
 
 
-def _masked(w, merged, how):
+def _masked(w: Container, merged: Options, how: How) -> Options:
     new = {}
     for i in w.places:
         if how.keeps(i):
@@ -140,22 +155,21 @@ def _masked(w, merged, how):
     return new
 
 
-def assign(w, u, indices, how):
+def assign(w: Plain, u: Plain, indices: Sequence[int], how: How) -> Options:
     """``w<mask>(indices) (accum)= u``."""
     merged = {i: [x] for i, x in w.entries.items()}
-    domain = None if how.accum is None else how.accum.types(w.dtype, u.dtype)[0]
     for k, i in enumerate(indices):
         if k in u.entries:
             x = u.entries[k]
-            if domain is not None and i in w.entries:
-                x = evaluate(how.accum, domain, w.entries[i], x)
+            if how.accum is not None and i in w.entries:
+                x = evaluate(how.accum, how.accum.types(w.dtype, u.dtype)[0], w.entries[i], x)
             merged[i] = [x]
         elif how.accum is None:
             merged.pop(i, None)
     return _masked(w, merged, how)
 
 
-def assign_scalar(w, value, indices, how):
+def assign_scalar(w: Plain, value: Any, indices: Sequence[int], how: How) -> Options:
     """``w<mask>(indices) (accum)= value``."""
     places = sorted(set(indices))
     u = Plain(len(places), w.dtype, dict.fromkeys(range(len(places)), cast(value, w.dtype)))
@@ -165,12 +179,12 @@ def assign_scalar(w, value, indices, how):
 # ------------------------------------------------------------------------- results, unmasked
 
 
-def extract(u, indices):
+def extract(u: Plain, indices: Sequence[int]) -> Options:
     """``u(indices)``."""
     return {k: [u.entries[i]] for k, i in enumerate(indices) if i in u.entries}
 
 
-def ewise_add(u, v, op):
+def ewise_add(u: Container, v: Container, op: BinaryOp) -> Options:
     """On the union; an entry of one side alone is cast to the result type."""
     domain, result = op.types(u.dtype, v.dtype)
     out = {}
@@ -182,21 +196,21 @@ def ewise_add(u, v, op):
     return out
 
 
-def ewise_mult(u, v, op):
+def ewise_mult(u: Container, v: Container, op: BinaryOp) -> Options:
     """On the intersection."""
     domain, _ = op.types(u.dtype, v.dtype)
     both = u.entries.keys() & v.entries.keys()
     return {i: options(op, domain, u.entries[i], v.entries[i]) for i in both}
 
 
-def ewise_union(u, v, op, left, right):
+def ewise_union(u: Container, v: Container, op: BinaryOp, left: Any, right: Any) -> Options:
     """On the union, with defaults."""
     domain, _ = op.types(u.dtype, v.dtype)
     both = u.entries.keys() | v.entries.keys()
     return {i: options(op, domain, u.entries.get(i, left), v.entries.get(i, right)) for i in both}
 
 
-def apply(entries, op, how):
+def apply(entries: Entries, op: Any, how: BoundOperator) -> Options:
     """``f`` of every entry of a vector or a matrix; `how` is the front end's `BoundOperator`."""
     out = {}
     for where, x in entries.items():
@@ -212,8 +226,8 @@ def apply(entries, op, how):
     return out
 
 
-def select(entries, op, domain, thunk):
-    """The entries for which `op` holds."""
+def select(entries: Entries, op: IndexUnaryOp, domain: DType, thunk: Any) -> Options:
+    """Return the entries for which `op` holds."""
     out = {}
     for where, x in entries.items():
         i, j = where if isinstance(where, tuple) else (where, 0)
@@ -222,18 +236,18 @@ def select(entries, op, domain, thunk):
     return out
 
 
-def _indexed(op, domain, x, i, j, thunk):
+def _indexed(op: IndexUnaryOp, domain: DType, x: Any, i: int, j: int, thunk: Any) -> Any:
     with np.errstate(all="ignore"):
         value = op.numpy(cast(x, domain), np.int64(i), np.int64(j), cast(thunk, domain))
     return cast(value, op.result(domain))
 
 
-def product(A, u, semiring, *, flip):
-    """``A (+.x) u``, or ``u (+.x) A`` if `flip`."""
+def product(A: Grid, u: Plain, semiring: Semiring, *, flip: bool) -> Options:
+    """Compute ``A (+.x) u``, or ``u (+.x) A`` if `flip`."""
     left, right = (u.dtype, A.dtype) if flip else (A.dtype, u.dtype)
     domain, result = semiring.types(left, right)
     multiply = semiring.multiply
-    terms = {}
+    terms: Options = {}
     for (i, j), a in sorted(A.entries.items(), key=lambda entry: entry[0]):
         out, k = (j, i) if flip else (i, j)
         if k not in u.entries:
@@ -247,11 +261,12 @@ def product(A, u, semiring, *, flip):
     return {i: total(semiring.monoid, result, values) for i, values in terms.items()}
 
 
-def mxm(A, B, semiring):
-    """``A (+.x) B``."""
+def mxm(A: Grid, B: Grid, semiring: Semiring) -> Options:
+    """Compute ``A (+.x) B``."""
     domain, result = semiring.types(A.dtype, B.dtype)
-    multiply, terms = semiring.multiply, {}
-    rows = {}
+    multiply = semiring.multiply
+    terms: Options = {}
+    rows: dict[int, list[Any]] = {}
     for (k, j), y in B.entries.items():
         rows.setdefault(k, []).append((j, y))
     for (i, k), x in sorted(A.entries.items(), key=lambda entry: entry[0]):
@@ -264,8 +279,8 @@ def mxm(A, B, semiring):
     return {at: total(semiring.monoid, result, values) for at, values in terms.items()}
 
 
-def kronecker(A, B, op):
-    """A block for each entry of `A`."""
+def kronecker(A: Grid, B: Grid, op: BinaryOp) -> Options:
+    """Compute a matrix with a block for each entry of `A`."""
     domain, _ = op.types(A.dtype, B.dtype)
     return {
         (i * B.nrows + k, j * B.ncols + m): options(op, domain, x, y)
@@ -274,7 +289,7 @@ def kronecker(A, B, op):
     }
 
 
-def submatrix(A, rows, cols):
+def submatrix(A: Grid, rows: Sequence[int], cols: Sequence[int]) -> Options:
     """``A(rows, cols)``."""
     return {
         (k, m): [A.entries[i, j]]
@@ -284,15 +299,17 @@ def submatrix(A, rows, cols):
     }
 
 
-def assign_submatrix(C, A, rows, cols, how):
+def assign_submatrix(
+    C: Grid, A: Grid, rows: Sequence[int], cols: Sequence[int], how: How
+) -> Options:
     """``C<mask>(rows, cols) (accum)= A``."""
     merged = {at: [x] for at, x in C.entries.items()}
-    domain = None if how.accum is None else how.accum.types(C.dtype, A.dtype)[0]
     for k, i in enumerate(rows):
         for m, j in enumerate(cols):
             if (k, m) in A.entries:
                 x = A.entries[k, m]
-                if domain is not None and (i, j) in C.entries:
+                if how.accum is not None and (i, j) in C.entries:
+                    domain, _ = how.accum.types(C.dtype, A.dtype)
                     x = evaluate(how.accum, domain, C.entries[i, j], x)
                 merged[i, j] = [x]
             elif how.accum is None:
@@ -300,15 +317,15 @@ def assign_submatrix(C, A, rows, cols, how):
     return _masked(C, merged, how)
 
 
-def reduce(values, dtype, monoid):
-    """The possible sums of all entries; empty if there are none."""
+def reduce(values: Sequence[Any], dtype: DType, monoid: Monoid) -> list[Any]:
+    """Return the possible sums of all entries; an empty list if there are none."""
     domain, _ = monoid.types(dtype)
     return total(monoid, domain, [cast(x, domain) for x in values]) if len(values) else []
 
 
-def reduce_rows(A, monoid):
+def reduce_rows(A: Grid, monoid: Monoid) -> Options:
     """``w[i] = (+)_j A[i, j]``."""
-    rows = {}
+    rows: dict[int, list[Any]] = {}
     for (i, _), x in sorted(A.entries.items(), key=lambda entry: entry[0]):
         rows.setdefault(i, []).append(x)
     return {i: reduce(values, A.dtype, monoid) for i, values in rows.items()}
@@ -317,10 +334,10 @@ def reduce_rows(A, monoid):
 # ------------------------------------------------------------------------------ comparison
 
 
-def close(x, y, dtype, computed):
+def close(x: Any, y: Any, dtype: DType, computed: DType) -> bool:
     """Whether two values of `dtype` agree that were computed in type `computed`."""
     if not (dtype.is_float or computed.is_float):
-        return x == y
+        return bool(x == y)
     x, y = float(x), float(y)
     if math.isnan(x) or math.isnan(y):
         return math.isnan(x) and math.isnan(y)
@@ -329,29 +346,38 @@ def close(x, y, dtype, computed):
     return math.isclose(x, y, rel_tol=tolerance, abs_tol=tolerance)
 
 
-def assert_matches(actual, expected, computed=None):
-    """Compare a lagpu vector with the possible entries of the reference."""
-    indices, values = actual.to_coo()
-    got = dict(zip(indices.tolist(), values.tolist(), strict=True))
-    assert list(got) == sorted(got), "indices must rise"
-    assert values.dtype == actual.dtype.numpy
-    assert actual.nvals == len(got)
-    assert got.keys() == expected.keys(), f"entries {sorted(got.keys() ^ expected.keys())} differ"
-    kind = computed or actual.dtype
-    for i, values in expected.items():
-        possible = [x.item() for x in values]
-        assert any(close(got[i], x, actual.dtype, kind) for x in possible), (
-            f"entry {i} is {got[i]}, must be one of {possible}"
-        )
+def difference(actual: Vector | Matrix, expected: Options, computed: DType | None = None) -> str:
+    """Compare a vector or a matrix of lagpu with the possible entries of a result.
 
+    Parameters
+    ----------
+    actual : Vector or Matrix
+        The object on any backend.
+    expected : dict
+        The possible values at each index, or at each (row, column).
+    computed : DType, optional
+        The type in which the values were computed, if it is another than that of `actual`.
 
-def assert_matrix_matches(actual, expected, computed=None):
-    """Compare a lagpu matrix with the possible entries of the reference."""
-    rows, cols, values = actual.to_coo()
-    got = dict(zip(zip(rows.tolist(), cols.tolist(), strict=True), values.tolist(), strict=True))
-    assert len(got) == len(values) == actual.nvals
-    assert values.dtype == actual.dtype.numpy
-    assert got.keys() == expected.keys()
-    kind = computed or actual.dtype
-    for where, values in expected.items():
-        assert any(close(got[where], x.item(), actual.dtype, kind) for x in values), where
+    Returns
+    -------
+    str
+        The first difference, or an empty string.
+    """
+    *where, values = actual.to_coo()
+    places: list[Any] = where[0].tolist()
+    if len(where) == 2:
+        places = list(zip(places, where[1].tolist(), strict=True))
+    elif places != sorted(places):
+        return f"indices {places} do not rise"
+    if values.dtype != actual.dtype.numpy:
+        return f"values are {values.dtype}, not {actual.dtype}"
+    got = dict(zip(places, values.tolist(), strict=True))
+    if not len(got) == len(values) == actual.nvals:
+        return f"nvals is {actual.nvals}, and there are {len(values)} entries at {len(got)} places"
+    if got.keys() != expected.keys():
+        return f"entries at {sorted(got.keys() ^ expected.keys())} are too many or missing"
+    for place, choices in expected.items():
+        possible = [x.item() for x in choices]
+        if not any(close(got[place], x, actual.dtype, computed or actual.dtype) for x in possible):
+            return f"entry {place} is {got[place]}, must be one of {possible}"
+    return ""

@@ -1,0 +1,198 @@
+"""Draw sizes, types, operators and small plain vectors and matrices.
+
+A backend that compiles (sim, gpu) pays for each new combination of operators and types, so there
+combinations come from a pool; on cpu they are drawn from all of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+
+import lagpu
+from lagpu import dtypes
+from lagpu.algebra.operators import BinaryOp, Semiring
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
+from lagpu.dtypes import DType
+from lagpu.selftest.reference import Grid, How, Plain
+
+__all__ = [
+    "ACCUMS",
+    "BIG_SIZES",
+    "BINARY",
+    "INDEXUNARY",
+    "MONOIDS",
+    "SELECTORS",
+    "SEMIRINGS",
+    "SIZES",
+    "TYPES",
+    "UNARY",
+    "VALUES",
+    "Draw",
+    "combination",
+    "how_matrix_written",
+    "how_written",
+    "inexact",
+    "matrix",
+    "plain_matrix",
+    "plain_vector",
+    "sizes",
+    "vector",
+]
+
+Draw: TypeAlias = Callable[..., Any]
+"""``data.draw`` of Hypothesis."""
+
+TYPES = dtypes.ALL
+SIZES = (0, 1, 2, 3, 5, 8, 31, 32, 33, 65)
+BIG_SIZES = (1023, 1024, 1025)
+
+_INTEGERS = (0, 0, 1, 1, 2, 3, 5, 7)
+_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.25, -7.0, 3.0, float("inf"), float("-inf"), float("nan"))
+#: The values of each type, special ones among them.
+VALUES: dict[str, tuple[Any, ...]] = {
+    "BOOL": (False, True),
+    "INT32": (*_INTEGERS, -1, -4, 2**31 - 1, -(2**31)),
+    "INT64": (*_INTEGERS, -1, -4, 2**40, 2**63 - 1, -(2**63)),
+    "UINT32": (*_INTEGERS, 2**31, 2**32 - 1),
+    "UINT64": (*_INTEGERS, 2**63 + 2**12, 2**64 - 1),
+    "FP32": (*_FLOATS, 1e30),
+    "FP64": (*_FLOATS, 1e300),
+}
+
+
+def _built_in(table: Any) -> tuple[Any, ...]:
+    """Return the rows that no test has registered, whichever files were collected before."""
+    return tuple(row for row in table if not row.name.startswith("test_"))
+
+
+UNARY = _built_in(lagpu.unary)
+BINARY = tuple(op for op in _built_in(lagpu.binary) if not op.positional)
+INDEXUNARY = _built_in(lagpu.indexunary)
+SELECTORS = tuple(op for op in INDEXUNARY if op.result(lagpu.BOOL) is lagpu.BOOL)
+MONOIDS = _built_in(lagpu.monoid)
+SEMIRINGS = _built_in(lagpu.semiring)
+ACCUMS: tuple[BinaryOp | None, ...] = (
+    None,
+    None,
+    *(getattr(lagpu.binary, n) for n in ("plus", "min", "second", "times", "lor", "minus")),
+)
+
+
+def combination(
+    draw: Draw, pool: int, generator: random.Random, **choices: Sequence[Any]
+) -> dict[str, Any]:
+    """Draw one of each choice.
+
+    Parameters
+    ----------
+    draw : callable
+        ``data.draw``.
+    pool : int
+        If not 0, the result is one of so many combinations.
+    generator : random.Random
+        Makes the pool; the same state gives the same pool.
+    **choices : sequence
+        The values of each name.
+    """
+    if not pool:
+        return {name: draw(st.sampled_from(values), label=name) for name, values in choices.items()}
+    made = [{k: generator.choice(values) for k, values in choices.items()} for _ in range(pool)]
+    chosen: dict[str, Any] = draw(st.sampled_from(made), label="combination")
+    return dict(chosen)
+
+
+def sizes() -> st.SearchStrategy[int]:
+    """Return sizes around the number of lanes of a warp, and small ones."""
+    return st.sampled_from(SIZES)
+
+
+def inexact(op: Semiring, left: DType, right: DType) -> bool:
+    """Return True if the order of a float sum shows, so that a cast to an integer may differ."""
+    return op.multiply.name == "truediv" or not op.monoid.is_exact(op.types(left, right)[1])
+
+
+def plain_vector(draw: Draw, size: int, dtype: DType) -> Plain:
+    """Draw a vector: empty, sparse or full."""
+    generator = _generator(draw)
+    density = draw(st.sampled_from((0.0, 0.1, 0.5, 0.9, 1.0)), label="density")
+    indices = np.flatnonzero(generator.random(size) < density)
+    values = _values(generator, dtype, len(indices))
+    return Plain(size, dtype, dict(zip(indices.tolist(), values, strict=True)))
+
+
+def plain_matrix(
+    draw: Draw, nrows: int, ncols: int, dtype: DType, *, iso: bool = False, most: int | None = None
+) -> Grid:
+    """Draw a matrix, of `most` entries at most; `iso` gives all entries one value."""
+    generator = _generator(draw)
+    density = draw(st.sampled_from((0.0, 0.05, 0.3, 1.0)), label="density")
+    rows, cols = np.nonzero(generator.random((nrows, ncols)) < density)
+    if most is not None and len(rows) > most:
+        kept = np.sort(generator.choice(len(rows), most, replace=False))
+        rows, cols = rows[kept], cols[kept]
+    values = _values(generator, dtype, 1 if iso else len(rows))
+    where = zip(rows.tolist(), cols.tolist(), strict=True)
+    return Grid(nrows, ncols, dtype, dict(zip(where, np.resize(values, len(rows)), strict=True)))
+
+
+def _generator(draw: Draw) -> np.random.Generator:
+    return np.random.default_rng(draw(st.integers(0, 2**16), label="seed"))
+
+
+def _values(generator: np.random.Generator, dtype: DType, count: int) -> Any:
+    chosen = generator.integers(0, len(VALUES[dtype.name]), count)
+    return np.array(VALUES[dtype.name], dtype.numpy)[chosen]
+
+
+def how_written(
+    draw: Draw,
+    size: int,
+    accum: BinaryOp | None,
+    *,
+    masks: Sequence[str | None] = (None, "S", "V", "~S", "~V"),
+) -> How:
+    """Draw mask, complement and replace; the mask has zeros among its values."""
+    kind = draw(st.sampled_from(masks), label="mask")
+    replace = draw(st.booleans(), label="replace")
+    if kind is None:
+        return How(accum=accum, replace=replace)
+    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
+    mask = plain_vector(draw, size, dtype)
+    return How(mask, "S" in kind, "~" in kind, accum, replace)
+
+
+def how_matrix_written(draw: Draw, shape: tuple[int, int], accum: BinaryOp | None) -> How:
+    """Draw mask, complement and replace for a matrix."""
+    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")), label="mask")
+    replace = draw(st.booleans(), label="replace")
+    if kind is None:
+        return How(accum=accum, replace=replace)
+    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
+    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans(), label="iso mask"))
+    return How(mask, "S" in kind, "~" in kind, accum, replace)
+
+
+def vector(plain: Plain, backend: Backend | str) -> Vector:
+    """Return the lagpu vector of a `Plain`."""
+    indices = np.array(list(plain.entries), np.int64)
+    values = np.array(list(plain.entries.values()), plain.dtype.numpy)
+    return Vector.from_coo(indices, values, plain.dtype, size=plain.size, backend=backend)
+
+
+def matrix(grid: Grid, backend: Backend | str) -> Matrix:
+    """Return the lagpu matrix of a `Grid`, iso-valued if all its entries are the same."""
+    rows = np.array([i for i, _ in grid.entries], np.int64)
+    cols = np.array([j for _, j in grid.entries], np.int64)
+    values = np.array(list(grid.entries.values()), grid.dtype.numpy)
+    if len(values) and (values == values[0]).all():
+        values = values[0]
+    return Matrix.from_coo(
+        rows, cols, values, grid.dtype, nrows=grid.nrows, ncols=grid.ncols, backend=backend
+    )
