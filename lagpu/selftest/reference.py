@@ -20,6 +20,37 @@ from lagpu.core.vector import Vector
 from lagpu.dtypes import DType
 from lagpu.operations import BoundOperator
 
+__all__ = [
+    "Container",
+    "Entries",
+    "Grid",
+    "How",
+    "Options",
+    "Plain",
+    "apply",
+    "assign",
+    "assign_scalar",
+    "assign_submatrix",
+    "cast",
+    "close",
+    "difference",
+    "evaluate",
+    "ewise_add",
+    "ewise_mult",
+    "ewise_union",
+    "extract",
+    "kronecker",
+    "mxm",
+    "options",
+    "product",
+    "reduce",
+    "reduce_rows",
+    "select",
+    "submatrix",
+    "total",
+    "write",
+]
+
 Entries: TypeAlias = dict[Any, Any]
 Options: TypeAlias = dict[Any, list[Any]]
 
@@ -377,7 +408,7 @@ def difference(actual: Vector | Matrix, expected: Options, computed: DType | Non
     if got.keys() != expected.keys():
         return f"entries at {sorted(got.keys() ^ expected.keys())} are too many or missing"
     for place, choices in expected.items():
-        possible = [x.item() for x in choices]
+        possible = [np.asarray(x).item() for x in choices]
         if not any(close(got[place], x, actual.dtype, computed or actual.dtype) for x in possible):
             return f"entry {place} is {got[place]}, must be one of {possible}"
     return ""

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 
-import lagpu
 from lagpu import dtypes
 from lagpu.algebra.operators import BinaryOp, Semiring
+from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.dtypes import DType
+from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.selftest.reference import Grid, How, Plain
 
 __all__ = [
@@ -72,16 +72,16 @@ def _built_in(table: Any) -> tuple[Any, ...]:
     return tuple(row for row in table if not row.name.startswith("test_"))
 
 
-UNARY = _built_in(lagpu.unary)
-BINARY = tuple(op for op in _built_in(lagpu.binary) if not op.positional)
-INDEXUNARY = _built_in(lagpu.indexunary)
-SELECTORS = tuple(op for op in INDEXUNARY if op.result(lagpu.BOOL) is lagpu.BOOL)
-MONOIDS = _built_in(lagpu.monoid)
-SEMIRINGS = _built_in(lagpu.semiring)
+UNARY = _built_in(unary)
+BINARY = tuple(op for op in _built_in(binary) if not op.positional)
+INDEXUNARY = _built_in(indexunary)
+SELECTORS = tuple(op for op in INDEXUNARY if op.result(BOOL) is BOOL)
+MONOIDS = _built_in(monoid)
+SEMIRINGS = _built_in(semiring)
 ACCUMS: tuple[BinaryOp | None, ...] = (
     None,
     None,
-    *(getattr(lagpu.binary, n) for n in ("plus", "min", "second", "times", "lor", "minus")),
+    *(getattr(binary, n) for n in ("plus", "min", "second", "times", "lor", "minus")),
 )
 
 
@@ -102,9 +102,9 @@ def combination(
         The values of each name.
     """
     if not pool:
-        return {name: draw(st.sampled_from(values), label=name) for name, values in choices.items()}
+        return {name: draw(st.sampled_from(values)) for name, values in choices.items()}
     made = [{k: generator.choice(values) for k, values in choices.items()} for _ in range(pool)]
-    chosen: dict[str, Any] = draw(st.sampled_from(made), label="combination")
+    chosen: dict[str, Any] = draw(st.sampled_from(made))
     return dict(chosen)
 
 
@@ -121,7 +121,7 @@ def inexact(op: Semiring, left: DType, right: DType) -> bool:
 def plain_vector(draw: Draw, size: int, dtype: DType) -> Plain:
     """Draw a vector: empty, sparse or full."""
     generator = _generator(draw)
-    density = draw(st.sampled_from((0.0, 0.1, 0.5, 0.9, 1.0)), label="density")
+    density = draw(st.sampled_from((0.0, 0.1, 0.5, 0.9, 1.0)))
     indices = np.flatnonzero(generator.random(size) < density)
     values = _values(generator, dtype, len(indices))
     return Plain(size, dtype, dict(zip(indices.tolist(), values, strict=True)))
@@ -132,7 +132,7 @@ def plain_matrix(
 ) -> Grid:
     """Draw a matrix, of `most` entries at most; `iso` gives all entries one value."""
     generator = _generator(draw)
-    density = draw(st.sampled_from((0.0, 0.05, 0.3, 1.0)), label="density")
+    density = draw(st.sampled_from((0.0, 0.05, 0.3, 1.0)))
     rows, cols = np.nonzero(generator.random((nrows, ncols)) < density)
     if most is not None and len(rows) > most:
         kept = np.sort(generator.choice(len(rows), most, replace=False))
@@ -143,7 +143,7 @@ def plain_matrix(
 
 
 def _generator(draw: Draw) -> np.random.Generator:
-    return np.random.default_rng(draw(st.integers(0, 2**16), label="seed"))
+    return np.random.default_rng(draw(st.integers(0, 2**16)))
 
 
 def _values(generator: np.random.Generator, dtype: DType, count: int) -> Any:
@@ -159,23 +159,23 @@ def how_written(
     masks: Sequence[str | None] = (None, "S", "V", "~S", "~V"),
 ) -> How:
     """Draw mask, complement and replace; the mask has zeros among its values."""
-    kind = draw(st.sampled_from(masks), label="mask")
-    replace = draw(st.booleans(), label="replace")
+    kind = draw(st.sampled_from(masks))
+    replace = draw(st.booleans())
     if kind is None:
         return How(accum=accum, replace=replace)
-    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
+    dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
     mask = plain_vector(draw, size, dtype)
     return How(mask, "S" in kind, "~" in kind, accum, replace)
 
 
 def how_matrix_written(draw: Draw, shape: tuple[int, int], accum: BinaryOp | None) -> How:
     """Draw mask, complement and replace for a matrix."""
-    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")), label="mask")
-    replace = draw(st.booleans(), label="replace")
+    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")))
+    replace = draw(st.booleans())
     if kind is None:
         return How(accum=accum, replace=replace)
-    dtype = draw(st.sampled_from((lagpu.BOOL, lagpu.INT32, lagpu.FP64)), label="mask type")
-    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans(), label="iso mask"))
+    dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
+    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans()))
     return How(mask, "S" in kind, "~" in kind, accum, replace)
 
 

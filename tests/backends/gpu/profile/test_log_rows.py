@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from loop_names import ALL, GENERATED, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
-from programs import components, normalise, random_graph, relax, walks, within
+from programs import components, normalise, relax, walks, within
 from searches import graph, levels_and_paths, levels_behind, parents, raising, start, twice
 from traces import LOGS, preprocessed, same
 
@@ -17,6 +17,7 @@ from lagpu.backends.gpu import kernels
 from lagpu.backends.gpu.profile import log
 from lagpu.cli import main
 from lagpu.errors import DimensionMismatch
+from lagpu.selftest.soak.loops import random_graph
 
 SIZES = [1, 2, 31, 33, 1025]
 

@@ -1,0 +1,315 @@
+"""Random loops: fused, eager and on the oracle, on vectors, on k-row matrices and with scalars."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from lagpu import backends
+from lagpu.algebra.tables import binary
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.vector import Vector
+from lagpu.dtypes import BOOL, FP64, INT32, INT64
+from lagpu.errors import LagpuError
+from lagpu.loops.loop import eager
+from lagpu.selftest.soak.draw import Draw
+from lagpu.selftest.soak.failure import Failed
+
+__all__ = [
+    "NAMES",
+    "bitmap_loops",
+    "compare",
+    "load",
+    "random_graph",
+    "run",
+    "start",
+    "vector_loops",
+]
+
+_DATA = 20  # of each loop, which costs a compilation
+#: The vectors, or k-row matrices, of a loop.
+NAMES = {"x": INT64, "y": INT64, "z": INT32, "b": BOOL, "f": FP64}
+_WHOLE = ("x", "y", "z", "b")  # sums of floats depend on their order
+_SUMS = ("plus", "min", "max", "lor", "land")
+_PRODUCTS = (
+    "plus_times",
+    "min_plus",
+    "max_second",
+    "any_pair",
+    "plus_first",
+    "lor_land",
+    "min_first",
+)
+_POSITIONAL = ("min_secondi", "max_firstj", "plus_secondj")
+
+
+def run(draw: Draw, backend: Backend, _seed: int) -> int:
+    """Draw a loop, run it on several data, fused and eager, and on cpu.
+
+    Parameters
+    ----------
+    draw : callable
+        ``data.draw`` of Hypothesis.
+    backend : Backend
+        The backend.
+
+    Returns
+    -------
+    int
+        Number of runs of the loop on `backend`, fused.
+
+    Raises
+    ------
+    Failed
+        At the first difference.
+    """
+    kind = draw(st.sampled_from(("vectors", "scalars", "matrices")), label="kind")
+    if kind == "matrices":
+        source = draw(bitmap_loops(), label="loop")
+        k = draw(st.sampled_from((1, 2, 31, 32, 33, 64, 65)), label="k")
+    else:
+        source, k = draw(vector_loops(scalars=kind == "scalars"), label="loop"), 0
+    seed = draw(st.integers(0, 2**16), label="seed")
+    n = draw(st.sampled_from((1, 2, 31, 32, 33, 70, 1023, 1025)), label="n")
+    with tempfile.TemporaryDirectory() as folder:
+        function = load(source, Path(folder) / "body.py")
+        for data in range(seed, seed + _DATA):
+            arguments = n if not k else min(n, 130), k, data
+            try:
+                compare(function, backend, *arguments)
+            except Failed as failed:
+                raise Failed(_test(source, backend, arguments, str(failed))) from None
+    return _DATA
+
+
+def compare(function: Callable[..., None], place: Backend | str, n: int, k: int, seed: int) -> Any:
+    """Run a loop fused, eager and on cpu; raise `Failed` if the outcomes differ.
+
+    Parameters
+    ----------
+    function : callable
+        Takes what `start` returns.
+    place : Backend or str
+        The backend.
+    n, k : int
+        Vertices; rows of the matrices, or 0 for vectors.
+    seed : int
+        Of the data.
+
+    Returns
+    -------
+    list or str
+        The values of all arguments after the run, or the error's text.
+
+    Raises
+    ------
+    Failed
+        With the outcome of each run.
+    """
+    place = backends.get(place) if isinstance(place, str) else place
+    found = {
+        "cpu": _outcome(function, start("cpu", n, k, seed)),
+        f"{place.name} eager": _eager(function, start(place, n, k, seed)),
+        f"{place.name} fused": _outcome(function, start(place, n, k, seed)),
+    }
+    first = next(iter(found.values()))
+    if any(x != first for x in found.values()):
+        raise Failed("\n".join(f"{name}: {x!r}"[:2000] for name, x in found.items()))
+    return first
+
+
+def start(place: Backend | str, n: int, k: int, seed: int) -> list[Any]:
+    """Return the arguments of a loop: a matrix, five vectors or k-row matrices, two scalars."""
+    rng = np.random.default_rng(seed)
+    A = random_graph(n, (1, 2, 9)[seed % 3] * n, place, seed, directed=seed % 2 == 0)
+    made: list[Any] = [A]
+    for dtype in NAMES.values():
+        density = rng.choice([0.0, 0.1, 0.4, 1.0])
+        where = np.nonzero(rng.random((k, n) if k else n) < density)
+        values = rng.integers(0, 4, len(where[0])).astype(dtype.numpy)
+        if k:
+            i, j = where
+            made.append(Matrix.from_coo(i, j, values, dtype, nrows=k, ncols=n, backend=place))
+        else:
+            made.append(Vector.from_coo(where[0], values, dtype, size=n, backend=place))
+    return [*made, Scalar(INT64, name="r"), Scalar(INT64, 2, name="s")]
+
+
+def random_graph(
+    n: int, m: int, place: Backend | str, seed: int = 1, directed: bool = True
+) -> Matrix:
+    """Return a graph with self-loops and a hub; values are 1 .. 7, or 3 for every fourth seed."""
+    rng = np.random.default_rng(seed)
+    rows, cols = rng.integers(0, n, m), rng.integers(0, n, m)
+    rows[: m // 4] = n // 2  # a hub
+    if not directed:
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    values: Any = np.arange(len(rows)) % 7 + 1 if seed % 4 else 3
+    return Matrix.from_coo(
+        rows, cols, values, INT64, nrows=n, ncols=n, dup_op=binary.first, backend=place
+    )
+
+
+def load(source: str, path: Path) -> Callable[..., None]:
+    """Return the function ``run`` of a source file, which must stay while loops are fused."""
+    head = "from lagpu import binary, indexunary, loop, semiring, unary\n\n\n"
+    path.write_text(head + source, "utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function: Callable[..., None] = module.run
+    return function
+
+
+def _eager(function: Callable[..., None], args: list[Any]) -> Any:
+    with eager():
+        return _outcome(function, args)
+
+
+def _outcome(function: Callable[..., None], args: list[Any]) -> Any:
+    """Return all values after a run, or the error's text."""
+    try:
+        function(*args)
+    except LagpuError as error:
+        return f"{type(error).__name__}: {error}"
+    return [_values(x) for x in args[1:]]
+
+
+def _values(x: Any) -> Any:
+    if isinstance(x, Scalar):
+        return x.value
+    return [part.tolist() for part in x.to_coo()]
+
+
+def _test(source: str, place: Backend, arguments: tuple[int, int, int], found: str) -> str:
+    """Return a test with the loop, and the outcomes as a comment."""
+    call = f"compare(run, {place.name!r}, {', '.join(map(str, arguments))})"
+    comment = "".join(f"    # {line}\n" for line in found.splitlines())
+    return (
+        "from lagpu import binary, indexunary, loop, semiring, unary\n"
+        f"from lagpu.selftest.soak.loops import compare\n\n\n{source}\n\n"
+        f"def test_soak():\n    {call}\n{comment}"
+    )
+
+
+# ------------------------------------------------------------------------------ text of loops
+
+
+@st.composite
+def vector_loops(draw: Draw, scalars: bool = False) -> str:
+    """Draw the source of a function ``run(A, x, y, z, b, f, r, s)`` with a loop over vectors."""
+    body = draw(st.lists(_vector_statements(), min_size=1, max_size=5))
+    if scalars:
+        more = draw(st.lists(_scalar_statements(), min_size=1, max_size=5))
+        body = draw(st.permutations(body + more))
+    return _function(draw, body)
+
+
+@st.composite
+def bitmap_loops(draw: Draw) -> str:
+    """Draw the source of a function ``run(A, x, y, z, b, f, r, s)`` over k-row matrices."""
+    return _function(draw, draw(st.lists(_bitmap_statements(), min_size=1, max_size=5)))
+
+
+def _function(draw: Draw, body: list[str]) -> str:
+    until = draw(st.sampled_from(("", "until_unchanged=x, ", "until_empty=y, ", "until_empty=b, ")))
+    times = draw(st.integers(1, 3))
+    head = f"def run(A, x, y, z, b, f, r, s):\n    for depth in loop({until}times={times}):\n"
+    return head + textwrap.indent("\n".join(body), " " * 8) + "\n"
+
+
+@st.composite
+def _ways_to_write(draw: Draw, m: str) -> str:
+    """Draw how an output is written: an empty string, or a mask of `m`, an accumulator, replace."""
+    mask = draw(st.sampled_from(("", f"{m}.S", f"~{m}.S", f"{m}.V", f"~{m}.V")))
+    accum = draw(st.sampled_from(("", "accum=binary.min", "accum=binary.plus", "accum=binary.max")))
+    replace = "replace=True" if mask and draw(st.booleans()) else ""
+    return ", ".join(x for x in (mask, accum, replace) if x)
+
+
+def _statement(draw: Draw, choices: Callable[[str, str], tuple[str, ...]]) -> str:
+    w = draw(st.sampled_from(list(NAMES)))
+    u, v, m = (draw(st.sampled_from(_WHOLE)) for _ in range(3))
+    options = draw(_ways_to_write(m))
+    call = draw(st.sampled_from(choices(u, v)))
+    return f"{w}({options}) << {call}" if options else f"{w} << {call}"
+
+
+@st.composite
+def _vector_statements(draw: Draw) -> str:
+    op = draw(st.sampled_from(_PRODUCTS))
+    return _statement(
+        draw,
+        lambda u, v: (
+            f"semiring.{op}({u} @ A)",
+            f"semiring.{op}(A @ {u})",
+            f"semiring.{op}({u} @ A.T)",
+            f"semiring.{op}({u} @ {v if v in 'xyz' else 'x'}.selection())",
+            f"semiring.{op}({v if v in 'xyz' else 'z'}.selection() @ {u})",
+            f"{u}.ewise_add({v}, binary.min)",
+            f"{u}.ewise_mult({v}, binary.plus)",
+            f"{u}.ewise_union({v}, binary.minus, left_default=1, right_default=2)",
+            f"{u}.apply(unary.ainv)",
+            f"{u}.apply(binary.minus, left=3)",
+            f"{u}.apply(indexunary.rowindex, 2)",
+            f"{u}.select(indexunary.valuegt, 1)",
+            f"{u}.select('rowle', 20)",
+            u,
+            "2",
+            "depth",
+        ),
+    )
+
+
+@st.composite
+def _bitmap_statements(draw: Draw) -> str:
+    op = draw(st.sampled_from((*_PRODUCTS, *_POSITIONAL)))
+    return _statement(
+        draw,
+        lambda u, v: (
+            f"semiring.{op}({u} @ A)",
+            f"semiring.{op}({u} @ A.T)",
+            f"{u}.ewise_add({v}, binary.min)",
+            f"{u}.ewise_mult({v}, binary.plus)",
+            f"{u}.ewise_union({v}, binary.minus, left_default=1, right_default=2)",
+            f"{u}.apply(unary.ainv)",
+            f"{u}.apply(binary.minus, left=3)",
+            f"{u}.select(indexunary.valuegt, 1)",
+            u,
+            "2",
+            "depth",
+        ),
+    )
+
+
+@st.composite
+def _scalar_statements(draw: Draw) -> str:
+    """Draw a statement that writes a scalar, r or s, or reads one."""
+    s, w, u = (draw(st.sampled_from(names)) for names in ("rs", ("x", "y", "f", "b"), _WHOLE))
+    accum = draw(st.sampled_from(("", "(accum=binary.max)", "(accum=binary.minus)")))
+    total = draw(st.sampled_from(_SUMS))
+    choices = (
+        f"{s}{accum} << {u}.reduce('{total}')",
+        f"{s}{accum} << {u}.reduce('{total}')",
+        f"{s}{accum} << 3",
+        f"{s}{accum} << depth",
+        f"{s}{accum} << r",
+        f"{w} << {s}",
+        f"{w}({u}.S{accum.replace('(', ', ').rstrip(')')}) << {s}",
+        f"{w}(~{u}.V) << {u}.apply('plus', right={s})",
+        f"{w} << {u}.apply('minus', left={s})",
+        f"{w} << {u}.select('valuele', {s})",
+        f"{w} << x.ewise_union(y, 'min', left_default={s}, right_default=r)",
+    )
+    return str(draw(st.sampled_from(choices)))

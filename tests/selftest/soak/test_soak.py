@@ -1,0 +1,143 @@
+"""The soak finds planted faults, prints a test that fails, and nothing where there is no fault."""
+
+import json
+
+import faulty
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import lagpu
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.selftest.soak import graphs, loops, statements
+from lagpu.selftest.soak.__main__ import app, soak
+from lagpu.selftest.soak.failure import Failed
+
+KINDS = ("statements", "loops", "graphs")
+
+
+def failure(place, kind, rounds=6):
+    """The failing test that some rounds of a kind print."""
+    for seed in range(rounds):
+        found = soak(place, 0.01, seed, [kind])["failure"]
+        if found:
+            return found
+    raise AssertionError(f"no round of {kind} found the fault")
+
+
+def run(text, tmp_path, place, monkeypatch):
+    """Run a printed test, whose backend is called "faulty"."""
+    real = lagpu.backends.get
+    monkeypatch.setattr(lagpu.backends, "get", lambda n="auto": place if n == "faulty" else real(n))
+    path = tmp_path / "test_pasted.py"
+    path.write_text(text, "utf-8")  # a fused loop is read from its file
+    scope = {"__name__": "test_pasted", "__file__": str(path)}
+    exec(compile(text, str(path), "exec"), scope)
+    scope["test_soak"]()
+
+
+def without_the_last(backend, right, s):
+    """Run a statement, then lose the last entry of a vector."""
+    right(s)
+    if isinstance(s.out, VectorStore) and s.out.size:
+        backend.vector_remove(s.out, s.out.size - 1)
+
+
+def test_a_wrong_statement_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):
+    place = faulty.with_operations(apply=without_the_last, select=without_the_last)
+    text = failure(place, "statements")
+    assert text.count(".apply(") + text.count(".select(") == 1, text
+    assert text.count(" << ") == 1, f"one statement is enough:\n{text}"
+    with pytest.raises(AssertionError):
+        run(text, tmp_path, place, monkeypatch)
+    run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
+
+
+def test_a_wrong_fused_loop_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):
+    def spoil(backend, out):
+        if isinstance(out, VectorStore):
+            backend.vector_clear(out)
+
+    place = faulty.with_loops(spoil)
+    text = failure(place, "loops")
+    with pytest.raises(Failed, match="faulty fused"):
+        run(text, tmp_path, place, monkeypatch)
+    run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
+
+
+def test_a_wrong_algorithm_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):
+    place = faulty.with_operations(reduce=lambda backend, right, s: right(s))
+    real = lagpu.algorithms.bfs_levels
+
+    def wrong(A, source):
+        levels = real(A, source)
+        if A.backend is place and levels.nvals > 2:
+            levels[source] = 1
+        return levels
+
+    monkeypatch.setattr(lagpu.algorithms, "bfs_levels", wrong)
+    monkeypatch.setattr(graphs, "PROVED", graphs.PROVED[:1])
+    monkeypatch.setattr(graphs, "COMPARED", ())
+    text = failure(place, "graphs")
+    with pytest.raises(lagpu.errors.CheckFailed):
+        run(text, tmp_path, place, monkeypatch)
+    run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("program", "cpu", "compiled"),
+    [(statements.run, 60, 12), (loops.run, 3, 2), (graphs.run, 40, 8)],
+    ids=KINDS,
+)
+def test_no_program_differs(backend, program, cpu, compiled):
+    count = []
+
+    @settings(
+        max_examples=cpu if backend.name == "cpu" else compiled,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+        deadline=None,
+    )
+    @given(st.data())
+    def programs(data):
+        count.append(program(data.draw, backend, 0))
+
+    programs()
+    assert min(count) > 0
+
+
+@pytest.mark.parametrize("text", [*graphs.PROVED, *graphs.COMPARED])
+def test_every_algorithm_is_there(text):
+    """On one small graph; and a name that no list has any more is an error."""
+    rng = np.random.default_rng(5)
+    edges = [tuple(e) for e in rng.integers(0, 9, (20, 3)).tolist()]
+    place = lagpu.backends.get("cpu")
+    found = graphs._outcome(text, 9, edges, 1, 2, [0, 3], place)
+    assert (
+        not isinstance(found, str)
+        or text.startswith(("a.diameter", "a.radius", "a.center"))
+        or ("a.periphery" in text or "a.eccentricity" in text or "check_route" in text)
+    ), found
+
+
+def test_the_lists_name_every_algorithm():
+    texts = " ".join(graphs.PROVED + graphs.COMPARED)
+    missing = [name for name in lagpu.algorithms.__all__ if f"a.{name}(" not in texts]
+    assert missing == []
+
+
+def test_the_command(tmp_path):
+    report = tmp_path / "soak.json"
+    runner = CliRunner()
+    done = runner.invoke(
+        app, ["--minutes", "0.001", "--backend", "cpu", "--only", "graphs", "--json", str(report)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "no difference" in done.output
+    figures = json.loads(report.read_text("utf-8"))
+    assert figures["kinds"]["graphs"]["count"] == 50
+    assert figures["failure"] == ""
+    for words in (["--only", "loop"], ["--backend", "nowhere"], ["--minutes", "-1"]):
+        assert runner.invoke(app, words).exit_code == 2
