@@ -24,7 +24,7 @@ from lagpu.backends.cpu.handles import (
 from lagpu.backends.cpu.meter import CpuMeter
 from lagpu.backends.cpu.operators import typed_operator
 from lagpu.backends.cpu.shared import element, reduced, require_no_choice
-from lagpu.backends.cpu.workarounds import at_indices
+from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
@@ -107,21 +107,21 @@ class CpuBackend:
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> Box:
         """See `Backend`."""
-        return Box(gb.Vector(dtype.name, size), dtype)
+        return boxed(gb.Vector(dtype.name, size), dtype)
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> Box:
         """See `Backend`."""
         A = gb.Matrix(dtype.name, *shape)
         A.ss.config["format"] = "by_row"
-        return Box(A, dtype)
+        return boxed(A, dtype)
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Box:
         """See `Backend`."""
         if indices is None:
-            return Box(gb.Vector.from_dense(on_host(values), dtype=dtype.name), dtype)
+            return boxed(gb.Vector.from_dense(on_host(values), dtype=dtype.name), dtype)
         if np.ndim(values):
             v = gb.Vector.from_coo(on_host(indices), on_host(values), dtype.name, size=size)
-            return Box(v, dtype)
+            return boxed(v, dtype)
         out = self.vector(dtype, size)
         if len(indices):
             where, count, _owner = index_list(on_host(indices), size)
@@ -151,7 +151,7 @@ class CpuBackend:
         except ValueError as error:
             twice = "from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus."
             raise InvalidValue(twice) from error
-        return Box(A, dtype)
+        return boxed(A, dtype)
 
     def matrix_from_csc(
         self,
@@ -169,21 +169,21 @@ class CpuBackend:
             on_host(col_ptr), on_host(row_idx), on_host(values), dtype.name, nrows=shape[0]
         )
         A.ss.config["format"] = "by_row"  # the form in which a sparse frontier pushes
-        box = Box(A, dtype)
+        box = boxed(A, dtype)
         box.symmetric = symmetric
         return box
 
     def matrix_from_diagonal(self, v: Box, k: int) -> Box:
         """See `Backend`."""
-        return Box(v.gb.diag(k), v.dtype)
+        return boxed(v.gb.diag(k), v.dtype)
 
     def diagonal(self, A: Box, k: int) -> Box:
         """See `Backend`."""
-        return Box(A.gb.diag(k), A.dtype)
+        return boxed(A.gb.diag(k), A.dtype)
 
     def dup(self, x: Box, dtype: DType) -> Box:
         """See `Backend`."""
-        return Box(x.gb.dup(dtype.name), dtype)
+        return boxed(x.gb.dup(dtype.name), dtype)
 
     def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
         """See `Backend`."""

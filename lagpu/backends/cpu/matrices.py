@@ -26,7 +26,13 @@ from lagpu.backends.cpu.operators import (
     typed_operator,
 )
 from lagpu.backends.cpu.shared import apply_into, select_into, written_as
-from lagpu.backends.cpu.workarounds import at_indices, without_hyperlists
+from lagpu.backends.cpu.workarounds import (
+    at_indices,
+    boxed,
+    has_no_position,
+    mask_handle,
+    without_hyperlists,
+)
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import (
     Apply,
@@ -49,6 +55,8 @@ __all__ = ["run", "selection_matrix"]
 
 def run(C: Box, desc: Descriptor, operation: Operation) -> None:
     """Run a statement: ``C<M> = T`` for the result ``T`` of the operation."""
+    if has_no_position(C):
+        return
     if isinstance(operation, AssignScalar):
         _assign_scalar(C, desc, operation)
     elif isinstance(operation, Assign) and operation.indices is not None:
@@ -58,7 +66,7 @@ def run(C: Box, desc: Descriptor, operation: Operation) -> None:
         if desc.mask is not None or desc.accum is not None:
             _write(C, desc, T)
         else:
-            C.become(T if T.dtype is C.dtype else Box(T.gb.dup(C.dtype.name), C.dtype))
+            C.become(T if T.dtype is C.dtype else boxed(T.gb.dup(C.dtype.name), C.dtype))
 
 
 def _write(C: Box, desc: Descriptor, T: Box) -> None:
@@ -108,8 +116,8 @@ def _multiply(op: Multiply, desc: Descriptor) -> Box:
     A, B, product = op.operand, op.matrix, op.product
     transposed = op.transposed, not product.transpose
     out = _matrix(product.result, _shape(A, transposed[0])[0], _shape(B, transposed[1])[1])
-    mask = NULL if desc.mask is None else desc.mask.handle
-    d = descriptor(False, desc.structure, desc.complement, _transposes(transposed))
+    mask, structure = mask_handle(desc._replace(accum=None), B)
+    d = descriptor(False, structure, desc.complement, _transposes(transposed))
     without_hyperlists(product.semiring.multiply, A, B)
     plus_times = c_semiring(product.semiring, product.domain)
     check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
@@ -174,7 +182,7 @@ def _select(op: Select, desc: Descriptor) -> Box:
     if compares_in_type_of_entries(op.op, A, op.thunk):
         select_into(out, NULL, NULL, NULL, A, op.op, op.thunk)
     else:
-        wide = Box(A.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
+        wide = boxed(A.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
         kept = _select(Select(wide, op.op, op.thunk), desc)
         shape = (lib.GrB_ALL, A.gb.nrows, lib.GrB_ALL, A.gb.ncols)
         where = (out.handle, kept.handle, NULL, A.handle, *shape, lib.GrB_DESC_S)
@@ -183,7 +191,7 @@ def _select(op: Select, desc: Descriptor) -> Box:
 
 
 def _copy(op: Assign, _desc: Descriptor) -> Box:
-    return _transpose(op.operand) if op.transposed else Box(op.operand.gb.dup(), op.operand.dtype)
+    return _transpose(op.operand) if op.transposed else boxed(op.operand.gb.dup(), op.operand.dtype)
 
 
 def _selection(op: SelectionToMatrix, _desc: Descriptor) -> Box:
@@ -204,7 +212,7 @@ def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
         nrows=f.gb.size, ncols=nrows, indptr=np.cumsum(ptr), col_indices=rows,
         values=np.ones(1, bool), is_iso=True, sorted_cols=True, take_ownership=True,
     )  # fmt: skip
-    return Box(by_row if transposed else by_row.T.new(), BOOL)
+    return boxed(by_row if transposed else by_row.T.new(), BOOL)
 
 
 _MAKE: dict[type, Callable[[Any, Descriptor], Box]] = {
@@ -220,7 +228,7 @@ _MAKE: dict[type, Callable[[Any, Descriptor], Box]] = {
 
 
 def _transpose(A: Box) -> Box:
-    return Box(A.gb.T.new(), A.dtype)
+    return boxed(A.gb.T.new(), A.dtype)
 
 
 def _matrix(dtype: DType, nrows: int, ncols: int) -> Box:

@@ -36,11 +36,11 @@ def written_as(
     w: Box, desc: Descriptor, result: DType, transpose: str = ""
 ) -> tuple[Any, Any, Any]:
     """Return (mask, accumulator, descriptor) as C handles."""
-    _, structure, complement, accum, replace = desc
+    mask, structure = mask_handle(desc)
     return (
-        mask_handle(desc),
-        accumulator(w, accum, result),
-        descriptor(replace, structure, complement, transpose),
+        mask,
+        accumulator(w, desc.accum, result),
+        descriptor(desc.replace, structure, desc.complement, transpose),
     )
 
 

@@ -28,6 +28,7 @@ from lagpu.backends.cpu.shared import apply_into, require_no_choice, select_into
 from lagpu.backends.cpu.workarounds import (
     accumulator,
     at_indices,
+    boxed,
     crashes_on_full,
     empty_first,
     mask_handle,
@@ -56,10 +57,10 @@ def _multiply(w: Box, desc: Descriptor, op: Multiply) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
     A, u, product = op.matrix, op.operand, op.product
     require_no_choice(product)
-    _, structure, complement, accum, replace = desc
+    _, _, complement, accum, replace = desc
     semiring = c_semiring(product.semiring, product.domain)
     without_hyperlists(product.semiring.multiply, A)
-    mask = mask_handle(desc)
+    mask, structure = mask_handle(desc, A)
     plus = accumulator(w, accum, product.result)
     if product.flip:
         d = descriptor(replace, structure, complement, "" if product.transpose else "T1")
@@ -111,7 +112,7 @@ def _select(w: Box, desc: Descriptor, op: Select) -> None:
         mask, accum, d = written_as(w, desc, u.dtype)
         select_into(w, mask, accum, d, u, op.op, op.thunk)
     else:
-        kept = Box(u.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
+        kept = boxed(u.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
         _select(kept, Descriptor(), Select(kept, op.op, op.thunk))
         chosen = _vector(u.dtype, u.gb.size)
         _assign(chosen, Descriptor(kept), Assign(u))

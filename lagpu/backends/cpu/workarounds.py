@@ -1,4 +1,4 @@
-"""Workarounds for bugs of SuiteSparse 9.4.5 (docs/design/cpu.md), each with its test."""
+"""Workarounds for faults of SuiteSparse 9.4.5 (docs/design/suitesparse.md), each with its test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.cpu.handles import NULL, Box, check, gb, lib
+from lagpu.backends.cpu.handles import NULL, Box, check, ffi, gb, lib
 from lagpu.backends.cpu.operators import binary_operator
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
@@ -17,8 +17,10 @@ from lagpu.operations import Descriptor
 __all__ = [
     "accumulator",
     "at_indices",
+    "boxed",
     "crashes_on_full",
     "empty_first",
+    "has_no_position",
     "mask_handle",
     "without_hyperlists",
 ]
@@ -41,20 +43,73 @@ def accumulator(w: Box, accum: BinaryOp | None, result: DType) -> Any:
     return binary_operator(accum, w.dtype, result)
 
 
-def mask_handle(desc: Descriptor) -> Any:
-    """Return the mask's C handle, or NULL.
+def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any, bool]:
+    """Return (the mask's C handle or NULL, whether only its structure counts).
 
-    SuiteSparse 9.4.5 ends the process when it accumulates into a sparse output under a mask in full
-    form: in this case the mask is a sparse copy.
+    Parameters
+    ----------
+    desc : Descriptor
+        How the statement writes.
+    multiplied_by : Box, optional
+        The right matrix of a product, or the only one.
+
+    The mask is a copy in three cases. SuiteSparse 9.4.5 takes -0.0 for true: of a mask of floats by
+    value, the copy has the entries that are not zero. It ends the process when it accumulates into
+    a sparse output under a mask in full form, and it never returns from some products under a
+    bitmap mask: there the copy is sparse.
     """
-    mask = desc.mask
+    mask, structure = desc.mask, desc.structure
     if mask is None:
-        return NULL
-    if desc.accum is None or mask.gb.nvals < math.prod(mask.gb.shape):
-        return mask.handle
-    mask.mask_copy = mask.gb.dup()
-    _store_as(mask.mask_copy, lib.GxB_SPARSE)
-    return mask.mask_copy.gb_obj[0]
+        return NULL, True
+    has_signed_zeros = not structure and mask.dtype.is_float
+    accumulates = desc.accum is not None and mask.gb.nvals == math.prod(mask.gb.shape)
+    hangs = not (multiplied_by is None or desc.complement) and _never_returns(mask, multiplied_by)
+    if not (has_signed_zeros or accumulates or hangs):
+        return mask.handle, structure
+    mask.mask_copy = mask.gb.dup() if structure else gb.select.valuene(mask.gb, 0).new()
+    if accumulates or hangs:
+        _store_as(mask.mask_copy, lib.GxB_SPARSE)
+    return mask.mask_copy.gb_obj[0], True
+
+
+def _never_returns(mask: Box, A: Box) -> bool:
+    """Return True if SuiteSparse 9.4.5 may multiply by `A` for ever.
+
+    Under a mask in bitmap form that is not complemented, it counts rows of more than 256 entries as
+    no work, and gives the sums a hash table that is too small for them.
+    """
+    if A.gb.nvals <= 256:
+        return False
+    m, kind, form = mask.handle, mask.kind, ffi.new("int32_t*")
+    check(getattr(lib, f"GrB_{kind}_wait")(m, lib.GrB_MATERIALIZE), "wait")  # may change the form
+    check(getattr(lib, f"GrB_{kind}_get_INT32")(m, form, lib.GxB_SPARSITY_STATUS), "form")
+    return form[0] in (lib.GxB_BITMAP, lib.GxB_FULL) and _longest(A) > 256
+
+
+def _longest(A: Box) -> int:
+    """Return the number of entries in the longest row or column; `A` remembers it."""
+    if A.longest is None:
+        counts = (A.gb.reduce_rowwise("count"), A.gb.reduce_columnwise("count"))
+        A.longest = max(int(count.new().reduce("max").new().value or 0) for count in counts)
+    return A.longest
+
+
+def has_no_position(x: Box) -> bool:
+    """Return True for an object with a size of 0, whose statements have nothing to write."""
+    return 0 in x.gb.shape
+
+
+def boxed(obj: Any, dtype: DType) -> Box:
+    """Return the handle of a vector or a matrix; one with a size of 0 is made anew.
+
+    SuiteSparse 9.4.5 stores such an object in full form, with one value: its sums and products then
+    have entries, and a product under a mask may never return.
+    """
+    if 0 not in obj.shape:
+        return Box(obj, dtype)
+    new = type(obj)(dtype.name, *obj.shape)
+    _store_as(new, lib.GxB_SPARSE)
+    return Box(new, dtype)
 
 
 def crashes_on_full(desc: Descriptor) -> bool:
