@@ -391,5 +391,8 @@ class Semiring:
         unified = self.dtype or self.multiply.dtype or unify(left, right)
         domain = self.multiply.domain(unified)
         if self.multiply.result is same:  # the monoid decides the type: plus over BOOL is INT64
-            domain = self.multiply.domain(self.monoid.op.domain(domain))
+            added = self.monoid.op.domain(domain)
+            if all(self.multiply.reads):  # it widens operands alone: lor of sums adds before a cast
+                added = unify(domain, added)
+            domain = self.multiply.domain(added)
         return domain, self.monoid.types(self.multiply.result(domain))[1]

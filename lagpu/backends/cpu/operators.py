@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
+from lagpu.algebra.operators import (
+    BinaryOp,
+    IndexUnaryOp,
+    Monoid,
+    Operator,
+    Semiring,
+    UnaryOp,
+    arithmetic,
+)
 from lagpu.backends.cpu.handles import Box, check, ffi, gb, lib
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import BackendUnavailable, NotSupported
@@ -27,7 +35,8 @@ KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
     """Return an untyped python-graphblas operator, compiled from a function of numbers.
 
-    The result is cast to `result`, whatever type Numba would infer.
+    The result is cast to the operator's own type, whatever type Numba would infer, then to
+    `result`.
     """
     try:
         import numba
@@ -36,18 +45,21 @@ def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
             f"cpu: {op!r} needs Numba. Install it with: pip install numba"
         ) from error
     function, read, write = op.numpy, domain.numpy.type, result.numpy.type
+    own = op.result(domain).numpy.type
+    if op.domain is arithmetic and domain.numpy.kind == "i":
+        read = np.dtype(f"u{domain.numpy}").type  # signed integers do not wrap in Numba
     if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
         inner = numba.njit(lambda *operands: function(*operands))
     else:
         inner = numba.njit(function)
     if arity == 1:
-        return gb.unary.register_anonymous(lambda x: write(inner(read(x))), op.name, is_udt=True)
+        return gb.unary.register_anonymous(lambda x: write(own(inner(read(x)))), op.name, is_udt=True)
     if arity == 2:
         return gb.binary.register_anonymous(
-            lambda x, y: write(inner(read(x), read(y))), op.name, is_udt=True
+            lambda x, y: write(own(inner(read(x), read(y)))), op.name, is_udt=True
         )
     return gb.indexunary.register_anonymous(
-        lambda x, i, j, y: write(inner(read(x), i, j, read(y))), op.name, is_udt=True
+        lambda x, i, j, y: write(own(inner(read(x), i, j, read(y)))), op.name, is_udt=True
     )
 
 
