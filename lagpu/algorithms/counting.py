@@ -7,11 +7,14 @@ Each product adds up the numbers of paths to the next level::
 
 from __future__ import annotations
 
+import math
+
 from lagpu.algebra.tables import semiring
 from lagpu.algorithms.inputs import source_vertex
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.dtypes import FP64
+from lagpu.errors import LimitExceeded
 from lagpu.loops.loop import loop
 
 __all__ = ["count_shortest_paths"]
@@ -37,6 +40,8 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, or `source` is not a vertex.
+    LimitExceeded
+        If a count does not fit FP64, 1.8e308 or more.
 
     Notes
     -----
@@ -55,4 +60,10 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
     for _ in loop(until_empty=frontier):
         paths(frontier.S) << frontier
         frontier(~paths.S, replace=True) << semiring.plus_first(frontier @ A)
+    if math.isinf(paths.reduce("max").new().value):
+        raise LimitExceeded(
+            f"count_shortest_paths: from vertex {source} there are more than 1.8e308 shortest "
+            "paths to a vertex, which do not fit FP64. Leave out the part of the graph that "
+            "multiplies the paths."
+        )
     return paths

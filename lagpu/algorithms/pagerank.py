@@ -28,6 +28,7 @@ __all__ = ["pagerank"]
 Weights = Vector | Mapping[int, float]
 
 FARTHEST = 2.0  # the largest possible sum of changes of the ranks
+LARGE = 1e290  # sums of weights between 1 / LARGE and LARGE are used as they are
 MOST = 1e-3  # the largest sum of changes, of ranks with sum 1, at which the iteration may stop
 
 
@@ -113,6 +114,9 @@ def pagerank(
         (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
     )
     out << add_up(A @ ones)
+    if weight and _is_extreme(out):
+        A = _with_largest_1(A)
+        out << add_up(A @ ones)
     out << out.select("valuegt", 0)
     stay << jump.apply("times", right=1 - alpha)
     enough = min(n * tol, MOST)
@@ -142,6 +146,21 @@ def pagerank(
     return ranks
 
 
+def _is_extreme(out: Vector) -> bool:
+    """Return True if a rank divided by a vertex's sum of weights may overflow or lose digits."""
+    most = out.reduce("max").new().value or 1
+    least = out.select("valuegt", 0).new().reduce("min").new().value or 1
+    return not (most < LARGE and least > 1 / LARGE)
+
+
+def _with_largest_1(A: Matrix) -> Matrix:
+    """Return `A` with each row divided by its largest weight; ranks depend on ratios alone."""
+    largest = A.reduce_rowwise("max").new()
+    largest << largest.select("valuegt", 0)
+    columns = semiring.plus_truediv(A.T @ largest.diag()).new()
+    return columns.T.new()
+
+
 def _require_weights(A: Matrix) -> None:
     """Raise `InvalidValue` unless all values of `A` are finite and not negative."""
     require_finite(A, "pagerank")
@@ -166,8 +185,11 @@ def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
     if given.size != n:
         raise DimensionMismatch(f"pagerank: {what}.size {given.size} != {n} vertices.")
     found = given.to_coo()[1].astype(float)
-    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
         raise InvalidValue(f"pagerank: {what} needs finite weights >= 0, at least one above 0.")
     full << 0
-    full(given.S) << given.apply("truediv", right=float(found.sum()))
+    largest = float(found.max())  # first, so that the sum of large weights does not overflow
+    full(given.S) << given
+    full << full.apply("truediv", right=largest)
+    full << full.apply("truediv", right=float((found / largest).sum()))
     return full

@@ -71,6 +71,10 @@ def check_pagerank(
         raise CheckFailed(f"{name}: {PAGERANK_RULES[1]}: the sum is {rank.sum()}.")
     rows, cols, weights = edges(A)
     weights = weights.astype(float) if weight else np.ones(len(rows))
+    largest = np.zeros(n)
+    np.maximum.at(largest, rows, weights)
+    largest[largest == 0] = 1
+    weights = weights / largest[rows]  # so that no sum overflows, and no quotient
     steps = sp.csr_array((weights, (rows, cols)), shape=(n, n))
     out = np.asarray(steps.sum(axis=1), float).ravel()
     jump = _probabilities(graph, personalization, np.full(n, 1 / max(n, 1)))
@@ -91,5 +95,6 @@ def _probabilities(graph: Graph, weights: Any, default: Array) -> Array:
     if isinstance(weights, Mapping):
         weights = (np.array(list(weights), int), np.array(list(weights.values()), float))
     values, _ = graph.dense(weights, "weights")
+    values = values / values.max()  # so that the sum does not overflow
     found: Array = values / values.sum()
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, semiring, unary
 from lagpu.core.recorder import current_recorder
-from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup
+from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.errors import (
     DimensionMismatch,
     DomainMismatch,
@@ -39,6 +39,7 @@ __all__ = [
     "selected",
     "single_index",
     "sorted_distinct",
+    "with_defaults",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +48,7 @@ MAX_SIZE = 2**60  # GraphBLAS' own limit
 
 
 def scalar_value(value: Any, dtype: DType, what: str) -> Any:
-    """Return `value` as a NumPy scalar of `dtype`; a float is cast as GraphBLAS casts.
+    """Return `value` as a NumPy scalar of `dtype`.
 
     While a loop's body is recorded, a `Scalar` and the loop's counter become references, which are
     read when the statement runs.
@@ -55,7 +56,8 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     Raises
     ------
     DomainMismatch
-        If it is not a number, or an integer that does not fit `dtype`.
+        If it is not a number, or one that does not fit `dtype`, as 4.5 does not fit INT64. The
+        value of a `Scalar` has a type of its own, and is cast as GraphBLAS casts.
     EmptyObject
         If it is a `Scalar` without a value.
     """
@@ -89,7 +91,11 @@ def _scalar(value: Any, dtype: DType, what: str) -> Any:
     if number is None:
         raise EmptyObject(f"{what}: the scalar {value.name} has no value. Check is_empty first.")
     if isinstance(number, (float, np.floating)) or dtype.is_bool:
-        return cast(number, dtype)
+        found = cast(number, dtype)
+        whole = not (dtype.is_bool or dtype.is_float)
+        if whole and number is value and int(found) != float(number):  # exact, as Python compares
+            raise DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a float type.")
+        return found
     number = int(number)
     if dtype.is_float:
         try:
@@ -322,6 +328,24 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
     return BoundOperator(op, domain, result, *((None, number) if left is None else (number, None)))
+
+
+def with_defaults(
+    op: Any, left: DType, right: DType, defaults: tuple[Any, Any]
+) -> tuple[BinaryOp, tuple[Any, Any]]:
+    """Return the operator of `ewise_union` and its defaults as NumPy scalars of its domain.
+
+    The defaults count for the domain, as the bound operand of `apply` does.
+    """
+    found = binary_operator(op)
+    kind = unify(left, right)
+    for default in defaults:
+        kind = unify(kind, scalar_dtype(default, kind, "ewise_union"))
+    if found.dtype is None and kind is not unify(left, right):
+        found = found[kind]
+    domain, _ = found.types(left, right)
+    first, second = (scalar_value(x, domain, "ewise_union") for x in defaults)
+    return found, (first, second)
 
 
 def selected(

@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from lagpu.algebra.operators import Semiring
-from lagpu.core.arguments import as_semiring, as_size, binary_operator, scalar_value
+from lagpu.core.arguments import as_semiring, as_size, binary_operator, with_defaults
 from lagpu.core.expr import Call, format_as_written, is_operand, kind_of
 from lagpu.core.hints import Deferred, NoTruth, NotYet, name_of, no_operator
 from lagpu.core.types import VectorLike
@@ -177,13 +177,10 @@ class MatrixOperand(NoTruth):
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
         """Combine on the union, ``C = A (+) B``, with a default in place of a missing entry."""
-        found = binary_operator(op)
         _require_matrix("ewise_union", other)
-        domain, _ = found.types(self.dtype, other.dtype)
-        left = scalar_value(left_default, domain, "ewise_union")
-        right = scalar_value(right_default, domain, "ewise_union")
-        by = _getframe(1)
-        return _ewise(by, "ewise_union", self, other, found, " (+) ", (left, right))
+        given = left_default, right_default
+        found, defaults = with_defaults(op, self.dtype, other.dtype, given)
+        return _ewise(_getframe(1), "ewise_union", self, other, found, " (+) ", defaults)
 
     def kronecker(self: Any, B: Any, op: Any) -> Call:
         """Return the Kronecker product with a matrix `B` of shape (p, q).

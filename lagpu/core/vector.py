@@ -21,6 +21,7 @@ from lagpu.core.arguments import (
     scalar_value,
     single_index,
     sorted_distinct,
+    with_defaults,
 )
 from lagpu.core.collection import Collection
 from lagpu.core.compressed import extent
@@ -334,14 +335,10 @@ class Vector(Collection):
 
     def ewise_union(self, other: Vector, op: Any, left_default: Any, right_default: Any) -> Call:
         """Combine on the union, ``w = u (+) v``, with a default in place of a missing entry."""
-        found = binary_operator(op)
         if not is_operand(other, 1):
             raise DomainMismatch(f"ewise_union: {kind_of(other)} is not a Vector.")
-        domain, _ = found.types(self.dtype, other.dtype)
-        defaults = (
-            scalar_value(left_default, domain, "ewise_union"),
-            scalar_value(right_default, domain, "ewise_union"),
-        )
+        given = left_default, right_default
+        found, defaults = with_defaults(op, self.dtype, other.dtype, given)
         return self._ewise("ewise_union", other, found, " (+) ", defaults)
 
     def _ewise(self, kind: str, other: Any, op: Any, sign: str, defaults: Any = None) -> Call:

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import textwrap
+from contextlib import nullcontext
 
 import hypothesis.strategies as st
 import networkx as nx
@@ -12,11 +13,12 @@ import scipy.sparse
 import scipy.sparse.csgraph
 from strategies import for_all
 
+import lagpu
 from lagpu import BOOL, INT32, INT64, Matrix
 from lagpu.algorithms import bfs, bfs_levels, bfs_parents, count_shortest_paths
 from lagpu.algorithms.inputs import index_type
 from lagpu.check import check_levels, check_parents, check_paths
-from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound
+from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, LimitExceeded
 
 SIZES = (1, 2, 3, 31, 32, 33, 1023, 1025)
 
@@ -151,6 +153,18 @@ def test_counts_do_not_wrap(backend):
     ]
     paths = count_shortest_paths(graph(211, edges, backend), 0)
     assert paths.get(210) == 2.0**70
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "eager"])
+def test_counts_that_do_not_fit_are_refused(backend, fused):
+    """As betweenness does; a chain of 1024 diamonds has 2**1024 paths."""
+    diamond = np.array([(0, 1), (0, 2), (1, 3), (2, 3)])
+    edges = np.concatenate([diamond + 3 * k for k in range(1024)])
+    A = Matrix.from_coo(*edges.T, nrows=3073, ncols=3073, backend=backend)
+    with nullcontext() if fused else lagpu.eager():
+        with pytest.raises(LimitExceeded, match=r"from vertex 0 there are more than 1\.8e308"):
+            count_shortest_paths(A, 0)
+        assert count_shortest_paths(A, 3).reduce("max").new().value == 2.0**1023
 
 
 @pytest.mark.parametrize("search", [bfs_levels, bfs_parents, bfs, count_shortest_paths])

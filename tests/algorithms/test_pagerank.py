@@ -139,13 +139,6 @@ def test_its_steps(backend):
     assert any("plus(left)" in s.formula for s in steps)
 
 
-def test_ranks_that_are_not_numbers_are_none(backend):
-    """Weights so small that shares overflow: NaN is not below a bound."""
-    A = Matrix.from_coo([0, 1], [1, 0], [1e-320, 1e-320], backend=backend)
-    with pytest.raises(NotConverged, match="change by nan in sum"):
-        pagerank(A, nstart={0: 1})
-
-
 def walk(n):
     """A walk along 50 edges from vertex 0, that begins anywhere and jumps back to 0."""
     A = matrix(n, [(v, v + 1) for v in range(50)], "cpu")
@@ -195,6 +188,34 @@ def test_a_tolerance_above_the_bound_is_refused_by_the_proof():
 def test_bad_options(options, error, message):
     with pytest.raises(error, match=message):
         pagerank(matrix(4, [(0, 1)], "cpu"), **options)
+
+
+EXTREME = {  # edges with weights, and the same ratios by ordinary weights
+    "overflow": ([1e308, 1e308, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]),
+    "denormal": ([5e-324, 1e-323, 5e-324, 5e-324], [1.0, 2.0, 1.0, 1.0]),
+    "large and denormal": ([1.7e308, 1.7e308, 5e-324, 5e-324], [1.0, 1.0, 1.0, 1.0]),
+    "in one row": ([1e308, 1.0, 1e308, 5e-324], [1.0, 0.0, 1.0, 1.0]),
+    "zeros": ([0.0, 0.0, 1e308, 1.7e308], [0.0, 0.0, 1.0, 1.7]),
+}
+
+
+@pytest.mark.parametrize("name", EXTREME)
+def test_extreme_weights(backend, name):
+    extreme, plain = EXTREME[name]
+    rows, cols = [0, 0, 1, 2], [1, 2, 0, 0]
+    A = Matrix.from_coo(rows, cols, extreme, FP64, nrows=4, ncols=4, backend=backend)
+    B = Matrix.from_coo(rows, cols, plain, FP64, nrows=4, ncols=4, backend=backend)
+    ranks = pagerank(A, tol=1e-12, max_iter=500)
+    assert ranks.to_dense().sum() == pytest.approx(1, abs=1e-12)
+    assert ranks.isclose(pagerank(B, tol=1e-12, max_iter=500), abs_tol=1e-11)
+    check_pagerank(A, ranks, tol=1e-12)
+    for kind in ("personalization", "dangling", "nstart"):
+        ranks = pagerank(B, **{kind: {0: 1.7e308, 1: 1.7e308}})
+        assert ranks.isclose(pagerank(B, **{kind: {0: 1, 1: 1}}))
+        if kind != "nstart":
+            check_pagerank(B, ranks, **{kind: {0: 1.7e308, 1: 1.7e308}})
+        ranks = pagerank(B, **{kind: {0: 5e-324}})
+        assert ranks.isclose(pagerank(B, **{kind: {0: 1}}))
 
 
 def test_bad_weights(backend):

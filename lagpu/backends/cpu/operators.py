@@ -53,7 +53,9 @@ def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
     else:
         inner = numba.njit(function)
     if arity == 1:
-        return gb.unary.register_anonymous(lambda x: write(own(inner(read(x)))), op.name, is_udt=True)
+        return gb.unary.register_anonymous(
+            lambda x: write(own(inner(read(x)))), op.name, is_udt=True
+        )
     if arity == 2:
         return gb.binary.register_anonymous(
             lambda x, y: write(own(inner(read(x), read(y)))), op.name, is_udt=True
