@@ -157,8 +157,9 @@ def _with_largest_1(A: Matrix) -> Matrix:
     """Return `A` with each row divided by its largest weight; ranks depend on ratios alone."""
     largest = A.reduce_rowwise("max").new()
     largest << largest.select("valuegt", 0)
-    columns = semiring.plus_truediv(A.T @ largest.diag()).new()
-    return columns.T.new()
+    by_columns = semiring.plus_truediv(A.T @ largest.diag()).new()
+    scaled: Matrix = by_columns.T.new()
+    return scaled
 
 
 def _require_weights(A: Matrix) -> None:

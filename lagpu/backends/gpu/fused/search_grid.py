@@ -305,7 +305,10 @@ class GridSearch:
 
     def _kernel(self, form: CscMatrix, block: int, logs: dict[str, str]) -> Kernel:
         body, macros, prelude = self._body, index_types(form), Prelude()
-        if not self._iso:
+        if self._iso:
+            if not body.frontier.dtype.is_bool:
+                macros |= {"U": body.frontier.dtype.ctype}
+        else:
             types, _ = macros_of(body.product, body.frontier.dtype, form.dtype, prelude)
             macros |= types
         macros |= {"BLOCK": str(block)}

@@ -1,0 +1,73 @@
+"""Searches from frontiers of any type and any values: fused, eager and cpu find the same."""
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import BOOL, FP64, INT64, UINT32, Matrix, Vector, loop, semiring
+
+
+def depths(A, f, x, y, op, **turns):
+    for depth in loop(until_empty=f, **turns):
+        x(f.S) << depth
+        f(~x.S, replace=True) << op(f @ A)
+
+
+def values(A, f, x, y, op, **turns):
+    for _ in loop(until_empty=f, **turns):
+        x(f.S) << f
+        f(~x.S, replace=True) << op(f @ A)
+
+
+def both(A, f, x, y, op, **turns):
+    for depth in loop(until_empty=f, **turns):
+        x(f.S) << depth
+        y(f.S) << f
+        f(~x.S, replace=True) << op(f @ A.T)
+
+
+def afterwards(A, f, x, y, op, **turns):
+    x(f.S) << 0
+    for depth in loop(until_empty=f, **turns):
+        f(~x.S, replace=True) << op(f @ A)
+        x(f.S) << depth
+
+
+SOURCES = {
+    "false": ([0], [0]),
+    "true": ([0], [1]),
+    "three": ([0], [3]),
+    "some false": ([0, 3, 5], [0, 1, 0]),
+    "all false": ([0, 3, 5], [0, 0, 0]),
+    "many": ([0, 3, 5], [2, 0, 7]),
+}
+
+
+def found(backend, search, dtype, out, sources, op, turns):
+    where, what = SOURCES[sources]
+    rows, cols = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (5, 6), (6, 2), (1, 6)]).T
+    A = Matrix.from_coo(rows, cols, nrows=40, ncols=40, backend=backend)
+    f = Vector.from_coo(where, np.array(what).astype(dtype.numpy), dtype, size=40, backend=backend)
+    x, y = (Vector(out, 40, backend=backend) for _ in "xy")
+    search(A, f, x, y, semiring[op], **turns)
+    return [[part.tolist() for part in v.to_coo()] for v in (x, y, f)]
+
+
+@pytest.mark.parametrize("turns", [{}, {"times": 1}, {"times": 3}], ids=["", "1", "3"])
+@pytest.mark.parametrize("op", ["lor_pair", "any_first"])
+@pytest.mark.parametrize("search", [depths, values, both, afterwards])
+@pytest.mark.parametrize("dtype", [BOOL, UINT32, FP64])
+def test_any_frontier(place, search, dtype, op, turns):
+    for sources in SOURCES:
+        if op == "any_first" and sources in ("some false", "many"):
+            continue  # which value is found is free
+        arguments = search, dtype, INT64, sources, op, turns
+        expected = found("cpu", *arguments)
+        assert found(place.name, *arguments) == expected, sources
+        with lagpu.eager():
+            assert found(place.name, *arguments) == expected, sources
+
+
+def test_a_search_from_floats_is_still_a_grid_search(place):
+    found(place.name, depths, FP64, INT64, "many", "lor_pair", {"times": 2})
+    assert place.last_loop.startswith("grid search")
