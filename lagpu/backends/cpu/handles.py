@@ -68,13 +68,13 @@ class Box:
         For a matrix: entries a row (True) and a column (False), once a trace has asked.
     full : bool
         Whether GraphBLAS may use its full form for the object.
-    longest : int or None
-        For a matrix: entries of its longest row or column, once a product has asked.
+    has_hub : bool or None
+        For a matrix: whether a row or a column has more than 256 entries, once a product has asked.
     mask_copy : graphblas.Vector, graphblas.Matrix or None
         The last copy that served as a mask in place of the object, kept while C uses it.
     """
 
-    __slots__ = ("degrees", "dtype", "full", "gb", "handle", "longest", "mask_copy", "symmetric")
+    __slots__ = ("degrees", "dtype", "full", "gb", "handle", "has_hub", "mask_copy", "symmetric")
 
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
@@ -82,14 +82,14 @@ class Box:
         self.dtype = dtype
         self.symmetric: bool | None = None
         self.full = True
-        self.longest: int | None = None
+        self.has_hub: bool | None = None
         self.mask_copy: Any = None
         self.degrees: dict[bool, Any] = {}
 
     def become(self, other: Box) -> None:
         """Take over the object of another box, of the same type and shape."""
         self.gb, self.handle, self.full = other.gb, other.handle, other.full
-        self.symmetric, self.longest, self.mask_copy, self.degrees = None, None, None, {}
+        self.symmetric, self.has_hub, self.mask_copy, self.degrees = None, None, None, {}
 
     @property
     def kind(self) -> str:

@@ -70,7 +70,7 @@ def run(C: Box, desc: Descriptor, operation: Operation) -> None:
 
 
 def _write(C: Box, desc: Descriptor, T: Box) -> None:
-    """``C<M> = T``, by applying `identity`: assigning a full matrix is not safe (suitesparse.md)."""
+    """``C<M> = T``, by applying `identity`: to assign a full one is not safe (suitesparse.md)."""
     out = Box(C.gb.dup(C.dtype.name), C.dtype)
     mask, accum, d = written_as(out, desc, T.dtype)
     apply_into(out, mask, accum, d, T, BoundOperator(unary.identity, T.dtype, T.dtype))

@@ -78,20 +78,22 @@ def _never_returns(mask: Box, A: Box) -> bool:
     Under a mask in bitmap form that is not complemented, it counts rows of more than 256 entries as
     no work, and gives the sums a hash table that is too small for them.
     """
-    if A.gb.nvals <= 256:
+    if A.has_hub is False:
         return False
     m, kind, form = mask.handle, mask.kind, ffi.new("int32_t*")
     check(getattr(lib, f"GrB_{kind}_wait")(m, lib.GrB_MATERIALIZE), "wait")  # may change the form
     check(getattr(lib, f"GrB_{kind}_get_INT32")(m, form, lib.GxB_SPARSITY_STATUS), "form")
-    return form[0] in (lib.GxB_BITMAP, lib.GxB_FULL) and _longest(A) > 256
+    if form[0] not in (lib.GxB_BITMAP, lib.GxB_FULL):
+        return False
+    if A.has_hub is None:
+        A.has_hub = A.gb.nvals > 256 and _longest(A) > 256
+    return A.has_hub
 
 
 def _longest(A: Box) -> int:
-    """Return the number of entries in the longest row or column; `A` remembers it."""
-    if A.longest is None:
-        counts = (A.gb.reduce_rowwise("count"), A.gb.reduce_columnwise("count"))
-        A.longest = max(int(count.new().reduce("max").new().value or 0) for count in counts)
-    return A.longest
+    """Return the number of entries in the longest row or column."""
+    counts = (A.gb.reduce_rowwise("count"), A.gb.reduce_columnwise("count"))
+    return max(int(count.new().reduce("max").new().value or 0) for count in counts)
 
 
 def has_no_position(x: Box) -> bool:
