@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from lagpu.errors import OutOfMemory
 
-__all__ = ["available_bytes", "require"]
+__all__ = ["available_bytes", "require", "shortage_named", "shortages_named"]
+
+_Class = TypeVar("_Class", bound=type)
 
 _MEMINFO = Path("/proc/meminfo")
 _MEMBERSHIP = Path("/proc/self/cgroup")
 _CGROUPS = Path("/sys/fs/cgroup")
+_STATM = Path("/proc/self/statm")
+
+# Limits of the process, each with the column of statm that it bounds, in pages.
+_LIMITS = ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5))
 
 # File names of the limit, the use, and the line of memory.stat with page cache that can be dropped.
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
@@ -20,10 +31,10 @@ _V2 = ("memory.max", "memory.current", "inactive_file")
 def available_bytes() -> int:
     """Return the bytes that this process may still allocate without swapping.
 
-    That is the least of the machine's ``MemAvailable`` and the bytes left in the control groups
-    of this process, version 1 or 2.
+    That is the least of the machine's ``MemAvailable``, the bytes left in the control groups of
+    this process, version 1 or 2, and the bytes left under its own limits (``ulimit -v``, ``-d``).
     """
-    return min([_machine_bytes(), *_control_group_bytes()])
+    return min([_machine_bytes(), *_control_group_bytes(), *_process_bytes()])
 
 
 def require(nbytes: int, what: str, remedy: str = "Use a smaller graph.") -> None:
@@ -50,11 +61,76 @@ def require(nbytes: int, what: str, remedy: str = "Use a smaller graph.") -> Non
         )
 
 
+@contextmanager
+def shortage_named(what: str, remedy: str = "Use a smaller graph.") -> Iterator[None]:
+    """Turn a failed allocation of Python, NumPy or SciPy into `OutOfMemory` with its cause.
+
+    `require` refuses what cannot fit; this is for what another process takes in the meantime.
+    """
+    try:
+        yield
+    except OutOfMemory:
+        raise
+    except MemoryError as error:
+        raise _named(what, error, remedy) from error
+
+
+def shortages_named(what: str, *more: type[Exception]) -> Callable[[_Class], _Class]:
+    """Return a class decorator that does for every public method what `shortage_named` does.
+
+    Parameters
+    ----------
+    what : str
+        Whose methods they are, with which a message begins.
+    *more : type
+        Errors beside MemoryError by which a library of the class says that memory is short.
+    """
+    kinds: tuple[type[Exception], ...] = (MemoryError, *more)
+
+    def around(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return method(*args, **kwargs)
+            except OutOfMemory:
+                raise
+            except kinds as error:
+                raise _named(what, error, "Use a smaller graph.") from error
+
+        return call
+
+    def decorate(cls: _Class) -> _Class:
+        for name, member in tuple(vars(cls).items()):
+            if callable(member) and not name.startswith("_"):
+                setattr(cls, name, around(member))
+        return cls
+
+    return decorate
+
+
+def _named(what: str, error: Exception, remedy: str) -> OutOfMemory:
+    fact = " ".join(str(error).split()).rstrip(".") or "an allocation failed"
+    return OutOfMemory(f"{what}: {fact}. {remedy}")
+
+
 def _machine_bytes() -> int:
     for line in _MEMINFO.read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"{_MEMINFO} has no line MemAvailable")  # pragma: no cover (Linux < 3.14)
+
+
+def _process_bytes() -> list[int]:
+    """Return the bytes left under each limit of the process itself."""
+    limits = [(resource.getrlimit(kind)[0], column) for kind, column in _LIMITS]
+    if all(limit == resource.RLIM_INFINITY for limit, _ in limits):
+        return []
+    pages = [int(count) for count in _STATM.read_text().split()]
+    return [
+        max(0, limit - pages[column] * resource.getpagesize())
+        for limit, column in limits
+        if limit != resource.RLIM_INFINITY
+    ]
 
 
 def _control_group_bytes() -> list[int]:
@@ -83,9 +159,12 @@ def _left(folder: Path, limit: str, usage: str, cache: str) -> int | None:
     try:
         ceiling = (folder / limit).read_text().strip()
         used = int((folder / usage).read_text())
-        counters = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
     except OSError:
         return None
     if ceiling == "max":
         return None
+    try:
+        counters = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except OSError:  # without it nothing is known to be droppable
+        counters = {}
     return max(0, int(ceiling) - used + int(counters.get(cache, 0)))

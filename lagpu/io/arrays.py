@@ -11,6 +11,7 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
+from lagpu.host import memory
 from lagpu.io.csc import compress, from_entries
 
 __all__ = ["from_arrays", "from_networkx", "from_scipy", "to_networkx", "to_scipy"]
@@ -85,6 +86,9 @@ def from_networkx(
     DomainMismatch
         If a weight is not a number.
     """
+    # Measured, docs/design/memory.md: a list of pairs, then arrays.
+    size = G.number_of_edges() * (1 if G.is_directed() else 2)
+    memory.require(size * 120 + G.number_of_nodes() * 100, "from_networkx")
     place = {node: k for k, node in enumerate(G)}
     pairs = np.array([(place[u], place[v]) for u, v in G.edges()], np.int64).reshape(-1, 2)
     values = None
@@ -132,6 +136,9 @@ def to_networkx(A: Matrix, *, directed: bool = True) -> Any:
         )
     if not directed and not A.is_symmetric:
         raise InvalidValue("to_networkx: the matrix is not symmetric. Give directed=True.")
+    # Measured, docs/design/memory.md: dictionaries of nodes, neighbours and attributes.
+    edge = 270 if A.dtype.is_bool else 440
+    memory.require(A.nvals * edge + A.nrows * 750, "to_networkx", "Use to_scipy.")
     G: Any = nx.DiGraph() if directed else nx.Graph()
     G.add_nodes_from(range(A.nrows))
     rows, cols, values = (array.tolist() for array in A.to_coo())

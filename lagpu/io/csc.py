@@ -104,10 +104,23 @@ class CSC:
         )
 
 
-def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False) -> int:
-    """Return an upper bound on the bytes of `from_entries`, its input included."""
+def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False, held: int = 0) -> int:
+    """Return an upper bound on what `from_entries` and then a matrix on the cpu backend take.
+
+    Parameters
+    ----------
+    nvals, ncols : int
+        Entries, and columns of the matrix.
+    values : bool
+        Whether there is a value for each entry.
+    held : int
+        Bytes that are allocated already and freed before the matrix is made.
+    """
     index = 4 if max(nvals, ncols) < 2**31 else 8
-    return nvals * (3 * index + (16 if values else 2)) + 3 * index * (ncols + 1)
+    sorting = nvals * (3 * index + (16 if values else 2)) + 3 * index * (ncols + 1)
+    # Measured, docs/design/memory.md: the most of any backend.
+    made = nvals * ((46 if values else 22) + index - 4) + 27 * (ncols + 1)
+    return max(sorting, made - held)
 
 
 def from_entries(

@@ -21,15 +21,15 @@ from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, Invali
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing
 from lagpu.io import edge_list, matrix_market, npz
+from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, symmetrise
-from lagpu.io.text import is_binary, write_rows
+from lagpu.io.text import PIECE, is_binary, write_rows
 
 __all__ = ["read", "require_writable", "write", "write_vector"]
 
 _GZIP = b"\x1f\x8b"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, without members
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_PIECE = 1 << 24
 
 Dump = Callable[[CSC, IO[bytes]], None]
 _GRAPH_FORMATS: dict[str, Dump] = {
@@ -85,53 +85,68 @@ def read(
         If it is empty, malformed, truncated, binary, or its content contradicts its header.
     NotSupported
         If it contains complex numbers or a dense matrix.
-    OutOfMemory
-        If it needs more memory than is free; raised before the memory is allocated.
+    OutOfMemory, LimitExceeded
+        If it needs more memory than is free, or than a file of its size should (one gigabyte, or a
+        hundred times its bytes; ``LAGPU_READ_LIMIT`` replaces this limit); raised before the memory
+        is allocated.
     """
     file, op = Path(path), None if dup_op is None else binary_operator(dup_op)
-    with _named_errors("read", file), file.open("rb") as stream:
-        csc, undirected = _parse(stream, file.name, header, op)
-    if directed is False or (undirected and directed is None):
-        csc = symmetrise(csc, f"read: {file.name}")
-    return csc.matrix(backend)
+    with memory.shortage_named(f"read: {file.name}"):
+        with _named_errors("read", file), file.open("rb") as stream:
+            csc, undirected = _parse(stream, Budget.of(file.name, stream), header, op)
+        if directed is False or (undirected and directed is None):
+            csc = symmetrise(csc, f"read: {file.name}")
+        return csc.matrix(backend)
 
 
 def _parse(
-    stream: io.BufferedReader, name: str, header: bool | None, dup_op: BinaryOp | None
+    stream: io.BufferedReader, budget: Budget, header: bool | None, dup_op: BinaryOp | None
 ) -> tuple[CSC, bool]:
     """Return the matrix in an open file, and whether the file calls itself undirected."""
     if stream.peek(4).startswith(_ZIP):
-        return npz.parse(stream, name), False
-    data = _text(stream, name)
+        return npz.parse(stream, budget), False
+    data = _text(stream, budget)
     if data.startswith(matrix_market.BANNER):
-        return matrix_market.parse(data, name, dup_op), False
-    return edge_list.parse(data, name, header=header, dup_op=dup_op)
+        return matrix_market.parse(data, budget, dup_op), False
+    return edge_list.parse(data, budget, header=header, dup_op=dup_op)
 
 
-def _text(stream: io.BufferedReader, name: str) -> bytes:
-    """Return the bytes of a text file, unpacked if it is gzipped."""
+def _text(stream: io.BufferedReader, budget: Budget) -> bytes:
+    """Return a text file, unpacked if it is gzipped; its last line is whole."""
     packed = stream.peek(2).startswith(_GZIP)
     source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
     try:
-        data = _whole(source, name).removeprefix(_BYTE_ORDER_MARK)
+        data = _whole(source, budget)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(f"read: {name} is truncated or damaged: {error}") from error
+        raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}") from error
     if not data:
-        raise FileFormatError(f"read: {name} is empty.")
+        raise FileFormatError(f"read: {budget.name} is empty.")
     if is_binary(data[: 1 << 16]):
         raise FileFormatError(
-            f"read: {name} is binary. Give Matrix Market, an edge list (also gzipped), or .npz."
+            f"read: {budget.name} is binary. "
+            "Give Matrix Market, an edge list (also gzipped), or .npz."
         )
     return data
 
 
-def _whole(source: Any, name: str) -> bytes:
-    """Read to the end, checking free memory after each piece: a small file may unpack hugely."""
-    parts = []
-    while part := source.read(_PIECE):
-        parts.append(part)
-        memory.require(len(parts) * _PIECE, f"read: {name}", "The unpacked file does not fit.")
-    return b"".join(parts)
+def _whole(source: Any, budget: Budget) -> bytes:
+    """Read to the end without a byte order mark, and end the last line.
+
+    Each piece is asked for before it is read, since a small file may unpack to any size.
+    """
+    content = io.BytesIO()  # `getvalue` returns what it holds, without a copy
+    part = b""
+    while True:
+        # Growing, the content may be moved: old and new exist at the same time.
+        have = content.tell()
+        budget.require(PIECE + have // 8, "its text", held=have)
+        part = source.read(PIECE)
+        if not part:
+            break
+        content.write(part if have else part.removeprefix(_BYTE_ORDER_MARK))
+    if content.tell() and content.getbuffer()[-1] != ord("\n"):
+        content.write(b"\n")
+    return content.getvalue()
 
 
 def write(A: Matrix, path: str | os.PathLike[str]) -> None:

@@ -5,6 +5,7 @@ Source: Boisvert, Pozo, Remington 1996, The Matrix Market exchange formats (NIST
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from typing import IO, Any
@@ -15,25 +16,36 @@ import scipy.sparse as sp
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.errors import FileFormatError, NotSupported
-from lagpu.host import memory
+from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.text import data_lines, line_number, show
 
 __all__ = ["BANNER", "dump", "parse"]
 
 BANNER = b"%%MatrixMarket"
-_REAL = re.compile(rb"[.eE]")
+_SIZES = re.compile(rb"[0-9]{1,18}[ \t]+[0-9]{1,18}[ \t]+[0-9]{1,18}")
+_REAL = (
+    rb"[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+    rb"|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
+)
+# The value of an entry, by the field.
+_VALUES = {
+    "pattern": b"",
+    "integer": rb"[ \t]++-?[0-9]++",
+    "unsigned-integer": rb"[ \t]++[0-9]++",
+    "real": rb"[ \t]++" + _REAL,
+}
 
 
-def parse(data: bytes, name: str, dup_op: BinaryOp | None = None) -> CSC:
+def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     """Return the matrix of a coordinate file.
 
     Parameters
     ----------
     data : bytes
-        Content of the file, from its banner on.
-    name : str
-        Name of the file in messages.
+        Content of the file, from its banner on; its last line has an end.
+    budget : Budget
+        Name of the file in messages, and the memory that it may take.
     dup_op : BinaryOp, optional
         Combines duplicates instead of summing them.
 
@@ -50,17 +62,19 @@ def parse(data: bytes, name: str, dup_op: BinaryOp | None = None) -> CSC:
         an index outside its shape.
     NotSupported
         If it is dense (``array``) or complex.
-    OutOfMemory
+    OutOfMemory, LimitExceeded
         If a matrix of the size in the header does not fit.
     """
-    nrows, ncols, nvals, field, symmetry = _header(data, name)
+    nrows, ncols, nvals, field, symmetry = _header(data, budget.name)
     stored = nvals if symmetry == "general" else 2 * nvals
-    need = len(data) + bytes_for_entries(stored, ncols, values=True)
-    memory.require(need, f"read: {name}")
+    triplets = stored * 16 + 24 * nvals  # as the parser returns them, expanded where symmetric
+    beside = len(data) + triplets
+    need = triplets + bytes_for_entries(stored, ncols, values=field != "pattern", held=beside)
+    budget.require(need, f"{nrows} x {ncols}", held=len(data))
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
     except (ValueError, OverflowError) as error:
-        raise FileFormatError(f"read: {name}: {error}") from error
+        raise FileFormatError(f"read: {budget.name}: {error}") from error
     values = None if field == "pattern" else entries.data
     return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op)
 
@@ -71,41 +85,70 @@ def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:
         nrows, ncols, nvals, layout, field, symmetry = scipy.io.mminfo(io.BytesIO(data))
     except (ValueError, OverflowError) as error:
         raise FileFormatError(f"read: {name}: {error}") from error
+    banner = data[: data.find(b"\n")]
+    if len(banner.split()) != 5:  # the parser does not read on
+        raise FileFormatError(
+            f"read: {name}, line 1: {show(banner)} is not a banner of five words, as "
+            "%%MatrixMarket matrix coordinate real general."
+        )
     if layout != "coordinate":
         raise NotSupported(f"read: {name} is a dense matrix ({layout}). Give a coordinate file.")
     if field == "complex":
         raise NotSupported(f"read: {name} has complex values. Give a real or pattern matrix.")
+    if field not in _VALUES or (field == "pattern" and symmetry not in ("general", "symmetric")):
+        raise FileFormatError(f"read: {name}: a {symmetry} matrix cannot have the field {field}.")
+    lines = data_lines(data)
+    at, sizes = next(lines)  # there is one: the parser has read it
+    if not _SIZES.fullmatch(sizes):
+        raise FileFormatError(
+            f"read: {name}, line {line_number(data, at)}: {show(sizes)} is not three whole "
+            "numbers: rows, columns, entries."
+        )
     if symmetry != "general" and nrows != ncols:
         raise FileFormatError(
             f"read: {name}: the header says {symmetry}, but nrows {nrows} != ncols {ncols}."
         )
-    _check_body(data, name, nvals, field)
+    _check_body(data, next(lines, (len(data), b""))[0], name, nvals, field)
     return nrows, ncols, nvals, field, symmetry
 
 
-def _check_body(data: bytes, name: str, nvals: int, field: str) -> None:
-    """Check the count before the parser allocates, and numbers that the parser would skip."""
-    lines = data_lines(data)
-    next(lines)  # the size line, which the parser has checked
-    start, first = next(lines, (len(data), b""))
+def _check_body(data: bytes, start: int, name: str, nvals: int, field: str) -> None:
+    """Check the count before the parser allocates, and each line, since the parser does not.
+
+    It reads ``3abc`` as 3 and ignores what follows a number; at the end of the file it reads beyond
+    its memory to find the end of the line, and ends the process.
+    """
     width = 2 if field == "pattern" else 3
-    if first and len(first.split()) != width:
+    stop = _rows_end(data, start, field)
+    if stop < len(data):
+        where = f"read: {name}, line {line_number(data, stop)}"
+        if field == "integer" and _rows_end(data, stop, "real") > stop:
+            raise FileFormatError(f"{where}: a real number in a file of the field integer.")
+        line = data[stop : data.find(b"\n", stop)]
         raise FileFormatError(
-            f"read: {name}, line {line_number(data, start)}: {show(first)} is not {width} numbers, "
-            f"which the field {field} needs."
+            f"{where}: {show(line)} is not {width} numbers, which the field {field} needs."
         )
-    room = (len(data) - start + 1) // (2 * width)  # a number and a separator, each one byte
+    room = (len(data) - start) // (2 * width)  # a number and a separator, each one byte
     if nvals > room:
         raise FileFormatError(
             f"read: {name}: the header says {nvals} entries, the file has room for at most {room}. "
             "It is truncated, or its header is wrong."
         )
-    real = _REAL.search(data, start) if field == "integer" else None
-    if real:
-        raise FileFormatError(
-            f"read: {name}, line {line_number(data, real.start())}: a real number "
-            "in a file of the field integer."
-        )
+
+
+def _rows_end(data: bytes, start: int, field: str) -> int:
+    """Return where the first line begins that no entry of a field can be, or the end."""
+    rows = _rows_of(field).match(data, start)
+    return start if rows is None else rows.end()
+
+
+@functools.cache
+def _rows_of(field: str) -> re.Pattern[bytes]:
+    """Return the pattern of the lines that an entry of a field may be, as many as there are."""
+    value = _VALUES[field]
+    usual = rb"[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n"  # twice as fast
+    row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
+    return re.compile(rb"(?:" + usual + rb"|[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

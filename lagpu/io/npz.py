@@ -17,41 +17,134 @@ from __future__ import annotations
 
 import math
 import zipfile
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from lagpu import dtypes
-from lagpu.errors import DomainMismatch, FileFormatError, NotSupported
-from lagpu.host import memory
-from lagpu.io.csc import CSC, compress
+from lagpu.errors import DomainMismatch, FileFormatError, LagpuError, NotSupported
+from lagpu.io.budget import Budget
+from lagpu.io.csc import CSC, bytes_for_entries, compress
 
-__all__ = ["dump", "parse"]
+__all__ = ["Archive", "dump", "errors_named", "parse"]
 
 _VERSION = 1
-_BROKEN = (
-    EOFError,
-    KeyError,
-    OSError,
-    RuntimeError,  # encrypted, or an unknown compression
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_LONGEST = 64  # characters of a word, such as the name of a type
+_KINDS = "biufc"
 
 
-def parse(file: IO[bytes], name: str) -> CSC:
+class Archive:
+    """The arrays of a NumPy archive; all their headers are checked before one is allocated.
+
+    Parameters
+    ----------
+    file : binary file
+        The archive, from its first byte; it must allow seeking.
+    budget : Budget
+        The memory that the arrays may take.
+
+    Raises
+    ------
+    ValueError
+        If an array is not as long as its header says, or is not of numbers or a short word. The
+        libraries that read archives raise many other errors: see `errors_named`.
+    OutOfMemory, LimitExceeded
+        If its arrays do not fit.
+    """
+
+    def __init__(self, file: IO[bytes], budget: Budget) -> None:
+        self._zip = zipfile.ZipFile(file)
+        self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
+        total = 0
+        for member in self._zip.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name in self.headers:
+                raise ValueError(f"{member.filename} is there twice")
+            shape, dtype, size = _header(self._zip, member)
+            self.headers[name] = shape, dtype
+            total += size
+        budget.require(total, "its arrays")
+        self.nbytes = total
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.headers
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.headers:
+            raise ValueError(f"there is no array {name!r}")
+        with self._zip.open(name + ".npy") as member:
+            array = np.lib.format.read_array(member, allow_pickle=False)
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+    def indices(self, name: str) -> Any:
+        """Return a one-dimensional array of whole numbers."""
+        found = self[name]
+        if found.ndim != 1 or found.dtype.kind not in "iu":
+            raise ValueError(f"{name} is {found.dtype} {found.shape}, not a list of whole numbers")
+        return found
+
+    def word(self, name: str) -> str:
+        """Return a text, which SciPy stores as bytes."""
+        found = self[name]
+        if found.shape != () or found.dtype.kind not in "SU":
+            raise ValueError(f"{name} is not a word")
+        word = found.item()
+        return word.decode("ascii") if isinstance(word, bytes) else str(word)
+
+    def shape(self) -> tuple[int, int]:
+        """Return the array `shape`, of a matrix."""
+        sizes = tuple(self.indices("shape").tolist())
+        if len(sizes) != 2 or min(sizes) < 0:
+            raise ValueError(f"the shape {sizes} is not of a matrix, but of a {len(sizes)}-D array")
+        return sizes
+
+
+def _header(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo
+) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Return shape, type and bytes of an array, checked against the size of its member."""
+    with archive.open(member) as array:
+        if np.lib.format.read_magic(array) == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(array)
+        else:
+            shape, _, dtype = np.lib.format.read_array_header_2_0(array)
+        size = math.prod(shape) * dtype.itemsize
+        if array.tell() + size != member.file_size:
+            raise ValueError(f"{member.filename}: {member.file_size} bytes, not {size}")
+    word = dtype.kind in "SU" and shape == () and size <= 4 * _LONGEST
+    if not word and (dtype.kind not in _KINDS or min(shape, default=0) < 0):
+        raise ValueError(f"{member.filename} has the type {dtype}, which no matrix has")
+    return shape, dtype, size
+
+
+@contextmanager
+def errors_named(what: str) -> Iterator[None]:
+    """Turn an error of reading an archive into `FileFormatError`, ``what: cause``.
+
+    zipfile, its three decompressors and the parser of headers raise some fifteen types of error for
+    damaged files, and none for anything else.
+    """
+    try:
+        yield
+    except (LagpuError, MemoryError):
+        raise
+    except Exception as error:
+        fact = str(error).strip().rstrip(".") or type(error).__name__
+        raise FileFormatError(f"{what}: {fact}.") from error
+
+
+def parse(file: IO[bytes], budget: Budget) -> CSC:
     """Return the matrix in an archive.
 
     Parameters
     ----------
     file : binary file
         The archive, from its first byte; it must allow seeking.
-    name : str
-        Name of the file in messages.
+    budget : Budget
+        Name of the file in messages, and the memory that it may take.
 
     Raises
     ------
@@ -59,70 +152,39 @@ def parse(file: IO[bytes], name: str) -> CSC:
         If it is damaged, or its arrays are not those of a matrix.
     NotSupported
         If the values have a type that lagpu lacks, such as complex numbers.
-    OutOfMemory
+    OutOfMemory, LimitExceeded
         If its arrays do not fit in memory.
     """
     try:
-        memory.require(3 * _checked_bytes(file), f"read: {name}")
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as archive:
-            if "lagpu_format" in archive:
-                return _from_lagpu(archive)
-        file.seek(0)
-        return _from_scipy(sp.load_npz(file))
+        with errors_named(f"read: {budget.name} is not a matrix archive"):
+            archive = Archive(file, budget)
+            read = _from_lagpu if "lagpu_format" in archive else _from_scipy
+            return read(archive, budget)
     except DomainMismatch as error:
-        raise NotSupported(f"read: {name}: {error}") from error
-    except _BROKEN as error:
-        raise FileFormatError(f"read: {name} is not a matrix archive: {error}") from error
+        raise NotSupported(f"read: {budget.name}: {error}") from error
 
 
-def _checked_bytes(file: IO[bytes]) -> int:
-    """Return the bytes of all arrays, after checking that each is as long as its header says.
-
-    Otherwise NumPy would allocate the size in a wrong header before it reads the array.
-    """
-    total = 0
-    with zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
-            with archive.open(member) as array:
-                version = np.lib.format.read_magic(array)
-                read = (
-                    np.lib.format.read_array_header_1_0
-                    if version == (1, 0)
-                    else np.lib.format.read_array_header_2_0
-                )
-                shape, _, dtype = read(array)
-                size = math.prod(shape) * dtype.itemsize
-                if array.tell() + size != member.file_size:
-                    raise ValueError(f"{member.filename}: {member.file_size} bytes, not {size}")
-                total += size
-    return total
-
-
-def _from_lagpu(archive: Any) -> CSC:
-    if int(archive["lagpu_format"]) != _VERSION:
-        raise ValueError(f"format {archive['lagpu_format']}, but this lagpu reads {_VERSION}")
-    nrows, ncols = (int(size) for size in archive["shape"])
-    kind = dtypes.lookup(str(archive["dtype"])).numpy
-    col_ptr, row_idx = archive["col_ptr"], archive["row_idx"]
-    values: Any = (
-        archive["iso"].astype(kind)[()] if "iso" in archive else archive["values"].astype(kind)
-    )
-    if col_ptr.dtype.kind not in "iu" or row_idx.dtype.kind not in "iu":
-        raise ValueError("indices that are not whole numbers")
-    _check_columns(nrows, ncols, col_ptr, row_idx)
-    if isinstance(values, np.ndarray) and values.shape != row_idx.shape:
+def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
+    version = archive["lagpu_format"]
+    if version.shape != () or version != _VERSION:
+        raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
+    nrows, ncols = archive.shape()
+    kind = dtypes.lookup(archive.word("dtype")).numpy
+    col_ptr, row_idx = archive.indices("col_ptr"), archive.indices("row_idx")
+    iso = "iso" in archive
+    values = archive["iso" if iso else "values"]
+    if values.shape != (() if iso else row_idx.shape):
         raise ValueError(f"{values.shape} values != {row_idx.shape} rows")
-    return CSC(nrows, ncols, col_ptr, row_idx, values)
+    _check_columns(nrows, ncols, col_ptr, row_idx)
+    need = bytes_for_entries(len(row_idx), ncols, values=not iso)
+    budget.require(max(0, need - archive.nbytes), f"{nrows} x {ncols}", held=archive.nbytes)
+    values = values.astype(kind, copy=False)
+    return CSC(nrows, ncols, col_ptr, row_idx, values[()] if iso else values)
 
 
 def _check_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
-    if nrows < 0 or ncols < 0 or col_ptr.shape != (ncols + 1,) or row_idx.ndim != 1:
-        raise ValueError(f"col_ptr {col_ptr.shape} != ({ncols + 1},)")
-    if col_ptr[0] != 0 or col_ptr[-1] != row_idx.size or (col_ptr[1:] < col_ptr[:-1]).any():
-        raise ValueError("col_ptr does not rise from 0 to the number of entries")
-    if row_idx.size and not 0 <= row_idx.min() <= row_idx.max() < nrows:
-        raise ValueError(f"a row outside 0 .. {nrows - 1}")
+    _check_pointers("col_ptr", col_ptr, ncols, len(row_idx))
+    _check_inside("a row", row_idx, nrows)
     rising = row_idx[1:] > row_idx[:-1]
     starts = col_ptr[1:-1]
     rising[starts[(starts > 0) & (starts < row_idx.size)] - 1] = True  # a new column begins
@@ -130,12 +192,70 @@ def _check_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
         raise ValueError("rows that do not rise within a column")
 
 
-def _from_scipy(entries: Any) -> CSC:
-    if entries.ndim != 2:
-        raise ValueError(f"a {entries.ndim}-D array")
-    if hasattr(entries, "check_format"):  # a compressed form, whose indices SciPy has not checked
-        entries.check_format(full_check=True)
-    return compress(entries.tocsc())
+def _check_pointers(name: str, ptr: Any, size: int, nvals: int) -> None:
+    if ptr.shape != (size + 1,):
+        raise ValueError(f"{name} {ptr.shape} != ({size + 1},)")
+    if ptr[0] != 0 or ptr[-1] != nvals or (ptr[1:] < ptr[:-1]).any():
+        raise ValueError(f"{name} does not rise from 0 to the number of entries")
+
+
+def _check_inside(what: str, indices: Any, size: int) -> None:
+    if indices.size and not 0 <= indices.min() <= indices.max() < size:
+        raise ValueError(f"{what} outside 0 .. {size - 1}")
+
+
+def _from_scipy(archive: Archive, budget: Budget) -> CSC:
+    form, (nrows, ncols) = archive.word("format"), archive.shape()
+    if form not in _READ:
+        raise ValueError(f"its format is {form[:20]!r}")
+    data = archive["data"]
+    dtypes.lookup(data.dtype)
+    need = bytes_for_entries(data.size, max(nrows, ncols), values=True)
+    budget.require(archive.nbytes + need, f"{nrows} x {ncols}", held=archive.nbytes)
+    return compress(_READ[form](archive, form, data, (nrows, ncols)).tocsc())
+
+
+def _compressed(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -> Any:
+    """Return a matrix by rows, columns or blocks; SciPy itself may crash on wrong indices."""
+    indices, indptr = archive.indices("indices"), archive.indices("indptr")
+    if data.ndim != (3 if form == "bsr" else 1) or len(data) != len(indices):
+        raise ValueError(f"{data.shape} values do not fit {len(indices)} indices")
+    block = data.shape[1:] or (1, 1)
+    if min(block) < 1 or shape[0] % block[0] or shape[1] % block[1]:
+        raise ValueError(f"blocks {block} do not fit the shape {shape}")
+    size, width = shape[0] // block[0], shape[1] // block[1]
+    if form == "csc":
+        size, width = width, size
+    _check_pointers("indptr", indptr, size, len(indices))
+    _check_inside("an index", indices, width)
+    make = getattr(sp, f"{form}_array")
+    return make((data, indices, indptr), shape=shape)
+
+
+def _coordinates(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -> Any:
+    rows, cols = archive.indices("row"), archive.indices("col")
+    if not data.shape == rows.shape == cols.shape:
+        raise ValueError(f"{data.shape} values, {rows.shape} rows, {cols.shape} columns")
+    _check_inside("a row", rows, shape[0])
+    _check_inside("a column", cols, shape[1])
+    return sp.coo_array((data, (rows, cols)), shape=shape)
+
+
+def _diagonals(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -> Any:
+    offsets = archive.indices("offsets").astype(np.int64)
+    if data.ndim != 2 or len(data) != len(offsets) or len(set(offsets.tolist())) != len(offsets):
+        raise ValueError(f"{data.shape} values do not fit {len(offsets)} distinct offsets")
+    _check_inside("a diagonal", offsets + shape[0], sum(shape) + 1)
+    return sp.dia_array((data, offsets), shape=shape)
+
+
+_READ = {
+    "bsr": _compressed,
+    "coo": _coordinates,
+    "csc": _compressed,
+    "csr": _compressed,
+    "dia": _diagonals,
+}
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

@@ -7,12 +7,12 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["data_lines", "is_binary", "line_number", "pieces", "show", "write_rows"]
+__all__ = ["PIECE", "data_lines", "is_binary", "line_number", "pieces", "show", "write_rows"]
 
 Array = np.ndarray[Any, Any]
 
 _LINES = 1 << 16  # written at a time
-_PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
+PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
 # Control characters that no text has: all but tab, line feed, vertical tab, form feed, return.
 _CONTROL = bytes([*range(9), *range(14, 32), 127])
 
@@ -23,11 +23,15 @@ def is_binary(start: bytes) -> bool:
 
 
 def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, bytes) of consecutive pieces of whole lines, some megabytes each."""
+    """Yield (offset, bytes) of consecutive pieces of whole lines.
+
+    A piece has some megabytes at most, unless it is one line that is longer.
+    """
     while start < len(data):
         stop = len(data)
-        if stop - start > _PIECE:
-            cut = data.rfind(b"\n", start, start + _PIECE)
+        if stop - start > PIECE:
+            cut = data.rfind(b"\n", start, start + PIECE)
+            cut = data.find(b"\n", start) if cut < 0 else cut
             stop = stop if cut < 0 else cut + 1
         yield start, data[start:stop]
         start = stop
@@ -51,7 +55,7 @@ def line_number(data: bytes, offset: int) -> int:
 
 def show(line: bytes) -> str:
     """Return a line as text for a message, shortened to 60 characters."""
-    text = line.decode("utf-8", "replace")
+    text = line[:240].decode("utf-8", "replace")
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 

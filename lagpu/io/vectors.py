@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lagpu.errors import FileFormatError, FileMissing, InvalidValue
+from lagpu.io.budget import Budget
+from lagpu.io.npz import Archive, errors_named
 
 __all__ = ["read_vector"]
 
@@ -52,16 +52,11 @@ def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
 
 
 def _archive(file: Path) -> tuple[Array, Array]:
-    try:
-        # NumPy takes any other file for a pickle, and leaves a damaged archive open.
-        with file.open("rb") as stream, zipfile.ZipFile(stream):
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as archive:
-                indices, values = archive["indices"], archive["values"]
-    except (EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileFormatError(
-            f"read: {file.name} has no arrays `indices` and `values`: {error}."
-        ) from error
+    with file.open("rb") as stream:
+        budget = Budget.of(file.name, stream)
+        with errors_named(f"read: {file.name} has no arrays `indices` and `values`"):
+            archive = Archive(stream, budget)
+            indices, values = archive["indices"], archive["values"]
     if indices.ndim != 1 or indices.shape != values.shape or indices.dtype.kind not in "iu":
         raise FileFormatError(
             f"read: {file.name}: indices {indices.dtype} {indices.shape} do not fit "

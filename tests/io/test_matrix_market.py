@@ -1,0 +1,85 @@
+"""Matrix Market: what SciPy's parser must not see, and what it would misread."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from readback import BANNER, entries, read_cpu
+
+from lagpu.dtypes import UINT64
+from lagpu.errors import FileFormatError, LimitExceeded
+
+SIZES = "is not three whole numbers|dimension line not of length 3"  # by us, or by SciPy
+READ = """
+import json, sys, lagpu
+for path in sys.argv[1:]:
+    try:
+        print(json.dumps(lagpu.io.read(path, backend="cpu").nvals), flush=True)
+    except lagpu.errors.FileFormatError as error:
+        print(json.dumps(str(error)), flush=True)
+"""
+
+
+def test_a_last_line_that_is_cut_does_not_end_the_process(tmp_path):
+    """In another process: SciPy's parser reads beyond the end of such a file."""
+    ends = ["2.153187e", "2.5\r", "2.5\t", "2.5 x", "2.5e+", "2.5\0", "2.5", "2.5\r\r"]
+    paths = [tmp_path / f"{k}.mtx" for k in range(len(ends))]
+    for path, end in zip(paths, ends, strict=True):
+        path.write_bytes(f"{BANNER}real general\n8 8 1\n5 2 {end}".encode())
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *map(str, paths)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [k for k, answer in enumerate(told) if answer == 1] == [1, 2, 6, 7]
+    assert told[0] == "read: 0.mtx, line 3: '5 2 2.153187e' is not 3 numbers, which the field " \
+        "real needs."  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("real general\n3 3 2\n1 2 3abc\n2 3 1\n", "line 3: '1 2 3abc' is not 3 numbers"),
+        ("real general\n3 3 2\n1 2 3\n2 3 1 7\n", "line 4: '2 3 1 7' is not 3 numbers"),
+        ("real general\n3 3 1\n1 2 0x10\n", "line 3: '1 2 0x10' is not 3 numbers"),
+        ("real general\n3 3 1\n1 2 1d5\n", "line 3: '1 2 1d5' is not 3 numbers"),
+        ("real general\n3 3 1\n1 2 1.2.3\n", r"line 3: '1 2 1\.2\.3' is not 3 numbers"),
+        ("real general\n3 3 2\r1 2 1\r2 3 1\n", SIZES),
+        ("pattern general\n3 3 1x\n1 2\n", SIZES),
+        ("pattern general\n3 3 -1\n1 2\n", "line 2: '3 3 -1' is not three whole numbers"),
+        ("pattern general\n3 3 1 x\n1 2\n", SIZES),
+        ("pattern skew-symmetric\n3 3 1\n2 1\n", "cannot have the field pattern"),
+        ("pattern general x\n3 3 1\n1 2\n", "line 1: .* is not a banner of five words"),
+    ],
+)
+def test_what_the_parser_would_misread_is_refused(save, content, message):
+    with pytest.raises(FileFormatError, match=message):
+        read_cpu(save(BANNER + content))
+
+
+@pytest.mark.parametrize(
+    "banner",
+    ["%%matrixmarket", "%%MATRIXMARKET", "%MatrixMarket", "%% MatrixMarket", "# a\n%%MatrixMarket"],
+)
+def test_an_odd_banner_is_refused_and_not_a_comment(save, banner):
+    content = f"{banner} matrix coordinate real general\n3 3 2\n1 2 5\n2 3 6\n"
+    with pytest.raises(FileFormatError, match=r"looks like the banner of Matrix Market\. Make it"):
+        read_cpu(save(content))
+
+
+def test_spaces_signs_and_line_ends_of_all_kinds(save):
+    content = BANNER + "real general\r\n3 3 3\r\n 1\t2   -1.5e0 \r\n\n2 3 .5\n3 1 Inf"
+    assert entries(read_cpu(save(content))) == [(0, 1, -1.5), (1, 2, 0.5), (2, 0, float("inf"))]
+
+
+def test_numbers_without_a_sign(save):
+    A = read_cpu(save(BANNER + "unsigned-integer general\n2 2 1\n1 2 18446744073709551615\n"))
+    assert A.dtype is UINT64
+    assert entries(A) == [(0, 1, 2**64 - 1)]
+
+
+def test_sizes_that_a_small_file_may_not_ask_for(save, monkeypatch):
+    monkeypatch.setattr("lagpu.host.memory.available_bytes", lambda: 10**15)
+    with pytest.raises(LimitExceeded, match=r"read: graph, 2 x 999999999: needs .* more than the"):
+        read_cpu(save(BANNER + "pattern general\n2 999999999 0\n"))

@@ -1,0 +1,134 @@
+"""Graph files read once more, word by word in plain Python: slow, strict, and on its own."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zipfile
+import zlib
+
+import numpy as np
+import scipy.sparse as sp
+
+WHOLE = re.compile(rb"[+-]?[0-9]+")
+REAL = re.compile(
+    rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE
+)
+
+
+class Refused(Exception):
+    """The file is no graph."""
+
+
+def read(data: bytes):
+    """Return (n rows, n columns, {(i, j): value}); a pattern has the value True."""
+    if data.startswith(b"PK"):
+        return archive(data)
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise Refused from error
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if data.startswith(b"%%MatrixMarket"):
+        return matrix_market(data)
+    return edge_list(data)
+
+
+def number(word: bytes, whole: bool):
+    if not (WHOLE if whole else REAL).fullmatch(word):
+        raise Refused(word)
+    return int(word) if whole else float(word)
+
+
+def add(entries: dict, place: tuple[int, int], value) -> None:
+    if value is True or place not in entries:
+        entries[place] = value
+    else:
+        entries[place] += value
+
+
+def matrix_market(data: bytes):
+    top, *lines = data.split(b"\n")
+    _, what, layout, field, symmetry = top.lower().split()
+    assert (what, layout) == (b"matrix", b"coordinate")
+    while not lines[0].strip() or lines[0].startswith(b"%"):
+        lines.pop(0)
+    nrows, ncols, nvals = (number(word, True) for word in lines.pop(0).split())
+    entries: dict = {}
+    rows = [line.split() for line in lines if line.strip()]
+    if len(rows) != nvals:
+        raise Refused(f"{len(rows)} rows")
+    whole = field in (b"integer", b"unsigned-integer")
+    for row in rows:
+        if len(row) != (2 if field == b"pattern" else 3):
+            raise Refused(row)
+        i, j = (number(word, True) - 1 for word in row[:2])
+        if not (0 <= i < nrows and 0 <= j < ncols):
+            raise Refused(row)
+        value = True if field == b"pattern" else number(row[2], whole)
+        add(entries, (i, j), value)
+        if i != j and symmetry != b"general":
+            add(entries, (j, i), -value if symmetry == b"skew-symmetric" else value)
+    return nrows, ncols, entries
+
+
+def edge_list(data: bytes):
+    lines = [line.strip() for line in data.split(b"\n")]
+    comments = [line for line in lines if line.startswith((b"#", b"%"))]
+    rows = [line.split() for line in lines if line and not line.startswith((b"#", b"%"))]
+    first = next((k for k, line in enumerate(lines) if line and line[:1] not in b"#%"), len(lines))
+    leading = [line for line in data.split(b"\n")[:first] if line.startswith((b"#", b"%"))]
+    nodes = [re.search(rb"\bnodes:[ \t]*([0-9]+)\b", line, re.IGNORECASE) for line in leading]
+    n = next((int(found[1]) for found in nodes if found), 0)
+    undirected = any(re.match(rb"[#%]\s*undirected graph", line, re.IGNORECASE) for line in leading)
+    width = {len(row) for row in rows[1:]} or {len(row) for row in rows[:1]}
+    if len(width) > 1 or not (width <= {2, 3}) or not (rows or comments):
+        raise Refused(width)
+    numbers = [[float(number(word, False)) for word in row] for row in rows]
+    whole = all(WHOLE.fullmatch(word) for row in rows for word in row)
+    below = [max(row[:2]) < numbers[0][0] for row in numbers[1:]]
+    if len(rows) > 1 and len(rows[0]) == 2 and numbers[0][1] == len(rows) - 1 and all(below):
+        n = max(n, int(rows.pop(0)[0]))
+    entries: dict = {}
+    for row in rows:
+        i, j = (int(float(word)) if b"." in word or b"e" in word.lower() else int(word)
+                for word in row[:2])  # fmt: skip
+        value = number(row[2], whole) if len(row) == 3 else True
+        add(entries, (i, j), value)
+        n = max(n, i + 1, j + 1)
+    if undirected:
+        for (i, j), value in list(entries.items()):
+            entries.setdefault((j, i), value)
+    return n, n, entries
+
+
+def archive(data: bytes):
+    with zipfile.ZipFile(io.BytesIO(data)) as members:
+        ours = "lagpu_format.npy" in members.namelist()
+    if not ours:
+        S = sp.coo_array(scipy_archive(data))
+        S.sum_duplicates()
+        places = zip(S.row.tolist(), S.col.tolist(), strict=True)
+        return *S.shape, dict(zip(places, S.data.tolist(), strict=True))
+    with np.load(io.BytesIO(data)) as kept:
+        (nrows, ncols), ptr, rows = kept["shape"].tolist(), kept["col_ptr"], kept["row_idx"]
+        values = kept["values"] if "values" in kept else np.full(len(rows), kept["iso"])
+        if str(kept["dtype"]) == "BOOL":
+            values = values.astype(bool)
+    places = [(int(i), j) for j in range(ncols) for i in rows[int(ptr[j]) : int(ptr[j + 1])]]
+    return nrows, ncols, dict(zip(places, values.tolist(), strict=True))
+
+
+def scipy_archive(data: bytes):
+    """What `scipy.sparse.load_npz` returns, whatever the archive says of arrays and matrices."""
+    with np.load(io.BytesIO(data)) as loaded:
+        kept = {name: x.astype(x.dtype.newbyteorder("=")) for name, x in loaded.items()}
+        form, shape = kept["format"].item(), tuple(kept["shape"].tolist())
+        form = form if isinstance(form, str) else form.decode()
+        if form == "coo":
+            return sp.coo_array((kept["data"], (kept["row"], kept["col"])), shape=shape)
+        more = ("offsets",) if form == "dia" else ("indices", "indptr")
+        make = getattr(sp, f"{form}_array")
+        return make((kept["data"], *(kept[name] for name in more)), shape=shape)
