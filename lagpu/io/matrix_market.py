@@ -23,7 +23,6 @@ from lagpu.io.text import data_lines, line_number, show
 __all__ = ["BANNER", "dump", "parse"]
 
 BANNER = b"%%MatrixMarket"
-_SIZES = re.compile(rb"[0-9]{1,18}[ \t]+[0-9]{1,18}[ \t]+[0-9]{1,18}")
 _REAL = (
     rb"[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
     rb"|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
@@ -97,17 +96,12 @@ def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:
         raise NotSupported(f"read: {name} has complex values. Give a real or pattern matrix.")
     if field not in _VALUES or (field == "pattern" and symmetry not in ("general", "symmetric")):
         raise FileFormatError(f"read: {name}: a {symmetry} matrix cannot have the field {field}.")
-    lines = data_lines(data)
-    at, sizes = next(lines)  # there is one: the parser has read it
-    if not _SIZES.fullmatch(sizes):
-        raise FileFormatError(
-            f"read: {name}, line {line_number(data, at)}: {show(sizes)} is not three whole "
-            "numbers: rows, columns, entries."
-        )
     if symmetry != "general" and nrows != ncols:
         raise FileFormatError(
             f"read: {name}: the header says {symmetry}, but nrows {nrows} != ncols {ncols}."
         )
+    lines = data_lines(data)
+    next(lines)  # the size line, which the parser has checked
     _check_body(data, next(lines, (len(data), b""))[0], name, nvals, field)
     return nrows, ncols, nvals, field, symmetry
 

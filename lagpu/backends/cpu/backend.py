@@ -29,7 +29,7 @@ from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.host.memory import available_bytes
+from lagpu.host.memory import available_bytes, require, shortages_named
 from lagpu.operations import (
     ExtractElement,
     Multiply,
@@ -47,6 +47,13 @@ __all__ = ["CpuBackend"]
 Array = np.ndarray[Any, Any]
 
 
+# Bytes that GraphBLAS and python-graphblas take beside their arguments, for an entry without its
+# value, a value, and a vertex; measured, docs/design/memory.md.
+_FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (48, 2, 0), (14, 2, 17)
+_LARGE = 1 << 16  # entries or vertices; less is not asked for
+
+
+@shortages_named("cpu", gb.exceptions.OutOfMemory)
 class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
@@ -140,6 +147,7 @@ class CpuBackend:
         dup_op: BinaryOp | None,
     ) -> Box:
         """See `Backend`."""
+        _require(_FROM_COO, len(rows), 0, dtype, "from_coo")
         if np.ndim(values) == 0:  # GraphBLAS takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
         dup = None if dup_op is None else typed_operator(dup_op, dup_op.types(dtype)[0])
@@ -163,6 +171,7 @@ class CpuBackend:
         symmetric: bool | None = None,
     ) -> Box:
         """See `Backend`."""
+        _require(_FROM_CSC, len(row_idx), shape[1], dtype if np.ndim(values) else None, "Matrix")
         if np.ndim(values) == 0:
             values = dtype.numpy.type(values)
         A = gb.Matrix.from_csc(
@@ -192,6 +201,7 @@ class CpuBackend:
 
     def matrix_to_csc(self, A: Box) -> tuple[Array, Array, Array]:
         """See `Backend`."""
+        _require(_TO_CSC, A.gb.nvals, A.gb.ncols, A.dtype, "to_csc")
         ptr, idx, values = A.gb.to_csc()
         return ptr.astype(np.int64, copy=False), idx.astype(np.int64, copy=False), values
 
@@ -272,3 +282,16 @@ class CpuBackend:
                 "orientation: SuiteSparse:GraphBLAS chooses its own forms. Leave it unset on cpu."
             )
         return True
+
+
+def _require(
+    cost: tuple[int, int, int], nvals: int, ncols: int, dtype: DType | None, what: str
+) -> None:
+    """Raise `OutOfMemory` if making or reading a matrix takes more than is free.
+
+    `dtype` is that of the values; None if there is one value for all entries.
+    """
+    if nvals + ncols >= _LARGE:
+        entry, value, vertex = cost
+        width = 0 if dtype is None else value * dtype.numpy.itemsize
+        require(nvals * (entry + width) + ncols * vertex, what)

@@ -35,6 +35,7 @@ from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
+from lagpu.host.memory import shortages_named
 from lagpu.operations import (
     ExtractElement,
     FusedLoop,
@@ -57,6 +58,7 @@ LARGE = 1 << 20  # elements from which free memory is checked before a vector is
 TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap_mxm.TRAFFIC, **spgemm.TRAFFIC}
 
 
+@shortages_named("gpu")
 class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods.
 

@@ -29,6 +29,7 @@ from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import InvalidValue, KernelLaunchError
+from lagpu.host.memory import available_bytes
 
 __all__ = ["SimDevice"]
 
@@ -166,7 +167,7 @@ class SimDevice(Observed):
 
     def free_bytes(self) -> int:
         """Return the host memory that can still be had."""
-        return _memory("MemAvailable")
+        return available_bytes()
 
     def pooled_bytes(self) -> int:
         """Return 0: there is no pool."""
@@ -264,11 +265,3 @@ def _pack(kernel: Kernel, values: list[Any]) -> np.ndarray[Any, Any]:
                 )
             slots[index] = value.__array_interface__["data"][0]
     return slots
-
-
-def _memory(field: str) -> int:
-    for line in Path("/proc/meminfo").read_text("ascii").splitlines():
-        name, _, amount = line.partition(":")
-        if name == field:
-            return int(amount.split()[0]) * 1024
-    raise KernelLaunchError(f"sim: /proc/meminfo has no {field}.")

@@ -120,7 +120,9 @@ def from_coo(
 ) -> CscMatrix:
     """Return a matrix of triplets in any order; see `Backend.matrix_from_coo`."""
     xp = device.xp
-    device.require(len(rows) * 48, "from_coo")  # keys, their order, and the sorted copies
+    # Keys, their order, the sorted copies, and the pointer twice (docs/design/memory.md).
+    width = 56 + (2 * dtype.numpy.itemsize if np.ndim(values) else 0)
+    device.require(len(rows) * width + 16 * shape[1], "from_coo")
     rows, cols = (on_device(device, x).astype(np.int64, copy=False) for x in (rows, cols))
     order = _by_column(xp, rows, cols, shape)
     rows, cols = rows[order], cols[order]
@@ -280,4 +282,4 @@ def why_no_csr(A: CscMatrix) -> str:
 
 def _bytes_beside(A: CscMatrix) -> int:
     """Return the bytes that sorting the entries by row takes, beside the result."""
-    return 32 * A.nvals
+    return 32 * A.nvals + 16 * A.shape[0]
