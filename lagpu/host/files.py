@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,7 @@ from lagpu.errors import FileMissing, InvalidValue
 
 __all__ = ["discard", "probe", "replacing", "require_writable", "write_json"]
 
+_YOUNG = 60  # seconds
 _unfinished: set[Path] = set()
 
 
@@ -22,7 +26,8 @@ _unfinished: set[Path] = set()
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`, and rename it to `path` at the end.
 
-    A link stays a link; a pipe or a device, such as ``/dev/stdout``, is written to directly.
+    A link stays a link; a pipe or a device, such as ``/dev/stdout``, is written to directly. The
+    temporary file is locked; one that a killed process left behind, and nobody locks, is removed.
 
     Raises
     ------
@@ -36,17 +41,46 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    _remove_leftovers(target)
+    temporary = target.with_name(f"{_mark(target)}{secrets.token_hex(8)}.tmp")
     _unfinished.add(temporary)
     try:
         with temporary.open("xb") as file:
+            _lock(file)
             yield file
-        temporary.replace(target)
+            file.flush()
+            temporary.replace(target)  # under the lock
     except BaseException:  # Ctrl-C too
         temporary.unlink(missing_ok=True)
         raise
     finally:
         _unfinished.discard(temporary)
+
+
+def _mark(target: Path) -> str:
+    """Return how the names of the temporary files of `target` begin; a name has 255 bytes."""
+    name = target.name.encode()[:200].decode("utf-8", "ignore")
+    return f".{name}.lagpu-"
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Lock a file while it is open, and return whether nobody else has; no waiting."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody has, or the file system cannot
+        return False
+    return True
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of `target` that have no owner any more."""
+    mark, past = _mark(target), time.time() - _YOUNG
+    for path in target.parent.iterdir():
+        if path.name.startswith(mark) and path.name.endswith(".tmp"):
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                # A young one may not be locked yet.
+                if os.fstat(file.fileno()).st_mtime < past and _lock(file):
+                    path.unlink()
 
 
 def probe(path: Path) -> None:
