@@ -67,7 +67,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         if debug:
             raise
-        _print_error(f"out of memory: {error or 'an allocation failed'}. Use a smaller graph.")
+        _print_error(f"out of memory: {str(error) or 'an allocation failed'}. Use a smaller graph.")
         return _WRONG
     if code == INTERRUPTED:
         _print_error("interrupted.")

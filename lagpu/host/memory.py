@@ -11,7 +11,10 @@ from typing import Any, TypeVar
 
 from lagpu.errors import OutOfMemory
 
-__all__ = ["available_bytes", "require", "shortage_named", "shortages_named"]
+__all__ = ["QUICK", "available_bytes", "named", "require", "shortage_named", "shortages_named"]
+
+#: Methods of a backend that a loop calls at each level.
+QUICK = ("execute", "evaluate", "nvals")
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -56,9 +59,7 @@ def require(nbytes: int, what: str, remedy: str = "Use a smaller graph.") -> Non
     """
     free = available_bytes()
     if nbytes > free:
-        raise OutOfMemory(
-            f"{what}: needs {nbytes / 1e9:,.1f} GB, {free / 1e9:,.1f} GB free. {remedy}"
-        )
+        raise OutOfMemory(f"{what}: needs {_shown(nbytes)}, {_shown(free)} free. {remedy}")
 
 
 @contextmanager
@@ -72,11 +73,13 @@ def shortage_named(what: str, remedy: str = "Use a smaller graph.") -> Iterator[
     except OutOfMemory:
         raise
     except MemoryError as error:
-        raise _named(what, error, remedy) from error
+        raise named(what, error, remedy) from error
 
 
 def shortages_named(what: str, *more: type[Exception]) -> Callable[[_Class], _Class]:
-    """Return a class decorator that does for every public method what `shortage_named` does.
+    """Return a class decorator that does for its public methods what `shortage_named` does.
+
+    The methods of `QUICK` keep their speed: they name a shortage themselves, or meet none.
 
     Parameters
     ----------
@@ -95,22 +98,28 @@ def shortages_named(what: str, *more: type[Exception]) -> Callable[[_Class], _Cl
             except OutOfMemory:
                 raise
             except kinds as error:
-                raise _named(what, error, "Use a smaller graph.") from error
+                raise named(what, error) from error
 
         return call
 
     def decorate(cls: _Class) -> _Class:
         for name, member in tuple(vars(cls).items()):
-            if callable(member) and not name.startswith("_"):
+            if callable(member) and not name.startswith("_") and name not in QUICK:
                 setattr(cls, name, around(member))
         return cls
 
     return decorate
 
 
-def _named(what: str, error: Exception, remedy: str) -> OutOfMemory:
+def named(what: str, error: Exception, remedy: str = "Use a smaller graph.") -> OutOfMemory:
+    """Return the error of lagpu for a failed allocation."""
     fact = " ".join(str(error).split()).rstrip(".") or "an allocation failed"
     return OutOfMemory(f"{what}: {fact}. {remedy}")
+
+
+def _shown(nbytes: float) -> str:
+    """Return a size for a message, in GB unless that is less than one."""
+    return f"{nbytes / 1e9:,.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:,.1f} MB"
 
 
 def _machine_bytes() -> int:

@@ -17,6 +17,7 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.host.memory import shortage_named
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
 from lagpu.operations import Counter, FusedLoop, Rejection, Sweep, Until
@@ -198,9 +199,12 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
     plan = partial(backend.plan_loop, recorder.statements, turns)
     observer = current_observer()
     try:
-        loop = (
-            _run_unless_rejected(plan()) if observer is None else observer.run_loop(backend, plan)
-        )
+        with shortage_named("loop"):
+            loop = (
+                _run_unless_rejected(plan())
+                if observer is None
+                else observer.run_loop(backend, plan)
+            )
     except BaseException:  # no statement runs again
         recorder.statements = []
         raise

@@ -48,7 +48,7 @@ def test_a_container_of_version_2(machine):
     machine.member("0::/\n")
     machine("", 1_100_000_000, 300_000_000, 100_000_000)
     assert memory.available_bytes() == 900_000_000
-    with pytest.raises(OutOfMemory, match=r"read: x: needs 1\.6 GB, 0\.9 GB free"):
+    with pytest.raises(OutOfMemory, match=r"read: x: needs 1\.6 GB, 900\.0 MB free"):
         memory.require(1_560_000_000, "read: x")
 
 

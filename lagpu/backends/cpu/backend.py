@@ -12,6 +12,7 @@ from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.cpu import matrices, vectors
 from lagpu.backends.cpu.handles import (
     NULL,
+    SHORTAGE,
     Box,
     c_function,
     check,
@@ -28,8 +29,8 @@ from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import InvalidValue, NotSupported
-from lagpu.host.memory import available_bytes, require, shortages_named
+from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
+from lagpu.host.memory import available_bytes, named, require, shortages_named
 from lagpu.operations import (
     ExtractElement,
     Multiply,
@@ -40,6 +41,7 @@ from lagpu.operations import (
     Statement,
     Sweep,
     Until,
+    method_of,
 )
 
 __all__ = ["CpuBackend"]
@@ -53,7 +55,7 @@ _FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (48, 2, 0), (14, 2, 17)
 _LARGE = 1 << 16  # entries or vertices; less is not asked for
 
 
-@shortages_named("cpu", gb.exceptions.OutOfMemory)
+@shortages_named("cpu", SHORTAGE)
 class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
@@ -70,10 +72,15 @@ class CpuBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         w, desc, operation, _ = statement
-        if w.gb.ndim == 1:
-            vectors.RUN[type(operation)](w, desc, operation)
-        else:
-            matrices.run(w, desc, operation)
+        try:
+            if w.gb.ndim == 1:
+                vectors.RUN[type(operation)](w, desc, operation)
+            else:
+                matrices.run(w, desc, operation)
+        except OutOfMemory:
+            raise
+        except (MemoryError, SHORTAGE) as error:
+            raise named(method_of(operation, 1), error) from error
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""

@@ -13,14 +13,22 @@ from lagpu.errors import BackendMismatch, BackendUnavailable, LagpuError, OutOfM
 try:
     import graphblas as gb
     from suitesparse_graphblas import ffi, lib
+
+    SHORTAGE = gb.exceptions.OutOfMemory  # loads all of the library, which is lazy
 except ImportError as error:
     raise BackendUnavailable(
         f"cpu: {error}. Install it with: pip install python-graphblas"
+    ) from error
+except (MemoryError, OSError) as error:  # under `ulimit -v` a library may not fit
+    reason = str(error).split(". ")[0] or "memory is short"
+    raise BackendUnavailable(
+        f"cpu: python-graphblas cannot be loaded: {reason}. Allow the process more memory."
     ) from error
 
 __all__ = [
     "C_NAMES",
     "NULL",
+    "SHORTAGE",
     "Box",
     "GraphBLASError",
     "c_function",

@@ -35,7 +35,8 @@ from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.host.memory import shortages_named
+from lagpu.errors import OutOfMemory
+from lagpu.host.memory import named, shortages_named
 from lagpu.operations import (
     ExtractElement,
     FusedLoop,
@@ -47,6 +48,7 @@ from lagpu.operations import (
     Statement,
     Sweep,
     Until,
+    method_of,
 )
 
 __all__ = ["GpuBackend"]
@@ -95,10 +97,15 @@ class GpuBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
-        if type(out) is VectorStore:
-            vectors.RUN[type(operation)](self.runtime, out, desc, operation)
-        else:
-            matrices.run(self.runtime, out, desc, operation)
+        try:
+            if type(out) is VectorStore:
+                vectors.RUN[type(operation)](self.runtime, out, desc, operation)
+            else:
+                matrices.run(self.runtime, out, desc, operation)
+        except OutOfMemory:
+            raise
+        except MemoryError as error:  # of CuPy too
+            raise named(method_of(operation, 1), error) from error
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
