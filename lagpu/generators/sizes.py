@@ -12,7 +12,7 @@ __all__ = ["LARGEST_SCALE", "count", "require"]
 
 LARGEST_SCALE = 31  # vertices are numbered in 32 bits
 _BYTES_PER_EDGE = 24  # peak memory, measured
-_BYTES_PER_VERTEX = 48
+_BYTES_PER_VERTEX = 60
 
 
 def count(what: str, name: str, value: Any, least: int, most: int | None = None) -> int:

@@ -128,7 +128,7 @@ def _bytes_of_lines(data: bytes) -> int:
 
 
 def _bytes_of_edges(count: int) -> int:
-    return 24 * count
+    return 16 * count
 
 
 def _line_of(vertex: int, data: bytes) -> str:

@@ -36,7 +36,7 @@ from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
 from lagpu.errors import OutOfMemory
-from lagpu.host.memory import named, shortages_named
+from lagpu.host import memory
 from lagpu.operations import (
     ExtractElement,
     FusedLoop,
@@ -60,7 +60,7 @@ LARGE = 1 << 20  # elements from which free memory is checked before a vector is
 TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap_mxm.TRAFFIC, **spgemm.TRAFFIC}
 
 
-@shortages_named("gpu")
+@memory.shortages_named("gpu")
 class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods.
 
@@ -105,7 +105,7 @@ class GpuBackend:
         except OutOfMemory:
             raise
         except MemoryError as error:  # of CuPy too
-            raise named(method_of(operation, 1), error) from error
+            raise memory.named(method_of(operation, 1), error) from error
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
@@ -241,6 +241,9 @@ class GpuBackend:
     def matrix_to_csc(self, A: MatrixHandle) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         form = A.csc()
+        if form.nvals + A.shape[1] >= LARGE:  # of the host, with the copies that are widened
+            width = 12 + form.dtype.numpy.itemsize
+            memory.require(form.nvals * width + 13 * A.shape[1], "to_csc")
         ptr, idx = (self.device.to_host(x).astype(np.int64) for x in (form.col_ptr, form.row_idx))
         if form.values is None:
             return ptr, idx, np.full(form.nvals, form.number, form.dtype.numpy)

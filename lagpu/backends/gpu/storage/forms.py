@@ -121,8 +121,8 @@ def from_coo(
     """Return a matrix of triplets in any order; see `Backend.matrix_from_coo`."""
     xp = device.xp
     # Keys, their order, the sorted copies, and the pointer twice (docs/design/memory.md).
-    width = 56 + (2 * dtype.numpy.itemsize if np.ndim(values) else 0)
-    device.require(len(rows) * width + 16 * shape[1], "from_coo")
+    width = 58 + (2 * dtype.numpy.itemsize if np.ndim(values) else 0)
+    device.require(len(rows) * width + 17 * shape[1], "from_coo")
     rows, cols = (on_device(device, x).astype(np.int64, copy=False) for x in (rows, cols))
     order = _by_column(xp, rows, cols, shape)
     rows, cols = rows[order], cols[order]

@@ -1,0 +1,51 @@
+"""Many searches on small graphs: no memory and no handle is kept."""
+
+import gc
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from lagpu import algorithms, backends
+from lagpu.generators import kronecker
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def held():
+    """Return (resident bytes, open files), without what only waits for the collector."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * PAGE, len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize(
+    "count", [300, pytest.param(20_000, marks=pytest.mark.exhaustive)], ids=["some", "many"]
+)
+@pytest.mark.parametrize("name", ["cpu", "sim"])
+def test_searches_keep_nothing(name, count):
+    place = backends.get(name)
+    A = kronecker(6, backend=place)
+
+    def search(k):
+        algorithms.bfs_levels(A, k % A.nrows)
+        if k % 10 == 0:  # a graph of its own
+            algorithms.bfs_levels(kronecker(5, seed=k, backend=place), 0)
+
+    for k in range(100):
+        search(k)
+    tracemalloc.start()
+    try:
+        search(0)
+        resident, files = held()
+        traced = tracemalloc.get_traced_memory()[0]
+        for k in range(count):
+            search(k)
+        grown, after = held()
+        more = tracemalloc.get_traced_memory()[0] - traced
+    finally:
+        tracemalloc.stop()
+    assert after == files
+    assert more < 50_000 + 2 * count  # Python's own objects: less than 2 bytes a search
+    assert grown - resident < (16 << 20) + 100 * count
