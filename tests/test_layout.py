@@ -24,6 +24,7 @@ ORDER = (
     ("operations",),
     ("backends.profile",),
     ("backends.protocol", "backends.batch"),
+    ("backends.guard",),
     ("backends.cpu", "backends.gpu"),
     ("backends",),
     ("core",),

@@ -85,7 +85,6 @@ class Table(Generic[Row]):
         """Add a user's row under its own name."""
         if not re.fullmatch(r"[a-z][a-z0-9_]*", row.name):
             raise InvalidValue(f"{self.kind}: {row.name!r} is not a lower_case name.")
-        if row.name in self._rows:
+        if self._rows.setdefault(row.name, row) is not row:  # in one step, for threads
             raise InvalidValue(f"{self.kind}: {row.name!r} is taken. Choose another name.")
-        self._rows[row.name] = row
         return row

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,13 +21,21 @@ _MAKERS: dict[str, tuple[str, str]] = {
     "gpu": ("lagpu.backends.gpu", "make_gpu"),
     "sim": ("lagpu.backends.gpu", "make_sim"),
 }
+_NUMBERED = ("gpu", "sim")  # with a backend for each device, as in "gpu:1"
 _loaded: dict[str, Backend] = {}
+_loading = threading.RLock()
 _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto")
 
 
 def names() -> tuple[str, ...]:
     """Return the names that `get` accepts, besides ``"auto"``."""
-    return tuple(name for name in dict.fromkeys((*_MAKERS, *_loaded)) if name != "auto")
+    known = dict.fromkeys((*_MAKERS, *_loaded.copy()))
+    return tuple(name for name in known if name != "auto" and not _is_numbered(name))
+
+
+def _is_numbered(name: str) -> bool:
+    kind, _, index = name.partition(":")
+    return _is_index(kind, index)
 
 
 def get(backend: str | Backend | None = None) -> Backend:
@@ -35,8 +45,9 @@ def get(backend: str | Backend | None = None) -> Backend:
     ----------
     backend : str or Backend, optional
         ``"cpu"``, ``"gpu"``, ``"sim"``, a registered name, or ``"auto"``: gpu if there is a device,
-        else cpu. None means the default that `use` sets, initially ``"auto"``. A `Backend` is
-        returned as it is.
+        else cpu. ``"gpu:1"`` is the second GPU, and ``"gpu:0"`` is ``"gpu"``; each has a backend of
+        its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... None means the
+        default that `use` sets, initially ``"auto"``. A `Backend` is returned as it is.
 
     Raises
     ------
@@ -77,18 +88,32 @@ def choose(like: Any, backend: str | Backend | None) -> Backend:
 
 
 def _load(name: str) -> Backend:
+    with _loading:
+        found = _loaded.get(name)  # another thread may have loaded it meanwhile
+        if found is None:
+            found = _loaded[name] = _made(name)
+        return found
+
+
+def _made(name: str) -> Backend:
     if name == "auto":
         try:
-            _loaded["auto"] = get("gpu")
+            return get("gpu")
         except BackendUnavailable:
-            _loaded["auto"] = get("cpu")
-    elif name in _MAKERS:
-        module, function = _MAKERS[name]
-        make = cast(Callable[[], Backend], getattr(importlib.import_module(module), function))
-        _loaded[name] = make()
-    else:
+            return get("cpu")
+    kind, _, index = name.partition(":")
+    if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
-    return _loaded[name]
+    if kind != name and int(index) == 0:
+        return get(kind)
+    module, function = _MAKERS[kind]
+    make = cast(Callable[..., Backend], getattr(importlib.import_module(module), function))
+    return make(int(index)) if index else make()
+
+
+def _is_index(kind: str, index: str) -> bool:
+    """Whether a device of this kind may have the number `index`."""
+    return kind in _NUMBERED and re.fullmatch("0|[1-9][0-9]{0,2}", index) is not None
 
 
 def register(backend: Backend) -> None:
@@ -99,9 +124,10 @@ def register(backend: Backend) -> None:
     InvalidValue
         If the name is taken.
     """
-    if backend.name in (*names(), "auto"):
-        raise InvalidValue(f"backend: {backend.name!r} is taken. Choose another name.")
-    _loaded[backend.name] = backend
+    with _loading:
+        if backend.name in (*names(), "auto"):
+            raise InvalidValue(f"backend: {backend.name!r} is taken. Choose another name.")
+        _loaded[backend.name] = backend
 
 
 def available() -> dict[str, str]:

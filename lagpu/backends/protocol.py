@@ -8,6 +8,7 @@ object is written. The meaning of each statement is in `lagpu.operations`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -84,17 +85,23 @@ class Backend(Protocol):
         The abilities beyond this protocol.
     device : object or None
         The device on which operations run; None for the host.
+    lock : context manager
+        Lets one thread at a time in. Each method takes it by itself, so threads may call any of
+        them; who needs several in a row, as a loop that is planned and run, holds it around them,
+        and the same thread may take it again.
     last_loop : str
-        How the last loop ran, and why, as ``"grid search: ..."``; ``"eager: ..."`` if statement by
-        statement. An empty string before the first loop, and on a backend that fuses no loop.
+        How the last loop of this thread ran, and why, as ``"grid search: ..."``; ``"eager: ..."``
+        if statement by statement. An empty string before the first loop, and on a backend that
+        fuses no loop.
     last_product : ProductPlan or None
-        The choice for the last product; None before the first one, and on a backend that does not
-        report its choices.
+        The choice for the last product of this thread; None before the first one, and on a backend
+        that does not report its choices.
     """
 
     name: str
     capabilities: Capabilities
     device: Any
+    lock: AbstractContextManager[Any]
     last_loop: str
 
     @property

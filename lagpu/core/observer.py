@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import get_ident
 from typing import Any
 
 from lagpu.backends.protocol import Backend
@@ -23,9 +24,12 @@ class Observer:
     why_eager : str
         Why loops run statement by statement, such as ``"it is stepped through"``; an empty string
         if they need not, and then their statements are `recorded`.
+    thread : int
+        The thread whose statements it sees.
     """
 
     level: int = -1
+    thread: int = 0
     why_eager: str = ""
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
@@ -63,12 +67,23 @@ class Observer:
 
 _current: ContextVar[Observer | None] = ContextVar("lagpu_observer", default=None)
 
-#: The observer of this thread or task, or None.
-current_observer: Callable[[], Observer | None] = _current.get
+
+def current_observer() -> Observer | None:
+    """Return the observer of this thread or task, or None.
+
+    `asyncio.to_thread` copies the context of a task into another thread, which the observer does
+    not see: its level and its recorded statements are those of one thread.
+    """
+    observer = _current.get()
+    if observer is None or observer.thread == get_ident():
+        return observer
+    return None
 
 
 def set_observer(observer: Observer | None) -> None:
-    """Let `observer`, or for None nobody, see every statement from now on."""
+    """Let `observer`, or for None nobody, see every statement of this thread from now on."""
+    if observer is not None:
+        observer.thread = get_ident()
     _current.set(observer)
 
 

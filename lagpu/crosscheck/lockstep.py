@@ -7,6 +7,7 @@ differ they get its values, so that each statement has the same operands everywh
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -72,6 +73,7 @@ class Lockstep(Observer):
         self.name = "+".join(place.name for place in places)
         self.places = tuple(places)
         self.labels = _numbered([place.name for place in places])
+        self.lock = threading.RLock()
         self.tally = Tally(report)
         self.free_reads = False  # whether the program has read values chosen by `any`
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 from lagpu.errors import OutOfMemory
 
-__all__ = ["QUICK", "available_bytes", "named", "require", "shortage_named", "shortages_named"]
-
-#: Methods of a backend that a loop calls at each level.
-QUICK = ("execute", "evaluate", "nvals")
-
-_Class = TypeVar("_Class", bound=type)
+__all__ = ["available_bytes", "named", "require", "shortage_named"]
 
 _MEMINFO = Path("/proc/meminfo")
 _MEMBERSHIP = Path("/proc/self/cgroup")
@@ -74,41 +67,6 @@ def shortage_named(what: str, remedy: str = "Use a smaller graph.") -> Iterator[
         raise
     except MemoryError as error:
         raise named(what, error, remedy) from error
-
-
-def shortages_named(what: str, *more: type[Exception]) -> Callable[[_Class], _Class]:
-    """Return a class decorator that does for its public methods what `shortage_named` does.
-
-    The methods of `QUICK` keep their speed: they name a shortage themselves, or meet none.
-
-    Parameters
-    ----------
-    what : str
-        Whose methods they are, with which a message begins.
-    *more : type
-        Errors beside MemoryError by which a library of the class says that memory is short.
-    """
-    kinds: tuple[type[Exception], ...] = (MemoryError, *more)
-
-    def around(method: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(method)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return method(*args, **kwargs)
-            except OutOfMemory:
-                raise
-            except kinds as error:
-                raise named(what, error) from error
-
-        return call
-
-    def decorate(cls: _Class) -> _Class:
-        for name, member in tuple(vars(cls).items()):
-            if callable(member) and not name.startswith("_") and name not in QUICK:
-                setattr(cls, name, around(member))
-        return cls
-
-    return decorate
 
 
 def named(what: str, error: Exception, remedy: str = "Use a smaller graph.") -> OutOfMemory:

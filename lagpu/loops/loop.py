@@ -199,12 +199,12 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
     plan = partial(backend.plan_loop, recorder.statements, turns)
     observer = current_observer()
     try:
-        with shortage_named("loop"):
-            loop = (
-                _run_unless_rejected(plan())
-                if observer is None
-                else observer.run_loop(backend, plan)
-            )
+        # What a plan has found holds until the loop has run.
+        with backend.lock, shortage_named("loop"):
+            if observer is None:
+                loop = _run_unless_rejected(plan())
+            else:
+                loop = observer.run_loop(backend, plan)
     except BaseException:  # no statement runs again
         recorder.statements = []
         raise

@@ -40,9 +40,13 @@ class ScalarValue:
 
     def get(self) -> Any:
         """Return the value as a NumPy scalar, or None; waits if a device has the value."""
-        if self._fetch is not None:
-            self.set(self._fetch())
-        return self._value
+        fetch = self._fetch
+        if fetch is None:
+            return self._value
+        value = fetch()
+        if self._fetch is fetch:  # no other thread has set a value meanwhile
+            self.set(value)
+        return value
 
     def set(self, value: Any) -> None:
         """Replace the value by a NumPy scalar of the type, or by None."""

@@ -11,8 +11,8 @@ from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.cpu import matrices, vectors
 from lagpu.backends.cpu.handles import (
+    LOCK,
     NULL,
-    SHORTAGE,
     Box,
     c_function,
     check,
@@ -20,17 +20,19 @@ from lagpu.backends.cpu.handles import (
     gb,
     index_list,
     lib,
+    named_error,
     on_host,
 )
 from lagpu.backends.cpu.meter import CpuMeter
 from lagpu.backends.cpu.operators import typed_operator
 from lagpu.backends.cpu.shared import element, reduced, require_no_choice
 from lagpu.backends.cpu.workarounds import at_indices, boxed
+from lagpu.backends.guard import guarded
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
-from lagpu.host.memory import available_bytes, named, require, shortages_named
+from lagpu.errors import InvalidValue, NotSupported
+from lagpu.host.memory import available_bytes, require
 from lagpu.operations import (
     ExtractElement,
     Multiply,
@@ -41,7 +43,6 @@ from lagpu.operations import (
     Statement,
     Sweep,
     Until,
-    method_of,
 )
 
 __all__ = ["CpuBackend"]
@@ -55,13 +56,15 @@ _FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (67, 0, 0), (14, 2, 17)
 _LARGE = 1 << 16  # entries or vertices; less is not asked for
 
 
-@shortages_named("cpu", SHORTAGE)
+@guarded(named_error)
 class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
     name = "cpu"
     capabilities = Capabilities()
     device = None
+    lock = LOCK
+    enter = None
     last_loop = ""
     last_product = None
 
@@ -72,15 +75,10 @@ class CpuBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         w, desc, operation, _ = statement
-        try:
-            if w.gb.ndim == 1:
-                vectors.RUN[type(operation)](w, desc, operation)
-            else:
-                matrices.run(w, desc, operation)
-        except OutOfMemory:
-            raise
-        except (MemoryError, SHORTAGE) as error:
-            raise named(method_of(operation, 1), error) from error
+        if w.gb.ndim == 1:
+            vectors.RUN[type(operation)](w, desc, operation)
+        else:
+            matrices.run(w, desc, operation)
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""

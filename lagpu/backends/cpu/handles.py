@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
 from typing import Any
 
 import numpy as np
 
+from lagpu.backends.guard import out_of_memory
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch, BackendUnavailable, LagpuError, OutOfMemory
 
@@ -14,7 +17,7 @@ try:
     import graphblas as gb
     from suitesparse_graphblas import ffi, lib
 
-    SHORTAGE = gb.exceptions.OutOfMemory  # loads all of the library, which is lazy
+    _SHORTAGE = gb.exceptions.OutOfMemory  # loads all of the library, which is lazy
 except ImportError as error:
     raise BackendUnavailable(
         f"cpu: {error}. Install it with: pip install python-graphblas"
@@ -27,8 +30,8 @@ except (MemoryError, OSError) as error:  # under `ulimit -v` a library may not f
 
 __all__ = [
     "C_NAMES",
+    "LOCK",
     "NULL",
-    "SHORTAGE",
     "Box",
     "GraphBLASError",
     "c_function",
@@ -39,6 +42,7 @@ __all__ = [
     "gb",
     "index_list",
     "lib",
+    "named_error",
     "on_host",
 ]
 
@@ -57,6 +61,29 @@ C_NAMES = {
 
 class GraphBLASError(LagpuError, RuntimeError):
     """The C library refused a call that the front end had checked: a bug worth reporting."""
+
+
+#: Held by every call of GraphBLAS: reading an object may finish its pending work, operators are
+#: made on first use, and a fork between two calls finds nothing half done.
+LOCK = threading.RLock()
+
+
+def named_error(_backend: Any, error: Exception, method: str) -> LagpuError | None:
+    """Return lagpu's error for one of NumPy or python-graphblas in a method of the backend."""
+    if isinstance(error, (MemoryError, _SHORTAGE)):
+        return out_of_memory(error, method, "cpu")
+    if isinstance(error, gb.exceptions.GraphblasException):
+        return GraphBLASError(f"{method}: GraphBLAS says {error}. Report it as a bug.")
+    return None
+
+
+def _run_alone() -> None:
+    """Let GraphBLAS use one thread in a forked process: OpenMP's others have stayed behind."""
+    LOCK.release()
+    gb.ss.config["nthreads"] = 1
+
+
+os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=_run_alone)
 
 
 class Box:

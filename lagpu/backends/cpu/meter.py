@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lagpu.backends.cpu.handles import Box, gb, lib
+from lagpu.backends.cpu.handles import LOCK, Box, gb, lib
 from lagpu.backends.profile import LoopMeasured, Measured
 from lagpu.operations import (
     FusedLoop,
@@ -29,6 +29,12 @@ class CpuMeter:
         self, work: Callable[[], None], out: Handle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
         """Run one statement to its end, and time it."""
+        with LOCK:
+            return self._run(work, out, operation)
+
+    def _run(
+        self, work: Callable[[], None], out: Handle | None, operation: Operation | None
+    ) -> Callable[[], Measured]:
         w = None if out is None or out.gb.ndim == 2 else out
         edges, before, found = None, 0, Measured()
         if isinstance(operation, (Multiply, MultiplySelection)):
@@ -56,7 +62,8 @@ class CpuMeter:
 
     def count(self, x: Box) -> Callable[[], int]:
         """See `Meter`."""
-        known = int(x.gb.nvals)
+        with LOCK:
+            known = int(x.gb.nvals)
         return lambda: known
 
     def stop(self) -> Callable[[], Measured]:

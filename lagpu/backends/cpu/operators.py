@@ -18,7 +18,7 @@ from lagpu.algebra.operators import (
 )
 from lagpu.backends.cpu.handles import Box, check, ffi, gb, lib
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import BackendUnavailable, NotSupported
+from lagpu.errors import BackendUnavailable, KernelCompileError, NotSupported
 
 __all__ = [
     "KEPT",
@@ -33,10 +33,15 @@ KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
 def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
-    """Return an untyped python-graphblas operator, compiled from a function of numbers.
+    """Return a typed python-graphblas operator, compiled from a function of numbers.
 
     The result is cast to the operator's own type, whatever type Numba would infer, then to
     `result`.
+
+    Raises
+    ------
+    KernelCompileError
+        If Numba cannot compile the function for `domain`.
     """
     try:
         import numba
@@ -44,6 +49,16 @@ def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
         raise BackendUnavailable(
             f"cpu: {op!r} needs Numba. Install it with: pip install numba"
         ) from error
+    try:
+        return _registered(numba, op, domain, result, arity)[domain.name]
+    except Exception as error:  # of Numba, or of the function itself
+        raise KernelCompileError(
+            f"cpu: Numba does not compile {op!r} for {domain}. It says:\n{error}"
+        ) from error
+
+
+def _registered(numba: Any, op: Operator, domain: DType, result: DType, arity: int) -> Any:
+    """Return an untyped python-graphblas operator of a function that Numba compiles when typed."""
     function, read, write = op.numpy, domain.numpy.type, result.numpy.type
     own = op.result(domain).numpy.type
     if op.domain is arithmetic and domain.numpy.kind == "i":
@@ -75,7 +90,7 @@ def typed_operator(op: Operator, domain: DType) -> Any:
     }
     module, arity = kinds[type(op)]
     if op.body:
-        return _compiled(op, domain, op.result(domain), arity)[domain.name]
+        return _compiled(op, domain, op.result(domain), arity)
     if isinstance(op, BinaryOp) and op.positional:
         return getattr(module.ss, op.name)["INT64"]
     if isinstance(op, IndexUnaryOp) and not op.uses_value:
@@ -125,7 +140,7 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
             f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
         )
     else:  # GraphBLAS does not cast a product; a function compiled with the cast does
-        times = _compiled(multiply, domain, result, 2)[domain.name]
+        times = _compiled(multiply, domain, result, 2)
     handle = ffi.new("GrB_Semiring*")
     info = lib.GrB_Semiring_new(handle, c_monoid(add, result), times.gb_obj)
     check(info, f"semiring {semiring.name}")

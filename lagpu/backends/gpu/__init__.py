@@ -5,8 +5,8 @@ from lagpu.backends.gpu.backend import GpuBackend
 __all__ = ["GpuBackend", "make_gpu", "make_sim"]
 
 
-def make_gpu() -> GpuBackend:
-    """Return the backend on the first CUDA device.
+def make_gpu(index: int = 0) -> GpuBackend:
+    """Return the backend on a CUDA device.
 
     Raises
     ------
@@ -15,11 +15,11 @@ def make_gpu() -> GpuBackend:
     """
     from lagpu.backends.gpu.device.cuda import CudaDevice
 
-    return GpuBackend("gpu", CudaDevice())
+    return GpuBackend(f"gpu:{index}" if index else "gpu", CudaDevice(index))
 
 
-def make_sim() -> GpuBackend:
-    """Return the backend on the simulated device.
+def make_sim(index: int = 0) -> GpuBackend:
+    """Return the backend on a simulated device; one number is one device.
 
     Raises
     ------
@@ -28,4 +28,5 @@ def make_sim() -> GpuBackend:
     """
     from lagpu.backends.gpu.device.sim import SimDevice
 
-    return GpuBackend("sim", SimDevice())
+    name = f"sim:{index}" if index else "sim"
+    return GpuBackend(name, SimDevice(backend=name))

@@ -5,6 +5,7 @@ The same class serves a CUDA device (``gpu``) and the simulated one (``sim``). I
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,9 +34,10 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits, from_few_entri
 from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps
 from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.guard import guarded, out_of_memory, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import OutOfMemory
+from lagpu.errors import KernelLaunchError, LagpuError
 from lagpu.host import memory
 from lagpu.operations import (
     ExtractElement,
@@ -48,7 +50,6 @@ from lagpu.operations import (
     Statement,
     Sweep,
     Until,
-    method_of,
 )
 
 __all__ = ["GpuBackend"]
@@ -60,7 +61,16 @@ LARGE = 1 << 20  # elements from which free memory is checked before a vector is
 TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap_mxm.TRAFFIC, **spgemm.TRAFFIC}
 
 
-@memory.shortages_named("gpu")
+def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
+    """Return lagpu's error for one of CuPy or NumPy in a method of the backend."""
+    if isinstance(error, MemoryError):
+        return out_of_memory(error, method, backend.name)
+    if isinstance(error, backend.device.errors):
+        return KernelLaunchError(f"{method}: {error}. Report it as a bug.")
+    return None
+
+
+@guarded(_named_error)
 class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods.
 
@@ -82,11 +92,22 @@ class GpuBackend:
             policies=tuple(POLICIES),
             sources_hash=sources_hash(),
         )
-        self.last_loop = ""
         self._meters = MeterPool()
+        self._loops = threading.local()  # the last loop of each thread
+        self.lock, self.enter = device.lock, device.enter
+        refuse_after_fork(self, name)
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
+
+    @property
+    def last_loop(self) -> str:
+        """See `Backend`."""
+        return getattr(self._loops, "last", "")
+
+    @last_loop.setter
+    def last_loop(self, how: str) -> None:
+        self._loops.last = how
 
     @property
     def last_product(self) -> Any:
@@ -97,15 +118,10 @@ class GpuBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
-        try:
-            if type(out) is VectorStore:
-                vectors.RUN[type(operation)](self.runtime, out, desc, operation)
-            else:
-                matrices.run(self.runtime, out, desc, operation)
-        except OutOfMemory:
-            raise
-        except MemoryError as error:  # of CuPy too
-            raise memory.named(method_of(operation, 1), error) from error
+        if type(out) is VectorStore:
+            vectors.RUN[type(operation)](self.runtime, out, desc, operation)
+        else:
+            matrices.run(self.runtime, out, desc, operation)
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""

@@ -26,11 +26,12 @@ _PLACES = 256  # notifications on the way at once; one more than that is read by
 # What a slot takes from Python without a change; numbers of entries fit.
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
 _GLANCES = 20_000  # at a notification, some milliseconds
+_PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
 
 
 class CudaDevice(Observed):
-    """One GPU; it becomes the calling thread's current device.
+    """One GPU; it becomes the current device of each thread that uses it.
 
     Parameters
     ----------
@@ -44,9 +45,13 @@ class CudaDevice(Observed):
     """
 
     def __init__(self, index: int = 0) -> None:
+        super().__init__("gpu" if index == 0 else f"gpu:{index}")
         self.xp: Any = _import_cupy()
         self.name = f"cuda:{index}"
+        cuda = self.xp.cuda
+        self.errors = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
         self._device = _open_device(self.xp, index)
+        self._are_several = self.xp.cuda.runtime.getDeviceCount() > 1
         attributes = self._device.attributes
         self._processors = int(attributes["MultiProcessorCount"])
         self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
@@ -56,6 +61,7 @@ class CudaDevice(Observed):
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[tuple[Kernel, bool], Any] = {}
         self.compile_ms = 0.0
+        self._stream: tuple[int, int] | None = None  # the last one, see `enter`
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
@@ -66,6 +72,20 @@ class CudaDevice(Observed):
         self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
         self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
+
+    def enter(self) -> None:
+        """Let what this thread does follow what threads before it have done.
+
+        Work goes to the thread's current stream, by default the same for all. Workspaces and
+        counters serve every stream, so the first work on another one waits for all before it.
+        """
+        if self._are_several and self.xp.cuda.runtime.getDevice() != self._device.id:
+            self._device.use()
+        stream = self.xp.cuda.get_current_stream().ptr
+        now = stream, threading.get_ident() if stream == _PER_THREAD else 0
+        if now != self._stream:
+            self._device.synchronize()
+            self._stream = now
 
     def run(
         self,

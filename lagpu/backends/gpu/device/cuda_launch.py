@@ -77,7 +77,7 @@ class CudaLaunch(CheckedLaunch):
 
     def __call__(self, *new: Any) -> None:
         """Run it with these for the arguments that are given each time."""
-        if self._pointers is None or self.device.observer is not None:
+        if self._pointers is None or self.device.observers:
             super().__call__(*new)  # which checks it, or lets the observer see it
         else:
             self._launch(new)

@@ -38,7 +38,8 @@ class CheckedLaunch:
 
     def __call__(self, *new: Array | Scalar | None) -> None:
         """Run it with these for the arguments that are given each time."""
-        observer = self.device.observer
+        device = self.device
+        observer = device.observer if device.observers else None
         if observer is None:
             self.run(new)
         else:

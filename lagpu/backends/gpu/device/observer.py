@@ -5,7 +5,9 @@ A device that nobody observes pays one comparison for each launch and copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy as np
 from lagpu.backends.gpu.device.launch import CheckedLaunch
 from lagpu.backends.gpu.device.protocol import Device, HostNotification, Timer
 from lagpu.backends.gpu.kernels import Kernel
+from lagpu.backends.guard import refuse_after_fork
 from lagpu.backends.profile import Measured
 
 __all__ = ["DeviceObserver", "Observed", "Work"]
@@ -25,9 +28,51 @@ class Observed:
 
     A device defines `run` for `launch`, and ``_from_host``, ``_to_host``, ``_read`` and
     ``_wait_for``.
+
+    Parameters
+    ----------
+    backend : str
+        The backend whose device this is, for errors.
+
+    Attributes
+    ----------
+    lock : context manager
+        Held while statements or loops use the device, its counters and the forms of its matrices.
+    observers : dict
+        The observer of each thread that has one, by the thread's number.
+    errors : tuple of type
+        What the libraries under the device raise when it fails, besides MemoryError.
+    enter : callable or None
+        Called by a thread that has taken the lock, before it uses the device.
     """
 
-    observer: DeviceObserver | None = None
+    errors: tuple[type[Exception], ...] = ()
+    enter: Callable[[], None] | None = None
+
+    def __init__(self, backend: str) -> None:
+        self.lock: AbstractContextManager[Any] = threading.RLock()
+        self.observers: dict[int, Any] = {}
+        refuse_after_fork(self, backend)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock to use the device, where no method of the backend does."""
+        with self.lock:
+            if self.enter is not None:
+                self.enter()
+            yield
+
+    @property
+    def observer(self) -> Any:
+        """The observer of this thread, or None."""
+        return self.observers.get(threading.get_ident())
+
+    @observer.setter
+    def observer(self, observer: Any) -> None:
+        if observer is None:
+            self.observers.pop(threading.get_ident(), None)
+        else:
+            self.observers[threading.get_ident()] = observer
 
     def launch(
         self,
@@ -39,28 +84,29 @@ class Observed:
         shared: int = 0,
     ) -> None:
         """Run a kernel; see `Device.launch`."""
-        if self.observer is None:
+        observer = self.observer if self.observers else None
+        if observer is None:
             self.run(kernel, threads, args, block, cooperative, shared)
         else:
-            self.observer.launch(kernel, threads, args, block, cooperative, shared)
+            observer.launch(kernel, threads, args, block, cooperative, shared)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a contiguous copy on the device."""
-        return (self._from_host if self.observer is None else self.observer.from_host)(array)
+        return (self.observer.from_host if self.observer else self._from_host)(array)
 
     def to_host(self, array: Any) -> np.ndarray[Any, Any]:
         """Return a copy on the host; waits for the work before it."""
-        copy = self._to_host if self.observer is None else self.observer.to_host
+        copy = self.observer.to_host if self.observer else self._to_host
         found: np.ndarray[Any, Any] = copy(array)
         return found
 
     def read(self, array: Any) -> Any:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
-        return (self._read if self.observer is None else self.observer.read)(array)
+        return (self.observer.read if self.observer else self._read)(array)
 
     def wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
         """Return the two numbers of a notification; see `Device.wait_for`."""
-        wait = self._wait_for if self.observer is None else self.observer.wait_for
+        wait = self.observer.wait_for if self.observer else self._wait_for
         found: tuple[int, int] = wait(notification, counts)
         return found
 
@@ -119,7 +165,7 @@ class Work:
 
 
 class DeviceObserver:
-    """Sees the launches and copies of a device, from `enter` to `leave`.
+    """Sees the launches and copies of one thread on a device, from `enter` to `leave`.
 
     Parameters
     ----------

@@ -8,6 +8,8 @@ stream.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -77,11 +79,17 @@ class Device(Protocol):
 
     Attributes
     ----------
+    lock : context manager
+        Held while statements or loops use the device, its counters and the forms of its matrices.
     observer : DeviceObserver or None
-        Sees launches and copies while a trace is on.
+        Sees launches and copies of this thread while a trace is on.
+    errors : tuple of type
+        What the libraries under the device raise when it fails, besides MemoryError.
     """
 
+    lock: AbstractContextManager[Any]
     observer: Any
+    errors: tuple[type[Exception], ...]
 
     def __hash__(self) -> int: ...
 
@@ -96,6 +104,13 @@ class Device(Protocol):
     @property
     def compile_ms(self) -> float:
         """Milliseconds spent so far on compiling and loading kernels."""
+
+    @property
+    def enter(self) -> Callable[[], None] | None:
+        """What a thread that has taken the lock calls before it uses the device; None: nothing."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Hold the lock to use the device, where no method of the backend does."""
 
     def launch(
         self,

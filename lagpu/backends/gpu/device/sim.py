@@ -57,6 +57,8 @@ class SimDevice(Observed):
     flags : tuple of str, optional
         Further compiler options, such as ``("-fsanitize=undefined",)``. Default: the words of
         ``LAGPU_SIM_FLAGS``.
+    backend : str, default "sim"
+        Name of the backend, for errors.
 
     Raises
     ------
@@ -78,7 +80,9 @@ class SimDevice(Observed):
         blocks: int = 3,
         preempt: int = 64,
         flags: tuple[str, ...] | None = None,
+        backend: str = "sim",
     ) -> None:
+        super().__init__(backend)
         self.seed = _seed() if seed is None else seed
         self.blocks = blocks
         self.preempt = preempt

@@ -166,7 +166,8 @@ class KernelScalars:
 
 
 def _fetch(device: Device, words: Array, dtype: DType) -> Any:
-    return _value(device.to_host(words), dtype)
+    with device.alone():
+        return _value(device.to_host(words), dtype)
 
 
 def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:

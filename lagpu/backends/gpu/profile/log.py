@@ -66,7 +66,7 @@ class LoopLog:
         spare: list[Array],
     ) -> None:
         self.capacity = CAPACITY
-        self._unseen, self._spare = unseen, spare
+        self._device, self._unseen, self._spare = device, unseen, spare
         self._rows: Callable[[], list[LoopRow]] | None = None
         self._found: Sequence[np.ndarray[Any, Any]] = ()  # records of each loop
         self._launched = self._lost = 0
@@ -118,9 +118,10 @@ class LoopLog:
         if self._found_at == self._launched:
             return
         copy = self._unseen("to_host")
-        head = copy(self.words[:_HEAD])
-        count = int(head[_COUNT])
-        found = copy(self.words[_HEAD : _HEAD + count * _WORDS]).view(RECORD)
+        with self._device.alone():
+            head = copy(self.words[:_HEAD])
+            count = int(head[_COUNT])
+            found = copy(self.words[_HEAD : _HEAD + count * _WORDS]).view(RECORD)
         begins = np.flatnonzero(found["how"] == constant("kBegins"))
         self._found = np.split(found, begins[1:]) if count else []
         self._lost, self._found_at = int(head[_LOST]), self._launched

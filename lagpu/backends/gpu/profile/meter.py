@@ -52,7 +52,13 @@ class GpuMeter:
     def run(
         self, work: Callable[[], None], out: Any, operation: Operation | None
     ) -> Callable[[], Measured]:
-        """Run one statement; see `Meter`."""
+        """Run one statement; see `Meter`. No other thread's work comes between its parts."""
+        with self._device.alone():
+            return self._run(work, out, operation)
+
+    def _run(
+        self, work: Callable[[], None], out: Any, operation: Operation | None
+    ) -> Callable[[], Measured]:
         if operation is None and out.known == 0 and out.form == "sparse":
             start = time.perf_counter()  # a first entry: nothing is launched, nor copied
             work()
@@ -81,7 +87,8 @@ class GpuMeter:
         after = self.count(written)
 
         def measured() -> Measured:
-            edges = int(read(counted))
+            with self._device.alone():
+                edges = int(read(counted))
             counts = {"edges": edges, "in": before(), "out": after()}
             found = now.measured(host_ms, **counts)._replace(edges=edges)
             if plan is None:
@@ -145,16 +152,18 @@ class GpuMeter:
         if isinstance(v, CscMatrix) or v.known is not None:
             known = v.nvals
             return lambda: known
-        compiled = self._device.compile_ms
-        try:
-            return v.pending_count(self._observer.unseen("read"))
-        finally:  # the count is the trace's, not the program's
-            self._compiled += self._device.compile_ms - compiled
+        with self._device.alone():
+            compiled = self._device.compile_ms
+            try:
+                return v.pending_count(self._observer.unseen("read"))
+            finally:  # the count is the trace's, not the program's
+                self._compiled += self._device.compile_ms - compiled
 
     def stop(self) -> Callable[[], Measured]:
         """See `Meter`."""
-        self._observer.leave()
-        self._pool.observers.append(self._observer)
-        outside = self._outside
-        outside.compile_ms = self._device.compile_ms - self._compiled
+        with self._device.alone():
+            self._observer.leave()
+            self._pool.observers.append(self._observer)
+            outside = self._outside
+            outside.compile_ms = self._device.compile_ms - self._compiled
         return lambda: outside.measured(outside.compile_ms)

@@ -67,6 +67,10 @@ class VectorLevels:
 
     def cut(self, d: int) -> VectorStore:
         """See `lagpu.operations.Levels`."""
+        with self._device.alone():
+            return self._cut(d)
+
+    def _cut(self, d: int) -> VectorStore:
         made = VectorStore(self._device, self._counters, BOOL, self.size)
         vertices = self.order[self.starts[d] : self.starts[d + 1]]
         if len(vertices) == self.size:
@@ -166,6 +170,10 @@ class BitmapLevels:
 
     def cut(self, d: int) -> MatrixHandle:
         """See `lagpu.operations.Levels`."""
+        with self._device.alone():
+            return self._cut(d)
+
+    def _cut(self, d: int) -> MatrixHandle:
         v = self._bitmap.entries
         require(self._device, self.shape, None, "sweep")
         made = VectorStore(self._device, self._counters, BOOL, v.size)

@@ -94,6 +94,7 @@ class PendingCount:
         """Return the number; this may wait for the device."""
         if self._known is not None:
             return self._known
-        if self._notification is not None:
-            return self._device.wait_for(self._notification, self._count)[0]
-        return int((self._read or self._device.read)(self._count[:1]))
+        with self._device.alone():
+            if self._notification is not None:
+                return self._device.wait_for(self._notification, self._count)[0]
+            return int((self._read or self._device.read)(self._count[:1]))

@@ -48,6 +48,7 @@ class Device(Observed):
     compile_ms = 0.0
 
     def __init__(self):
+        super().__init__("fake")
         self.came = []
         self.launching = threading.Lock()
         driver = SimpleNamespace(
