@@ -20,6 +20,7 @@ from lagpu.core.unused import Unassigned
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 from lagpu.host import display
+from lagpu.host.source import is_notation, operation_at
 from lagpu.operations import Assign, AssignScalar, Constant, Descriptor, Operation, Statement
 from lagpu.operations.statements import method_of
 
@@ -38,6 +39,8 @@ __all__ = [
     "mixed_backends",
 ]
 
+#: Instructions that drop a call only if there is an error: w << call, w[I] = call, end of except.
+_UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: The classes of results, by their number of dimensions: `Scalar`, `Vector` and `Matrix`.
 OUTPUTS: dict[int, Any] = {}
 
@@ -142,7 +145,11 @@ class Call(Unassigned, Deferred):
         ndim = len(self.shape) or (self.inputs[0].ndim if self.inputs else 1)
         return method_of(self.operation, ndim)
 
-    def _origin(self, frame: FrameType | None) -> tuple[CodeType, int]:
+    def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
+        if frame is not None:
+            unwound = (frame.f_code, frame.f_lasti) == (self._code, self._at)
+            if unwound or is_notation(frame) or operation_at(frame) in _UNWINDS:
+                return None  # an error or an interrupt ended what was about to use it
         return self._code, self._at  # not where it is dropped: w = call lives on in w
 
     def _written_in(self, by: FrameType) -> Call:
@@ -162,7 +169,7 @@ class Call(Unassigned, Deferred):
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's type."""
-        self._used = True
+        self.__class__ = _UsedCall
         wanted = self.dtype if dtype is None else lookup(dtype)
         make = OUTPUTS[len(self.shape)]
         where = {"backend": self.backend} if self.shape else {}
@@ -268,7 +275,7 @@ class Updater(Unassigned, NoArithmetic):
 
     def __getitem__(self, indices: Any) -> Updater:
         """Return ``w(mask)[I]``, which writes only at the indices `I`."""
-        self._used = True
+        self.__class__ = _UsedUpdater
         return Updater(self.out, self.mask, self.accum, self.replace, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
@@ -281,16 +288,21 @@ class Updater(Unassigned, NoArithmetic):
     __lshift__ = update
 
 
+# What is used changes its class: see `Unassigned`.
+_UsedCall: Any = Call._without_finalizer
+_UsedUpdater: Any = Updater._without_finalizer
+
+
 def assign(to: Updater, value: Any) -> None:
     """Check one statement, then hand it as a whole, with its mask, to the output's backend."""
-    to._used = True
+    to.__class__ = _UsedUpdater
     out = to.out
     call = value
     if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
         if type(value) is Call:
-            value._used = True  # if it does not fit, one error is enough
+            value.__class__ = _UsedCall  # if it does not fit, one error is enough
         call = out._call_for(value, to)
-    call._used = True
+    call.__class__ = _UsedCall
     if call.shape != out.shape and not (to.indices is not None and _assigns(call)):
         raise DimensionMismatch(
             f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."

@@ -65,7 +65,7 @@ class MatMul(Unassigned, Deferred):
 
     def times(self, semiring: Semiring, by: FrameType, **options: Any) -> Call:
         """Return the deferred product over `semiring`, written in the frame `by`."""
-        self._used = True
+        self._mark_used()
         left, right = self.left, self.right
         if left.ndim == right.ndim == 1:
             raise NotSupported(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import dis
 import sys
 import warnings
 from types import CodeType, FrameType
 from typing import Any, ClassVar
 
 from lagpu.errors import UnusedCall
-from lagpu.host.source import expression_at
+from lagpu.host.source import expression_at, operation_at
 
 __all__ = ["Unassigned"]
 
 _warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
+
+
+_finalized: set[str] = set()  # the classes that have such a twin
 
 
 class Unassigned:
@@ -25,11 +27,24 @@ class Unassigned:
     """
 
     __slots__ = ("_used",)
+    _used: bool
     _remedy: ClassVar[str]  # {0} is the author's expression
+    _without_finalizer: ClassVar[type[Any] | None] = None
+
+    def __init_subclass__(cls) -> None:
+        """Make the same class once more, for objects that are used.
+
+        A finalizer in Python is a place where an interrupt (Ctrl-C) may come, and there it goes to
+        nobody. So an object that is used changes its class for one whose finalizer is compiled.
+        """
+        if cls.__name__ not in _finalized:
+            _finalized.add(cls.__name__)
+            body = {"__slots__": (), "__del__": staticmethod(tuple), "__module__": cls.__module__}
+            cls._without_finalizer = type(cls.__name__, (cls,), body)
 
     def _mark_used(self) -> None:
         """Mark this object as used, so that no warning follows an error that is being raised."""
-        self._used = True
+        self.__class__ = self._without_finalizer  # type: ignore[assignment]
 
     def __del__(self) -> None:
         try:
@@ -43,7 +58,7 @@ class Unassigned:
 
     def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
         """Return the instruction that made the object, which `frame` drops; None: do not warn."""
-        if frame is None or dis.opname[frame.f_code.co_code[frame.f_lasti]] != "POP_TOP":
+        if frame is None or operation_at(frame) != "POP_TOP":
             return None
         if expression_at(frame.f_code, frame.f_lasti).text.startswith(("with ", "async with ")):
             return None  # the end of the block drops an error with all objects it refers to

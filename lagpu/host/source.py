@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import linecache
 import re
@@ -15,10 +16,12 @@ __all__ = [
     "Expression",
     "author",
     "expression_at",
+    "is_notation",
     "line_of_author",
     "lines_of",
     "named",
     "names_in",
+    "operation_at",
     "source_between",
     "source_of",
     "target_of",
@@ -60,9 +63,19 @@ def author(inside: int = 0) -> FrameType | None:
         notation; they are skipped.
     """
     frame: FrameType | None = sys._getframe(1 + inside)
-    while frame is not None and _is_notation(frame.f_globals.get("__name__", "")):
+    while frame is not None and is_notation(frame):
         frame = frame.f_back
     return frame
+
+
+def is_notation(frame: FrameType) -> bool:
+    """Whether a frame runs the notation itself, and no author's code."""
+    return _is_notation(frame.f_globals.get("__name__", ""))
+
+
+def operation_at(frame: FrameType) -> str:
+    """Return the name of the instruction that a frame runs, such as ``"POP_TOP"``."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
 def _is_notation(module: str) -> bool:

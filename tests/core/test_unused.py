@@ -1,12 +1,14 @@
 """What was begun and never used warns, with the text and the line that its author wrote."""
 
 import gc
+import inspect
 import subprocess
 import sys
 import warnings
 from inspect import getsourcelines
 
 import pytest
+from faults import Interrupts
 
 from lagpu import (
     BOOL,
@@ -350,3 +352,37 @@ def test_an_error_beside_a_call_is_enough(q, B, backend):
     ):
         refusal(wrong)
     assert backends.get(backend) is backend
+
+
+def interrupted_assignment(q, A, at):
+    """Run a statement that an interrupt ends at one of its calls; return whether it came so far."""
+    w = Vector(INT64, 3, like=q)
+    interrupts = Interrupts(at)
+    try:
+        with interrupts:
+            w(~q.S) << semiring.min_plus(q @ A)  # here
+    except KeyboardInterrupt:
+        pass
+    return interrupts.seen > at
+
+
+def test_an_interrupt_is_no_unused_call(q, A):
+    """Nor is it lost in a finalizer, where errors go to nobody (pytest would tell)."""
+    at = 0
+    while interrupted_assignment(q, A, at):
+        assert told(interrupted_assignment, q, A, at) == []
+        at += 3
+    assert at > 10
+
+
+def test_what_is_used_has_no_finalizer_in_python(q, A):
+    product = q @ A
+    call = semiring.min_plus(product)
+    w = Vector(INT64, 3, like=q)
+    update = w(~q.S)
+    update << call
+    for x in (product, call, update):
+        assert not inspect.isfunction(type(x).__del__)
+    assert type(call).__name__ == "Call"
+    w << call  # again
+    assert w.isequal(semiring.min_plus(q @ A).new())

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.gpu.device.errors import named_error
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.fused.plan import plan_loop
 from lagpu.backends.gpu.fused.policy import batch_size
@@ -34,10 +35,10 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits, from_few_entri
 from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps
 from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.guard import guarded, out_of_memory, refuse_after_fork
+from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import KernelLaunchError, LagpuError
+from lagpu.errors import LagpuError
 from lagpu.host import memory
 from lagpu.operations import (
     ExtractElement,
@@ -62,12 +63,7 @@ TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap_mxm.TRAFFIC, **sp
 
 
 def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
-    """Return lagpu's error for one of CuPy or NumPy in a method of the backend."""
-    if isinstance(error, MemoryError):
-        return out_of_memory(error, method, backend.name)
-    if isinstance(error, backend.device.errors):
-        return KernelLaunchError(f"{method}: {error}. Report it as a bug.")
-    return None
+    return named_error(backend.device, error, method)
 
 
 @guarded(_named_error)

@@ -105,6 +105,7 @@ class CudaDevice(Observed):
         try:
             with self.launching:  # one buffer a kernel; the driver has read it when it returns
                 ready.pack(ready.buffer, 0, *values)
+                self.began = True  # Python looks for signals after the next call, not before it
                 if cooperative:
                     driver.launchCooperativeKernel(
                         ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params
@@ -114,6 +115,7 @@ class CudaDevice(Observed):
                         ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params, 0
                     )
         except driver.CUDADriverError as error:
+            self.began = False
             raise KernelLaunchError(f"{kernel!r}: {error}.") from error
 
     def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CudaLaunch:

@@ -99,6 +99,8 @@ class CudaLaunch(CheckedLaunch):
         try:
             with self._launching:
                 self._pack(self._buffer, 0, *values)
+                self.device.began = True
                 self._driver_launch(*self._how, stream, *self._end)
         except self._errors as error:
+            self.device.began = False
             raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.device.errors import named_error
 from lagpu.backends.gpu.device.launch import CheckedLaunch
 from lagpu.backends.gpu.device.protocol import Device, HostNotification, Timer
 from lagpu.backends.gpu.kernels import Kernel
@@ -42,12 +43,16 @@ class Observed:
         The observer of each thread that has one, by the thread's number.
     errors : tuple of type
         What the libraries under the device raise when it fails, besides MemoryError.
+    began : bool
+        Set by `run` when a launch cannot be taken back any more: an exception that comes after
+        that, as an interrupt does, finds the kernel launched.
     enter : callable or None
         Called by a thread that has taken the lock, before it uses the device.
     """
 
     errors: tuple[type[Exception], ...] = ()
     enter: Callable[[], None] | None = None
+    began = False
 
     def __init__(self, backend: str) -> None:
         self.lock: AbstractContextManager[Any] = threading.RLock()
@@ -57,10 +62,16 @@ class Observed:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the lock to use the device, where no method of the backend does."""
-        with self.lock:
-            if self.enter is not None:
-                self.enter()
-            yield
+        try:
+            with self.lock:
+                if self.enter is not None:
+                    self.enter()
+                yield
+        except Exception as error:
+            named = named_error(self, error, "device")
+            if named is None:
+                raise
+            raise named from error
 
     @property
     def observer(self) -> Any:

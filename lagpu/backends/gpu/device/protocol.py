@@ -85,11 +85,14 @@ class Device(Protocol):
         Sees launches and copies of this thread while a trace is on.
     errors : tuple of type
         What the libraries under the device raise when it fails, besides MemoryError.
+    began : bool
+        Set when a launch cannot be taken back any more; see `lagpu.backends.gpu.fused.whole`.
     """
 
     lock: AbstractContextManager[Any]
     observer: Any
     errors: tuple[type[Exception], ...]
+    began: bool
 
     def __hash__(self) -> int: ...
 

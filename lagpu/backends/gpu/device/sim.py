@@ -109,19 +109,16 @@ class SimDevice(Observed):
         entry = self._entry(kernel)[0]
         grid = min(max(1, -(-threads // block)), self.blocks)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        arguments = slots.ctypes.data_as(ctypes.c_void_p)
+        seed = ctypes.c_uint64((self.seed << 32) + next(self._launches))
+        launch, preempt = self._runtime.sim_launch, self.preempt
         with _ONE_AT_A_TIME:
-            failed = self._runtime.sim_launch(
-                entry,
-                slots.ctypes.data_as(ctypes.c_void_p),
-                grid,
-                block,
-                cooperative,
-                ctypes.c_uint64((self.seed << 32) + next(self._launches)),
-                self.preempt,
-                message,
-                _MESSAGE_BYTES,
+            self.began = True  # Python looks for signals after the next call, not before it
+            failed = launch(
+                entry, arguments, grid, block, cooperative, seed, preempt, message, _MESSAGE_BYTES
             )
         if failed:
+            self.began = False
             raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
 
     def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CheckedLaunch:

@@ -104,10 +104,9 @@ class SweepText:
         return self._names[id(x)]
 
     def changed(self) -> None:
-        """Forget the counts and statistics of the vectors written."""
+        """Forget the counts and statistics of the vectors that the kernel writes."""
         for x in self.written:
-            x.counted(None)
-            x.forget()
+            x.changes()
 
     def write(
         self, framed: Callable[[SweepText], Frame], level_order: LevelOrder | None = None

@@ -91,6 +91,11 @@ class LevelOrder:
                 *v.readable(), *self.of(v),
             )  # fmt: skip
 
+    def load(self) -> None:
+        """Compile what `restore` launches: behind the sweep nothing may fail."""
+        for v in self._kept:
+            self._device.load(kernel("sweep/permute.cu", "from_level_order", U=v.dtype.ctype))
+
     def restore(self) -> None:
         """Write the entries of kept matrices back to their bitmaps, which must be allocated."""
         k, n = self._shape

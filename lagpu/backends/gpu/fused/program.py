@@ -7,6 +7,7 @@ The text depends on operations, types and masks alone, so loops of one structure
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from lagpu.backends.gpu.fused.emit import LogLines, Parameters, accum_type, expression
 from lagpu.backends.gpu.fused.match import method
 from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
+from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, from_source
 from lagpu.backends.gpu.ops import selection
 from lagpu.backends.gpu.ops.directions import PULL_FIRST, PULL_SUMS
@@ -23,7 +25,7 @@ from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import ProgramRows
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import PushSpace, index_types, push_space
 from lagpu.dtypes import BOOL, DType
 from lagpu.operations import (
@@ -44,7 +46,7 @@ from lagpu.operations import (
     operands_of,
 )
 
-__all__ = ["GeneratedLoop", "bytes_of", "generated_loop", "why_not_generated"]
+__all__ = ["GeneratedLoop", "generated_loop", "why_not_generated"]
 
 NO_LIMIT = 2**64 - 1
 # Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
@@ -162,31 +164,35 @@ class GeneratedLoop:
     # ---------------------------------------------------------------------------- running
     def run(self, log: LoopLog | None = None) -> None:
         """Run the loop to its end; the host waits only if a scalar may lack its value."""
+        run_whole(self.device, self.name, self.written, lambda: self._prepared(log))
+
+    def _prepared(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
         self._log = LogLines(len(self.statements), log is not None)
         kernel = self._kernel(0 if log is None else log.capacity)
         xp = self.device.xp
-        barrier = self._barrier
-        if barrier is None:
-            barrier = xp.zeros(GRID_BARRIER, np.uint32)
+        barrier = xp.zeros(GRID_BARRIER, np.uint32) if self._barrier is None else self._barrier
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         grid = self.device.max_cooperative_blocks(kernel, block)
-        counters = xp.empty(
-            constant("kTurns") * self._counters * constant("kCounterStride"), np.uint64
-        )
-        times = NO_LIMIT if self._times is None else self._times
-        given = self.params.arguments(grid)
-        self.device.launch(
+        count = constant("kTurns") * self._counters * constant("kCounterStride")
+        counters = xp.empty(count, np.uint64)
+        given, times = self.params.arguments(grid), self._times
+        times = NO_LIMIT if times is None else times
+        for x in self.written:
+            x.changes()
+        launch = functools.partial(
+            self.device.launch,
             kernel, grid * block, *given, np.uint64(times), counters, barrier,
             *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
-        if log is not None and rows is not None:
+        return launch, lambda: self._settle(log, rows)
+
+    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
+        """Take over what the kernel has written."""
+        if log and rows:
             log.ran(rows)
-        for x in self.written:
-            x.counted(None)
-            x.forget()
         self._scalars.ran()
 
     def _rows(self, log: LoopLog) -> ProgramRows:
@@ -493,8 +499,3 @@ class GeneratedLoop:
 def _none() -> int:
     """Return 0, the entries of a scalar before a loop; no row shows them."""
     return 0
-
-
-def bytes_of(size: int, dtype: DType) -> int:
-    """Return the bytes of presence words and values of `size` entries."""
-    return 4 * nwords(size) + size * dtype.numpy.itemsize

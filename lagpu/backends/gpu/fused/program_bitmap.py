@@ -14,17 +14,18 @@ from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused.entries import OnEntries, on_entries
 from lagpu.backends.gpu.fused.match import method
-from lagpu.backends.gpu.fused.program import GeneratedLoop, bytes_of, why_not_generated
+from lagpu.backends.gpu.fused.program import GeneratedLoop, why_not_generated
 from lagpu.backends.gpu.ops.directions import BITS_PUSH_COST
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
 from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile.log_rows import ProgramRows
 from lagpu.backends.gpu.storage.bitmap import stride, words_of
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.dtypes import DType
 from lagpu.operations import (
@@ -147,10 +148,10 @@ class GeneratedBitmapLoop(GeneratedLoop):
             + (0 if copied is None else bytes_of(copied.size, copied.dtype))
         )
 
-    def run(self, log: LoopLog | None = None) -> None:
+    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """See `GeneratedLoop`."""
-        super().run(log)
         self._found.store()
+        super()._settle(log, rows)
 
     def _counted_input(self, s: Statement) -> Any:
         """See `GeneratedLoop`: for a matrix, the first operand."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch, has_free
 from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
+from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.ops.directions import SEARCH_PUSH_COST
 from lagpu.backends.gpu.profile.log import LoopLog
@@ -147,10 +149,15 @@ class BitParallelSearch:
 
     def run(self, log: LoopLog | None = None) -> None:
         """Run the loop to its end; the host waits only if `times` may have ended it."""
+        outputs = [_output(self._counters, a) for a in self._body.assignments]
+        written = [made.entries for made in outputs]
+        prepare = functools.partial(self._prepared, log, outputs)
+        run_whole(self._body.A.device, self.name, written, prepare)
+
+    def _prepared(self, log: LoopLog | None, outputs: list[BitmapMatrix]) -> Prepared:
         body, counters, times = self._body, self._counters, self._times
         device, (k, n) = body.A.device, body.frontier.shape
         frontier = body.frontier.bitmap(counters).entries
-        outputs = [_output(counters, a) for a in body.assignments]
         size = frontier.size
         space = self._workspace(size)
         excluded = self._excluded(frontier)
@@ -161,22 +168,30 @@ class BitParallelSearch:
         f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
         result = space.result if log is None else log.words
         flags = body.assigns_first + NEW_LOG * (log is not None and log.is_new)
-        self._launch(space, 0 if log is None else log.capacity)(
+        launch = functools.partial(
+            self._launch(space, 0 if log is None else log.capacity),
             sources, listed, source_words, excluded, flags, NO_LIMIT if times is None else times,
             count, planes, f_words, result,
         )  # fmt: skip
-        if log is not None:
-            why = functools.partial(why_push_cost, SEARCH_PUSH_COST)
-            log.ran(SearchRows(body.statements, [None] * len(outputs), why))
-        for assignment, made in zip(body.assignments, outputs, strict=True):
-            _expand(assignment, made, space, planes, result, counters)
-            assignment.target.store = made
-        left = 0 if times is None else entries_left(device, result)
-        dtype = body.frontier.dtype
-        rest = VectorStore(device, counters, dtype, size)
-        if left:
-            rest.set_bitmap(f_words, None, self._number, left)
-        body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
+        expansions = [
+            _expansion(assignment, made, space, planes, result, counters)
+            for assignment, made in zip(body.assignments, outputs, strict=True)
+        ]
+
+        def settle() -> None:
+            for expand in expansions:
+                expand()
+            left = 0 if times is None else entries_left(device, result)
+            dtype = body.frontier.dtype
+            rest = VectorStore(device, counters, dtype, size)
+            if left:
+                rest.set_bitmap(f_words, None, self._number, left)
+            body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
+            if log is not None:
+                why = functools.partial(why_push_cost, SEARCH_PUSH_COST)
+                log.ran(SearchRows(body.statements, [None] * len(outputs), why))
+
+        return launch, settle
 
     def _workspace(self, size: int) -> Workspace:
         A, place = self._body.A, self._place
@@ -257,28 +272,34 @@ def _output(counters: Counters, a: Assignment) -> BitmapMatrix:
     return made
 
 
-def _expand(
+def _expansion(
     a: Assignment,
     made: BitmapMatrix,
     space: Workspace,
     planes: Any,
     result: Any,
     counters: Counters,
-) -> None:
-    """Assign the depths found, or a number, to one output."""
+) -> Callable[[], None]:
+    """Make room in one output; return what assigns the depths found, or a number, to it."""
     w = made.entries
     blank = w.to_blank()
     if not blank:
         w.to_writable()
-    count = counters.take()
     launch = space.launches.get(w.dtype)
     if launch is None:
         run, words = kernel("bitmap/expand.cu", "bitmap_expand", X=w.dtype.ctype), len(w.words)
         launch = space.launches[w.dtype] = w.device.prepare(
             run, words, words, space.visited, *(PER_CALL,) * 8
         )
+        w.device.load(run)
     number = w.dtype.numpy.type(0) if a.number is None else a.number
-    launch(planes, result, blank, a.what == DEPTH, number, w.words, w.values, count)
-    w.counted(count)
-    w.forget()
     made.changed()
+    w.changes()
+
+    def expand() -> None:
+        count = counters.take()
+        launch(planes, result, blank, a.what == DEPTH, number, w.words, w.values, count)
+        w.counted(count)
+        a.target.store = made
+
+    return expand

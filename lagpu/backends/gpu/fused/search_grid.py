@@ -10,6 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.fused.match import DEPTH, MAX_ASSIGNMENTS, NUMBER, Assignment, SearchBody
+from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.directions import LONG_SEARCH_DEGREE, SEARCH_BETA, alpha_of
@@ -192,9 +193,13 @@ class GridSearch:
 
     def run(self, log: LoopLog | None = None) -> None:
         """Run the loop to its end; the host waits only if `times` may have ended it."""
+        if self._times != 0:
+            body = self._body
+            written = [body.frontier, *(a.target for a in body.assignments)]
+            run_whole(body.A.device, self.name, written, lambda: self._prepared(log))
+
+    def _prepared(self, log: LoopLog | None) -> Prepared:
         body, times, f = self._body, self._times, self._body.frontier
-        if times == 0:
-            return
         space, result_words = self._workspace(), None if times is None else f.spare_words()
         result = space.result if log is None else log.words
         num_sources, source = f.nvals, f.single
@@ -206,20 +211,24 @@ class GridSearch:
         blank, values, words, had = self._outputs(log)
         f_values = f.spare_values(f.dtype) if self._keep else None
         flags = blank if log is None or not log.is_new else blank | NEW_LOG
-        self._launch(space, log, blank)(
+        launch = functools.partial(
+            self._launch(space, log, blank),
             excluded, sources, source_values, f.number, source, num_sources, f_values, *values,
             *words, flags, result_words, NO_LIMIT if times is None else times, result,
         )  # fmt: skip
-        if log is not None:
-            why = functools.partial(why_level, self._n, self._alpha(space), SEARCH_BETA)
-            log.ran(SearchRows(body.statements, had, why))
-        left = 0 if result_words is None else entries_left(body.A.device, result)
-        if left:
-            f.set_bitmap(
-                result_words, f_values, None if self._keep else f.dtype.numpy.type(1), left
-            )
-        else:
-            f.set_empty()
+
+        def settle() -> None:
+            left = 0 if result_words is None else entries_left(body.A.device, result)
+            if left:
+                number = None if self._keep else f.dtype.numpy.type(1)
+                f.set_bitmap(result_words, f_values, number, left)
+            else:
+                f.set_empty()
+            if log is not None:
+                why = functools.partial(why_level, self._n, self._alpha(space), SEARCH_BETA)
+                log.ran(SearchRows(body.statements, had, why))
+
+        return launch, settle
 
     def _forms(self) -> tuple[CscMatrix, CscMatrix]:
         """Return (successors, predecessors): the columns of each are a vertex' neighbours."""

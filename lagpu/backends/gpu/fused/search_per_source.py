@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
+from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.strategies import by_inputs
@@ -174,6 +177,14 @@ class PerSourceSearch:
 
     def run(self, _log: LoopLog | None = None) -> None:
         """Run the loop to its end; the host waits only if `times` may have ended it."""
+        outputs: list[BitmapMatrix] = [
+            a.target.own_bitmap(self._counters) for a in self._body.assignments
+        ]
+        written = [made.entries for made in outputs]
+        prepare = functools.partial(self._prepared, outputs)
+        run_whole(self._device, self.name, written, prepare)
+
+    def _prepared(self, outputs: list[BitmapMatrix]) -> Prepared:
         body, counters, times, device = self._body, self._counters, self._times, self._device
         (k, n), form, xp = body.frontier.shape, self._form, device.xp
         code, (solo, shared), block = (
@@ -184,13 +195,12 @@ class PerSourceSearch:
         frontier = _sources(counters, body.frontier, self._keep)
         excluded = _excluded(counters, body.excluded)
         matrix = (form.values, form.number) if self._keep else (None, False)
-        outputs: list[BitmapMatrix] = [a.target.own_bitmap(counters) for a in body.assignments]
         last = np.int32(NO_LIMIT if times is None else min(times, NO_LIMIT - 1))
         found_in, sums = xp.empty(k * n, np.int32), self._values(k * n)
         # No thread block waits for another. The launch is cooperative only because the device
         # counts resident thread blocks, and allows much shared memory, for such launches alone.
-        device.launch(
-            code, blocks * block,
+        launch = functools.partial(
+            device.launch, code, blocks * block,
             n, k, stride(k), form.col_ptr, form.row_idx, *matrix, excluded, *frontier,
             not body.assigns_first, last, solo, 0 if self._has_bits() else EARLY, found_in, sums,
             xp.empty(blocks * n, np.int32), xp.empty(blocks * n, form.col_ptr.dtype),
@@ -199,29 +209,40 @@ class PerSourceSearch:
         )  # fmt: skip
         dtype = body.frontier.dtype
         rest = VectorStore(device, counters, dtype, stride(k) * n)
-        f_words, f_values, left = None, None, counters.take()
+        f_words, f_values = None, None
         if times is not None:
             f_words, f_values = xp.empty(nwords(rest.size), np.uint32), self._values(rest.size)
-        self._write(outputs, last, (found_in, sums), (f_words, f_values, left))
-        if f_words is not None:
-            count = int(device.read(left))
-            if count:
-                rest.set_bitmap(f_words, f_values, self._number, count)
-        body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
+        write = self._writer(outputs, last, (found_in, sums), (f_words, f_values))
+
+        def settle() -> None:
+            left = counters.take()
+            write(left)
+            for a, made in zip(body.assignments, outputs, strict=True):
+                a.target.store = made
+            if f_words is not None:
+                count = int(device.read(left))
+                if count:
+                    rest.set_bitmap(f_words, f_values, self._number, count)
+            body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
+
+        return launch, settle
 
     def _values(self, count: int) -> Any:
         """Return room for `count` values, or None if no values are stored."""
         dtype = self._body.frontier.dtype.numpy
         return self._device.xp.empty(count, dtype) if self._keep else None
 
-    def _write(
+    def _writer(
         self,
         outputs: list[BitmapMatrix],
         last: Any,
         state: tuple[Any, Any],
-        rest: tuple[Any, Any, Any],
-    ) -> None:
-        """Assign the levels and values found to the outputs."""
+        rest: tuple[Any, Any],
+    ) -> Callable[[Any], None]:
+        """Make room in the outputs; return what assigns the levels and values found to them.
+
+        It takes a counter of the entries that are left in the frontier.
+        """
         body, (k, n) = self._body, self._body.frontier.shape
         numbers: list[Any] = [np.int32(0)] * MAX_ASSIGNMENTS
         values, words = ([None] * MAX_ASSIGNMENTS for _ in range(2))
@@ -234,16 +255,15 @@ class PerSourceSearch:
                 w.to_writable()
             numbers[q] = w.dtype.numpy.type(0) if a.number is None else a.number
             values[q], words[q] = w.values, w.words
-        per = stride(k) // 32
-        self._device.launch(
-            self._write_kernel(), n * per * 8, n, k, per, *state, last, not body.assigns_first,
+            made.changed()
+            w.changes()
+        per, run = stride(k) // 32, self._write_kernel()
+        self._device.load(run)
+        return functools.partial(
+            self._device.launch,
+            run, n * per * 8, n, k, per, *state, last, not body.assigns_first,
             *numbers, *values, *words, np.uint32(blank), *rest,
         )  # fmt: skip
-        for a, made in zip(body.assignments, outputs, strict=True):
-            made.entries.counted(None)
-            made.entries.forget()
-            made.changed()
-            a.target.store = made
 
 
 def _sources(counters: Counters, f: MatrixHandle, keep: bool) -> tuple[Any, int, Any, Any, Any]:

@@ -6,6 +6,7 @@ row alone. See sweep/levels.cuh.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from lagpu.backends.gpu.fused.emit_sweep import Frame, SweepText
 from lagpu.backends.gpu.fused.entries import OnEntries, on_entries
 from lagpu.backends.gpu.fused.level_order import LevelOrder
 from lagpu.backends.gpu.fused.match import SweepBody, match_sweep
+from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, stride
@@ -96,6 +98,9 @@ class VectorSweep:
 
     def run(self, _log: LoopLog | None = None) -> None:
         """Run the sweep to its end; the host does not wait."""
+        run_whole(self._device, self.name, self._text.written, self._prepared)
+
+    def _prepared(self) -> Prepared:
         device, xp, levels = self._device, self._device.xp, self._levels
         self._text.make_room()
         kernel = self._kernel()
@@ -103,14 +108,16 @@ class VectorSweep:
         grid = device.max_cooperative_blocks(kernel, block)
         size = -(-levels.size * _mark(levels.deepest)[1] // 4)
         marks, entries = (xp.empty(k, np.uint32) for k in (size, levels.deepest + 1))
-        device.launch(
-            kernel, grid * block, *self._text.params.arguments(), np.int64(len(levels.order)),
-            np.int64(levels.deepest), levels.order, levels.level.astype(np.int32, copy=False),
+        launch = functools.partial(
+            device.launch, kernel, grid * block,
+            *self._text.params.arguments(), np.int64(len(levels.order)), np.int64(levels.deepest),
+            levels.order, levels.level.astype(np.int32, copy=False),
             levels.offsets, np.int64(nwords(levels.size)), np.int64(size), marks, entries,
             xp.empty(1, np.int64), xp.zeros(GRID_BARRIER, np.uint32),
             block=block, cooperative=True,
         )  # fmt: skip
         self._text.changed()
+        return launch, lambda: None
 
     def _kernel(self) -> Kernel:
         text, block = self._text.write(self._frame), BLOCK
@@ -218,6 +225,9 @@ class PerSourceSweep:
 
     def run(self, _log: LoopLog | None = None) -> None:
         """Run the sweep to its end; the host does not wait."""
+        run_whole(self._device, self.name, self._text.written, self._prepared)
+
+    def _prepared(self) -> Prepared:
         device, (k, n) = self._device, self._levels.shape
         ordered = self._levels.ordered()
         self._order.permute(ordered)
@@ -226,12 +236,18 @@ class PerSourceSweep:
             x.words.fill(0)
         kernel = self._kernel()
         block = policy.block_size(device)
-        device.launch(
-            kernel, k * block, *self._text.params.arguments(), np.int64(k), np.int64(n),
+        self._order.load()
+        self._text.changed()
+        launch = functools.partial(
+            device.launch, kernel, k * block,
+            *self._text.params.arguments(), np.int64(k), np.int64(n),
             np.int64(stride(k)), np.int64(self._levels.deepest), *ordered, block=block,
         )  # fmt: skip
+        return launch, self._settle
+
+    def _settle(self) -> None:
+        """Take over what the kernel has written."""
         self._order.restore()
-        self._text.changed()
         self._found.store()
 
     def _kernel(self) -> Kernel:

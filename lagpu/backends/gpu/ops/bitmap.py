@@ -47,8 +47,9 @@ def write(counters: Counters, C: MatrixHandle, desc: Descriptor, T: BitmapMatrix
     """``C<M> = T``, in place."""
     made = C.own_bitmap(counters)
     _make_room(made)
-    elementwise.write(made.entries, on_entries(counters, desc), T.entries)
+    mask = on_entries(counters, desc)
     made.changed()
+    elementwise.write(made.entries, mask, T.entries)
     C.store = made
 
 
@@ -68,13 +69,13 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
     macros = accum_macros(desc.accum, w.dtype, w.dtype, prelude)
     file, text = "bitmap/products.cu", prelude.text
     run = kernel(file, "bitmap_fill", prelude=text, W=w.dtype.ctype, **macros)
+    made.changed()
+    w.changes()
     w.device.launch(
         run, len(w.words), len(w.words), stride(k) // 32, k, value, mask, complement,
         desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.forget()
-    made.changed()
     C.store = made
 
 

@@ -103,12 +103,13 @@ def map_entries(
     types = (u.dtype, function.domain, function.result, w.dtype)
     run = _launch_over(w.device, w.size, "map", function.op, types, desc.accum, 12)
     scalar, left = bound_operand(function)
+    own = _own_words(u, w, words)
+    w.changes()
     run(
-        *_own_words(u, w, words), values, number, scalar, left,
+        *own, values, number, scalar, left,
         mask, complement, desc.replace, region, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.forget()
 
 
 def _own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
@@ -133,12 +134,13 @@ def select_entries(
     count = w.counters.take()
     types = (u.dtype, lookup(thunk.dtype), u.dtype, w.dtype)
     run = _launch_over(w.device, w.size, "select_entries", op, types, desc.accum, 10)
+    own = _own_words(u, w, words)
+    w.changes()
     run(
-        *_own_words(u, w, words), values, number, thunk,
+        *own, values, number, thunk,
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.forget()
 
 
 @functools.lru_cache(maxsize=1024)
@@ -179,9 +181,9 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     w.to_writable()
     count = w.counters.take()
     fill = _launch_over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum, 8)
+    w.changes()
     fill(value, mask, complement, desc.replace, region, w.words, w.values, count)
     w.counted(count)
-    w.forget()
 
 
 def combine(
@@ -205,12 +207,12 @@ def combine(
         v_args = v.readable()
     count = w.counters.take()
     run = _launch_of_two(w.device, w.size, op, (u.dtype, v.dtype, w.dtype), desc.accum)
+    w.changes()
     run(
         EWISE_MODES[kind], *u_args, *v_args, *(defaults or (zero, zero)),
         mask, complement, desc.replace, w.words, w.values, count,
     )  # fmt: skip
     w.counted(count)
-    w.forget()
 
 
 @functools.lru_cache(maxsize=1024)

@@ -54,13 +54,13 @@ def multiply(
     device = w.device
     iso = iso_result(A, u.values is not None, u.number, product)
     dtype = STRATEGIES[plan.kernel].result_type(product, dtype)
-    prepared = _prepared(A, u, product, plan, dtype, iso is not None)
+    prepared, kept = _prepared(A, u, product, plan, dtype, iso is not None), None
     if u.form == "sparse":
         u.to_bitmap()
     lists = prepared.lists
     if plan.keep and u.nvals:
         lists = tuple(device.xp.empty(u.nvals, one.dtype) for one in lists)
-        u.edge_offsets = EdgeOffsets(weakref.ref(by_inputs(A, product)), *lists)
+        kept = EdgeOffsets(weakref.ref(by_inputs(A, product)), *lists)
     elif plan.edge_offsets is not None:
         lists = (len(plan.edge_offsets.vertex), plan.edge_offsets.vertex, plan.edge_offsets.offset)
     operand = (u.words, None, False) if iso is not None else (u.words, u.values, u.number)
@@ -73,6 +73,8 @@ def multiply(
         *operand, *mask, *lists, words, values, counts, notification.memory, notification.serial,
         edges,
     )  # fmt: skip
+    if kept is not None:
+        u.edge_offsets = kept
     made = VectorStore(device, w.counters, dtype, w.size)
     value = None if iso is None else cast_number(iso, dtype)
     made.hold_product(words, values, value, counts, notification, _stats(A, u, plan))

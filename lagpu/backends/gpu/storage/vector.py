@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.stats import OffsetsSource, PendingCount, ProductStats
 from lagpu.dtypes import DType
 
-__all__ = ["VectorStore", "nwords"]
+__all__ = ["VectorStore", "bytes_of", "nwords"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -22,6 +23,17 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 def nwords(n: int) -> int:
     """Return the number of 32-bit presence words of `n` entries."""
     return (n + 31) // 32
+
+
+def bytes_of(size: int, dtype: DType) -> int:
+    """Return the bytes of presence words and values of `size` entries."""
+    return 4 * nwords(size) + size * dtype.numpy.itemsize
+
+
+_STATE = operator.attrgetter(
+    "form", "indices", "words", "values", "iso", "single", "_nvals",
+    "_count", "_notification", "stats", "frontier_edges", "edge_offsets",
+)  # fmt: skip
 
 
 class VectorStore:
@@ -90,14 +102,14 @@ class VectorStore:
         self.spare: dict[str, Array] = {}
         self.set_empty()
 
+    # An interrupt may come at any call. So what changes the contents calls nothing while it does.
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
-        self.form, self.indices, self.words = "sparse", indices, None
+        nvals = 0 if indices is None else len(indices)
+        self.form, self.indices, self.words, self.single = "sparse", indices, None, -1
         self.values, self.iso = values, iso
-        self._nvals, self._count = 0 if indices is None else len(indices), None
-        self._notification = None
-        self.forget()
-        self.single = -1
+        self._nvals, self._count, self._notification = nvals, None, None
+        self.stats = self.frontier_edges = self.edge_offsets = None
 
     def set_single(self, i: int, value: Any) -> None:
         """Become the one entry `i`; its index stays on the host until it is needed."""
@@ -112,18 +124,18 @@ class VectorStore:
         self, words: Array, values: Array | None, iso: Any, count: Array | int | None
     ) -> None:
         """Become these presence bits; `count` is a device counter, a number, or None to count."""
+        nvals, counter = (count, None) if isinstance(count, int) else (None, count)
         self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
         self.values, self.iso = values, iso
-        self.counted(count)
-        self.forget()
+        self._nvals, self._count, self._notification = nvals, counter, None
+        self.stats = self.frontier_edges = self.edge_offsets = None
 
     def set_full(self, values: Array | None, iso: Any = None) -> None:
         """Become a vector with every entry."""
         self.form, self.indices, self.words, self.single = "full", None, None, -1
         self.values, self.iso = values, iso
-        self._nvals, self._count = self.size, None
-        self._notification = None
-        self.forget()
+        self._nvals, self._count, self._notification = self.size, None, None
+        self.stats = self.frontier_edges = self.edge_offsets = None
 
     def forget(self) -> None:
         """Drop a product's statistics: the vector has other entries now."""
@@ -136,12 +148,30 @@ class VectorStore:
 
         With a notification, `count` has two numbers: the second is `frontier_edges`.
         """
-        self._notification = notification
-        self._nvals, self._count = (count, None) if isinstance(count, int) else (None, count)
+        nvals, counter = (count, None) if isinstance(count, int) else (None, count)
+        self._nvals, self._count, self._notification = nvals, counter, notification
+
+    def changes(self) -> None:
+        """Forget counts and statistics, before a kernel writes the vector in place."""
+        self._nvals = self._count = self._notification = None
+        self.stats = self.frontier_edges = self.edge_offsets = None
+
+    def state(self) -> tuple[Any, ...]:
+        """Return all that `restore` needs, as long as no kernel writes to the arrays."""
+        found: tuple[Any, ...] = _STATE(self)
+        return found
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Become what the vector was when `state` returned this."""
+        (
+            self.form, self.indices, self.words, self.values, self.iso, self.single, self._nvals,
+            self._count, self._notification, self.stats, self.frontier_edges, self.edge_offsets,
+        ) = state  # fmt: skip
 
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
-        self._keep_buffers()
+        spare = self._buffers()
+        self.spare = spare
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
         self._nvals, self._count, self._notification = (
@@ -166,17 +196,20 @@ class VectorStore:
         stats: ProductStats,
     ) -> None:
         """Become the bitmap that a product is writing, as `adopt` does; part of each level."""
-        self._keep_buffers()
+        spare = self._buffers()
+        self.spare = spare
         self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
         self.values, self.iso = values, iso
         self._nvals, self._count, self._notification = None, counts, notification
         self.stats, self.frontier_edges, self.edge_offsets = stats, None, None
 
-    def _keep_buffers(self) -> None:
-        if self.form == "bitmap":
-            self.spare = {"words": self.words}
-            if self.values is not None:
-                self.spare["values"] = self.values
+    def _buffers(self) -> dict[str, Array]:
+        """Return the buffers to keep when others take their place."""
+        if self.form != "bitmap":
+            return self.spare
+        if self.values is None:
+            return {"words": self.words}
+        return {"words": self.words, "values": self.values}
 
     @property
     def nvals(self) -> int:
@@ -376,10 +409,10 @@ class VectorStore:
             return
         known = self.nvals + (self.get(i) is None)
         self.to_writable()
-        self.words[i // 32 : i // 32 + 1] |= np.uint32(1 << i % 32)
+        self.changes()
         self.values[i : i + 1] = value
+        self.words[i // 32 : i // 32 + 1] |= np.uint32(1 << i % 32)
         self.counted(known)
-        self.forget()
 
     def remove(self, i: int) -> None:
         """Delete entry `i` if there is one."""
@@ -387,16 +420,17 @@ class VectorStore:
             return
         known = self.nvals - 1
         self.to_bitmap()
+        self.changes()
         self.words[i // 32 : i // 32 + 1] &= np.uint32(0xFFFFFFFF ^ 1 << i % 32)
         self.counted(known)
-        self.forget()
 
     def resize(self, size: int) -> None:
         """Change the size; entries beyond it are deleted."""
         indices, values = self.listed()
         kept = indices < size
+        where, packed = indices[kept], None if values is None else values[kept]
+        self.set_sparse(where, packed, self.iso)
         self.size, self.spare = size, {}
-        self.set_sparse(indices[kept], None if values is None else values[kept], self.iso)
 
     def isequal(self, other: VectorStore) -> bool:
         """Whether a vector of the same size has the same entries with equal values."""
