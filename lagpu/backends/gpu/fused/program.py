@@ -170,16 +170,15 @@ class GeneratedLoop:
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        self._log = LogLines(len(self.statements), log is not None)
+        self._log, xp = LogLines(len(self.statements), log is not None), self.device.xp
         kernel = self._kernel(0 if log is None else log.capacity)
-        xp = self.device.xp
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if self._barrier is None else self._barrier
         block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         grid = self.device.max_cooperative_blocks(kernel, block)
         count = constant("kTurns") * self._counters * constant("kCounterStride")
         counters = xp.empty(count, np.uint64)
-        given, times = self.params.arguments(grid), self._times
-        times = NO_LIMIT if times is None else times
+        given = self.params.arguments(grid)
+        times = NO_LIMIT if self._times is None else self._times
         for x in self.written:
             x.changes()
         launch = functools.partial(
