@@ -67,11 +67,11 @@ TARGETS = {
     "checkers": (
         "lagpu/check/levels.py lagpu/check/parents.py lagpu/check/paths.py "
         "lagpu/check/components.py lagpu/check/distances.py lagpu/check/sets.py",
-        "tests/check",
+        "tests/check tests/algorithms --backend cpu",
     ),
     "readers": (
         "lagpu/io/edge_list.py lagpu/io/matrix_market.py lagpu/io/npz.py lagpu/io/csc.py",
-        "tests/io",
+        "tests/io tests/generators --backend cpu",
     ),
     "kernels of products": (
         "lagpu/backends/gpu/kernels/spmv/pull.cuh lagpu/backends/gpu/kernels/spmv/push.cuh "

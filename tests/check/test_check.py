@@ -198,6 +198,12 @@ def test_counts_in_floating_point():
     wrong[-1] *= 1 + 1e-12
     with pytest.raises(CheckFailed, match="but the sum is"):
         check_paths(graph, 0, (np.arange(len(count)), wrong))
+    graph, count = ladder(33, 3)  # sums below 2**53 are exact, near as they are to it
+    assert 2**52 < count[-1] < 2**53
+    wrong = np.array(count, float)
+    wrong[-1] += 1
+    with pytest.raises(CheckFailed, match="but the sum is"):
+        check_paths(graph, 0, (np.arange(len(count)), wrong))
     graph, count = ladder(90, 3)  # beyond the largest FP32
     with np.errstate(over="ignore"):
         single = np.array(count, float).astype(np.float32)

@@ -1,0 +1,124 @@
+"""Checkers of orders, cores and independent sets: right results pass, each single change fails."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lagpu.check import (
+    check_components,
+    check_core_numbers,
+    check_distances,
+    check_independent_set,
+    check_k_core,
+    check_topological_levels,
+    check_topological_order,
+)
+from lagpu.errors import CheckFailed
+
+
+def graph_of(G, weight=None):
+    """The sparse array of a NetworkX graph; edges both ways if it is undirected."""
+    return sp.csc_array(nx.to_scipy_sparse_array(G, weight=weight, format="csc"))
+
+
+def pair(result):
+    return np.array(list(result), int), np.array(list(result.values()))
+
+
+def refused(check, A, right, choices, **options):
+    """Whether each change of one entry is refused; `choices` gives the wrong values of a vertex."""
+    for v in range(A.shape[0]):
+        for wrong in choices(v):
+            changed = {**right, v: wrong}
+            kept = {u: x for u, x in changed.items() if x is not None}
+            with pytest.raises(CheckFailed):
+                check(A, pair(kept), **options)
+
+
+@st.composite
+def graphs(draw, directed=False):
+    n = draw(st.integers(1, 9))
+    density = draw(st.sampled_from((0.1, 0.3, 0.6, 1.0)))
+    return nx.gnp_random_graph(n, density, seed=draw(st.integers(0, 99)), directed=directed)
+
+
+@given(graphs())
+def test_core_numbers(G):
+    A, right = graph_of(G), nx.core_number(G)
+    check_core_numbers(A, pair(right))
+    refused(check_core_numbers, A, right, lambda v: ({None, *range(10)}) - {right[v]})
+
+
+@given(graphs(), st.integers(0, 4))
+def test_k_cores(G, k):
+    A = graph_of(G)
+    right = {v: True for v, core in nx.core_number(G).items() if core >= k}
+    check_k_core(A, pair(right), k)
+    refused(check_k_core, A, right, lambda v: [None if v in right else True], k=k)
+
+
+@given(graphs())
+def test_independent_sets(G):
+    A = graph_of(G)
+    right = dict.fromkeys(nx.maximal_independent_set(G, seed=1), True)
+    check_independent_set(A, pair(right))
+    refused(check_independent_set, A, right, lambda v: [None if v in right else True])
+
+
+@given(graphs(directed=True))
+def test_topological_levels(G):
+    G.remove_edges_from([(u, v) for u, v in G.edges if u >= v])
+    A = graph_of(G)
+    right = {v: d for d, some in enumerate(nx.topological_generations(G)) for v in some}
+    check_topological_levels(A, pair(right))
+    refused(check_topological_levels, A, right, lambda v: ({None, *range(10)}) - {right[v]})
+
+
+@given(graphs(directed=True))
+def test_topological_orders(G):
+    G.remove_edges_from([(u, v) for u, v in G.edges if u >= v])
+    A, right = graph_of(G), dict(enumerate(nx.topological_sort(G)))
+    check_topological_order(A, pair(right))
+    refused(check_topological_order, A, right, lambda k: ({None, *range(10)}) - {right[k]})
+    place = {v: k for k, v in right.items()}
+    for u, v in G.edges:  # two vertices that change places
+        with pytest.raises(CheckFailed):
+            check_topological_order(A, pair({**right, place[u]: v, place[v]: u}))
+
+
+@given(graphs(directed=True), st.booleans())
+def test_components(G, strong):
+    A = graph_of(G)
+    found = nx.strongly_connected_components(G) if strong else nx.weakly_connected_components(G)
+    right = {v: min(some) for some in found for v in some}
+    check_components(A, pair(right), strong=strong)
+    check = lambda A, labels: check_components(A, labels, strong=strong)  # noqa: E731
+    refused(check, A, right, lambda v: ({None, *range(len(G))}) - {right[v]})
+
+
+@given(graphs(directed=True), st.integers(0, 99))
+def test_distances(G, seed):
+    lengths = np.random.default_rng(seed).integers(1, 5, len(G.edges))
+    for (u, v), length in zip(G.edges, lengths.tolist(), strict=True):
+        G.edges[u, v]["weight"] = length
+    A, right = graph_of(G, "weight"), dict(nx.single_source_dijkstra_path_length(G, 0))
+    check_distances(A, 0, pair(right))
+    check = lambda A, found: check_distances(A, 0, found)  # noqa: E731
+    refused(check, A, right, lambda v: ({None, *range(12)}) - {right.get(v)})
+
+
+def test_messages_name_the_place_and_the_fault():
+    path = sp.csc_array((np.ones(2), ([0, 1], [1, 2])), shape=(3, 3))
+    for check, wrong, message in (
+        (check_topological_order, {0: 0, 2: 2}, "place 1 has no vertex"),
+        (check_topological_order, {0: 0, 1: 7, 2: 2}, "place 1 has 7"),
+        (lambda A, x: check_distances(A, 0, x), {1: 1, 2: 2}, r"distance\[0\] is none, not 0"),
+        (lambda A, x: check_distances(A, 0, x), {0: 3, 1: 1, 2: 2}, r"distance\[0\] is 3, not 0"),
+        (lambda A, x: check_distances(A, 0, x), {0: 0, 1: 5, 2: 6}, "5, but 1.* by way of 0"),
+        (lambda A, x: check_k_core(A, x, 2), {0: True}, "vertex 0: 0 neighbours, not 2"),
+    ):
+        with pytest.raises(CheckFailed, match=message):
+            check(path, pair(wrong))
