@@ -81,7 +81,7 @@ def run(
     if roots is not None:
         count("graph500", "roots", roots, 1)
     place = backends.get(backend)
-    xp = place.device.xp if place.name == "gpu" else np
+    xp = np if place.device is None else place.device.xp
     first_seed = 1 if seed is None else seed
     tell("generating tuples")
     begin = time.perf_counter()

@@ -66,7 +66,8 @@ def load(name: str, place: Backend, seed: int | None = None) -> Matrix:
     if spec is None:
         return io.read(name, backend=place)
     kind, _, numbers = spec.partition(":")
-    if place.name == "gpu" and kind in _ON_DEVICE and re.fullmatch("[0-9]+(:[0-9]+)?", numbers):
+    on_gpu = place.device is not None and place.device.xp is not np
+    if on_gpu and kind in _ON_DEVICE and re.fullmatch("[0-9]+(:[0-9]+)?", numbers):
         given = [int(number) for number in numbers.split(":")]
         return _ON_DEVICE[kind](*given, seed=1 if seed is None else seed, backend=place)
     return generators.from_spec(spec, seed=seed, backend=place)

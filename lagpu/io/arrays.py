@@ -181,7 +181,7 @@ def from_arrays(
         As `Matrix.from_coo` raises them; no entry may be given twice.
     """
     place = backends.get(backend)
-    keep = place.name == "gpu"
+    keep = place.device is not None and place.device.xp is not np  # on any GPU
     return Matrix.from_coo(
         _array(rows, keep),
         _array(cols, keep),
