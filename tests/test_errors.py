@@ -107,8 +107,11 @@ def test_scalars():
     assert list(range(five)) == [0, 1, 2, 3, 4]
     five.clear()
     assert five.is_empty
-    five << 2.9
-    assert five.value == 2
+    with pytest.raises(DomainMismatch, match=r"2\.9 does not fit INT64"):
+        five << 2.9
+    assert five.is_empty
+    five << 2.0
+    assert (five.value, type(five.value)) == (2, int)
     assert repr(Scalar(BOOL, True)) == "Scalar(BOOL, True)"
     with pytest.raises(DomainMismatch, match="does not fit INT32"):
         empty << 2**40

@@ -280,24 +280,3 @@ def test_tests_share_by_support_alone():
 
 
 TEST_MODULES = {Path(name).stem for name in TESTS if Path(name).stem.startswith("test_")}
-
-
-# ---------------------------------------------------------------------------------- security
-PICKLES = ("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal")
-
-
-@pytest.mark.parametrize("name", [n for n in SOURCES if n.endswith(".py")])
-def test_nothing_is_unpickled(name):
-    """What is read from a file is numbers and text; NumPy loads no objects."""
-    tree = ast.parse(SOURCES[name].read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            assert not {alias.name.split(".")[0] for alias in node.names} & set(PICKLES)
-        elif isinstance(node, ast.ImportFrom):
-            assert (node.module or "").split(".")[0] not in PICKLES
-        elif isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if called in ("np.load", "np.savez", "np.save", "np.lib.format.read_array"):
-                how = {word.arg: ast.unparse(word.value) for word in node.keywords}
-                assert how.get("allow_pickle") == "False", called
-            assert called not in ("sp.load_npz", "scipy.sparse.load_npz", "eval", "np.fromfile")

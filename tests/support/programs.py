@@ -1,6 +1,6 @@
 """Loops that run as generated loops."""
 
-from lagpu import binary, loop, semiring, unary
+from lagpu import FP64, Vector, binary, loop, semiring, unary
 
 
 def components(A, label):
@@ -18,6 +18,15 @@ def walks(A, x, total, k):
     for _ in loop(times=k):
         x << semiring.plus_times(x @ A)
         total(accum=binary.plus) << x
+
+
+def shortest_paths(A, source):
+    paths, frontier = (Vector(FP64, A.nrows, like=A) for _ in range(2))
+    frontier[source] = 1
+    for _ in loop(until_empty=frontier):
+        paths(frontier.S) << frontier
+        frontier(~paths.S, replace=True) << semiring.plus_first(frontier @ A)
+    return paths
 
 
 def relax(A, d, changed, new):

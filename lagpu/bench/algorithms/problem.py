@@ -140,9 +140,9 @@ def make(graph: str, place: Backend, seed: int | None, folder: Path) -> Facts:
     A = load(graph, place, seed)
     host = HostGraph.of(A)
     facts = _facts(Path(graph).name, A, host, _SEED if seed is None else seed)
-    np.save(folder / "col_ptr.npy", host.col_ptr)
-    np.save(folder / "row_idx.npy", host.row_idx)
-    np.save(folder / "weights.npy", _weights(host.col_ptr, host.row_idx))
+    np.save(folder / "col_ptr.npy", host.col_ptr, allow_pickle=False)
+    np.save(folder / "row_idx.npy", host.row_idx, allow_pickle=False)
+    np.save(folder / "weights.npy", _weights(host.col_ptr, host.row_idx), allow_pickle=False)
     (folder / "facts.json").write_text(json.dumps(asdict(facts)), "utf-8")
     return facts
 

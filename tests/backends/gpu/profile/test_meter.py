@@ -3,6 +3,7 @@
 import gc
 
 import numpy as np
+import programs
 import pytest
 from meters import told  # noqa: F401
 
@@ -15,7 +16,7 @@ def test_a_traced_search_asks_the_device_for_what_an_untraced_one_does(place, to
     for search in (
         algorithms.bfs_levels,
         algorithms.bfs_parents,
-        algorithms.count_shortest_paths,
+        programs.shortest_paths,
     ):
         search(A, 3)
         told.clear()
