@@ -18,7 +18,7 @@ from lagpu.errors import DimensionMismatch, KernelCompileError, OutOfMemory
 
 # A test keeps errors, and with them what their frames held.
 pytestmark = pytest.mark.filterwarnings("ignore::lagpu.errors.UnusedCall")
-STEP = 41  # of some hundred places each test takes one in so many; the exhaustive ones take all
+STEP = 97  # of some hundred places each test takes one in so many; the exhaustive ones take all
 EACH = [STEP, pytest.param(1, marks=pytest.mark.exhaustive)]
 
 
@@ -121,7 +121,7 @@ def swept(place, program, attempt, step, offset=0):
 
 
 # ------------------------------------------------------------------------- errors of the device
-@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("name", [*STATEMENTS, *LOOPS])
 @pytest.mark.parametrize("kind", ["memory", "interrupt", "interrupt behind"])
 def test_a_device_fails(name, kind, step):

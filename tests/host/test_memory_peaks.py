@@ -3,7 +3,7 @@
 import peaks
 import pytest
 
-SOME = [("weighted edges", "cpu"), ("real mtx", "cpu"), ("from_coo", "cpu"), ("path", "cpu")]
+SOME = [("real mtx", "cpu"), ("from_coo", "cpu"), ("path", "cpu")]
 TASKS = [*peaks.READING, *peaks.MAKING, *peaks.GENERATING, *peaks.CONVERTING]
 
 

@@ -13,7 +13,7 @@ import lagpu
 from lagpu import FP64, INT64, Matrix, Vector, algorithms, binary, generators, semiring
 
 #: Runs of one case: some in the test-suite, 10,000 by hand.
-RUNS = int(os.environ.get("LAGPU_THREAD_RUNS", "32"))
+RUNS = int(os.environ.get("LAGPU_THREAD_RUNS", "24"))
 NUMBERS = 6  # that programs begin with, as sources
 
 
