@@ -154,11 +154,11 @@ def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
     watched = until.unchanged if until.empty is None else until.empty
     ndim = None if watched is None else watched.ndim
     recorder = Recorder(backend, ndim, None if observer is None else observer.replay)
-    recorder.open()
     before = None
-    if observer is not None:
-        observer.level = 0  # of statements that run by themselves after all
     try:
+        recorder.open()
+        if observer is not None:
+            observer.level = 0  # of statements that run by themselves after all
         yield Counter(0)
         recorder.close()
         statements = recorder.statements
@@ -205,13 +205,13 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
                 loop = _run_unless_rejected(plan())
             else:
                 loop = observer.run_loop(backend, plan)
-    except BaseException:  # no statement runs again
+        name = "eager" if isinstance(loop, Rejection) else loop.name
+        backend.last_loop = f"{name}: {loop.why}"
+    except BaseException:  # an interrupt after the loop has run, too: no statement runs again
         recorder.statements = []
         raise
     if isinstance(loop, Rejection):
-        backend.last_loop = f"eager: {loop.why}"
         return False
-    backend.last_loop = f"{loop.name}: {loop.why}"
     recorder.statements = []
     return True
 

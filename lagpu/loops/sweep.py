@@ -183,10 +183,10 @@ def _record_and_run(backend: Backend, levels: _Levels, body: LoopBody) -> Iterat
     observer = current_observer()
     outer = -1 if observer is None else observer.level
     recorder = Recorder(backend, here.ndim, None if observer is None else observer.replay)
-    recorder.open()
-    if observer is not None:
-        observer.level = 0  # of statements that run by themselves after all
     try:
+        recorder.open()
+        if observer is not None:
+            observer.level = 0  # of statements that run by themselves after all
         yield here, above
         recorder.close()
         statements = recorder.statements
