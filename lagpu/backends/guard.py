@@ -60,10 +60,8 @@ def _guarded(method: Callable[..., Any], named: Named) -> Callable[..., Any]:
                         self.enter()
                     return method(self, x)
             except Exception as error:
-                other = _named(self, error, method.__name__, named)
-                if other is None:
-                    raise
-                raise other from error
+                _raise_named(self, error, method.__name__, named)
+                raise
 
     else:
 
@@ -75,17 +73,17 @@ def _guarded(method: Callable[..., Any], named: Named) -> Callable[..., Any]:
                         self.enter()
                     return method(self, *args, **kwargs)
             except Exception as error:
-                other = _named(self, error, method.__name__, named)
-                if other is None:
-                    raise
-                raise other from error
+                _raise_named(self, error, method.__name__, named)
+                raise
 
     return run
 
 
-def _named(backend: Any, error: Exception, method: str, named: Named) -> LagpuError | None:
-    """Return the error to raise from one that a method raised, or None if that is to pass."""
-    return None if isinstance(error, LagpuError) else named(backend, error, method)
+def _raise_named(backend: Any, error: Exception, method: str, named: Named) -> None:
+    """Raise lagpu's error for one that a method raised; return if there is none."""
+    other = None if isinstance(error, LagpuError) else named(backend, error, method)
+    if other is not None:
+        raise other from error
 
 
 def out_of_memory(error: Exception, what: str, where: str) -> OutOfMemory:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lagpu.errors import OutOfMemory
 
-__all__ = ["available_bytes", "named", "require", "shortage_named"]
+__all__ = ["available_bytes", "require", "shortage_named"]
 
 _MEMINFO = Path("/proc/meminfo")
 _MEMBERSHIP = Path("/proc/self/cgroup")
@@ -66,13 +66,8 @@ def shortage_named(what: str, remedy: str = "Use a smaller graph.") -> Iterator[
     except OutOfMemory:
         raise
     except MemoryError as error:
-        raise named(what, error, remedy) from error
-
-
-def named(what: str, error: Exception, remedy: str = "Use a smaller graph.") -> OutOfMemory:
-    """Return the error of lagpu for a failed allocation."""
-    fact = " ".join(str(error).split()).rstrip(".") or "an allocation failed"
-    return OutOfMemory(f"{what}: {fact}. {remedy}")
+        fact = " ".join(str(error).split()).rstrip(".") or "an allocation failed"
+        raise OutOfMemory(f"{what}: {fact}. {remedy}") from error
 
 
 def _shown(nbytes: float) -> str:

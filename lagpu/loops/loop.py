@@ -17,7 +17,6 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.host.memory import shortage_named
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
 from lagpu.operations import Counter, FusedLoop, Rejection, Sweep, Until
@@ -199,8 +198,7 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
     plan = partial(backend.plan_loop, recorder.statements, turns)
     observer = current_observer()
     try:
-        # What a plan has found holds until the loop has run.
-        with backend.lock, shortage_named("loop"):
+        with backend.lock:  # what a plan has found holds until the loop has run
             if observer is None:
                 loop = _run_unless_rejected(plan())
             else:

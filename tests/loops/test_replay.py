@@ -11,7 +11,7 @@ import pytest
 import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, loop, semiring
 from lagpu.core import expr
-from lagpu.core.recorder import current_recorder
+from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.generators import kronecker, path
 from lagpu.operations import Multiply
 
@@ -255,3 +255,46 @@ def test_a_statement_that_fails_ends_the_loop(backend, monkeypatch):
     assert current_recorder() is None
     x = Vector.from_dense(np.ones(3), FP64, backend=backend)  # and the next statement runs
     assert x.reduce("plus").new().value == 3
+
+
+def summed(x, total):
+    for _ in loop(times=3):
+        total(accum=binary.plus) << x
+
+
+def swept(levels, x, total):
+    for here, above in lagpu.sweep(levels):
+        total(here.S, accum=binary.plus) << x
+        total(above.S, accum=binary.plus) << x
+
+
+@pytest.mark.parametrize("sweeps", [False, True])
+def test_an_interrupt_when_recording_begins_leaves_no_recorder(place, monkeypatch, sweeps):
+    real = Recorder.open
+
+    def opened(recorder):
+        real(recorder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Recorder, "open", opened)
+    x, total = (Vector.from_dense([1, 2], backend=place) for _ in range(2))
+    levels = Vector.from_dense([0, 1], backend=place)
+    with pytest.raises(KeyboardInterrupt):
+        swept(levels, x, total) if sweeps else summed(x, total)
+    assert current_recorder() is None
+    assert total.to_dense().tolist() == [1, 2]
+
+
+def test_an_interrupt_after_a_fused_loop_repeats_no_statement(place, monkeypatch):
+    """It comes while the name of the loop is noted, the last thing to do."""
+
+    def noted(_place, how):
+        raise KeyboardInterrupt
+
+    x, total = (Vector.from_dense([1, 2], backend=place) for _ in range(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(place), "last_loop", property(lambda _: "", noted))
+        with pytest.raises(KeyboardInterrupt):
+            summed(x, total)
+    assert total.to_dense().tolist() == [4, 8]
+    assert current_recorder() is None

@@ -5,6 +5,8 @@ import random
 import hypothesis
 from hypothesis import strategies as st
 
+from lagpu import BOOL, FP64, INT32
+from lagpu.selftest.reference import How
 from lagpu.selftest.soak import draw as drawn
 from lagpu.selftest.soak.draw import (  # noqa: F401
     ACCUMS,
@@ -18,12 +20,9 @@ from lagpu.selftest.soak.draw import (  # noqa: F401
     TYPES,
     UNARY,
     VALUES,
-    how_matrix_written,
-    how_written,
     matrix,
     plain_matrix,
     plain_vector,
-    sizes,
     vector,
 )
 
@@ -69,3 +68,29 @@ def mask_of(how, m):
         return None
     mask = m.S if how.structure else m.V
     return ~mask if how.complement else mask
+
+
+def sizes():
+    return st.sampled_from(SIZES)
+
+
+def how_written(draw, size, accum, *, masks=(None, "S", "V", "~S", "~V")):
+    """Draw mask, complement and replace; the mask has zeros among its values."""
+    kind = draw(st.sampled_from(masks))
+    replace = draw(st.booleans())
+    if kind is None:
+        return How(accum=accum, replace=replace)
+    dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
+    mask = plain_vector(draw, size, dtype)
+    return How(mask, "S" in kind, "~" in kind, accum, replace)
+
+
+def how_matrix_written(draw, shape, accum):
+    """Draw mask, complement and replace for a matrix."""
+    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")))
+    replace = draw(st.booleans())
+    if kind is None:
+        return How(accum=accum, replace=replace)
+    dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
+    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans()))
+    return How(mask, "S" in kind, "~" in kind, accum, replace)

@@ -30,7 +30,8 @@ from lagpu.backends.cpu.workarounds import (
     at_indices,
     boxed,
     crashes_on_full,
-    empty_first,
+    empty,
+    is_emptied_first,
     mask_handle,
     without_hyperlists,
 )
@@ -96,12 +97,14 @@ def _ewise(w: Box, desc: Descriptor, op: Ewise) -> None:
         added = op.kind == "ewise_add"
         call = lib.GrB_Vector_eWiseAdd_BinaryOp if added else lib.GrB_Vector_eWiseMult_BinaryOp
         operator = binary_operator(op.op, u.dtype, v.dtype)
+        emptied = is_emptied_first(w, desc, u, v)
         try:
-            empty_first(w, desc, u, v)
+            if emptied:
+                empty(w)
             info = call(w.handle, mask, accum, operator, u.handle, v.handle, d)
         except BaseException:  # an interrupt: the output may be empty already
-            if desc.mask is None and desc.accum is None and w is not u and w is not v:
-                empty_first(w, desc, u, v)
+            if emptied:
+                empty(w)
                 call(w.handle, mask, accum, operator, u.handle, v.handle, d)
             raise
     check(info, op.kind)

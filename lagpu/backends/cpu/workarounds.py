@@ -19,8 +19,9 @@ __all__ = [
     "at_indices",
     "boxed",
     "crashes_on_full",
-    "empty_first",
+    "empty",
     "has_no_position",
+    "is_emptied_first",
     "mask_handle",
     "without_hyperlists",
 ]
@@ -119,14 +120,18 @@ def crashes_on_full(desc: Descriptor) -> bool:
     return desc.mask is not None and desc.accum is not None
 
 
-def empty_first(w: Box, desc: Descriptor, u: Box, v: Box) -> None:
-    """Clear an output that is written as a whole and is not an operand.
+def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
+    """Return True for an output that is written as a whole and is not an operand: `empty` it first.
 
     SuiteSparse 9.4.5 writes out of bounds when it combines two vectors into a full one of equal
     values.
     """
-    if desc.mask is None and desc.accum is None and w is not u and w is not v:
-        check(lib.GrB_Vector_clear(w.handle), "clear")
+    return desc.mask is None and desc.accum is None and w is not u and w is not v
+
+
+def empty(w: Box) -> None:
+    """Clear a vector."""
+    check(lib.GrB_Vector_clear(w.handle), "clear")
 
 
 def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import hypothesis
 import typer
-from hypothesis import strategies as st
+
+try:
+    import hypothesis
+    from hypothesis import strategies as st
+except ImportError:
+    print('lagpu.selftest.soak: pip install "lagpu[soak]" has what it needs.', file=sys.stderr)
+    sys.exit(2)
 
 from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
 from lagpu.errors import LagpuError
 from lagpu.selftest.soak import graphs, loops, statements
-from lagpu.selftest.soak.draw import Draw
-from lagpu.selftest.soak.failure import Failed
+from lagpu.selftest.soak.kind import Failed, Run
 
 __all__ = ["app", "soak"]
 
@@ -27,7 +30,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 _SAME_POOL = 20  # rounds of a kind with the same operators, each of which costs a compilation
 #: What runs, and the number of programs of a round; the clock is looked at after each round.
-_ROUND: dict[str, tuple[Callable[[Draw, Backend, int], int], int]] = {
+_ROUND: dict[str, tuple[Run, int]] = {
     "statements": (statements.run, 50),
     "loops": (loops.run, 5),
     "graphs": (graphs.run, 50),

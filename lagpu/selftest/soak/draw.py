@@ -7,8 +7,8 @@ combinations come from a pool; on cpu they are drawn from all of them.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,8 +19,9 @@ from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.dtypes import BOOL, FP64, INT32, DType
-from lagpu.selftest.reference import Grid, How, Plain
+from lagpu.dtypes import BOOL, DType
+from lagpu.selftest.reference import Grid, Plain
+from lagpu.selftest.soak.kind import Draw
 
 __all__ = [
     "ACCUMS",
@@ -34,20 +35,13 @@ __all__ = [
     "TYPES",
     "UNARY",
     "VALUES",
-    "Draw",
     "combination",
-    "how_matrix_written",
-    "how_written",
     "inexact",
     "matrix",
     "plain_matrix",
     "plain_vector",
-    "sizes",
     "vector",
 ]
-
-Draw: TypeAlias = Callable[..., Any]
-"""``data.draw`` of Hypothesis."""
 
 TYPES = dtypes.ALL
 SIZES = (0, 1, 2, 3, 5, 8, 31, 32, 33, 65)
@@ -108,11 +102,6 @@ def combination(
     return dict(chosen)
 
 
-def sizes() -> st.SearchStrategy[int]:
-    """Return sizes around the number of lanes of a warp, and small ones."""
-    return st.sampled_from(SIZES)
-
-
 def inexact(op: Semiring, left: DType, right: DType) -> bool:
     """Return True if the order of a float sum shows, so that a cast to an integer may differ."""
     return op.multiply.name == "truediv" or not op.monoid.is_exact(op.types(left, right)[1])
@@ -149,34 +138,6 @@ def _generator(draw: Draw) -> np.random.Generator:
 def _values(generator: np.random.Generator, dtype: DType, count: int) -> Any:
     chosen = generator.integers(0, len(VALUES[dtype.name]), count)
     return np.array(VALUES[dtype.name], dtype.numpy)[chosen]
-
-
-def how_written(
-    draw: Draw,
-    size: int,
-    accum: BinaryOp | None,
-    *,
-    masks: Sequence[str | None] = (None, "S", "V", "~S", "~V"),
-) -> How:
-    """Draw mask, complement and replace; the mask has zeros among its values."""
-    kind = draw(st.sampled_from(masks))
-    replace = draw(st.booleans())
-    if kind is None:
-        return How(accum=accum, replace=replace)
-    dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
-    mask = plain_vector(draw, size, dtype)
-    return How(mask, "S" in kind, "~" in kind, accum, replace)
-
-
-def how_matrix_written(draw: Draw, shape: tuple[int, int], accum: BinaryOp | None) -> How:
-    """Draw mask, complement and replace for a matrix."""
-    kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")))
-    replace = draw(st.booleans())
-    if kind is None:
-        return How(accum=accum, replace=replace)
-    dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
-    mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans()))
-    return How(mask, "S" in kind, "~" in kind, accum, replace)
 
 
 def vector(plain: Plain, backend: Backend | str) -> Vector:

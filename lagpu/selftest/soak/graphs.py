@@ -13,8 +13,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import LagpuError
-from lagpu.selftest.soak.draw import Draw
-from lagpu.selftest.soak.failure import Failed
+from lagpu.selftest.soak.kind import Draw, Failed
 
 __all__ = ["COMPARED", "PROVED", "matrices", "plain", "run"]
 
@@ -78,25 +77,7 @@ COMPARED = (
 
 
 def run(draw: Draw, backend: Backend, _seed: int) -> int:
-    """Draw a graph and an algorithm, run it, prove or compare the result.
-
-    Parameters
-    ----------
-    draw : callable
-        ``data.draw`` of Hypothesis.
-    backend : Backend
-        The backend.
-
-    Returns
-    -------
-    int
-        Number of searches.
-
-    Raises
-    ------
-    Failed
-        For a wrong result, or an error that cpu does not raise.
-    """
+    """Draw a graph and an algorithm, run it, prove or compare the result; see `Run`."""
     text = str(draw(st.sampled_from(PROVED + COMPARED), label="algorithm"))
     is_slow = any(word in text for word in _SLOW) or text in COMPARED
     n, edges = _graph(draw, _SIZES if is_slow else _SIZES + _BIG_SIZES)

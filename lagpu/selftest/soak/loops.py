@@ -21,8 +21,7 @@ from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import LagpuError
 from lagpu.loops.loop import eager
-from lagpu.selftest.soak.draw import Draw
-from lagpu.selftest.soak.failure import Failed
+from lagpu.selftest.soak.kind import Draw, Failed
 
 __all__ = [
     "NAMES",
@@ -53,25 +52,7 @@ _POSITIONAL = ("min_secondi", "max_firstj", "plus_secondj")
 
 
 def run(draw: Draw, backend: Backend, _seed: int) -> int:
-    """Draw a loop, run it on several data, fused and eager, and on cpu.
-
-    Parameters
-    ----------
-    draw : callable
-        ``data.draw`` of Hypothesis.
-    backend : Backend
-        The backend.
-
-    Returns
-    -------
-    int
-        Number of runs of the loop on `backend`, fused.
-
-    Raises
-    ------
-    Failed
-        At the first difference.
-    """
+    """Draw a loop, run it on several data, fused and eager, and on cpu; see `Run`."""
     kind = draw(st.sampled_from(("vectors", "scalars", "matrices")), label="kind")
     if kind == "matrices":
         source = draw(bitmap_loops(), label="loop")

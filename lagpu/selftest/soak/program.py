@@ -19,8 +19,7 @@ from lagpu.errors import NotSupported
 from lagpu.selftest import reference
 from lagpu.selftest.reference import Container, Grid, How, Options, Plain
 from lagpu.selftest.soak import draw as drawn
-from lagpu.selftest.soak.draw import Draw
-from lagpu.selftest.soak.failure import Failed
+from lagpu.selftest.soak.kind import Draw, Failed
 
 __all__ = ["Program", "number"]
 

@@ -13,7 +13,8 @@ from lagpu.dtypes import FP32, FP64
 from lagpu.selftest import reference
 from lagpu.selftest.reference import Grid, Plain
 from lagpu.selftest.soak import draw as drawn
-from lagpu.selftest.soak.draw import ACCUMS, TYPES, Draw
+from lagpu.selftest.soak.draw import ACCUMS, TYPES
+from lagpu.selftest.soak.kind import Draw
 from lagpu.selftest.soak.program import Program, number
 
 __all__ = ["run"]
@@ -24,27 +25,7 @@ _STATEMENTS = 16
 
 
 def run(draw: Draw, backend: Backend, seed: int) -> int:
-    """Draw a program of some statements, run it, compare the output after each statement.
-
-    Parameters
-    ----------
-    draw : callable
-        ``data.draw`` of Hypothesis.
-    backend : Backend
-        The backend.
-    seed : int
-        Chooses the pool of operators and types on a backend that compiles.
-
-    Returns
-    -------
-    int
-        Number of statements.
-
-    Raises
-    ------
-    Failed
-        At the first difference.
-    """
+    """Draw some statements, run them, compare the output after each one; see `Run`."""
     program = Program(draw, backend, seed)
     return len(draw(st.lists(_statement(program), min_size=1, max_size=_STATEMENTS)))
 

@@ -13,7 +13,7 @@ import lagpu
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.selftest.soak import graphs, loops, statements
 from lagpu.selftest.soak.__main__ import app, soak
-from lagpu.selftest.soak.failure import Failed
+from lagpu.selftest.soak.kind import Failed
 
 KINDS = ("statements", "loops", "graphs")
 

@@ -76,7 +76,7 @@ class Observed:
     @property
     def observer(self) -> Any:
         """The observer of this thread, or None."""
-        return self.observers.get(threading.get_ident())
+        return self.observers.get(threading.get_ident()) if self.observers else None
 
     @observer.setter
     def observer(self, observer: Any) -> None:
@@ -95,7 +95,7 @@ class Observed:
         shared: int = 0,
     ) -> None:
         """Run a kernel; see `Device.launch`."""
-        observer = self.observer if self.observers else None
+        observer = self.observer
         if observer is None:
             self.run(kernel, threads, args, block, cooperative, shared)
         else:
@@ -103,21 +103,25 @@ class Observed:
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a contiguous copy on the device."""
-        return (self.observer.from_host if self.observer else self._from_host)(array)
+        observer = self.observer
+        return (self._from_host if observer is None else observer.from_host)(array)
 
     def to_host(self, array: Any) -> np.ndarray[Any, Any]:
         """Return a copy on the host; waits for the work before it."""
-        copy = self.observer.to_host if self.observer else self._to_host
+        observer = self.observer
+        copy = self._to_host if observer is None else observer.to_host
         found: np.ndarray[Any, Any] = copy(array)
         return found
 
     def read(self, array: Any) -> Any:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
-        return (self.observer.read if self.observer else self._read)(array)
+        observer = self.observer
+        return (self._read if observer is None else observer.read)(array)
 
     def wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
         """Return the two numbers of a notification; see `Device.wait_for`."""
-        wait = self.observer.wait_for if self.observer else self._wait_for
+        observer = self.observer
+        wait = self._wait_for if observer is None else observer.wait_for
         found: tuple[int, int] = wait(notification, counts)
         return found
 
