@@ -177,7 +177,7 @@ def write(w: Container, result: Options, dtype: DType, how: How) -> Options:
 
 def _masked(w: Container, merged: Options, how: How) -> Options:
     new = {}
-    for i in w.places:
+    for i in sorted(merged.keys() | w.entries.keys()):
         if how.keeps(i):
             if i in merged:
                 new[i] = [cast(x, w.dtype) for x in merged[i]]

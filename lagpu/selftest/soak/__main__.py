@@ -28,7 +28,6 @@ __all__ = ["app", "soak"]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-_SAME_POOL = 20  # rounds of a kind with the same operators, each of which costs a compilation
 #: What runs, and the number of programs of a round; the clock is looked at after each round.
 _ROUND: dict[str, tuple[Run, int]] = {
     "statements": (statements.run, 50),
@@ -42,6 +41,7 @@ def main(
     minutes: Annotated[float, typer.Option(min=0, help="How long to search.")] = 10,
     backend: Annotated[str, typer.Option(help="The backend to test.")] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Chooses the programs; leave gaps.")] = 0,
+    pool: Annotated[int, typer.Option(min=1, help="Rounds before other operators and types.")] = 20,
     only: Annotated[str, typer.Option(help="statements, loops or graphs; by default all.")] = "",
     output: Annotated[Path | None, typer.Option("--json", help="A file for the figures.")] = None,
 ) -> None:
@@ -58,7 +58,7 @@ def main(
     except LagpuError as error:
         typer.echo(f"lagpu.selftest.soak: {error}", err=True)
         raise typer.Exit(2) from error
-    figures = soak(place, minutes * 60, seed, [only] if only else list(_ROUND))
+    figures = soak(place, minutes * 60, seed, [only] if only else list(_ROUND), pool)
     for kind, row in figures["kinds"].items():
         typer.echo(f"{kind}: {row['count']:,} in {row['programs']:,} programs, {row['seconds']} s")
     if output is not None:
@@ -69,7 +69,9 @@ def main(
     typer.echo(f"{place.name}: no difference (seed {seed})")
 
 
-def soak(place: Backend, seconds: float, seed: int, kinds: list[str]) -> dict[str, Any]:
+def soak(
+    place: Backend, seconds: float, seed: int, kinds: list[str], pool: int = 20
+) -> dict[str, Any]:
     """Run rounds of random programs until the time is over or an answer is wrong.
 
     Parameters
@@ -82,6 +84,9 @@ def soak(place: Backend, seconds: float, seed: int, kinds: list[str]) -> dict[st
         Of the first round; every further round of a kind adds 1.
     kinds : list of str
         Some of ``statements loops graphs``; the rounds take turns.
+    pool : int
+        Rounds of a kind with the same operators and types, each of which costs a compilation on a
+        backend that compiles.
 
     Returns
     -------
@@ -95,7 +100,7 @@ def soak(place: Backend, seconds: float, seed: int, kinds: list[str]) -> dict[st
     while time.monotonic() < end and not failure:
         kind = kinds[count % len(kinds)]
         start = time.perf_counter()
-        failure = _round(kind, place, seed + count // len(kinds), rows[kind])
+        failure = _round(kind, place, seed + count // len(kinds), pool, rows[kind])
         rows[kind]["seconds"] = round(rows[kind]["seconds"] + time.perf_counter() - start, 1)
         count += 1
     device = place.device
@@ -111,7 +116,7 @@ def soak(place: Backend, seconds: float, seed: int, kinds: list[str]) -> dict[st
     }
 
 
-def _round(kind: str, place: Backend, seed: int, row: dict[str, Any]) -> str:
+def _round(kind: str, place: Backend, seed: int, pool: int, row: dict[str, Any]) -> str:
     """Run one round; return the smallest failing program, or an empty string."""
     program, count = _ROUND[kind]
 
@@ -126,7 +131,7 @@ def _round(kind: str, place: Backend, seed: int, row: dict[str, Any]) -> str:
     )
     @hypothesis.given(st.data())
     def programs(data: Any) -> None:
-        row["count"] += program(data.draw, place, seed // _SAME_POOL)
+        row["count"] += program(data.draw, place, seed // pool)
         row["programs"] += 1
 
     try:

@@ -56,8 +56,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "INT64": (*_INTEGERS, -1, -4, 2**40, 2**63 - 1, -(2**63)),
     "UINT32": (*_INTEGERS, 2**31, 2**32 - 1),
     "UINT64": (*_INTEGERS, 2**63 + 2**12, 2**64 - 1),
-    "FP32": (*_FLOATS, 1e30),
-    "FP64": (*_FLOATS, 1e300),
+    "FP32": (*_FLOATS, 1e30, 2.0**-149),
+    "FP64": (*_FLOATS, 1e300, 2.0**-1074),
 }
 
 

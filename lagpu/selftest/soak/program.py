@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -122,7 +122,7 @@ class Program:
         if chosen:
             return chosen, self._plain[chosen]
         name, plain = f"{letter}{len(self._plain)}", make()
-        self._plain[name], self._first[name] = plain, copy.deepcopy(plain)
+        self._plain[name], self._first[name] = plain, replace(plain, entries=dict(plain.entries))
         if isinstance(plain, Plain):
             self._live[name] = drawn.vector(plain, self._backend)
         else:

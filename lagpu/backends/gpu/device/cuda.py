@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lagpu.backends.gpu.device import nvrtc
 from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
 from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch
 from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
 from lagpu.backends.gpu.kernels import Kernel
-from lagpu.errors import BackendUnavailable, KernelCompileError, KernelLaunchError
+from lagpu.errors import BackendUnavailable, KernelLaunchError
 
 __all__ = ["CudaDevice"]
 
@@ -45,13 +46,15 @@ class CudaDevice(Observed):
     """
 
     def __init__(self, index: int = 0) -> None:
-        super().__init__("gpu" if index == 0 else f"gpu:{index}")
+        self._backend = "gpu" if index == 0 else f"gpu:{index}"
+        super().__init__(self._backend)
         self.xp: Any = _import_cupy()
         self.name = f"cuda:{index}"
         cuda = self.xp.cuda
         self.errors = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
         self._device = _open_device(self.xp, index)
-        self._are_several = self.xp.cuda.runtime.getDeviceCount() > 1
+        self._capability = int(self._device.compute_capability)
+        self._context = cuda.driver.ctxGetCurrent()
         attributes = self._device.attributes
         self._processors = int(attributes["MultiProcessorCount"])
         self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
@@ -59,7 +62,7 @@ class CudaDevice(Observed):
         self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
-        self._functions: dict[tuple[Kernel, bool], Any] = {}
+        self._functions: dict[Kernel, Any] = {}
         self.compile_ms = 0.0
         self._stream: tuple[int, int] | None = None  # the last one, see `enter`
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
@@ -74,14 +77,17 @@ class CudaDevice(Observed):
         self._reading = threading.Lock()  # there is one pinned word
 
     def enter(self) -> None:
-        """Let what this thread does follow what threads before it have done.
+        """Make this GPU the thread's, and let its work follow what threads before it have done.
 
+        A new thread has no context of the driver, and a user may have chosen another GPU.
         Work goes to the thread's current stream, by default the same for all. Workspaces and
         counters serve every stream, so the first work on another one waits for all before it.
         """
-        if self._are_several and self.xp.cuda.runtime.getDevice() != self._device.id:
+        cuda = self.xp.cuda
+        if cuda.driver.ctxGetCurrent() != self._context:
             self._device.use()
-        stream = self.xp.cuda.get_current_stream().ptr
+            cuda.driver.ctxSetCurrent(self._context)
+        stream = cuda.get_current_stream().ptr
         now = stream, threading.get_ident() if stream == _PER_THREAD else 0
         if now != self._stream:
             self._device.synchronize()
@@ -172,13 +178,13 @@ class CudaDevice(Observed):
         buffer = np.zeros(max(1, len(kernel.slots)), np.uint64)
         first = buffer.ctypes.data
         places = np.arange(first, first + 8 * len(buffer), 8, dtype=np.uint64)
-        function = self._function(kernel, cooperative).ptr
+        function = self._function(kernel).ptr
         return Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data, {})
 
-    def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
+    def load(self, kernel: Kernel) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""
-        fresh = (kernel, cooperative) not in self._functions
-        self._function(kernel, cooperative)
+        fresh = kernel not in self._functions
+        self._function(kernel)
         return fresh
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
@@ -188,7 +194,7 @@ class CudaDevice(Observed):
             check_block(kernel, block)
             driver = self.xp.cuda.driver
             count = driver.occupancyMaxActiveBlocksPerMultiprocessor
-            function = self._function(kernel, cooperative=True)
+            function = self._function(kernel)
             if shared > self._shared_allowed.get(kernel, 0):  # what was allowed stays so
                 driver.funcSetAttribute(
                     function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
@@ -293,28 +299,18 @@ class CudaDevice(Observed):
             for k in range(_PLACES)
         ]
 
-    def _function(self, kernel: Kernel, cooperative: bool) -> Any:
-        known = self._functions.get((kernel, cooperative))
+    def _function(self, kernel: Kernel) -> Any:
+        known = self._functions.get(kernel)
         if known is None:
             start = time.perf_counter()
-            known = self._functions[kernel, cooperative] = self._compile(kernel, cooperative)
+            known = self._functions[kernel] = self._compile(kernel)
             self.compile_ms += (time.perf_counter() - start) * 1e3
         return known
 
-    def _compile(self, kernel: Kernel, cooperative: bool) -> Any:
-        # RawModule fixes at compile time whether its kernels are launched cooperatively.
-        module = self.xp.RawModule(
-            code=kernel.alone,
-            options=(*kernel.flags, *self._flags),
-            enable_cooperative_groups=cooperative,
-        )
-        try:
-            # The function under the RawKernel: launching it is a microsecond quicker.
-            return module.get_function(kernel.name).kernel
-        except self.xp.cuda.compiler.CompileException as error:
-            raise KernelCompileError(
-                f"{kernel!r}: does not compile. The log says:\n{error.get_message()}"
-            ) from error
+    def _compile(self, kernel: Kernel) -> Any:
+        module = self.xp.cuda.function.Module()
+        module.load(nvrtc.compiled(self.xp, kernel, self._capability, self._flags, self._backend))
+        return module.get_function(kernel.name)  # which keeps the module
 
 
 class Ready(NamedTuple):
@@ -346,6 +342,7 @@ def _open_device(cupy: Any, index: int) -> Any:
         raise BackendUnavailable(f"gpu: device {index} is not among {count}. {_REMEDY}")
     device = cupy.cuda.Device(index)
     device.use()
+    cupy.cuda.runtime.free(0)  # makes the context that launches need, before the first allocation
     return device
 
 

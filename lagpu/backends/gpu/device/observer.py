@@ -232,7 +232,7 @@ class DeviceObserver:
         if not self.timed:
             self.unseen("launch")(kernel, threads, args, *how)
             return
-        self._device.load(kernel, how[1])
+        self._device.load(kernel)
         with self._device.timer() as timer:
             self.unseen("launch")(kernel, threads, args, *how)
         self.now.kernels.append(timer)
@@ -243,7 +243,7 @@ class DeviceObserver:
         if not self.timed:
             self.unseen("prepared")(launch, new)
             return
-        self._device.load(launch.kernel, launch.cooperative)
+        self._device.load(launch.kernel)
         with self._device.timer() as timer:
             self.unseen("prepared")(launch, new)
         self.now.kernels.append(timer)

@@ -166,7 +166,7 @@ class Device(Protocol):
         The arguments that are given must keep the types of the first run.
         """
 
-    def load(self, kernel: Kernel, cooperative: bool = False) -> bool:
+    def load(self, kernel: Kernel) -> bool:
         """Compile and load a kernel, as its first launch would; return whether it was not there."""
 
     @property

@@ -12,7 +12,7 @@ from lagpu.backends.gpu.ops import bitmap, bitmap_mxm, elementwise, pattern, spg
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile.probe import Runtime
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits
-from lagpu.backends.gpu.storage.casts import cast_array
+from lagpu.backends.gpu.storage.casts import cast_array, cast_number
 from lagpu.backends.gpu.storage.forms import from_coo, take, transpose
 from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps, has_bitmap
 from lagpu.backends.gpu.storage.matrix import CscMatrix
@@ -77,8 +77,8 @@ def copy(T: CscMatrix | BitmapMatrix, dtype: DType) -> CscMatrix | BitmapMatrix:
     """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""
     if isinstance(T, BitmapMatrix):
         return T.copy(dtype)
-    values = None if T.values is None else cast_array(T.device.xp, T.values, dtype)
-    iso = None if T.iso is None else cast_array(np, np.array([T.iso]), dtype)[0]
+    values = None if T.values is None else cast_array(T.device, T.values, dtype)
+    iso = None if T.iso is None else cast_number(T.iso, dtype)
     return T.with_values(dtype, values, iso)
 
 

@@ -12,6 +12,7 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.kernels.functors import Prelude
 from lagpu.backends.gpu.ops.pattern import at_positions, positions, require_numbered
 from lagpu.backends.gpu.ops.planner import Plan
+from lagpu.backends.gpu.storage.casts import are_nonzero
 from lagpu.backends.gpu.storage.forms import csr_of, from_coo, take, transpose
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.dtypes import DType
@@ -54,7 +55,7 @@ def mxm(
     counts = lengths[B.row_idx]
     mask = desc.mask
     if mask is not None and not desc.structure:
-        mask = take(mask, mask.all_values() != 0)
+        mask = take(mask, are_nonzero(mask.all_values()))
     found = _plan(int(counts.sum()))
     if mask is not None and not desc.complement:
         wide = xp.bincount(A.row_idx, minlength=A.shape[0])[mask.row_idx]

@@ -11,7 +11,7 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import format_bytes
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs
-from lagpu.backends.gpu.storage.casts import cast_array, cast_number
+from lagpu.backends.gpu.storage.casts import cast_number
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.stats import EdgeOffsets, ProductStats
 from lagpu.backends.gpu.storage.vector import VectorStore
@@ -146,10 +146,10 @@ def _operands_read(product: Product) -> tuple[bool, bool, Any]:
 def _one_product(product: Product, x: Any, y: Any) -> Any:
     """Return ``x (x) y``; None is an operand that the operator does not read."""
     domain = product.domain
-    pair = (np.zeros(1, domain.numpy) if z is None else np.array([z]) for z in (x, y))
-    left, right = (cast_array(np, z, domain) for z in pair)
-    multiply = product.semiring.multiply.numpy
-    return cast_array(np, np.asarray(multiply(left, right)), product.result)[0]
+    given = (domain.zero if z is None else cast_number(z, domain) for z in (x, y))
+    left, right = (np.array([z]) for z in given)
+    made = np.asarray(product.semiring.multiply.numpy(left, right))
+    return cast_number(made[0], product.result)
 
 
 def memory_of(A: CscMatrix) -> str:

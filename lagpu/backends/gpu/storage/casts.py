@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.dtypes import DType
+from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.dtypes import FP64, DType, lookup
 
-__all__ = ["cast_array", "cast_number", "index_type"]
+__all__ = ["are_nonzero", "bits", "cast_array", "cast_number", "comparable", "index_type"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray
 
@@ -22,17 +24,52 @@ def cast_number(number: Any, dtype: DType) -> Any:
     """Return a NumPy scalar cast as `cast_array` casts."""
     if number.dtype == dtype.numpy:
         return number
-    return cast_array(np, np.array([number]), dtype)[0]
+    return _cast(np, np.array([number]), dtype)[0]
 
 
-def cast_array(xp: Any, array: Array, dtype: DType) -> Array:
+def cast_array(device: Device, array: Array, dtype: DType) -> Array:
     """Return a copy cast as GraphBLAS casts: saturating, NaN to 0, to BOOL what is not 0."""
+    if array.dtype.kind == dtype.numpy.kind == "f" and array.dtype != dtype.numpy:
+        return _resized(device, array, dtype)
+    return _cast(device.xp, array, dtype)
+
+
+def are_nonzero(array: Array) -> Array:
+    """Return which values are true in a mask by value: all but 0, -0.0 and False."""
+    return bits(array) << 1 != 0 if array.dtype.kind == "f" else array != 0  # all but the sign
+
+
+def bits(array: Array) -> Array:
+    """Return floats as unsigned integers of their bits, other values as they are."""
+    return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "f" else array
+
+
+def comparable(device: Device, array: Array) -> Array:
+    """Return the values in a type in which CuPy compares and computes exactly.
+
+    CuPy's own kernels take FP32 numbers below 1.2e-38 for 0.
+    """
+    return _resized(device, array, FP64) if array.dtype == np.float32 else array
+
+
+def _resized(device: Device, array: Array, dtype: DType) -> Array:
+    """Cast between FP32 and FP64."""
+    array = device.xp.ascontiguousarray(array)
+    made = device.xp.empty(array.shape, dtype.numpy)
+    kinds = {"U": lookup(array.dtype).ctype, "W": dtype.ctype}
+    device.launch(
+        kernel("elementwise/map.cu", "cast_values", **kinds), array.size, array.size, array, made
+    )
+    return made
+
+
+def _cast(xp: Any, array: Array, dtype: DType) -> Array:
     kind = dtype.numpy
     if array.dtype.kind != "f" or kind.kind == "f":
         with np.errstate(over="ignore"):  # a large double is an infinite float
             return array.astype(kind)
     if kind.kind == "b":
-        return array != 0
+        return are_nonzero(array)
     info = np.iinfo(kind)
     low, high = array <= info.min, array >= info.max
     safe = xp.where(low | high | xp.isnan(array), 0, array)

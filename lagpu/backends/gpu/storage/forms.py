@@ -8,7 +8,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, format_bytes, has_free
-from lagpu.backends.gpu.storage.casts import cast_array, index_type
+from lagpu.backends.gpu.storage.casts import bits, cast_array, comparable, index_type
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
@@ -70,7 +70,8 @@ def _only_value(values: Any) -> Any:
     if not len(values):
         return None
     first = values[:1]
-    return first.dtype.type(first[0].item()) if bool((values == first).all()) else None
+    is_only = bool((bits(values) == bits(first)).all())  # -0.0 is not 0.0
+    return first.dtype.type(first[0].item()) if is_only else None
 
 
 def _narrow(indices: Any, largest: int) -> Any:
@@ -136,7 +137,7 @@ def from_coo(
         starts = xp.flatnonzero(first)
         if packed is None:
             packed, iso = xp.full(len(rows), iso, dtype.numpy), None
-        packed = _merge(xp, packed, starts, dup_op, dtype)
+        packed = _merge(device, packed, starts, dup_op, dtype)
         rows, cols = rows[starts], cols[starts]
     return CscMatrix(device, dtype, shape, _pointer(xp, cols, shape[1]), rows, packed, iso)
 
@@ -153,16 +154,17 @@ def _pointer(xp: Any, cols: Array, ncols: int) -> Array:
     return xp.searchsorted(cols, xp.arange(ncols + 1, dtype=np.int64)).astype(np.int64)
 
 
-def _merge(xp: Any, values: Array, starts: Array, op: BinaryOp, dtype: DType) -> Array:
+def _merge(device: Device, values: Array, starts: Array, op: BinaryOp, dtype: DType) -> Array:
     """Combine the runs of values that begin at `starts`, each from left to right."""
+    xp = device.xp
     ends = xp.append(starts[1:], len(values))
     total = values[starts].copy()
     domain = op.types(dtype)[0]
     for step in range(1, int((ends - starts).max())):
         more = xp.flatnonzero(starts + step < ends)
-        x = cast_array(xp, total[more], domain)
-        y = cast_array(xp, values[starts[more] + step], domain)
-        total[more] = cast_array(xp, op.numpy(x, y), dtype)
+        pair = total[more], values[starts[more] + step]
+        x, y = (comparable(device, cast_array(device, z, domain)) for z in pair)
+        total[more] = cast_array(device, op.numpy(x, y), dtype)
     return total
 
 
@@ -209,14 +211,25 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
 
 def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
     """Whether two matrices of one shape have the same entries with equal values."""
-    xp = A.device.xp
-    if A.nvals != B.nvals:
-        return False
-    if not bool((A.col_ptr == B.col_ptr).all()) or not bool((A.row_idx == B.row_idx).all()):
+    if not _has_same_pattern(A, B):
         return False
     if A.values is None and B.values is None:
         return A.nvals == 0 or bool(A.iso == B.iso)
-    return bool(xp.all(A.all_values() == B.all_values()))
+    x, y = (comparable(A.device, M.all_values()) for M in (A, B))
+    return bool((x == y).all())
+
+
+def _has_same_pattern(A: CscMatrix, B: CscMatrix) -> bool:
+    if A.nvals != B.nvals:
+        return False
+    return bool((A.col_ptr == B.col_ptr).all()) and bool((A.row_idx == B.row_idx).all())
+
+
+def _is_same(A: CscMatrix, rows: CscMatrix) -> bool:
+    """Whether ``A'``, whose values are those of `A` in another order, is bit for bit `A`."""
+    if not _has_same_pattern(A, rows):
+        return False
+    return A.values is None or bool((bits(A.values) == bits(rows.values)).all())
 
 
 def is_symmetric(A: CscMatrix) -> bool:
@@ -238,7 +251,7 @@ def equals_transpose(A: CscMatrix) -> bool:
         If it is not known, and there is no room for the transpose.
     """
     if A.symmetric is None:
-        A.symmetric = A.shape[0] == A.shape[1] and is_equal(A, A.csr or _rows(A))
+        A.symmetric = A.shape[0] == A.shape[1] and _is_same(A, A.csr or _rows(A))
     return A.symmetric
 
 
@@ -247,7 +260,7 @@ def csr_of(A: CscMatrix) -> CscMatrix:
     square = A.shape[0] == A.shape[1]
     if square and A.symmetric is None and A.csr is None and has_free(A.device, _bytes_beside(A)):
         rows = _rows(A)  # its comparison with A shows whether the form is needed
-        A.symmetric = is_equal(A, rows)
+        A.symmetric = _is_same(A, rows)
         A.csr = None if A.symmetric else rows
     if is_symmetric(A):
         return A

@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.casts import cast_array, cast_number
+from lagpu.backends.gpu.storage.casts import cast_array, cast_number, comparable
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.stats import OffsetsSource, PendingCount, ProductStats
 from lagpu.dtypes import DType
@@ -372,7 +372,7 @@ class VectorStore:
     def copy(self, dtype: DType) -> VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
-        values = None if self.values is None else cast_array(self.device.xp, self.values, dtype)
+        values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
         if self.form == "sparse":
             self._upload()
@@ -442,5 +442,8 @@ class VectorStore:
             return False
         if x is None and y is None:
             return len(i) == 0 or bool(self.number == other.number)
-        x, y = (v.number if z is None else z for v, z in ((self, x), (other, y)))
+        x, y = (
+            v.number if z is None else comparable(self.device, z)
+            for v, z in ((self, x), (other, y))
+        )
         return bool(xp.all(x == y))

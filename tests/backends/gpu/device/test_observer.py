@@ -73,7 +73,7 @@ class Device(Observed):
     def timer(self):
         return EventTimer(self.events)
 
-    def load(self, kernel, cooperative):
+    def load(self, kernel):
         return False
 
     def no(self, *args):

@@ -174,7 +174,8 @@ def test_a_search_without_memory_says_so_and_leaves_the_matrix_usable(monkeypatc
     with nullcontext() if fused else eager():
         for free in range(0, 400, 8):
             with monkeypatch.context() as patch:
-                patch.setattr(type(A.backend.device), "free_bytes", lambda _self, free=free: free)
+                patch.setattr(SimDevice, "pooled_bytes", lambda _self: 0)
+                patch.setattr(SimDevice, "free_bytes", lambda _self, free=free: free)
                 if not (told := refused(search)):
                     break
                 assert re.fullmatch(r"[a-z ]+: needs \d.*B, \d.*B free on sim\. Use a .*", told)

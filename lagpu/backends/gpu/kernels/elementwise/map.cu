@@ -49,6 +49,12 @@ extern "C" __global__ void fill(i64 n, LG_W scalar, const u32* m_words, bool com
   add_total(write_all<ChosenAccum, LG_W>(n, w, Filled<LG_W>{scalar}), nvals);
 }
 
+// out[k] = values[k], cast; one thread a value, grid stride.
+extern "C" __global__ void cast_values(i64 count, const LG_U* __restrict__ values,
+                                       LG_W* __restrict__ out) {
+  for (i64 k = global_thread(); k < count; k += global_threads()) out[k] = cast<LG_W>(values[k]);
+}
+
 // out[p] = f(values[p], s) for nvals entries at (rows[p], cols[p]); one thread an entry.
 extern "C" __global__ void apply_values(i64 count, const i64* __restrict__ rows,
                                         const i64* __restrict__ cols,
