@@ -28,6 +28,7 @@ __all__ = ["app", "soak"]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
+_SAME_POOL = 20
 #: What runs, and the number of programs of a round; the clock is looked at after each round.
 _ROUND: dict[str, tuple[Run, int]] = {
     "statements": (statements.run, 50),
@@ -41,7 +42,10 @@ def main(
     minutes: Annotated[float, typer.Option(min=0, help="How long to search.")] = 10,
     backend: Annotated[str, typer.Option(help="The backend to test.")] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Chooses the programs; leave gaps.")] = 0,
-    pool: Annotated[int, typer.Option(min=1, help="Rounds before other operators and types.")] = 20,
+    pool: Annotated[
+        int | None,
+        typer.Option(min=0, help="Of operators and types; by default all in turn."),
+    ] = None,
     only: Annotated[str, typer.Option(help="statements, loops or graphs; by default all.")] = "",
     output: Annotated[Path | None, typer.Option("--json", help="A file for the figures.")] = None,
 ) -> None:
@@ -70,7 +74,7 @@ def main(
 
 
 def soak(
-    place: Backend, seconds: float, seed: int, kinds: list[str], pool: int = 20
+    place: Backend, seconds: float, seed: int, kinds: list[str], pool: int | None = None
 ) -> dict[str, Any]:
     """Run rounds of random programs until the time is over or an answer is wrong.
 
@@ -84,9 +88,9 @@ def soak(
         Of the first round; every further round of a kind adds 1.
     kinds : list of str
         Some of ``statements loops graphs``; the rounds take turns.
-    pool : int
-        Rounds of a kind with the same operators and types, each of which costs a compilation on a
-        backend that compiles.
+    pool : int, optional
+        Chooses operators and types on a backend that compiles, where each costs a compilation: runs
+        with the same pool and cache share these. By default the pool changes every 20 rounds.
 
     Returns
     -------
@@ -116,9 +120,10 @@ def soak(
     }
 
 
-def _round(kind: str, place: Backend, seed: int, pool: int, row: dict[str, Any]) -> str:
+def _round(kind: str, place: Backend, seed: int, pool: int | None, row: dict[str, Any]) -> str:
     """Run one round; return the smallest failing program, or an empty string."""
     program, count = _ROUND[kind]
+    chosen = seed // _SAME_POOL if pool is None else pool
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -131,7 +136,7 @@ def _round(kind: str, place: Backend, seed: int, pool: int, row: dict[str, Any])
     )
     @hypothesis.given(st.data())
     def programs(data: Any) -> None:
-        row["count"] += program(data.draw, place, seed // pool)
+        row["count"] += program(data.draw, place, chosen)
         row["programs"] += 1
 
     try:

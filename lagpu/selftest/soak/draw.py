@@ -6,6 +6,7 @@ combinations come from a pool; on cpu they are drawn from all of them.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lagpu import dtypes
-from lagpu.algebra.operators import BinaryOp, Semiring
+from lagpu.algebra.operators import BinaryOp, Monoid, Semiring
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
@@ -37,9 +38,11 @@ __all__ = [
     "VALUES",
     "combination",
     "inexact",
+    "is_tame",
     "matrix",
     "plain_matrix",
     "plain_vector",
+    "summed",
     "vector",
 ]
 
@@ -47,6 +50,7 @@ TYPES = dtypes.ALL
 SIZES = (0, 1, 2, 3, 5, 8, 31, 32, 33, 65)
 BIG_SIZES = (1023, 1024, 1025)
 
+_TAMEST = 64
 _INTEGERS = (0, 0, 1, 1, 2, 3, 5, 7)
 _FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.25, -7.0, 3.0, float("inf"), float("-inf"), float("nan"))
 #: The values of each type, special ones among them.
@@ -107,26 +111,52 @@ def inexact(op: Semiring, left: DType, right: DType) -> bool:
     return op.multiply.name == "truediv" or not op.monoid.is_exact(op.types(left, right)[1])
 
 
-def plain_vector(draw: Draw, size: int, dtype: DType) -> Plain:
-    """Draw a vector: empty, sparse or full."""
+def is_tame(x: Any, monoid: str) -> bool:
+    """Return True if sums of such values are exact in any order, in FP32 too.
+
+    `monoid` is plus or times, the two whose rounding shows the order of a sum of floats; a sum of
+    large values may cancel until only that is left. An empty string allows all values.
+    """
+    if not monoid:
+        return True
+    x = float(x)
+    if monoid == "times":
+        return math.isnan(x) or x in (0, 1, -1)
+    return not math.isfinite(x) or (abs(x) <= _TAMEST and (4 * x).is_integer())
+
+
+def summed(monoid: Monoid, dtype: DType) -> str:
+    """Return what `is_tame` needs to know of a sum of `dtype`."""
+    return "" if monoid.is_exact(dtype) else monoid.name
+
+
+def plain_vector(draw: Draw, size: int, dtype: DType, tame: str = "") -> Plain:
+    """Draw a vector: empty, sparse or full; see `is_tame`."""
     generator = _generator(draw)
     density = draw(st.sampled_from((0.0, 0.1, 0.5, 0.9, 1.0)))
     indices = np.flatnonzero(generator.random(size) < density)
-    values = _values(generator, dtype, len(indices))
+    values = _values(generator, dtype, len(indices), tame)
     return Plain(size, dtype, dict(zip(indices.tolist(), values, strict=True)))
 
 
 def plain_matrix(
-    draw: Draw, nrows: int, ncols: int, dtype: DType, *, iso: bool = False, most: int | None = None
+    draw: Draw,
+    nrows: int,
+    ncols: int,
+    dtype: DType,
+    *,
+    iso: bool = False,
+    most: int | None = None,
+    tame: str = "",
 ) -> Grid:
-    """Draw a matrix, of `most` entries at most; `iso` gives all entries one value."""
+    """Draw a matrix, of `most` entries at most, all of one value if `iso`; see `is_tame`."""
     generator = _generator(draw)
     density = draw(st.sampled_from((0.0, 0.05, 0.3, 1.0)))
     rows, cols = np.nonzero(generator.random((nrows, ncols)) < density)
     if most is not None and len(rows) > most:
         kept = np.sort(generator.choice(len(rows), most, replace=False))
         rows, cols = rows[kept], cols[kept]
-    values = _values(generator, dtype, 1 if iso else len(rows))
+    values = _values(generator, dtype, 1 if iso else len(rows), tame)
     where = zip(rows.tolist(), cols.tolist(), strict=True)
     return Grid(nrows, ncols, dtype, dict(zip(where, np.resize(values, len(rows)), strict=True)))
 
@@ -135,9 +165,9 @@ def _generator(draw: Draw) -> np.random.Generator:
     return np.random.default_rng(draw(st.integers(0, 2**16)))
 
 
-def _values(generator: np.random.Generator, dtype: DType, count: int) -> Any:
-    chosen = generator.integers(0, len(VALUES[dtype.name]), count)
-    return np.array(VALUES[dtype.name], dtype.numpy)[chosen]
+def _values(generator: np.random.Generator, dtype: DType, count: int, tame: str) -> Any:
+    values = np.array([x for x in VALUES[dtype.name] if is_tame(x, tame)], dtype.numpy)
+    return values[generator.integers(0, len(values), count)]
 
 
 def vector(plain: Plain, backend: Backend | str) -> Vector:

@@ -34,7 +34,7 @@ __all__ = [
     "vector_loops",
 ]
 
-_DATA = 20  # of each loop, which costs a compilation
+_DATA = 50  # of each loop, which costs a compilation
 #: The vectors, or k-row matrices, of a loop.
 NAMES = {"x": INT64, "y": INT64, "z": INT32, "b": BOOL, "f": FP64}
 _WHOLE = ("x", "y", "z", "b")  # sums of floats depend on their order

@@ -73,25 +73,31 @@ class Program:
         generator = random.Random(f"{self._seed} {kind}")
         return drawn.combination(self.draw, pool, generator, **choices)
 
-    def vector(self, size: int, dtype: DType) -> tuple[str, Any]:
+    def vector(self, size: int, dtype: DType, tame: str = "") -> tuple[str, Any]:
         """Return (name, plain) of a vector: one that is there, or a new one."""
-        return self._any("u", (size,), dtype, lambda: drawn.plain_vector(self.draw, size, dtype))
 
-    def matrix(self, nrows: int, ncols: int, dtype: DType) -> tuple[str, Any]:
+        def make() -> Plain:
+            return drawn.plain_vector(self.draw, size, dtype, tame)
+
+        return self._any("u", (size,), dtype, tame, make)
+
+    def matrix(self, nrows: int, ncols: int, dtype: DType, tame: str = "") -> tuple[str, Any]:
         """Return (name, plain) of a matrix, perhaps transposed."""
         if self.draw(st.booleans()):
-            name, plain = self.stored(ncols, nrows, dtype)
+            name, plain = self.stored(ncols, nrows, dtype, tame)
             return f"{name}.T", plain.T
-        return self.stored(nrows, ncols, dtype)
+        return self.stored(nrows, ncols, dtype, tame)
 
-    def stored(self, nrows: int, ncols: int, dtype: DType) -> tuple[str, Any]:
+    def stored(self, nrows: int, ncols: int, dtype: DType, tame: str = "") -> tuple[str, Any]:
         """Return (name, plain) of a matrix: one that is there, or a new one."""
 
         def make() -> Grid:
             iso = self.draw(st.booleans())
-            return drawn.plain_matrix(self.draw, nrows, ncols, dtype, iso=iso, most=_MOST_ENTRIES)
+            return drawn.plain_matrix(
+                self.draw, nrows, ncols, dtype, iso=iso, most=_MOST_ENTRIES, tame=tame
+            )
 
-        return self._any("A", (nrows, ncols), dtype, make)
+        return self._any("A", (nrows, ncols), dtype, tame, make)
 
     def container(self, shape: tuple[int, ...], dtype: DType) -> tuple[str, Any]:
         """Return (name, plain) of a vector or of a matrix, as `shape` says."""
@@ -99,11 +105,11 @@ class Program:
             return self.vector(shape[0], dtype)
         return self.matrix(shape[0], shape[1], dtype)
 
-    def output(self, shape: tuple[int, ...], dtype: DType) -> tuple[str, Any]:
+    def output(self, shape: tuple[int, ...], dtype: DType, tame: str = "") -> tuple[str, Any]:
         """Return (name, plain) of a vector or of a matrix that is not transposed."""
         if len(shape) == 1:
-            return self.vector(shape[0], dtype)
-        return self.stored(shape[0], shape[1], dtype)
+            return self.vector(shape[0], dtype, tame)
+        return self.stored(shape[0], shape[1], dtype, tame)
 
     def shape(self) -> tuple[int, ...]:
         """Draw the shape of a vector or of a matrix."""
@@ -111,12 +117,20 @@ class Program:
         return (self.size(), self.size()) if two else (self.size(),)
 
     def _any(
-        self, letter: str, shape: tuple[int, ...], dtype: DType, make: Callable[[], Container]
+        self,
+        letter: str,
+        shape: tuple[int, ...],
+        dtype: DType,
+        tame: str,
+        make: Callable[[], Container],
     ) -> tuple[str, Container]:
         there = [
             name
             for name, x in self._plain.items()
-            if _shape(x) == shape and x.dtype is dtype and name[0] == letter
+            if _shape(x) == shape
+            and x.dtype is dtype
+            and name[0] == letter
+            and all(drawn.is_tame(value, tame) for value in x.entries.values())
         ]
         chosen = self.draw(st.sampled_from([*there, ""])) if there else ""
         if chosen:

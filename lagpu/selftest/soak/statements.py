@@ -57,8 +57,9 @@ def _product(program: Program) -> None:
     if drawn.inexact(op, pick[left], pick[right]) and not pick["w"].is_float:
         pick["w"] = _FLOATS[TYPES.index(pick["w"]) % 2]
     n_in, n_out = program.size(), program.size()
-    text, A = program.matrix(*((n_in, n_out) if flip else (n_out, n_in)), pick["A"])
-    name, u = program.vector(n_in, pick["u"])
+    tame = drawn.summed(op.monoid, op.types(pick[left], pick[right])[1])
+    text, A = program.matrix(*((n_in, n_out) if flip else (n_out, n_in)), pick["A"], tame)
+    name, u = program.vector(n_in, pick["u"], tame)
     result = reference.product(A, u, op, flip=flip)
     call = (
         f"semiring.{op.name}({name} @ {text})" if flip else f"semiring.{op.name}({text} @ {name})"
@@ -73,9 +74,11 @@ def _mxm(program: Program) -> None:
     if drawn.inexact(op, pick["A"], pick["B"]) and not pick["C"].is_float:
         pick["C"] = FP64
     m, k, n = (min(program.size(), 65) for _ in range(3))
-    a, A = program.matrix(m, k, pick["A"])
-    b, B = program.matrix(k, n, pick["B"])
-    result, dtype = reference.mxm(A, B, op), op.types(pick["A"], pick["B"])[1]
+    dtype = op.types(pick["A"], pick["B"])[1]
+    tame = drawn.summed(op.monoid, dtype)
+    a, A = program.matrix(m, k, pick["A"], tame)
+    b, B = program.matrix(k, n, pick["B"], tame)
+    result = reference.mxm(A, B, op)
     out = program.stored(m, n, pick["C"])
     program.write(out, f"semiring.{op.name}({a} @ {b})", result, dtype, pick["accum"])
 
@@ -195,7 +198,8 @@ def _extract(program: Program) -> None:
 
 def _reduce(program: Program) -> None:
     pick = program.pick("reduce", op=drawn.MONOIDS, u=TYPES)
-    name, u = program.output(program.shape(), pick["u"])
+    tame = drawn.summed(pick["op"], pick["u"])
+    name, u = program.output(program.shape(), pick["u"], tame)
     possible = reference.reduce([x for _, x in sorted(u.entries.items())], u.dtype, pick["op"])
     line = f"s = {name}.reduce('{pick['op'].name}').new()"
     program.reduced(line, possible, pick["op"].types(u.dtype)[1])
@@ -206,7 +210,8 @@ def _reduce_lines(program: Program) -> None:
     op, dtype = pick["op"], pick["op"].types(pick["A"])[1]
     if not op.is_exact(dtype) and not pick["w"].is_float:
         pick["w"] = FP64
-    name, A = program.stored(program.size(), program.size(), pick["A"])
+    tame = drawn.summed(op, dtype)
+    name, A = program.stored(program.size(), program.size(), pick["A"], tame)
     side = program.draw(st.sampled_from(("rowwise", "columnwise")))
     lines = A if side == "rowwise" else A.T
     out = program.vector(lines.nrows, pick["w"])
