@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from command import ONE_THREAD
 
 from lagpu.errors import OutOfMemory
 from lagpu.host import memory
@@ -122,7 +123,8 @@ def test_reading_under_a_limit_of_the_process_refuses_before_it_allocates(tmp_pa
         path.write_text(content)
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, *map(str, paths)],
-        capture_output=True, text=True, check=False, env={"LAGPU_READ_LIMIT": "inf"},
+        capture_output=True, text=True, check=False,
+        env=ONE_THREAD | {"LAGPU_READ_LIMIT": "inf"},
     )  # fmt: skip
     told = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+
+#: The environment of a process under a limit of its addresses (`ulimit -v`). Each thread of
+#: OpenBLAS and of OpenMP takes addresses too, and these libraries end the process where that fails:
+#: OpenBLAS inside `import numpy`, before lagpu runs. With one thread a test does the same on any
+#: machine.
+ONE_THREAD = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def spawn(*args: object, **more) -> subprocess.Popen[str]:
