@@ -242,6 +242,9 @@ class Backend(Protocol):
     def wait(self, x: Handle) -> None:
         """Return when all operations that make a vector or matrix have ended."""
 
+    def vector_resized(self, v: Handle, size: int) -> Handle:
+        """Return a vector of this size with the entries of `v` that lie in it."""
+
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Handle, i: int, value: Any) -> None:
         """Set entry `i` to a NumPy scalar of the vector's type."""
@@ -251,9 +254,6 @@ class Backend(Protocol):
 
     def vector_clear(self, v: Handle) -> None:
         """Delete all entries."""
-
-    def vector_resize(self, v: Handle, size: int) -> None:
-        """Change the size; entries beyond it are deleted."""
 
     def may_keep_csr(self, A: Handle, allowed: bool | None) -> bool:
         """Return whether a directed matrix may be stored by rows too; set this unless None.

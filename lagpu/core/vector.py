@@ -229,8 +229,8 @@ class Vector(Collection):
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
         n = as_size(size, "resize")
-        self._flushed().vector_resize(self.data, n)
-        self.size = n
+        data = self._flushed().vector_resized(self.data, n)
+        self.data, self.size = data, n  # no interrupt comes between two attributes
 
     def build(
         self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False

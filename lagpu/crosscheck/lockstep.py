@@ -217,6 +217,11 @@ class Lockstep(Observer):
         made = self._each(lambda place, k: place.dup(x.parts[k], dtype))
         return self._made(f"{x.kind}_dup", made, dtype, x.shape, of=x)
 
+    def vector_resized(self, v: Replica, size: int) -> Replica:
+        """See `Backend`."""
+        made = self._each(lambda place, k: place.vector_resized(v.parts[k], size))
+        return self._made("vector_resized", made, v.dtype, (size,), of=v)
+
     def _made(
         self,
         method: str,
@@ -299,11 +304,6 @@ class Lockstep(Observer):
     def vector_clear(self, v: Replica) -> None:
         """See `Backend`."""
         self._edit(v, "vector_clear", lambda place, k: place.vector_clear(v.parts[k]))
-
-    def vector_resize(self, v: Replica, size: int) -> None:
-        """See `Backend`."""
-        v.shape = (size,)
-        self._edit(v, "vector_resize", lambda place, k: place.vector_resize(v.parts[k], size))
 
     def may_keep_csr(self, A: Replica, allowed: bool | None) -> bool:
         """Pass the call to the backends that support it."""

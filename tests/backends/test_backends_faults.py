@@ -112,11 +112,10 @@ def swept(place, program, attempt, step, offset=0):
             return
         is_quiet(place)
         assert o.seen() in states
+        assert o.w.apply("plus", 0).new().isequal(o.w)
         if o.seen() == before:  # the same again, on the same objects
             program(o)
             assert o.seen() == after
-        else:
-            assert o.w.apply("plus", 0).new().isequal(o.w)
         at += step
 
 
@@ -169,6 +168,16 @@ def interrupted(program):
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_is_interrupted(backend, name, step):
     swept(backend, STATEMENTS[name], interrupted(STATEMENTS[name]), step, len(name) % step)
+
+
+@pytest.mark.parametrize("size", [20, 60])
+def test_a_resize_is_interrupted(backend, size):
+    """The front end and the backend have one size."""
+
+    def program(o):
+        o.w.resize(size)
+
+    swept(backend, program, interrupted(program), 1)
 
 
 @pytest.mark.parametrize("step", EACH)

@@ -55,7 +55,7 @@ class Objects:
             assert x.nvals == len(arrays[0])
             again = [part.tolist() for part in x.dup().to_coo()]
             assert arrays == again
-            found.append(arrays)
+            found.append([x.shape, *arrays])
         return found
 
 

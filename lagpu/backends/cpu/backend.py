@@ -199,6 +199,12 @@ class CpuBackend:
         """See `Backend`."""
         return boxed(x.gb.dup(dtype.name), dtype)
 
+    def vector_resized(self, v: Box, size: int) -> Box:
+        """See `Backend`."""
+        new = v.gb.dup()
+        new.resize(size)
+        return boxed(new, v.dtype)
+
     def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.gb.to_coo()
@@ -275,10 +281,6 @@ class CpuBackend:
     def vector_clear(self, v: Box) -> None:
         """See `Backend`."""
         v.gb.clear()
-
-    def vector_resize(self, v: Box, size: int) -> None:
-        """See `Backend`."""
-        v.gb.resize(size)
 
     def may_keep_csr(self, A: Box, allowed: bool | None) -> bool:
         """See `Backend`."""

@@ -242,6 +242,10 @@ class GpuBackend:
             return x.copy(dtype)
         return MatrixHandle(matrices.copy(x.store, dtype))
 
+    def vector_resized(self, v: VectorStore, size: int) -> VectorStore:
+        """See `Backend`."""
+        return v.resized(size)
+
     def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.listed()
@@ -328,10 +332,6 @@ class GpuBackend:
     def vector_clear(self, v: VectorStore) -> None:
         """See `Backend`."""
         v.adopt(VectorStore(self.device, self.runtime.counters, v.dtype, v.size))
-
-    def vector_resize(self, v: VectorStore, size: int) -> None:
-        """See `Backend`."""
-        v.resize(size)
 
     def may_keep_csr(self, A: MatrixHandle, allowed: bool | None) -> bool:
         """See `Backend`."""
