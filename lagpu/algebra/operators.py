@@ -81,6 +81,12 @@ def _by_type(describe: Callable[[DType], str]) -> str:
     return ", ".join(dict.fromkeys(descriptions))
 
 
+def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
+    """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
+    number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
+    return lambda *operands: cast(function(*map(number, operands)), result)
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`.
@@ -137,14 +143,12 @@ class Operator:
 
     def evaluate(self, domain: DType, *operands: Any) -> Any:
         """Return the results for NumPy arrays or scalars, after casts to `domain`."""
-        function = self.numpy
+        function, result = self.numpy, self.result(domain)
         if self.body:  # a user's function takes numbers, and may branch on them
-            function = np.frompyfunc(self.numpy, len(operands), 1)
+            function = np.frompyfunc(_on_numbers(self.numpy, domain, result), len(operands), 1)
         with np.errstate(all="ignore"):
             values = np.asarray(function(*(cast(x, domain) for x in operands)))
-            if values.dtype == object:
-                values = np.array(values.tolist())
-        return cast(values, self.result(domain))
+            return cast(values.astype(result.numpy) if self.body else values, result)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
