@@ -159,11 +159,12 @@ def _behaviour(code: CodeType) -> tuple[Any, ...]:
 
 def _codes(code: CodeType, like: CodeType) -> list[CodeType]:
     """Return the code objects inside `code` with the name and the first line of `like`."""
-    found = [code] if code.co_name == like.co_name else []
+    named = (code.co_name, code.co_firstlineno) == (like.co_name, like.co_firstlineno)
+    found = [code] if named else []
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             found += _codes(constant, like)
-    return [c for c in found if c.co_firstlineno == like.co_firstlineno or c is not code]
+    return found
 
 
 def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:

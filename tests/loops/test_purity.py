@@ -147,6 +147,18 @@ def test_a_stale_source_is_not_believed(place, tmp_path):
     assert found == [4]
 
 
+def test_a_function_that_moved_in_its_file_is_not_read(place, tmp_path):
+    """At its old lines stands another loop now."""
+    body = "def {}(A, x):\n    for i in loop(times=2):\n        x << semiring.{}(x @ A)\n\n\n"
+    module = load(tmp_path / "moved.py", body.format("run", "plus_times"))
+    both = body.format("other", "plus_first") + body.format("run", "plus_times")
+    (tmp_path / "moved.py").write_text(HEAD + both, "utf-8")
+    linecache.checkcache(str(tmp_path / "moved.py"))
+    ran, found, _ = how(module.run, place)
+    assert ran == "eager: its source differs from the code that runs, or cannot be read"
+    assert found == [4]
+
+
 def test_a_cell_of_a_notebook(place, monkeypatch):
     """Each statement is compiled alone there, with other byte code where a name is imported."""
     source = (
