@@ -28,6 +28,11 @@ def test_what_looks_like_a_header_is_an_edge_when_the_user_says_so(save):
     assert read_cpu(save("3 3 2\n1 2 5\n2 3 6\n"), header=False).nvals == 3
 
 
+def test_three_numbers_that_do_not_fit_as_sizes_are_an_edge(save):
+    for first in ("3 3 5", "1 3 2", "3 1 2"):  # another count, a larger row, a larger column
+        assert read_cpu(save(f"{first}\n1 2 5\n2 3 6\n")).nvals == 3
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -39,6 +44,7 @@ def test_what_looks_like_a_header_is_an_edge_when_the_user_says_so(save):
         ("0 1 2 3\n1 2 3 4\n", "line 1: '0 1 2 3' has 4 numbers"),
         ("0 9007199254740992\n", "line 1: .* has a vertex beyond 9007199254740991, the largest"),
         ("0 1\n9007199254740993 2\n", "line 2: .* has a vertex beyond 9007199254740991"),
+        (b"0 1\n0 \xff2\n", r"line 2: .* is not made of numbers"),
         ("0 1\n0 1.5\n", "line 2: .* has a vertex that is not a whole number"),
         ("0 1 9223372036854775808\n", "line 1: .* has a weight beyond 64 bits"),
         ("0 1 1\n0 2 -9223372036854775809\n", "line 2: .* has a weight beyond 64 bits"),

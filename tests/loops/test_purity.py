@@ -112,6 +112,11 @@ BODIES = {
         "reads the counter i",
         [18],
     ),
+    "a counter whose name had a value before": (
+        "i = 7\nfor i in loop(times=3):\n    x << x.apply(binary.plus, right=i)",
+        "computes with the counter i",
+        [4],
+    ),
     "a line that writes nothing": (
         "k = 1\nfor i in loop(times=2):\n    k << 2\n    x << semiring.plus_times(x @ A)",
         "a line of the body writes nothing",

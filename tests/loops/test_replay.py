@@ -78,6 +78,11 @@ def added(A, x, frontier):
         frontier << semiring.any_pair(frontier @ A)
 
 
+def beside(x, B):
+    for _ in loop(until_unchanged=x):
+        B << B.apply(binary.plus, right=1)
+
+
 def start(place, n=9):
     A = path(n, backend=place)
     frontier = Vector(BOOL, n, like=A)
@@ -108,6 +113,14 @@ def test_what_stands_first_is_not_done_behind_the_end(backend, body):
             body(A, x, frontier)
         results.append(x)
     assert results[0].isequal(results[1])
+
+
+def test_a_body_that_writes_matrices_alone_under_a_condition_on_a_vector(place):
+    A, x, _ = start(place)
+    B = Matrix.from_coo([0], [1], 5, nrows=2, ncols=2, like=A)
+    beside(x, B)
+    assert place.last_loop == "eager: the body writes vectors and matrices"
+    assert B.to_coo()[2].tolist() == [6]
 
 
 @pytest.mark.parametrize("source", [0, 150, 199])
