@@ -29,3 +29,11 @@ def test_signed_zeros_and_nan_in_masks_by_value(backend, dtype):
         C = Matrix(INT64, 6, 6, backend=backend)
         C(M.V) << call
         assert C.to_coo()[0].tolist() == true
+
+
+def test_a_mask_complemented_twice_is_the_mask(backend):
+    m = Vector.from_coo([0, 2], [1, 0], size=4, backend=backend)
+    for mask, there in ((~~m.S, [0, 2]), (~~m.V, [0]), (~~~m.S, [1, 3]), (~~~m.V, [1, 2, 3])):
+        w = Vector(INT64, 4, backend=backend)
+        w(mask) << 1
+        assert w.to_coo()[0].tolist() == there

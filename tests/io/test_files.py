@@ -109,6 +109,7 @@ def changed_archive(path, **arrays):
         ({"row_idx": np.array([0, 1, 3])}, "a row outside"),
         ({"row_idx": np.array([0, -1, 1])}, "a row outside"),
         ({"row_idx": np.array([2, 1, 1])}, "do not rise within"),
+        ({"row_idx": np.array([1, 1, 0])}, "do not rise within"),
         ({"row_idx": np.array([0, 2, 1]), "col_ptr": np.array([0, 0, 0, 3])}, "do not rise within"),
         ({"row_idx": None}, "row_idx"),
         ({"values": np.array([1.0, 2.0])}, r"\(2,\) values"),

@@ -78,6 +78,13 @@ def added(A, x, frontier):
         frontier << semiring.any_pair(frontier @ A)
 
 
+def under_another(A, x, frontier):
+    for depth in loop(until_empty=frontier):
+        x(frontier.S) << depth
+        x(x.S, accum=binary.plus) << 1
+        frontier << semiring.any_pair(frontier @ A)
+
+
 def beside(x, B):
     for _ in loop(until_unchanged=x):
         B << B.apply(binary.plus, right=1)
@@ -100,7 +107,7 @@ def test_conditions_and_counter(backend, times):
     assert frontier.nvals == (reached < 9)
 
 
-@pytest.mark.parametrize("body", [everywhere, elsewhere, there_alone, added])
+@pytest.mark.parametrize("body", [everywhere, elsewhere, there_alone, added, under_another])
 def test_what_stands_first_is_not_done_behind_the_end(backend, body):
     """Though the question whether an eager loop goes on is asked as late as it may be."""
     results = []
