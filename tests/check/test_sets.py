@@ -45,24 +45,32 @@ def graphs(draw, directed=False):
     return nx.gnp_random_graph(n, density, seed=draw(st.integers(0, 99)), directed=directed)
 
 
-@given(graphs())
-def test_core_numbers(G):
-    A, right = graph_of(G), nx.core_number(G)
+def one_way(A):
+    """A graph with each edge in one direction, which decides nothing for cores and such sets."""
+    return sp.csc_array(sp.triu(A))
+
+
+ways = st.sampled_from((lambda A: A, one_way))
+
+
+@given(graphs(), ways)
+def test_core_numbers(G, way):
+    A, right = way(graph_of(G)), nx.core_number(G)
     check_core_numbers(A, pair(right))
     refused(check_core_numbers, A, right, lambda v: ({None, *range(10)}) - {right[v]})
 
 
-@given(graphs(), st.integers(0, 4))
-def test_k_cores(G, k):
-    A = graph_of(G)
+@given(graphs(), st.integers(0, 4), ways)
+def test_k_cores(G, k, way):
+    A = way(graph_of(G))
     right = {v: True for v, core in nx.core_number(G).items() if core >= k}
     check_k_core(A, pair(right), k)
     refused(check_k_core, A, right, lambda v: [None if v in right else True], k=k)
 
 
-@given(graphs())
-def test_independent_sets(G):
-    A = graph_of(G)
+@given(graphs(), ways)
+def test_independent_sets(G, way):
+    A = way(graph_of(G))
     right = dict.fromkeys(nx.maximal_independent_set(G, seed=1), True)
     check_independent_set(A, pair(right))
     refused(check_independent_set, A, right, lambda v: [None if v in right else True])
@@ -110,6 +118,12 @@ def test_distances(G, seed):
     refused(check, A, right, lambda v: ({None, *range(12)}) - {right.get(v)})
 
 
+def test_distances_of_fractions_and_of_short_integers():
+    path = lambda x: sp.csc_array((x, ([0, 1], [1, 2])), shape=(3, 3))  # noqa: E731
+    check_distances(path(np.array([0.5, 0.25])), 0, pair({0: 0.0, 1: 0.5, 2: 0.75}))
+    check_distances(path(np.array([100, 100], np.int8)), 0, pair({0: 0, 1: 100, 2: 200}))
+
+
 def test_messages_name_the_place_and_the_fault():
     path = sp.csc_array((np.ones(2), ([0, 1], [1, 2])), shape=(3, 3))
     for check, wrong, message in (
@@ -118,6 +132,7 @@ def test_messages_name_the_place_and_the_fault():
         (lambda A, x: check_distances(A, 0, x), {1: 1, 2: 2}, r"distance\[0\] is none, not 0"),
         (lambda A, x: check_distances(A, 0, x), {0: 3, 1: 1, 2: 2}, r"distance\[0\] is 3, not 0"),
         (lambda A, x: check_distances(A, 0, x), {0: 0, 1: 5, 2: 6}, "5, but 1.* by way of 0"),
+        (lambda A, x: check_distances(A, 0, x), {0: 0, 1: 1, 2: 7}, "7, but 2.* by way of 1"),
         (lambda A, x: check_k_core(A, x, 2), {0: True}, "vertex 0: 0 neighbours, not 2"),
     ):
         with pytest.raises(CheckFailed, match=message):

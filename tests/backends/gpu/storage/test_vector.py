@@ -1,0 +1,76 @@
+"""A vector's forms: entries that nobody has counted yet, and buffers left by another result."""
+
+import numpy as np
+import pytest
+
+from lagpu import FP32, INT64, Vector
+
+
+@pytest.fixture
+def uncounted(place):
+    """The store of a bitmap whose number of entries is not known, as a kernel leaves it."""
+
+    def make(values, dtype=INT64):
+        store = Vector.from_coo([1, 31, 32, 69], values, dtype, size=70, backend=place).data
+        store.to_bitmap()
+        store.changes()
+        assert store.known is None
+        return store
+
+    return make
+
+
+def test_entries_are_counted_when_somebody_asks(uncounted):
+    assert uncounted([4, 3, 2, 1]).nvals == 4
+    assert uncounted([4, 3, 2, 1]).pending_count()() == 4
+    store = uncounted(7)
+    count = store.pending_count()
+    store.set_empty()
+    assert (count(), store.nvals) == (4, 0)  # of the entries there were
+
+
+def test_only_a_vector_known_to_be_empty_becomes_blank(uncounted):
+    store = uncounted([4, 3, 2, 1])
+    assert not store.to_blank()
+    assert store.get(31) == 3
+    store.set_empty()
+    assert store.to_blank()
+    assert (store.form, store.iso) == ("bitmap", None)
+
+
+def test_one_value_for_all_is_written_to_each(uncounted):
+    store = uncounted(7)
+    assert store.values is None
+    store.to_writable()
+    assert [store.get(i) for i in (0, 1, 31, 32, 69)] == [None, 7, 7, 7, 7]
+    store.set(2, 5)
+    assert [store.get(i) for i in (1, 2, 3)] == [7, 5, None]
+    assert store.nvals == 5
+
+
+@pytest.mark.parametrize("spare", ["words", "values", "type"])
+def test_a_spare_buffer_that_does_not_fit_is_not_taken(uncounted, spare):
+    store = uncounted([4, 3, 2, 1])
+    xp = store.device.xp
+    fits = {"words": xp.empty(3, np.uint32), "values": xp.empty(70, np.int64)}
+    for name, array in fits.items():
+        store.spare = {name: array}
+        assert (store.spare_words() if name == "words" else store.spare_values(INT64)) is array
+        assert not store.spare
+    short = {"words": xp.empty(2, np.uint32), "values": xp.empty(69, np.int64)}
+    store.spare = short if spare != "type" else fits
+    if spare == "words":
+        assert len(store.spare_words()) == 3
+    else:
+        wanted = FP32 if spare == "type" else INT64
+        found = store.spare_values(wanted)
+        assert (found.dtype, len(found)) == (wanted.numpy, 70)
+
+
+def test_the_buffers_of_the_last_result_serve_the_next(uncounted):
+    store, other = uncounted([4, 3, 2, 1]), uncounted(7)
+    words, values = store.words, store.values
+    store.adopt(other)
+    assert store.spare_words() is words
+    assert store.spare_values(INT64) is values
+    assert [store.get(i) for i in (1, 2)] == [7, None]
