@@ -382,3 +382,8 @@ def test_a_number_that_was_seen_has_the_type_and_the_name_of_each_time(dtype):
         if dtype is UINT64:
             with pytest.raises(DomainMismatch, match=f"^{name}: -1 does not fit UINT64"):
                 scalar_value(-1, dtype, name)
+
+
+def test_a_size_may_be_a_number_of_numpy_also_zero():
+    for size in (np.int64(0), np.uint8(0), np.int64(3)):
+        assert Vector(INT32, size, backend="cpu").size == size

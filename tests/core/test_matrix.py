@@ -358,3 +358,32 @@ def test_vectors_that_say_no_places(backend):
             Matrix.from_csc(full, np.arange(2), nrows=3, backend="cpu")
         with pytest.raises(BackendMismatch, match=r"from_csr: .* is on .*, the matrix on cpu"):
             Matrix.from_csr(full, np.arange(2), ncols=3, backend="cpu")
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (5, 2), (3, 3)])
+def test_every_diagonal_of_wide_and_tall_matrices(backend, shape):
+    dense = np.arange(1, 1 + shape[0] * shape[1]).reshape(shape)
+    rows, cols = np.nonzero(dense)
+    A = Matrix.from_coo(
+        rows, cols, dense[rows, cols], nrows=shape[0], ncols=shape[1], backend=backend
+    )
+    for k in range(1 - shape[0], shape[1]):
+        found = A.diag(k)
+        assert found.size == len(np.diagonal(dense, k))
+        assert found.to_dense().tolist() == np.diagonal(dense, k).tolist()
+        found << 1
+        assert found.nvals == found.size
+
+
+def test_matrices_that_differ_in_one_thing_are_not_equal(backend):
+    A = Matrix.from_coo([0, 1], [0, 1], [1, 2], nrows=2, ncols=3, backend=backend)
+    for rows, cols, values in (
+        ([0, 1], [0, 2], [1, 2]),
+        ([0, 0], [0, 1], [1, 2]),
+        ([0, 1], [0, 1], [1, 3]),
+        ([0], [0], [1]),
+    ):
+        assert not A.isequal(
+            Matrix.from_coo(rows, cols, values, nrows=2, ncols=3, backend=backend)
+        )
+    assert A.isequal(Matrix.from_coo([1, 0], [1, 0], [2, 1], nrows=2, ncols=3, backend=backend))

@@ -43,9 +43,10 @@ def test_one_value_for_all_is_written_to_each(uncounted):
     assert store.values is None
     store.to_writable()
     assert [store.get(i) for i in (0, 1, 31, 32, 69)] == [None, 7, 7, 7, 7]
-    store.set(2, 5)
-    assert [store.get(i) for i in (1, 2, 3)] == [7, 5, None]
-    assert store.nvals == 5
+    for i in (2, 63, 64):
+        store.set(i, 5)
+    assert [store.get(i) for i in (1, 2, 3, 62, 63, 64, 65)] == [7, 5, None, None, 5, 5, None]
+    assert store.nvals == 7
 
 
 @pytest.mark.parametrize("spare", ["words", "values", "type"])

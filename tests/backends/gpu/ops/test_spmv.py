@@ -1,0 +1,55 @@
+"""Products by every strategy where columns are longer than one warp, or one block, looks at."""
+
+import numpy as np
+import pytest
+
+from lagpu import INT64, Matrix, Vector, semiring
+from lagpu.backends.gpu.ops.strategies import STRATEGIES
+
+# kAlone, a warp, kAtOnce warps and kHub of the kernels, and their neighbours; a block's rounds
+LENGTHS = (0, 1, 7, 8, 9, 12, 31, 32, 33, 41, 127, 128, 129, 1023, 1025, 2047, 2048, 2049, 2055)
+LONGEST = (2056, 2057, 4095, 4097, 4104, 5000)
+
+
+def long_columns(place, many):
+    """A column of each length; or more columns than a block puts off, each of many entries."""
+    n = 5000
+    lengths = np.array([2100] * 40 if many else [*LENGTHS, *LONGEST])
+    rng = np.random.default_rng(len(lengths))
+    rows = np.concatenate([np.sort(rng.permutation(n)[:k]) for k in lengths])
+    cols = np.repeat(np.arange(len(lengths)), lengths)
+    values = rng.integers(1, 9, len(rows))
+    A = Matrix.from_coo(rows, cols, values, INT64, nrows=n, ncols=len(lengths), backend=place)
+    where = np.flatnonzero(rng.random(n) < 0.7)
+    return A, Vector.from_coo(where, where % 5 + 1, INT64, size=n, backend=place)
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("kernel", STRATEGIES)
+def test_every_entry_of_a_long_column_counts_once(place, kernel, many):
+    A, u = long_columns(place, many)
+    B, v = long_columns("cpu", many)
+    kept = Vector.from_dense(np.arange(A.ncols) % 3 > 0, backend=place)
+    R, S = A.T.new(), B.T.new()  # rows of many entries: a pull from them, a push along them
+    for op in (semiring.min_plus, semiring.plus_times, semiring.lor_land):
+        wanted = op(v @ B).new()
+        for call in (op(u @ A, kernel=kernel), op(R @ u, kernel=kernel)):
+            found = call.new()
+            assert found.nvals == wanted.nvals  # as the kernel counts them
+            assert found.to("cpu").isequal(wanted), op
+        found = op(u @ A, kernel=kernel).new(mask=kept.V).to("cpu")
+        assert found.isequal(op(v @ B).new(mask=kept.to("cpu").V)), op
+        found = op(found.to(place) @ R, kernel=kernel).new().to("cpu")
+        assert found.isequal(op(op(v @ B).new(mask=kept.to("cpu").V) @ S).new()), op
+
+
+@pytest.mark.parametrize("kernel", STRATEGIES)
+def test_one_entry_far_behind_is_found(place, kernel):
+    """The last entry of a long column, which alone has a partner."""
+    n = 5000
+    for length in (9, 33, 129, 2048, 2057, 4097, n):
+        rows = np.arange(length)
+        A = Matrix.from_coo(rows, 0 * rows, 3, INT64, nrows=n, ncols=2, backend=place)
+        u = Vector.from_coo([length - 1], [2], INT64, size=n, backend=place)
+        found = semiring.plus_times(u @ A, kernel=kernel).new()
+        assert [x.tolist() for x in found.to_coo()] == [[0], [6]]
