@@ -383,7 +383,5 @@ def test_matrices_that_differ_in_one_thing_are_not_equal(backend):
         ([0, 1], [0, 1], [1, 3]),
         ([0], [0], [1]),
     ):
-        assert not A.isequal(
-            Matrix.from_coo(rows, cols, values, nrows=2, ncols=3, backend=backend)
-        )
+        assert not A.isequal(Matrix.from_coo(rows, cols, values, nrows=2, ncols=3, backend=backend))
     assert A.isequal(Matrix.from_coo([1, 0], [1, 0], [2, 1], nrows=2, ncols=3, backend=backend))

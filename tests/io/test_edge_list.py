@@ -111,5 +111,6 @@ def test_lines_of_another_width_in_a_later_piece_of_the_file(save, monkeypatch, 
     monkeypatch.setattr("lagpu.io.edge_list.PIECE", 30)
     count = 1 + 2 * (30 // len(f"{lines}\n"))  # the first line alone, and two whole pieces
     content = f"{lines}\n" * count + f"{other}\n" * 20
-    with pytest.raises(FileFormatError, match=rf"line {count + 1}: '{other}' has \d numbers, not \d"):
+    message = rf"line {count + 1}: '{other}' has \d numbers, not \d"
+    with pytest.raises(FileFormatError, match=message):
         read_cpu(save(content))
