@@ -20,6 +20,7 @@ from strategies import (
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, algorithms, binary, monoid, semiring
 from lagpu.algorithms.batch import bfs_levels_multi
+from lagpu.backends.gpu.storage import bitmap
 from lagpu.generators import path, star
 from lagpu.selftest import reference
 from lagpu.selftest.reference import Grid
@@ -209,3 +210,18 @@ def test_what_does_not_fit_is_no_block(backend, monkeypatch):
     wide(few.S) << 1.5
     assert backend.form(wide.data) != "bitmap"
     assert (wide.nvals, wide.get(3, 7)) == (2, 1.5)
+
+
+def test_one_source_a_row_is_a_bitmap_matrix_at_once(place, monkeypatch):
+    def made(rows, cols, values, *options):
+        return bitmap.from_few_entries(
+            place.device, place.runtime.counters, np.array(rows), np.array(cols), values, *options
+        )
+
+    found = made([0, 1, 2], [3, 0, 3], np.array([5, 6, 7]), INT64, (3, 4))
+    assert isinstance(found, bitmap.BitmapMatrix)
+    assert found.entries.nvals == 3
+    assert made([0, 1, 2, 2], [3, 0, 3, 1], 1, INT64, (3, 4)) is None  # more than one a row
+    assert made([0, 0], [3, 3], 1, INT64, (3, 4)) is None  # a position given twice
+    monkeypatch.setattr(bitmap, "fits", lambda *_: False)
+    assert made([0, 1, 2], [3, 0, 3], 1, INT64, (3, 4)) is None

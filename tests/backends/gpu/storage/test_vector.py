@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from loop_names import is_fused
 
-from lagpu import FP32, INT64, Vector
+from lagpu import FP32, INT32, INT64, Vector, loop, semiring
+from lagpu.generators import path
 
 
 @pytest.fixture
@@ -75,3 +77,19 @@ def test_the_buffers_of_the_last_result_serve_the_next(uncounted):
     assert store.spare_words() is words
     assert store.spare_values(INT64) is values
     assert [store.get(i) for i in (1, 2)] == [7, None]
+
+
+def searched(A, levels, frontier):
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+
+
+def test_a_search_from_all_vertices(place):
+    """A frontier in the form ``full`` has no single source."""
+    A, levels = path(5, backend=place), Vector(INT32, 5, backend=place)
+    frontier = Vector.from_dense(np.ones(5, bool), backend=place)
+    assert frontier.data.form == "full"
+    searched(A, levels, frontier)
+    assert is_fused(place.last_loop)
+    assert levels.to_dense().tolist() == [0] * 5
