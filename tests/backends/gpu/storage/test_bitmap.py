@@ -213,15 +213,17 @@ def test_what_does_not_fit_is_no_block(backend, monkeypatch):
 
 
 def test_one_source_a_row_is_a_bitmap_matrix_at_once(place, monkeypatch):
+    shape = (3, 4000)
+
     def made(rows, cols, values, *options):
         return bitmap.from_few_entries(
             place.device, place.runtime.counters, np.array(rows), np.array(cols), values, *options
         )
 
-    found = made([0, 1, 2], [3, 0, 3], np.array([5, 6, 7]), INT64, (3, 4))
+    found = made([0, 1, 2], [3, 0, 3], np.array([5, 6, 7]), INT64, shape)
     assert isinstance(found, bitmap.BitmapMatrix)
     assert found.entries.nvals == 3
-    assert made([0, 1, 2, 2], [3, 0, 3, 1], 1, INT64, (3, 4)) is None  # more than one a row
-    assert made([0, 0], [3, 3], 1, INT64, (3, 4)) is None  # a position given twice
+    assert made([0, 1, 2, 2], [3, 0, 3, 1], 1, INT64, shape) is None  # more than one a row
+    assert made([0, 0], [3, 3], 1, INT64, shape) is None  # a position given twice
     monkeypatch.setattr(bitmap, "fits", lambda *_: False)
-    assert made([0, 1, 2], [3, 0, 3], 1, INT64, (3, 4)) is None
+    assert made([0, 1, 2], [3, 0, 3], 1, INT64, shape) is None
