@@ -5,11 +5,13 @@
 
 import asyncio
 import contextlib
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from samples import sampled
 from threads import MODES, NUMBERS, PROGRAMS, RUNS, answers, switching, together
 
 import lagpu
@@ -49,9 +51,9 @@ def mode(request, backend):
     return request.param
 
 
-@pytest.mark.parametrize("workers", [2, 8])
-@pytest.mark.parametrize("count", [1, 2], ids=["one graph", "two graphs"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "count", "workers"), sampled(itertools.product(PROGRAMS, (1, 2), (2, 8)), 3)
+)
 def test_threads_get_right_answers(backend, mode, name, count, workers):
     """On graphs that are new to all threads: whoever is first makes forms and workspaces."""
     program, make = PROGRAMS[name]

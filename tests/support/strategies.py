@@ -3,6 +3,7 @@
 import random
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 
 from lagpu import BOOL, FP64, INT32
@@ -27,18 +28,26 @@ from lagpu.selftest.soak.draw import (  # noqa: F401
 )
 
 POOL = 16
+#: A plain run takes one in so many examples, the exhaustive one all; of few it takes `FEW`.
+EACH = [3, pytest.param(1, marks=pytest.mark.exhaustive)]
+FEW = 6
 
 
 def for_all(cpu=150, compiled=24):
-    """Run ``check(backend, draw)`` on drawn data: so many times on cpu, or where it compiles."""
+    """Run ``check(backend, draw)`` on drawn data: so many times on cpu, or where it compiles.
+
+    These are the counts of the exhaustive run.
+    """
 
     def decorate(check):
-        def test(backend):
+        @pytest.mark.parametrize("every", EACH)
+        def test(backend, every):
             def inner(data):
                 check(backend, data.draw)
 
             inner.__name__ = check.__name__  # so that each keeps its own examples
-            count = cpu if backend.name == "cpu" else compiled
+            most = cpu if backend.name == "cpu" else compiled
+            count = max(most // every, min(most, FEW))
             quiet = hypothesis.settings(
                 max_examples=count, suppress_health_check=list(hypothesis.HealthCheck)
             )
