@@ -1,6 +1,7 @@
 """Loops over blocks as programs: fused or not, and on cpu, the same."""
 
 import re
+from itertools import product
 
 import bitmap_loops
 import loop_names
@@ -15,6 +16,7 @@ from bitmap_programs import (
 )
 from bitmap_traces import both
 from loop_names import NO_ROOM, loop_name
+from samples import sampled
 from traces import same
 
 import lagpu
@@ -44,9 +46,7 @@ def compared(backend, run, *graphs, how=PROGRAM):
     return found
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("k", ROWS)
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(("name", "k", "directed"), sampled(product(LOOPS, ROWS, (False, True)), 3))
 def test_a_users_loops(backend, name, k, directed):
     compared(backend, LOOPS[name](k), random_graph(2 * k + 9, 2, directed))
 
@@ -59,8 +59,7 @@ def test_hubs(backend, name):
     compared(backend, LOOPS[name](40), graph.T.new())
 
 
-@pytest.mark.parametrize("cost", [8, 0, 1 << 40])
-@pytest.mark.parametrize("k", ROWS)
+@pytest.mark.parametrize(("cost", "k"), sampled(product((8, 0, 1 << 40), ROWS), 3))
 def test_products_of_one_known_value(backend, monkeypatch, k, cost):
     """They are made of bits; hubs too; pushed or pulled, or one of the two."""
     if backend.name != "cpu":

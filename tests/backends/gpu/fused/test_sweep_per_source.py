@@ -90,8 +90,16 @@ def test_random_bodies_graphs_and_levels(backend, draw):
     assert not fuses(backend) or not deep or ran == FUSED
 
 
-@pytest.mark.parametrize(("n", "tail"), [(1023, 300), (1025, 20)])
-def test_rows_of_other_depths(backend, n, tail):
+@pytest.mark.parametrize(
+    ("n", "tail", "body", "dtype"),
+    [
+        pytest.param(1023, 258, brandes, FP64, marks=pytest.mark.exhaustive),
+        (1023, 258, many, INT64),  # more than 255 levels
+        (1025, 20, brandes, FP64),
+        pytest.param(1025, 20, many, INT64, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_rows_of_other_depths(backend, n, tail, body, dtype):
     """A path at a wide part, from both ends; and a row of one vertex alone."""
     if not fuses(backend):
         pytest.skip("cpu runs statement by statement")
@@ -100,8 +108,7 @@ def test_rows_of_other_depths(backend, n, tail):
     edges += [(v, n - 2) for v in range(tail + 1, n - 2)]
     A = matrix(n, both_ways(edges), backend)
     levels = algorithms.bfs_levels_multi(A, [0, tail, n - 2, n - 1])
-    for body, dtype in ((brandes, FP64), (many, INT64)):
-        assert compare(body, A, levels, operands(4, n, dtype, backend, n)) == FUSED
+    assert compare(body, A, levels, operands(4, n, dtype, backend, n)) == FUSED
 
 
 def test_dependencies_are_those_of_each_source(backend):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from graphs import both_ways, matrix
 from hypothesis import strategies as st
 from loop_names import GRID, SWEEP, how_it_ran, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
+from samples import sampled
 from strategies import for_all
 from sweeps import brandes, by_the_pulled, graph, heights, many
 
@@ -113,13 +115,12 @@ def test_random_bodies_graphs_and_levels(backend, draw):
     assert not fuses(backend) or not deep or ran == FUSED
 
 
-@pytest.mark.parametrize("n", [1023, 1025])
-@pytest.mark.parametrize("body", [brandes, many])
+@pytest.mark.parametrize(("body", "n"), sampled(product((brandes, many), (1023, 1025)), 3))
 def test_large_and_small_levels_by_turns(backend, n, body):
     """One block alone, the grid, one block alone again; more than 255 levels."""
     if body is many and not fuses(backend):
         pytest.skip("one way to run a loop is enough for one body")
-    tail = 300
+    tail = 258
     edges = [(v, v + 1) for v in range(tail)]
     edges += [(tail, v) for v in range(tail + 1, n - 1)]
     edges += [(v, n - 1) for v in range(tail + 1, n - 1)]
