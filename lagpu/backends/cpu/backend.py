@@ -19,6 +19,7 @@ from lagpu.backends.cpu.handles import (
     ffi,
     gb,
     index_list,
+    is_lost,
     lib,
     named_error,
     on_host,
@@ -31,7 +32,7 @@ from lagpu.backends.guard import guarded
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import InvalidValue, NotSupported
+from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 from lagpu.host.memory import available_bytes, require
 from lagpu.operations import (
     ExtractElement,
@@ -75,10 +76,16 @@ class CpuBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         w, desc, operation, _ = statement
-        if w.gb.ndim == 1:
-            vectors.RUN[type(operation)](w, desc, operation)
-        else:
+        if w.gb.ndim == 2:
             matrices.run(w, desc, operation)
+            return
+        try:
+            vectors.RUN[type(operation)](w, desc, operation)
+        except OutOfMemory as error:
+            if is_lost(w):
+                lost = f"{error} The entries of the output are lost. Make it anew."
+                raise OutOfMemory(lost) from error
+            raise
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
@@ -243,7 +250,8 @@ class CpuBackend:
         if x.gb.ndim == 2:
             return int(x.gb.nvals)
         count = ffi.new("GrB_Index*")  # faster than python-graphblas; loops call this at each level
-        lib.GrB_Vector_nvals(count, x.handle)
+        if info := lib.GrB_Vector_nvals(count, x.handle):
+            check(info, "nvals")
         return int(count[0])
 
     def form(self, x: Box) -> str:

@@ -18,6 +18,8 @@ try:
     from suitesparse_graphblas import ffi, lib
 
     _SHORTAGE = gb.exceptions.OutOfMemory  # loads all of the library, which is lazy
+    # python-graphblas raises the second when it has counted the entries of an invalid object.
+    _LOSS = (gb.exceptions.InvalidObject, gb.exceptions.EmptyObject)
 except ImportError as error:
     raise BackendUnavailable(
         f"cpu: {error}. Install it with: pip install python-graphblas"
@@ -41,6 +43,7 @@ __all__ = [
     "ffi",
     "gb",
     "index_list",
+    "is_lost",
     "lib",
     "named_error",
     "on_host",
@@ -72,6 +75,8 @@ def named_error(_backend: Any, error: Exception, method: str) -> LagpuError | No
     """Return lagpu's error for one of NumPy or python-graphblas in a method of the backend."""
     if isinstance(error, (MemoryError, _SHORTAGE)):
         return out_of_memory(error, method, "cpu")
+    if isinstance(error, _LOSS):
+        return _lost(method)
     if isinstance(error, gb.exceptions.GraphblasException):
         return GraphBLASError(f"{method}: GraphBLAS says {error}. Report it as a bug.")
     return None
@@ -141,8 +146,23 @@ def check(info: int, what: str) -> None:
     """Turn a GraphBLAS status into an error."""
     if info == lib.GrB_OUT_OF_MEMORY:
         raise OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
+    if info == lib.GrB_INVALID_OBJECT:
+        raise _lost(what)
     if info < 0:
         raise GraphBLASError(f"{what}: GraphBLAS returned status {info}. Report it as a bug.")
+
+
+def _lost(what: str) -> OutOfMemory:
+    """Return the error for an object that GraphBLAS left invalid when it could not write it."""
+    return OutOfMemory(
+        f"{what}: GraphBLAS ran out of memory when it wrote an object of this statement before, "
+        "whose entries are lost. Make the object anew."
+    )
+
+
+def is_lost(v: Box) -> bool:
+    """Whether GraphBLAS has left a vector invalid."""
+    return bool(lib.GrB_Vector_nvals(ffi.new("GrB_Index*"), v.handle) == lib.GrB_INVALID_OBJECT)
 
 
 @functools.cache
