@@ -20,7 +20,7 @@ from lagpu.core.unused import Unassigned
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch
 from lagpu.host import display
-from lagpu.host.source import is_notation, operation_at
+from lagpu.host.source import is_notation, operation_at, taken_by
 from lagpu.operations import Assign, AssignScalar, Constant, Descriptor, Operation, Statement
 from lagpu.operations.statements import method_of
 
@@ -41,6 +41,8 @@ __all__ = [
 
 #: Instructions that drop a call only if there is an error: w << call, w[I] = call, end of except.
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
+#: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
+_USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL")
 #: The classes of results, by their number of dimensions: `Scalar`, `Vector` and `Matrix`.
 OUTPUTS: dict[int, Any] = {}
 
@@ -146,6 +148,8 @@ class Call(Unassigned, Deferred):
         return method_of(self.operation, ndim)
 
     def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
+        if taken_by(self._code, self._at) in _USES:
+            return None  # an error or an interrupt ended it, whose frames held the call until now
         if frame is not None:
             unwound = (frame.f_code, frame.f_lasti) == (self._code, self._at)
             if unwound or is_notation(frame) or operation_at(frame) in _UNWINDS:

@@ -24,6 +24,7 @@ __all__ = [
     "operation_at",
     "source_between",
     "source_of",
+    "taken_by",
     "target_of",
 ]
 
@@ -32,6 +33,7 @@ _TARGET = re.compile(r"(\w+)\s*=(?!=)")
 _NOTATION = tuple(
     f"lagpu.{package}." for package in ("algebra", "core", "crosscheck", "host", "loops", "observe")
 )
+_BESIDE = ("LOAD_", "BUILD_", "PUSH_NULL", "KW_NAMES", "CACHE", "EXTENDED_ARG")
 _PACKAGES = frozenset(prefix.removesuffix(".") for prefix in _NOTATION)
 
 
@@ -76,6 +78,19 @@ def is_notation(frame: FrameType) -> bool:
 def operation_at(frame: FrameType) -> str:
     """Return the name of the instruction that a frame runs, such as ``"POP_TOP"``."""
     return dis.opname[frame.f_code.co_code[frame.f_lasti]]
+
+
+@functools.lru_cache(maxsize=4096)
+def taken_by(code: CodeType, instruction: int) -> str:
+    """Return the name of the instruction that takes the value of another one, as ``"CALL"``.
+
+    Those that put more beside the value, such as further arguments, are passed over.
+    """
+    for opcode in code.co_code[instruction + 2 :: 2]:
+        name = dis.opname[opcode]
+        if not name.startswith(_BESIDE):
+            return name
+    return ""
 
 
 def _is_notation(module: str) -> bool:

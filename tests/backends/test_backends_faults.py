@@ -16,8 +16,6 @@ from lagpu.core.observer import Observer, current_observer, observing
 from lagpu.core.recorder import current_recorder
 from lagpu.errors import DimensionMismatch, KernelCompileError, OutOfMemory
 
-# A test keeps errors, and with them what their frames held.
-pytestmark = pytest.mark.filterwarnings("ignore::lagpu.errors.UnusedCall")
 STEP = 97  # of some hundred places each test takes one in so many; the exhaustive ones take all
 EACH = [STEP, pytest.param(1, marks=pytest.mark.exhaustive)]
 
@@ -111,9 +109,10 @@ def swept(place, program, attempt, step, offset=0):
             assert o.seen() == after
             return
         is_quiet(place)
-        assert o.seen() in states
+        found = o.seen()
+        assert found in states
         assert o.w.apply("plus", 0).new().isequal(o.w)
-        if o.seen() == before:  # the same again, on the same objects
+        if found == before:  # the same again, on the same objects
             program(o)
             assert o.seen() == after
         at += step

@@ -375,6 +375,45 @@ def test_an_interrupt_is_no_unused_call(q, A):
     assert at > 10
 
 
+def _assigned(w, q, A):
+    w(~q.S) << semiring.min_plus(q @ A)
+
+
+def _assigned_at_indices(w, q, A):
+    w[[0, 2]] = q[[1, 2]].new().apply("plus", 1)
+    w(q.S)[[0, 2]] = semiring.min_plus(q @ A[:, [0, 2]].new())
+
+
+def _made(w, q, A):
+    semiring.min_plus(q @ A).new()
+    return unary.abs(q).new(name="absolute")
+
+
+def _updated(w, q, A):
+    w.update(q.apply("ainv"))
+    w(accum=binary.plus).update(q.select("valuegt", 1))
+
+
+@pytest.mark.parametrize("write", [_assigned, _assigned_at_indices, _made, _updated])
+def test_an_interrupt_whose_error_is_kept_is_no_unused_call(q, A, write):
+    """Its frames hold the call, which is dropped with the error, wherever that is."""
+    at, ended = 0, False
+    while not ended:
+        w, interrupts, kept = Vector(INT64, 3, like=q), Interrupts(at), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                with interrupts:
+                    write(w, q, A)
+            except KeyboardInterrupt as error:
+                kept.append(error)
+            kept.clear()
+            gc.collect()
+        assert [str(warning.message) for warning in caught] == []
+        ended = interrupts.seen <= at
+        at += 1 if q.backend.name == "cpu" else 37  # the front end is the same on all of them
+
+
 def test_what_is_used_has_no_finalizer_in_python(q, A):
     product = q @ A
     call = semiring.min_plus(product)

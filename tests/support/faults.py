@@ -9,6 +9,7 @@ import numpy as np
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, loop, semiring
+from lagpu.host.source import operation_at
 
 N = 40
 PACKAGE = str(Path(lagpu.__file__).parent)
@@ -186,7 +187,9 @@ class Interrupts:
     """Raises an error at one of the places where Python may look for a signal.
 
     Those are the beginnings of functions and the ends of calls of compiled code. What runs by
-    itself, as finalizers do, is left out: an error there goes to nobody.
+    itself, as finalizers do, is left out: an error there goes to nobody. So is a generator
+    expression that goes on: where `any` or `next` leaves it early, Python closes it, for which it
+    calls its profiler but does not look for signals, and otherwise an error there is one of `any`.
     """
 
     def __init__(self, at, error=KeyboardInterrupt):
@@ -197,6 +200,8 @@ class Interrupts:
             return
         code = frame.f_code
         if not code.co_filename.startswith(PACKAGE) or _in_finalizer(frame):
+            return
+        if event == "call" and code.co_name == "<genexpr>" and operation_at(frame) == "YIELD_VALUE":
             return
         self.seen += 1
         if self.seen - 1 == self.at:
