@@ -45,6 +45,18 @@ def test_backends_agree(search, graph):
     assert "frontier[source] = " in text
 
 
+def test_a_resized_vector_is_compared(graph):
+    def program(A):
+        u = Vector.from_coo([1, 5, 7], [1, 2, 3], size=9, like=A)
+        u.resize(6)
+        u.resize(20)
+        return u.apply("plus", 1).new()
+
+    report = crosscheck(program, graph, backends=BOTH)
+    assert "u.resize(6): 1 x exactly" in repr(report)
+    assert report.result.to_coo()[1].tolist() == [2, 3]
+
+
 def test_the_result_is_the_oracles(graph):
     report = crosscheck(algorithms.bfs_levels, graph, 1, backends=("sim", "cpu"))
     assert report.result.backend is backends.get("sim")
