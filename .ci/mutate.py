@@ -70,8 +70,8 @@ TARGETS = {
     "cpu": (
         "lagpu/backends/cpu/vectors.py lagpu/backends/cpu/matrices.py "
         "lagpu/backends/cpu/operators.py lagpu/backends/cpu/workarounds.py",
-        "tests/backends/cpu tests/core/test_vector.py tests/core/test_matrix.py "
-        "tests/core/test_matrix_empty.py tests/core/test_matmul.py "
+        "tests/backends/cpu tests/algebra/test_operators_logic.py tests/core/test_vector.py "
+        "tests/core/test_matrix.py tests/core/test_matrix_empty.py tests/core/test_matmul.py "
         "tests/core/test_matmul_matrices.py --backend=cpu",
     ),
     "checkers": (

@@ -8,6 +8,7 @@ from samples import sampled
 
 import lagpu
 from lagpu import BOOL, FP64, INT64, UINT32, Matrix, Vector, loop, semiring
+from lagpu.generators import kronecker
 
 
 def depths(A, f, x, y, op, **turns):
@@ -83,3 +84,23 @@ def test_any_frontier(place, search, dtype, op, times):
 def test_a_search_from_floats_is_still_a_grid_search(place):
     found(place.name, depths, FP64, INT64, "many", "lor_pair", {"times": 2})
     assert place.last_loop.startswith("grid search")
+
+
+@pytest.mark.parametrize("search", [depths, values])
+def test_searches_of_one_matrix_with_and_without_a_bound(place, search):
+    """Only the bounded one leaves a frontier; its values come from the matrix, by column."""
+    rows, cols, _ = kronecker(8, backend="cpu").to_coo()
+    source, n = int(np.bincount(rows).argmax()), 256
+
+    def run(A, turns):
+        f, x = Vector(INT64, n, like=A), Vector(INT64, n, like=A)
+        f[source] = 5
+        search(A, f, x, None, semiring.any_second, **turns)
+        return [part.tolist() for v in (x, f) for part in v.to_coo()]
+
+    A, B = (
+        Matrix.from_coo(rows, cols, cols + 1, nrows=n, ncols=n, backend=b) for b in (place, "cpu")
+    )
+    for turns in ({}, {"times": 1}, {}, {"times": 2}):
+        assert run(A, turns) == run(B, turns)
+        assert place.last_loop.startswith("grid search")
