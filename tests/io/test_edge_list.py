@@ -87,6 +87,16 @@ def test_a_count_of_nodes_stands_in_its_line(save):
     assert read_cpu(save("# Nodes:\n7 1\n")).nrows == 8
 
 
+def test_a_file_of_no_vertices(save):
+    assert read_cpu(save("# Nodes: 0\n")).shape == (0, 0)
+
+
+def test_only_edges_given_twice_are_combined(save):
+    content = "0 2 4\n0 1 5\n0 1 6\n1 2 8\n1 1 9\n2 1 1\n0 1 2\n"
+    found = entries(read_cpu(save(content), dup_op="first"))
+    assert found == [(0, 1, 5), (0, 2, 4), (1, 1, 9), (1, 2, 8), (2, 1, 1)]
+
+
 def test_packed_text_is_bounded_by_a_limit_that_can_be_raised(save, monkeypatch):
     bomb = save(gzip.compress(b"0 1\n" * 10**6, mtime=0))
     monkeypatch.setenv("LAGPU_READ_LIMIT", "2e7")

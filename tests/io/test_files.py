@@ -115,6 +115,15 @@ def changed_archive(path, **arrays):
         ({"values": np.array([1.0, 2.0])}, r"\(2,\) values"),
         ({"shape": np.array([3])}, "not a matrix archive"),
         ({"shape": np.array([-3, 3])}, "not a matrix archive"),
+        (
+            {
+                "shape": np.array([-1, 3]),
+                "col_ptr": np.zeros(4, int),
+                "row_idx": np.zeros(0, int),
+                "values": np.zeros(0),
+            },
+            r"the shape \(-1, 3\) is not of a matrix",
+        ),
         ({"values": np.array([{}, 1, 2], object)}, "not a matrix archive"),
     ],
 )

@@ -7,8 +7,10 @@ import sys
 import pytest
 from readback import BANNER, entries, read_cpu
 
+from lagpu import Matrix
 from lagpu.dtypes import UINT64
 from lagpu.errors import FileFormatError, LimitExceeded
+from lagpu.io import write
 
 SIZES = "dimension line not of length 3"
 READ = """
@@ -83,3 +85,10 @@ def test_sizes_that_a_small_file_may_not_ask_for(save, monkeypatch):
     monkeypatch.setattr("lagpu.host.memory.available_bytes", lambda: 10**15)
     with pytest.raises(LimitExceeded, match=r"read: graph, 2 x 999999999: needs .* more than the"):
         read_cpu(save(BANNER + "pattern general\n2 999999999 0\n"))
+
+
+@pytest.mark.parametrize("values", [[0.5, 1e300], [300, -(2**40)], [True, False], [True, True]])
+def test_what_is_written_reads_back(tmp_path, values):
+    A = Matrix.from_coo([0, 1], [1, 2], values, nrows=3, ncols=3, backend="cpu")
+    write(A, tmp_path / "a.mtx")
+    assert entries(read_cpu(tmp_path / "a.mtx")) == [(0, 1, values[0]), (1, 2, values[1])]

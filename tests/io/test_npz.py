@@ -42,6 +42,7 @@ BROKEN = {
     "a format of numbers": parts(format=npy(np.int64(3))),
     "another format": parts(format=npy(np.bytes_(b"xyz"))),
     "objects": parts(data=npy([{}, {}], dtype=object)),
+    "dates": parts(data=npy(np.array([1, 2], "M8[s]"))),
     "a type of no bytes": parts(data=npy(np.empty(10**6, "S0"))),
     "a shape of no end": parts(data=header("{'descr': '<f8', 'fortran_order': False, 'shape': (2")),
     "a header that is no Python": parts(data=header("{'descr': ((((")),
