@@ -45,6 +45,7 @@ def test_three_numbers_that_do_not_fit_as_sizes_are_an_edge(save):
         ("0 9007199254740992\n", "line 1: .* has a vertex beyond 9007199254740991, the largest"),
         ("0 1\n9007199254740993 2\n", "line 2: .* has a vertex beyond 9007199254740991"),
         (b"0 1\n0 \xff2\n", r"line 2: .* is not made of numbers"),
+        ("0 1 5\n0 2 5\n0 1\n2 3 4 5\n", "line 3: '0 1' has 2 numbers, not 3"),
         ("0 1\n0 1.5\n", "line 2: .* has a vertex that is not a whole number"),
         ("0 1 9223372036854775808\n", "line 1: .* has a weight beyond 64 bits"),
         ("0 1 1\n0 2 -9223372036854775809\n", "line 2: .* has a weight beyond 64 bits"),

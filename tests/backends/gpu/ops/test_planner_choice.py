@@ -1,0 +1,107 @@
+"""What each policy chooses by its numbers, at the ends of their ranges and along a search."""
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import BOOL, INT64, Matrix, Vector, loop, semiring
+from lagpu.backends.gpu.ops import directions
+from lagpu.backends.gpu.ops.planner import POLICIES, Numbers
+from lagpu.errors import InvalidValue
+from lagpu.generators import kronecker, path
+
+USUAL = Numbers(1000, 10, 50, True, 5000, 990, 8.0, False)
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "kernel", "why"),
+    [
+        ("turbobfs", {"nvals": 99}, "push_edge", "density 9.90% < 10%"),
+        (
+            "turbobfs",
+            {"nvals": 100},
+            "pull_scalar",
+            "density 10.00% >= 10%; column length 8.0 < 16",
+        ),
+        ("turbobfs", {"nvals": 1, "pulled": True}, "pull_scalar", "pulled before; column length"),
+        ("turbobfs", {"nvals": 100, "length": 16.0}, "pull_warp", "column length 16.0 >= 16"),
+        ("bfs2d", {"nvals": 49, "unvisited": 1000}, "push_active", "unvisited 0.049 < 0.05"),
+        ("bfs2d", {"nvals": 50, "unvisited": 1000}, "pull_scalar", "unvisited 0.05 >= 0.05"),
+        ("bfs2d", {"unvisited": 0}, "pull_scalar", "unvisited inf >= 0.05"),
+        ("beamer", {"frontier_edges": 50, "unexplored": 700}, "push_queue", "50 <= unexplored 700"),
+        ("beamer", {"frontier_edges": 51, "unexplored": 700}, "pull_bitmap", "51 > unexplored 700"),
+        ("beamer", {"exact": False}, "push_queue", "edges about 50 <= unexplored 5000 / 14"),
+        ("beamer", {"pulled": True, "nvals": 41}, "push_queue", "vertices 41 < 1000 / 24"),
+        ("beamer", {"pulled": True, "nvals": 42}, "pull_bitmap", "vertices 42 >= 1000 / 24"),
+        ("beamer", {"pulled": True, "size": 960, "nvals": 40}, "pull_bitmap", "40 >= 960 / 24"),
+        ("active", {}, "push_active", "wanted everywhere but at the mask; vertices 10"),
+        ("active", {"wanted": 7}, "pull_active", "wanted at 7 entries of the mask"),
+    ],
+)
+def test_the_choice(policy, changes, kernel, why):
+    plan = POLICIES[policy](USUAL._replace(**changes))
+    assert plan.kernel == kernel
+    assert plan.direction == kernel[:4]
+    assert why in plan.reason
+
+
+def test_alpha_of_each_degree():
+    long, dense = directions.LONG_SEARCH_DEGREE, directions._DENSE_DEGREE
+    degrees = (long, np.nextafter(long, dense), np.nextafter(dense, 0), dense)
+    assert [directions.alpha_of(d) for d in degrees] == [14.0, 30.0, 30.0, 4.0]
+    assert [directions.alpha_of(d, sums=True) for d in degrees] == [14.0, 14.0, 14.0, 2.0]
+
+
+def test_groups_of_the_largest_size(place):
+    A = kronecker(6, backend=place)
+    u = Vector.from_coo([1], True, size=64, backend=place)
+    right = semiring.any_pair(u @ A).new()
+    for size in (1, 1024):
+        assert semiring.any_pair(u @ A, kernel=f"push_virtual:{size}").new().isequal(right)
+    with pytest.raises(InvalidValue, match="1 to 1024"):
+        semiring.any_pair(u @ A, kernel="push_virtual:1025").new()
+
+
+def test_vertices_are_visited_once(place):
+    """On a path each frontier has one vertex, and one less is left."""
+    n = 30
+    A = path(n, backend=place)
+    levels, q = Vector(INT64, n, like=A), Vector(BOOL, n, like=A)
+    q[0] = True
+    with lagpu.trace() as t:
+        for depth in loop(until_empty=q):
+            levels(q.S) << depth
+            q(~levels.S, replace=True) << semiring.any_pair(q @ A, policy="bfs2d")
+    products = [row.reason for row in t.rows if row.method == "mxv"]
+    left = [n - 1 - k for k in range(n)]
+    for reason, unvisited in zip(products, left, strict=True):
+        ratio = 1 / unvisited if unvisited else float("inf")
+        assert reason.startswith(f"frontier / unvisited {ratio:.3g} ")
+
+
+@pytest.mark.parametrize("along", [True, False])
+def test_edges_of_the_next_frontier_are_counted_in_a_directed_graph(place, along):
+    """By out-degrees along the edges, by in-degrees against them."""
+    rng = np.random.default_rng(2)
+    rows, cols = np.unique(rng.integers(0, 100, (2, 600)) // [[1], [3]], axis=1)
+    A = Matrix.from_coo(rows, cols, nrows=100, ncols=100, backend=place)
+    u = Vector.from_coo([1, 2, 3], True, size=100, backend=place)
+    for kernel in ("push_queue", "pull_bitmap"):  # both forms are there then
+        v = semiring.any_pair(u @ A if along else A @ u, kernel=kernel).new()
+        there = v.to_coo()[0]
+        assert v.nvals == len(there)
+        degree = np.bincount(rows if along else cols, minlength=100)
+        assert v.data.frontier_edges == degree[there].sum()
+
+
+def test_one_product_of_a_directed_graph_pulls_where_the_vector_is_dense(place):
+    """A push against the edges needs the other form, which one product alone does not make."""
+    n = 256
+    there = np.ones((n, n), bool)
+    there[0, 1] = False
+    A = Matrix.from_coo(*np.nonzero(there), nrows=n, ncols=n, backend=place)
+    for nvals, kernel in ((31, "push, push_edge: "), (32, "pull, pull_warp: ")):
+        u = Vector.from_coo(np.arange(nvals), True, size=n, backend=place)
+        line = lagpu.explain(semiring.any_pair(u @ A)).splitlines()[1]
+        assert line.startswith(kernel)
+        assert "the second form is missing: one product alone does not make it" in line
