@@ -53,12 +53,21 @@ TARGETS = {
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
         "lagpu/backends/gpu/fused/policy.py lagpu/backends/gpu/fused/emit.py "
         "lagpu/backends/gpu/fused/program.py lagpu/backends/gpu/fused/scalars.py",
-        "tests/backends/gpu/fused tests/loops --backend=sim",
+        "tests/backends/gpu/fused/test_program.py tests/backends/gpu/fused/test_plan.py "
+        "tests/backends/gpu/fused/test_policy.py tests/backends/gpu/fused/test_program_bitmap.py "
+        "tests/loops --backend=sim",
     ),
     "searches": (
         "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_bits.py "
         "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/entries.py",
-        "tests/backends/gpu/fused tests/algorithms/test_bfs.py tests/algorithms/test_batch.py "
+        "tests/backends/gpu/fused/test_search_grid_values.py "
+        "tests/backends/gpu/fused/test_search_grid_hubs.py "
+        "tests/backends/gpu/fused/test_search_grid_lists.py "
+        "tests/backends/gpu/fused/test_search_bits.py "
+        "tests/backends/gpu/fused/test_search_per_source.py "
+        "tests/backends/gpu/fused/test_search_per_source_constant.py "
+        "tests/backends/gpu/fused/test_plan.py tests/backends/gpu/fused/test_program.py "
+        "tests/backends/gpu/fused/test_policy_depth.py tests/algorithms/test_batch.py "
         "--backend=sim",
     ),
     "storage": (

@@ -85,6 +85,12 @@ def under_another(A, x, frontier):
         frontier << semiring.any_pair(frontier @ A)
 
 
+def counted(x, y):
+    for _ in loop(until_unchanged=x):
+        x << x.apply(binary.min, right=3)
+        y << y.apply(binary.plus, right=1)
+
+
 def beside(x, B):
     for _ in loop(until_unchanged=x):
         B << B.apply(binary.plus, right=1)
@@ -120,6 +126,16 @@ def test_what_stands_first_is_not_done_behind_the_end(backend, body):
             body(A, x, frontier)
         results.append(x)
     assert results[0].isequal(results[1])
+
+
+@pytest.mark.parametrize("eager", [True, False])
+@pytest.mark.parametrize(("first", "iterations"), [(2, 1), (3, 1), (7, 2)])
+def test_the_iteration_that_changes_nothing_is_the_last(backend, eager, first, iterations):
+    x, y = (Vector.from_dense(values, backend=backend) for values in ([1, first], [0, 0]))
+    with lagpu.eager() if eager else nullcontext():
+        counted(x, y)
+    assert x.to_dense().tolist() == [1, min(first, 3)]
+    assert y.to_dense().tolist() == [iterations] * 2
 
 
 def test_a_body_that_writes_matrices_alone_under_a_condition_on_a_vector(place):
