@@ -1,6 +1,7 @@
 """Which matrices allow per-source execution: one thread block for each source."""
 
-from lagpu import generators
+from lagpu import FP64, generators
+from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.policy import why_not_per_source
 
 
@@ -28,3 +29,22 @@ def test_hubs_are_counted_once(place, monkeypatch):
     assert not why_not(A, 2)
     monkeypatch.setattr(type(A.data.store), "col_ptr", property(lambda self: 1 / 0), raising=False)
     assert not why_not(A, 64)
+
+
+def test_batches_by_levels_and_sources(place, monkeypatch):
+    """64 or 32 sources where levels are few, else a power of two that a road network can take."""
+    road, star = (
+        A.data.store
+        for A in (generators.road(20, backend=place), generators.star(400, backend=place))
+    )
+    few = policy._MOST_SHALLOW_LEVELS
+
+    def sizes(A, levels, *sources):
+        return [policy.batch_size(A, k, levels, [(FP64, 2)]) for k in sources]
+
+    assert sizes(road, few, 100, 64, 63, 32, 31) == [64, 64, 32, 32, 1]
+    assert sizes(road, few + 1, 200, 128, 127, 64, 7, 4, 3) == [128, 128, 64, 64, 4, 4, 1]
+    assert sizes(star, few, 100) == [64]
+    assert sizes(star, few + 1, 100) == [1]
+    monkeypatch.setattr(place.device, "free_bytes", lambda: 0)
+    assert sizes(road, few, 100) == [1]
