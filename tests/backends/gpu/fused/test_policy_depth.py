@@ -244,3 +244,23 @@ def test_a_trace_that_asks_first_has_the_same_rows(place):
     for graph in (generators.path(200, backend=place), random_graph(200, 2, directed=False)):
         A = graph.to(place)
         assert rows(A) == rows(A)
+
+
+def four_levels(A, Q, W, X, Y, Z):
+    for depth in loop(until_empty=Q):
+        W(Q.S) << depth
+        X(Q.S) << depth
+        Y(Q.S) << depth
+        Z(Q.S) << depth
+        Q(~W.S, replace=True) << semiring.any_pair(Q @ A)
+
+
+def test_a_deep_search_with_many_assignments_is_of_bits(place):
+    """A thread block for each source makes three at most."""
+    A = generators.path(200, backend=place)
+    Q = frontier_of(A, [(0, 3), (1, 150)], 2)
+    outputs = [Matrix(INT32, 2, 200, like=A) for _ in range(4)]
+    four_levels(A, Q, *outputs)
+    assert place.last_loop == f"{OF_BITS}: 4 assignments > 3"
+    right = bfs_levels_multi(A.to("cpu"), [3, 150])
+    assert all(x.to("cpu").isequal(right) for x in outputs)
