@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from command import spawn
+from samples import sampled
 from wrong_commands import write_files, wrong_commands
 
 COMMANDS = wrong_commands()
@@ -35,14 +36,7 @@ def ends():
     signal.signal(signal.SIGALRM, before)
 
 
-# A plain run takes every fourth one.
-EACH = [
-    pytest.param(line, marks=[pytest.mark.exhaustive] * (k % 4 > 0))
-    for k, line in enumerate(COMMANDS)
-]
-
-
-@pytest.mark.parametrize("line", EACH)
+@pytest.mark.parametrize("line", sampled(COMMANDS, 4))
 def test_it_is_refused_in_one_line(refused, folder, ends, monkeypatch, line):
     monkeypatch.chdir(folder)
     before = sorted(folder.iterdir())

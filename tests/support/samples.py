@@ -4,15 +4,17 @@ import pytest
 
 
 def sampled(cases, every):
-    """Parameters of a test: the first and every so many-th after it are in a plain run.
+    """Return parameters of a test: a plain run has the first case and every so many-th after it.
 
-    Cases of a product are sampled so that each value of each factor is there, where `every` is
-    prime to the last factors.
+    Of cases that are a product of values, each value must be in the sample at least once; take
+    another `every` if one is not, such as one prime to the number of values.
     """
+    cases = [case if isinstance(case, tuple) else (case,) for case in cases]
+    if len(cases[0]) > 1:
+        for k in range(len(cases[0])):
+            if left := {case[k] for case in cases} - {case[k] for case in cases[::every]}:
+                raise ValueError(f"sampled: argument {k}: no plain run has {left}.")
     return [
-        pytest.param(
-            *(case if isinstance(case, tuple) else (case,)),
-            marks=[pytest.mark.exhaustive] * (k % every > 0),
-        )
+        pytest.param(*case, marks=[pytest.mark.exhaustive] * (k % every > 0))
         for k, case in enumerate(cases)
     ]
