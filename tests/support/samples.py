@@ -18,3 +18,19 @@ def sampled(cases, every):
         pytest.param(*case, marks=[pytest.mark.exhaustive] * (k % every > 0))
         for k, case in enumerate(cases)
     ]
+
+
+def covering(cases, *parts):
+    """Return parameters of a test: a plain run has each case with a part that none before it has.
+
+    A part is a function of a case, such as the monoid of a semiring.
+    """
+    met, found = [set() for _ in parts], []
+    for case in cases:
+        values = [part(case) for part in parts]
+        new = any(value not in before for value, before in zip(values, met, strict=True))
+        if new:
+            for value, before in zip(values, met, strict=True):
+                before.add(value)
+        found.append(pytest.param(case, marks=[pytest.mark.exhaustive] * (not new)))
+    return found

@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from samples import sampled
+from samples import covering, sampled
 
 
 def test_the_first_and_every_so_many_th_are_in_a_plain_run():
@@ -21,3 +21,10 @@ def test_each_value_of_a_product_is_in_a_plain_run():
 def test_a_sample_without_one_of_the_values_is_refused():
     with pytest.raises(ValueError, match=r"argument 1: no plain run has \{2\}"):
         sampled(product("abc", (1, 2)), 2)
+
+
+def test_each_part_of_a_case_is_in_a_plain_run():
+    words = ["ax", "bx", "ay", "by", "cy"]
+    plain = [p.values[0] for p in covering(words, lambda w: w[0], lambda w: w[1]) if not p.marks]
+    assert plain == ["ax", "bx", "ay", "cy"]
+    assert len(covering(words, len)) == len(words)
