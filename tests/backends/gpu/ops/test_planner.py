@@ -1,9 +1,11 @@
 """The planner: what it decides by, what it says, and every strategy on graphs that hurt."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
+from samples import sampled
 
 import lagpu
 from lagpu import (
@@ -51,9 +53,10 @@ def vectors(n, backend):
     return u, (None, some.S, ~some.S, full.S, ~full.S)
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("kernel", [*STRATEGIES, "push_virtual:5"])
+@pytest.mark.parametrize(
+    ("kernel", "n", "symmetric"),
+    sampled(itertools.product([*STRATEGIES, "push_virtual:5"], SIZES, (True, False)), 3),
+)
 def test_every_strategy_computes_the_same_product(place, kernel, n, symmetric):
     A = hub_graph(n, place, symmetric)
     B = A.to("cpu")
