@@ -25,7 +25,7 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, binary, indexunary, monoid, unary
-from lagpu.core.arguments import bound_operator, selected
+from lagpu.core.arguments import bound_operator, selected, with_defaults
 from lagpu.selftest import reference
 from lagpu.selftest.reference import How
 
@@ -90,9 +90,10 @@ def test_ewise_union(backend, draw):
     pick = choose(draw, backend, op=BINARY)
     plain, live, how = operands(draw, backend, pick)
     left, right = draw(st.sampled_from(((0, 1), (3, 2), (1, 0))), label="defaults")
-    result = reference.ewise_union(plain["u"], plain["v"], pick["op"], left, right)
-    dtype = pick["op"].types(plain["u"].dtype, plain["v"].dtype)[1]
-    expected = reference.write(plain["w"], result, dtype, how)
+    types = plain["u"].dtype, plain["v"].dtype
+    op, _ = with_defaults(pick["op"], *types, (left, right))  # a 3 beside BOOL is of INT64
+    result = reference.ewise_union(plain["u"], plain["v"], op, left, right)
+    expected = reference.write(plain["w"], result, op.types(*types)[1], how)
     updater(live, how) << live["u"].ewise_union(live["v"], pick["op"], left, right)
     assert_matches(live["w"], expected)
 
