@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu import INT64, Matrix, Vector, semiring
+from lagpu import BOOL, FP32, INT32, INT64, Matrix, Vector, semiring
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 
 # kAlone, a warp, kAtOnce warps and kHub of the kernels, and their neighbours; a block's rounds
@@ -53,3 +53,15 @@ def test_one_entry_far_behind_is_found(place, kernel):
         u = Vector.from_coo([length - 1], [2], INT64, size=n, backend=place)
         found = semiring.plus_times(u @ A, kernel=kernel).new()
         assert [x.tolist() for x in found.to_coo()] == [[0], [6]]
+
+
+@pytest.mark.parametrize("kernel", STRATEGIES)
+def test_a_sum_is_cast_to_the_type_of_the_output_once(place, kernel):
+    """Of 1 and -1, and of 2**40 and -2**40 + 1, which are other sums in other types."""
+    values = [1, -1, 2**40, 1 - 2**40]
+    A = Matrix.from_coo([0, 1, 2, 3], [0, 0, 1, 1], values, nrows=4, ncols=2, backend=place)
+    u = Vector.from_dense(np.ones(4, np.int64), backend=place)
+    for dtype, sums in ((BOOL, [False, True]), (INT32, [0, 1]), (FP32, [0.0, 1.0])):
+        w = Vector(dtype, 2, backend=place)
+        w << semiring.plus_times(u @ A, kernel=kernel)
+        assert w.to_dense().tolist() == sums
