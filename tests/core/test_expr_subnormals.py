@@ -28,7 +28,7 @@ def test_products(backend, dtype):
         (semiring.max_second(A @ vector([0, tiny], dtype, backend)), [tiny, tiny]),
     ):
         assert call.new().to_dense().tolist() == expected
-    assert semiring.plus_times(A @ A).new()[0, 0].new().value == 0.0
+    assert semiring.plus_times(A @ A).new()[0, 0].new().value == A.dtype.numpy.type(tiny) ** 2
     assert semiring.plus_first(A @ A).new()[0, 1].new().value == 4 * tiny
 
 
