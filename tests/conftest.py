@@ -38,7 +38,8 @@ def asked_for(config):
 
 
 def pytest_configure(config):
-    unknown = set(asked_for(config)) - set(backends.names())
+    known = {*backends.names(), "grid"}  # and their devices and pieces, as in "grid:3:cpu"
+    unknown = {name for name in asked_for(config) if name.partition(":")[0] not in known}
     if unknown:
         raise pytest.UsageError(f"--backend: there is no {', '.join(sorted(unknown))}")
 

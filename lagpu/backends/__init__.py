@@ -22,6 +22,7 @@ _MAKERS: dict[str, tuple[str, str]] = {
     "sim": ("lagpu.backends.gpu", "make_sim"),
 }
 _NUMBERED = ("gpu", "sim")  # with a backend for each device, as in "gpu:1"
+_GRID = re.compile("grid:([1-9][0-9]{0,2})(?::(.+))?")  # pieces, and the backend of each
 _loaded: dict[str, Backend] = {}
 _loading = threading.RLock()
 _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto")
@@ -30,12 +31,13 @@ _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto"
 def names() -> tuple[str, ...]:
     """Return the names that `get` accepts, besides ``"auto"``."""
     known = dict.fromkeys((*_MAKERS, *_loaded.copy()))
-    return tuple(name for name in known if name != "auto" and not _is_numbered(name))
+    return tuple(name for name in known if name != "auto" and not _is_one_of_many(name))
 
 
-def _is_numbered(name: str) -> bool:
+def _is_one_of_many(name: str) -> bool:
+    """Whether a name is that of a numbered device, or of a grid."""
     kind, _, index = name.partition(":")
-    return _is_index(kind, index)
+    return _is_index(kind, index) or _GRID.fullmatch(name) is not None
 
 
 def get(backend: str | Backend | None = None) -> Backend:
@@ -46,8 +48,10 @@ def get(backend: str | Backend | None = None) -> Backend:
     backend : str or Backend, optional
         ``"cpu"``, ``"gpu"``, ``"sim"``, a registered name, or ``"auto"``: gpu if there is a device,
         else cpu. ``"gpu:1"`` is the second GPU, and ``"gpu:0"`` is ``"gpu"``; each has a backend of
-        its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... None means the
-        default that `use` sets, initially ``"auto"``. A `Backend` is returned as it is.
+        its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... ``"grid:3:cpu"``
+        is a grid of three pieces, each on cpu, and ``"grid:2:gpu"`` one on the first two GPUs;
+        ``"grid:2"`` takes auto. None means the default that `use` sets, initially ``"auto"``. A
+        `Backend` is returned as it is.
 
     Raises
     ------
@@ -101,7 +105,15 @@ def _made(name: str) -> Backend:
             return get("gpu")
         except BackendUnavailable:
             return get("cpu")
+    grid = _GRID.fullmatch(name)
+    if grid is not None and (grid[2] is None or grid[2] in names()):
+        return _made_grid(int(grid[1]), grid[2])
     kind, _, index = name.partition(":")
+    if kind == "grid":
+        raise InvalidValue(
+            f"backend: there is no {name!r}. A grid is grid:P or grid:P:KIND, with a number P of "
+            f"pieces from 1 to 999, each on one of {', '.join(names())}."
+        )
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
     if kind != name and int(index) == 0:
@@ -109,6 +121,15 @@ def _made(name: str) -> Backend:
     module, function = _MAKERS[kind]
     make = cast(Callable[..., Backend], getattr(importlib.import_module(module), function))
     return make(int(index)) if index else make()
+
+
+def _made_grid(pieces: int, kind: str | None) -> Backend:
+    """Return the grid on the first devices of a kind, or with all pieces on its one backend."""
+    if kind is None:
+        return get(f"grid:{pieces}:{get('auto').name}")
+    places = [get(f"{kind}:{p}" if kind in _NUMBERED else kind) for p in range(pieces)]
+    make = importlib.import_module("lagpu.backends.grid").make
+    return cast(Backend, make(f"grid:{pieces}:{kind}", places))
 
 
 def _is_index(kind: str, index: str) -> bool:

@@ -51,6 +51,8 @@ def test_explain_and_trace(backend):
         "w << u min_first P",
         "w(accum=binary.plus) << u min_first P'",
     ]
+    if backend.name.startswith("grid"):  # where a trace has no more than times and exchanges
+        return
     assert [row.edges for row in rows] == [2, 2]
     assert [(row.nvals_in, row.nvals_out) for row in rows] == [(4, 2), (4, 3)]
     assert all(row.bytes > 0 for row in rows)
@@ -66,7 +68,7 @@ def test_explain_and_trace(backend):
 
 
 def test_a_fused_loop_is_logged(backend):
-    if backend.name == "cpu":
+    if not backend.capabilities.fuses:
         pytest.skip("cpu fuses nothing")
     f, u, w, m = operands(backend, 70, "some", INT64)
     copies = f.dup(), u.dup(), w.dup(), m.dup()

@@ -42,5 +42,5 @@ LOOPS = {
 @pytest.fixture(autouse=True)
 def together(backend, monkeypatch):
     """However sparse a graph is, no search runs per source."""
-    if backend.name != "cpu":
+    if backend.capabilities.fuses:
         monkeypatch.setattr("lagpu.backends.gpu.fused.policy.MOST_DEGREE", 0)

@@ -10,7 +10,7 @@ OF_BITS = BITS
 
 
 def tuned(monkeypatch, backend, **constants):
-    if backend.name != "cpu":
+    if backend.capabilities.fuses:
         from lagpu.backends.gpu.fused import policy, search_per_source
 
         for name, value in constants.items():
@@ -20,19 +20,19 @@ def tuned(monkeypatch, backend, **constants):
 
 def with_bits(monkeypatch, backend, fit):
     """Whether the bits of what a row has found fit in shared memory; small graphs' do."""
-    if not fit and backend.name != "cpu":
+    if not fit and backend.capabilities.fuses:
         from lagpu.backends.gpu.fused import search_per_source
 
         monkeypatch.setattr(search_per_source.PerSourceSearch, "_has_bits", lambda s: False)
 
 
 def assert_per_source(backend):
-    if backend.name != "cpu":
+    if backend.capabilities.fuses:
         assert backend.last_loop.startswith(APART)
 
 
 def assert_of_bits(backend, why=None):
-    if backend.name != "cpu":
+    if backend.capabilities.fuses:
         assert backend.last_loop.startswith(OF_BITS)
         assert why is None or backend.last_loop == f"{OF_BITS}: {why}"
 

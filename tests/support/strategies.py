@@ -46,7 +46,7 @@ def for_all(cpu=150, compiled=24):
                 check(backend, data.draw)
 
             inner.__name__ = check.__name__  # so that each keeps its own examples
-            most = cpu if backend.name == "cpu" else compiled
+            most = compiled if backend.capabilities.kernels else cpu
             count = max(most // every, min(most, FEW))
             quiet = hypothesis.settings(
                 max_examples=count, suppress_health_check=list(hypothesis.HealthCheck)
@@ -61,7 +61,7 @@ def for_all(cpu=150, compiled=24):
 
 def combination(draw, backend, **choices):
     """Draw one of each choice, on a compiling backend as one of a fixed pool of combinations."""
-    pool = 0 if backend.name == "cpu" else POOL
+    pool = POOL if backend.capabilities.kernels else 0
     return drawn.combination(draw, pool, random.Random(",".join(choices)), **choices)
 
 

@@ -69,7 +69,7 @@ class Program:
 
     def pick(self, kind: str, **choices: Any) -> dict[str, Any]:
         """Draw operators and types."""
-        pool = 0 if self._backend.name == "cpu" else _POOL
+        pool = _POOL if self._backend.capabilities.kernels else 0
         generator = random.Random(f"{self._seed} {kind}")
         return drawn.combination(self.draw, pool, generator, **choices)
 

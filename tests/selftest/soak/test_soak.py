@@ -95,7 +95,7 @@ def test_no_program_differs(backend, program, cpu, compiled):
     count = []
 
     @settings(
-        max_examples=cpu if backend.name == "cpu" else compiled,
+        max_examples=compiled if backend.capabilities.kernels else cpu,
         suppress_health_check=list(HealthCheck),
         derandomize=True,
         deadline=None,

@@ -1,0 +1,381 @@
+"""The grid: the `Backend` protocol over pieces, each on a local backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.batch import sparse_batch_size
+from lagpu.backends.grid import elementwise, indexing, products, sums
+from lagpu.backends.grid.engine import Engine
+from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
+from lagpu.backends.grid.meter import GridMeter
+from lagpu.backends.grid.pieces import Pieces, joined, on_host
+from lagpu.backends.guard import guarded, out_of_memory
+from lagpu.backends.profile import Meter
+from lagpu.backends.protocol import Backend, ProductPlan
+from lagpu.dtypes import DType
+from lagpu.errors import LagpuError
+from lagpu.operations import (
+    Apply,
+    Assign,
+    AssignScalar,
+    Ewise,
+    Extract,
+    ExtractColumn,
+    ExtractElement,
+    Kronecker,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Reduce,
+    ReduceRows,
+    Rejection,
+    Select,
+    SelectionToMatrix,
+    Statement,
+    Sweep,
+    Until,
+)
+
+__all__ = ["GridBackend"]
+
+Array = np.ndarray[Any, Any]
+
+#: Each operation with the function that returns, for each local piece, the operation on its parts
+#: whose result is the piece's part of the result: ``localized(pieces, operation, out)``.
+LOCALIZED: dict[type, Callable[[Pieces, Any, Any], list[Operation]]] = {
+    Multiply: products.multiply,
+    MultiplySelection: products.multiply_selection,
+    Ewise: elementwise.ewise,
+    Kronecker: products.kronecker,
+    Apply: elementwise.apply,
+    Select: elementwise.select,
+    Assign: indexing.assign,
+    AssignScalar: indexing.assign_scalar,
+    Extract: indexing.extract,
+    ExtractColumn: indexing.extract_column,
+    ReduceRows: sums.reduce_rows,
+    SelectionToMatrix: products.selection_to_matrix,
+}
+
+
+def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuError | None:
+    """Return lagpu's error for one of NumPy; those of places have their names already."""
+    return out_of_memory(error, method, backend.name) if isinstance(error, MemoryError) else None
+
+
+@guarded(_named_error)
+class GridBackend:
+    """Vectors and matrices whose last dimension is dealt to pieces. See `Backend`.
+
+    A statement makes new parts, then the handle takes all of them at once: one that fails leaves
+    every object as it was.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"grid:3:cpu"``.
+    engine : Engine
+        How pieces reach each other.
+    places : sequence of Backend
+        The local backend of each local piece.
+    """
+
+    device = None
+    enter = None
+    last_loop = ""
+
+    def __init__(self, name: str, engine: Engine, places: Sequence[Backend]) -> None:
+        self.name = name
+        self.pieces = Pieces(engine, places)
+        self.capabilities = places[0].capabilities._replace(fuses=False)
+
+    def __repr__(self) -> str:
+        return f"<lagpu backend {self.name}>"
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """The lock of the first place: it knows what a fork does to it."""
+        return self.pieces.places[0].lock
+
+    @property
+    def last_product(self) -> ProductPlan | None:
+        """See `Backend`: the choice of the first local piece."""
+        return self.pieces.places[0].last_product
+
+    # --------------------------------------------------------------------------- statements
+    def execute(self, statement: Statement) -> None:
+        """See `Backend`."""
+        out, desc, operation, _ = statement
+        localized = LOCALIZED[type(operation)](self.pieces, operation, out)
+        keeps = not desc.is_fresh or (
+            isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
+        )
+        new = self.dup(out, out.dtype) if keeps else self.pieces.empty(out.dtype, out.shape)
+        for k, _, place in self.pieces:
+            mask = None if desc.mask is None else desc.mask.parts[k]
+            place.execute(
+                statement._replace(
+                    out=new.parts[k], desc=desc._replace(mask=mask), operation=localized[k]
+                )
+            )
+        out.become(new)
+
+    def evaluate(self, operation: Operation) -> Any:
+        """See `Backend`."""
+        if isinstance(operation, ExtractElement):
+            return sums.element(self.pieces, operation)
+        assert isinstance(operation, Reduce)
+        return sums.reduce(self.pieces, operation)
+
+    def explain(self, operation: Operation) -> list[str]:
+        """See `Backend`: the product of the first local piece."""
+        assert isinstance(operation, (Multiply, MultiplySelection))
+        if isinstance(operation, Multiply):
+            local = products.multiply(self.pieces, operation, operation.operand)[0]
+        else:
+            local = operation._replace(
+                indices=operation.indices.parts[0],
+                operand=self.pieces.whole(operation.operand)[0],
+            )
+        said = self.pieces.places[0].explain(local)
+        size = self.pieces.engine.size
+        return [
+            f"the left operand is collected on each of {size} pieces, the first of which:",
+            *said,
+        ]
+
+    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
+        """See `Backend`."""
+        return Rejection("the pieces of a grid meet in each statement")
+
+    def batch_size(
+        self, A: GridMatrix, sources: int, levels: int, live: Sequence[tuple[DType, int]]
+    ) -> int:
+        """See `Backend`: a power of two, or all sources."""
+        nvals = self.pieces.nvals(A)
+        return sparse_batch_size(self.free_bytes(), A.shape[0], nvals, sources, levels)
+
+    def meter(self) -> Meter:
+        """See `Backend`."""
+        return GridMeter(self.pieces, self.nvals)
+
+    def free_bytes(self) -> int:
+        """See `Backend`: of the local piece that has the least."""
+        return min(place.free_bytes() for place in self.pieces.places)
+
+    # ------------------------------------------------------------------- objects: made, read
+    def vector(self, dtype: DType, size: int) -> GridVector:
+        """See `Backend`."""
+        made: GridVector = self.pieces.empty(dtype, (size,))
+        return made
+
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> GridMatrix:
+        """See `Backend`."""
+        made: GridMatrix = self.pieces.empty(dtype, shape)
+        return made
+
+    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridVector:
+        """See `Backend`: each piece takes its entries from what every process has."""
+        by, parts = self.pieces.partition(size), []
+        indices, values = on_host(indices), on_host(values)
+        for _, p, place in self.pieces:
+            if indices is None:
+                where, mine = None, by.own(p)
+            else:
+                mine = np.flatnonzero(by.owner(indices) == p)
+                where = by.position(indices[mine])
+            own = values[mine] if np.ndim(values) else values
+            parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
+        return GridVector(parts, dtype, (size,))
+
+    def matrix_from_coo(
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        dup_op: BinaryOp | None,
+    ) -> GridMatrix:
+        """See `Backend`: each piece takes its columns from what every process has."""
+        by, parts = self.pieces.partition(shape[1]), []
+        rows, cols, values = map(on_host, (rows, cols, values))
+        for _, p, place in self.pieces:
+            mine = np.flatnonzero(by.owner(cols) == p)
+            own = values[mine] if np.ndim(values) else values
+            local = (shape[0], by.count(p))
+            where = by.position(cols[mine])
+            parts.append(place.matrix_from_coo(rows[mine], where, own, dtype, local, dup_op))
+        return GridMatrix(parts, dtype, shape)
+
+    def matrix_from_csc(
+        self,
+        col_ptr: Any,
+        row_idx: Any,
+        values: Any,
+        dtype: DType,
+        shape: tuple[int, int],
+        symmetric: bool | None = None,
+    ) -> GridMatrix:
+        """See `Backend`: each piece takes its columns from what every process has."""
+        by, parts = self.pieces.partition(shape[1]), []
+        col_ptr, row_idx, values = map(on_host, (col_ptr, row_idx, values))
+        for _, p, place in self.pieces:
+            mine, ptr = _columns(col_ptr, by.own(p))
+            own = values[mine] if np.ndim(values) else values
+            local = (shape[0], by.count(p))
+            parts.append(place.matrix_from_csc(ptr, row_idx[mine], own, dtype, local))
+        made = GridMatrix(parts, dtype, shape)
+        made.symmetric = symmetric
+        return made
+
+    def matrix_from_diagonal(self, v: GridVector, k: int) -> GridMatrix:
+        """See `Backend`."""
+        n = v.shape[0] + abs(k)
+        given = [(i + max(-k, 0), i + max(k, 0), x) for i, x in self.pieces.entries(v)]
+        made: GridMatrix = self.pieces.sent(given, v.dtype, (n, n))
+        return made
+
+    def diagonal(self, A: GridMatrix, k: int) -> GridVector:
+        """See `Backend`."""
+        m, n = A.shape
+        size = max(0, min(m - max(-k, 0), n - max(k, 0)))
+        given = []
+        for rows, cols, values in self.pieces.entries(A):
+            there = cols - rows == k
+            given.append(((cols - max(k, 0))[there], values[there]))
+        made: GridVector = self.pieces.sent(given, A.dtype, (size,))
+        return made
+
+    def dup(self, x: Any, dtype: DType) -> Any:
+        """See `Backend`."""
+        parts = [place.dup(x.parts[k], dtype) for k, _, place in self.pieces]
+        copy = type(x)(parts, dtype, x.shape)
+        if isinstance(x, GridMatrix) and x.symmetric:
+            copy.symmetric = True
+        return copy
+
+    def vector_to_coo(self, v: GridVector) -> tuple[Array, Array]:
+        """See `Backend`."""
+        indices, values = self.pieces.collected(v)[0]
+        return indices, values
+
+    def matrix_to_csc(self, A: GridMatrix) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        rows, cols, values = self.pieces.collected(A)[0]
+        col_ptr = np.zeros(A.shape[1] + 1, np.int64)
+        np.cumsum(np.bincount(cols, minlength=A.shape[1]), out=col_ptr[1:])
+        return col_ptr, rows, values
+
+    def vector_values(self, v: GridVector) -> Array:
+        """See `Backend`."""
+        return self.vector_to_coo(v)[1]
+
+    def set_values(self, x: Any, values: Array) -> None:
+        """See `Backend`."""
+        values = on_host(values)
+        by = self.pieces.partition(x.shape[-1])
+        key = self.pieces.collected(x)[0][-2]  # rises, and has an index as often as it has values
+        new = self.dup(x, x.dtype)
+        for k, p, place in self.pieces:
+            place.set_values(new.parts[k], values[by.owner(key) == p])
+        x.become(new)
+
+    def vector_head(self, v: GridVector, count: int) -> tuple[Array, Array]:
+        """See `Backend`."""
+        by, given = self.pieces.partition(v.shape[0]), []
+        for k, p, place in self.pieces:
+            where, values = place.vector_head(v.parts[k], count)
+            given.append((by.index(p, where), values))
+        indices, values = joined(self.pieces.engine.gather(given)[0])
+        first = np.argsort(indices)[:count]
+        return indices[first], values[first]
+
+    def matrix_corner(self, A: GridMatrix, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+        """See `Backend`."""
+        by, given = self.pieces.partition(A.shape[1]), []
+        for k, p, place in self.pieces:
+            mine = int(np.count_nonzero(by.own(p) < ncols))
+            rows, where, values = place.matrix_corner(A.parts[k], nrows, mine)
+            given.append((rows, by.index(p, where), values))
+        rows, cols, values = joined(self.pieces.engine.gather(given)[0])
+        order = np.lexsort((cols, rows))
+        return rows[order], cols[order], values[order]
+
+    def nvals(self, x: GridHandle) -> int:
+        """See `Backend`."""
+        return self.pieces.nvals(x)
+
+    def form(self, x: GridHandle) -> str:
+        """See `Backend`: that of the first local piece, and the number of pieces."""
+        size = self.pieces.engine.size
+        return f"{self.pieces.places[0].form(x.parts[0])} in {size} pieces"
+
+    def isequal(self, x: GridHandle, y: GridHandle) -> bool:
+        """See `Backend`."""
+        unequal = [not place.isequal(x.parts[k], y.parts[k]) for k, _, place in self.pieces]
+        return self.pieces.engine.sum(unequal) == 0
+
+    def levels(self, x: GridHandle) -> None:
+        """See `Backend`: sorted on the host."""
+
+    def is_symmetric(self, A: GridMatrix) -> bool:
+        """See `Backend`."""
+        if A.symmetric is None:
+            A.symmetric = self.isequal(A, self.pieces.turned(A))
+        if A.symmetric:
+            A.turned = None
+        return A.symmetric
+
+    def wait(self, x: GridHandle) -> None:
+        """See `Backend`."""
+        for k, _, place in self.pieces:
+            place.wait(x.parts[k])
+        self.pieces.engine.barrier()
+
+    def vector_resized(self, v: GridVector, size: int) -> GridVector:
+        """See `Backend`: entries travel, since who owns an index depends on the size."""
+        given = []
+        for indices, values in self.pieces.entries(v):
+            there = indices < size
+            given.append((indices[there], values[there]))
+        made: GridVector = self.pieces.sent(given, v.dtype, (size,))
+        return made
+
+    # ----------------------------------------------------------------------- objects: changed
+    def vector_set(self, v: GridVector, i: int, value: Any) -> None:
+        """See `Backend`."""
+        by = self.pieces.partition(v.shape[0])
+        for k, p, place in self.pieces:
+            if p == by.owner(i):
+                place.vector_set(v.parts[k], by.position(i), value)
+
+    def vector_remove(self, v: GridVector, i: int) -> None:
+        """See `Backend`."""
+        by = self.pieces.partition(v.shape[0])
+        for k, p, place in self.pieces:
+            if p == by.owner(i):
+                place.vector_remove(v.parts[k], by.position(i))
+
+    def vector_clear(self, v: GridVector) -> None:
+        """See `Backend`."""
+        v.become(self.pieces.empty(v.dtype, v.shape))
+
+    def may_keep_csr(self, A: GridMatrix, allowed: bool | None) -> bool:
+        """See `Backend`."""
+        found = [place.may_keep_csr(A.parts[k], allowed) for k, _, place in self.pieces]
+        return all(found)
+
+
+def _columns(col_ptr: Array, own: Array) -> tuple[Array, Array]:
+    """Return (numbers of the entries in some columns, the columns' own pointer array)."""
+    starts, lengths = col_ptr[own], col_ptr[own + 1] - col_ptr[own]
+    ptr = np.zeros(len(own) + 1, np.int64)
+    np.cumsum(lengths, out=ptr[1:])
+    return np.repeat(starts - ptr[:-1], lengths) + np.arange(ptr[-1]), ptr

@@ -1,0 +1,61 @@
+"""The engine protocol: what pieces of a grid tell each other, as arrays and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = ["Arrays", "Engine"]
+
+Arrays = tuple[np.ndarray[Any, Any], ...]
+"""What one piece gives to another: arrays whose number and types are the same from each piece."""
+
+
+class Engine(Protocol):
+    """The pieces of a grid, and how they reach each other.
+
+    A process has one piece, or several, or all. Each method but `abort` and `close` is collective:
+    every process calls it, in the same order. What a piece receives is in the order of the pieces,
+    so that every process computes the same bits; it is read only, since pieces of one process may
+    share it.
+
+    Attributes
+    ----------
+    size : int
+        The number of pieces.
+    local : sequence of int
+        The numbers of the pieces of this process, rising, from ``0 .. size-1``.
+    sent : int
+        Bytes that pieces of this process have given to other pieces so far.
+    """
+
+    size: int
+    local: Sequence[int]
+    sent: int
+
+    def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
+        """Return, for each local piece, what every piece gives; `parts` has the local ones'."""
+
+    def exchange(self, parts: Sequence[Sequence[Arrays]]) -> list[list[Arrays]]:
+        """Return, for each local piece, what every piece gives to it.
+
+        ``parts[k][d]`` is what the local piece `k` gives to piece `d`; ``result[k][s]`` is what it
+        receives from piece `s`.
+        """
+
+    def sum(self, numbers: Sequence[float]) -> float:
+        """Return the sum of a number from each piece, added in their order."""
+
+    def window(self, nbytes: int) -> Sequence[Any] | None:
+        """Return memory of each piece that all pieces can address, or None if there is no such."""
+
+    def barrier(self) -> None:
+        """Return when every process has called it."""
+
+    def abort(self, why: str) -> None:
+        """End the other processes too, because of an error in this one."""
+
+    def close(self) -> None:
+        """Give back what the engine holds; it is not used again."""

@@ -1,0 +1,69 @@
+"""Handles of the grid: one vector or matrix, as the handles of its pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lagpu.dtypes import DType
+from lagpu.operations import Handle
+
+__all__ = ["GridHandle", "GridMatrix", "GridVector"]
+
+
+class GridHandle:
+    """A vector or a matrix whose last dimension is dealt to the pieces.
+
+    Parameters
+    ----------
+    parts : sequence of Handle
+        For each local piece its part, a handle of the piece's place: of a vector the entries, of a
+        matrix the columns that the piece owns, numbered by their positions there.
+    dtype : DType
+        Type of the values.
+    shape : tuple of int
+        The size of each dimension of the whole.
+    """
+
+    __slots__ = ("dtype", "parts", "shape")
+
+    def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
+        self.parts = list(parts)
+        self.dtype = dtype
+        self.shape = shape
+
+    def become(self, other: GridHandle) -> None:
+        """Take the parts and the shape of another handle that nobody else has, all at once.
+
+        No other way writes more than one part.
+        """
+        self.parts, self.shape = other.parts, other.shape
+
+
+class GridVector(GridHandle):
+    """A vector of shape (n,); see `GridHandle`."""
+
+    __slots__ = ()
+
+
+class GridMatrix(GridHandle):
+    """A matrix of shape (m, n); see `GridHandle`.
+
+    Attributes
+    ----------
+    symmetric : bool or None
+        Whether the matrix equals its transpose, once known.
+    turned : GridMatrix or None
+        The transpose, once an operation has needed it.
+    """
+
+    __slots__ = ("symmetric", "turned")
+
+    def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
+        super().__init__(parts, dtype, shape)
+        self.symmetric: bool | None = None
+        self.turned: GridMatrix | None = None
+
+    def become(self, other: GridHandle) -> None:
+        """See `GridHandle`; what was known of the earlier entries is forgotten first."""
+        self.symmetric, self.turned = None, None
+        super().become(other)
