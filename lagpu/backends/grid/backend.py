@@ -145,10 +145,7 @@ class GridBackend:
             )
         said = self.pieces.places[0].explain(local)
         size = self.pieces.engine.size
-        return [
-            f"the left operand is collected on each of {size} pieces, the first of which:",
-            *said,
-        ]
+        return [f"each of {size} pieces collects the left operand; the first one then:", *said]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
         """See `Backend`."""

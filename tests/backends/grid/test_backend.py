@@ -1,0 +1,452 @@
+"""A grid does what its local backend does, in any number of pieces, and all of it or nothing."""
+
+import types
+
+import numpy as np
+import pytest
+from faults import STATEMENTS, Objects
+
+import lagpu
+from lagpu import (
+    BOOL,
+    FP32,
+    FP64,
+    INT32,
+    INT64,
+    Matrix,
+    Scalar,
+    Vector,
+    backends,
+    binary,
+    monoid,
+    semiring,
+)
+from lagpu.backends import grid
+from lagpu.backends.cpu import CpuBackend
+from lagpu.errors import BackendMismatch, InvalidValue, NotSupported, OutOfMemory
+from lagpu.operations import operands_of
+
+PIECES = [1, 2, 3, 5]
+CASES = [
+    *((p, n) for p in PIECES for n in (0, 2, 33)),  # with pieces that own nothing
+    *((3, n) for n in (1, 31, 32, 65, 1025)),
+]
+
+
+class Own(CpuBackend):
+    """A cpu backend that takes only handles of its own, and fails at a call if it is told so."""
+
+    def __init__(self, shared):
+        self.made, self.shared = {}, shared
+        for name in ("vector", "matrix", "vector_from_coo", "matrix_from_coo", "matrix_from_csc"):
+            setattr(self, name, self._keeping(getattr(self, name)))
+        self.dup = self._keeping(self.dup)
+
+    def _keeping(self, make):
+        def keep(*args, **kwargs):
+            handle = make(*args, **kwargs)
+            self.made[id(handle)] = handle
+            return handle
+
+        return keep
+
+    def execute(self, statement):
+        given = (statement.out, statement.desc.mask, *operands_of(statement.operation))
+        assert all(x is None or id(x) in self.made for x in given)
+        self.shared.calls += 1
+        if self.shared.calls - 1 == self.shared.at:
+            raise self.shared.error
+        super().execute(statement)
+
+
+def own_grid(pieces):
+    """A grid whose pieces share nothing, and what decides when one of them fails."""
+    shared = types.SimpleNamespace(calls=0, at=None, error=None)
+    return grid.make("grid", [Own(shared) for _ in range(pieces)]), shared
+
+
+@pytest.fixture(params=PIECES)
+def place(request):
+    return own_grid(request.param)[0]
+
+
+class Few:
+    """Operands of a size, with hubs, empty rows and columns, and another number of rows."""
+
+    def __init__(self, place, n):
+        rng = np.random.default_rng(n)
+        self.n, self.m = n, (n * 2 + 2) // 3
+        where = {"backend": place}
+
+        def entries(rows, cols, seed):
+            rng = np.random.default_rng(seed)
+            count = 0 if 0 in (rows, cols) else min(4 * n, 900)
+            i, j = rng.integers(0, rows or 1, count), rng.integers(0, cols or 1, count)
+            j[: count // 4] = 0
+            i[count // 4 : count // 2] = (rows or 1) - 1
+            shape = {"nrows": rows, "ncols": cols}
+            x = rng.integers(-3, 9, count)
+            return Matrix.from_coo(i, j, x, INT64, dup_op=binary.min, **shape, **where)
+
+        self.A, self.B = entries(n, n, 1), entries(n, n, 2)
+        self.L, self.Q = entries(self.m, n, 3), entries(3, n, 4)
+
+        def sparse(size, seed, dtype=INT64):
+            rng = np.random.default_rng(seed)
+            at = np.flatnonzero(rng.random(size) < 0.4)
+            return Vector.from_coo(at, rng.integers(-4, 9, len(at)), dtype, size=size, **where)
+
+        self.u, self.v, self.w, self.t = (sparse(n, k) for k in range(5, 9))
+        self.short = sparse(self.m, 9)
+        self.full = Vector.from_dense(rng.integers(0, 9, n).astype(np.int64), **where)
+        self.f = Vector.from_dense(rng.integers(-1, n + 1, n).astype(np.int64), **where)
+        self.shuffled = rng.permutation(n)
+        self.some = np.sort(rng.permutation(n)[: n // 2])
+        self.often = rng.integers(0, n or 1, n)
+
+
+def _assigned(o):
+    o.w(~o.t.S, accum=binary.plus)[o.shuffled] << o.u
+    o.v(o.t.V, replace=True)[o.some] << o.u[o.some]
+    o.u[o.some] << 7
+    return o.w, o.v, o.u
+
+
+def _assigned_blocks(o):
+    C, D, E = o.A.dup(), o.A.dup(), o.A.dup()
+    C[o.some, o.some] << o.B[o.some, o.some]
+    D(o.B.S, accum=binary.plus)[:, o.shuffled] << o.B
+    E(~o.B.S, replace=True)[o.some, :] << 5
+    return C, D, E
+
+
+def _changed(o):
+    if o.n:
+        o.u[o.n - 1], o.u[0] = 3, 4
+        del o.u[o.n // 2]
+    o.v.resize(o.n + 40)
+    o.w.resize(o.n // 3)
+    o.t.clear()
+    return o.u, o.v, o.w, o.t
+
+
+def _elements(o):
+    vectors = [o.u.get(i, None) for i in range(min(o.n, 40))]
+    return vectors, [o.A.get(i, 0, None) for i in range(min(o.n, 40))], o.A.nvals, o.u.nvals
+
+
+def _written(o):
+    C = o.A.dup()
+    C(o.B.V, accum=binary.plus) << semiring.plus_times(o.A @ o.B)
+    o.w(o.t.V, accum=binary.min) << semiring.min_plus(o.u @ o.A)
+    o.v(~o.t.S, replace=True) << semiring.plus_times(o.A @ o.u)
+    return C, o.w, o.v
+
+
+def _positional(o):
+    names = ("firsti", "firstj", "secondi", "secondj")
+    for add in ("min", "plus"):
+        for op in (getattr(semiring, f"{add}_{name}") for name in names):
+            yield from (op(o.u @ o.A).new(), op(o.A @ o.u).new(), op(o.L @ o.u).new())
+            yield from (op(o.short @ o.L).new(), op(o.Q @ o.A).new(), op(o.Q @ o.L.T).new())
+            yield from (op(o.u @ o.f.selection()).new(), op(o.u @ o.f.selection().T).new())
+
+
+def _selected(o):
+    for name in ("tril", "triu", "diag", "offdiag", "rowle", "colgt", "valuegt"):
+        yield o.A.select(name, 1).new()
+        yield o.L.select(name, 1).new()
+    for name in ("rowle", "rowgt", "valuene"):
+        yield o.u.select(name, 5).new()
+    for name in ("rowindex", "colindex", "diagindex"):
+        yield o.A.apply(name, 2).new()
+    yield o.u.apply("rowindex", 1).new()
+
+
+#: What each returns is compared; the names are those of the tables in docs/design/grid.md.
+PROGRAMS = {
+    "u @ A": lambda o: (
+        semiring.plus_times(o.u @ o.A).new(),
+        semiring.min_plus(o.full @ o.A).new(),
+    ),
+    "A @ u": lambda o: (
+        semiring.plus_times(o.A @ o.u).new(),
+        semiring.plus_times(o.A.T @ o.u).new(),
+    ),
+    "rectangular": lambda o: (
+        semiring.plus_times(o.L @ o.u).new(),
+        semiring.plus_times(o.short @ o.L).new(),
+        semiring.plus_times(o.u @ o.L.T).new(),
+    ),
+    "written": _written,
+    "mxm": lambda o: (
+        semiring.plus_times(o.Q @ o.A).new(),
+        semiring.plus_times(o.Q @ o.A.T).new(),
+        semiring.plus_times(o.A.T @ o.B).new(),
+        semiring.plus_times(o.L.T @ o.L).new(),
+    ),
+    "positional": _positional,
+    "selection": lambda o: (
+        semiring.plus_times(o.u @ o.f.selection()).new(),
+        semiring.plus_times(o.u @ o.f.selection().T).new(),
+        Matrix(BOOL, o.n, o.n, like=o.u).dup(),
+        o.f.selection().new(),
+        o.f.selection().T.new(),
+    ),
+    "ewise": lambda o: (
+        o.u.ewise_add(o.v, "minus").new(),
+        o.u.ewise_mult(o.v, "times").new(),
+        o.u.ewise_union(o.v, "plus", 10, 20).new(),
+        o.A.ewise_add(o.B.T, "minus").new(),
+        o.A.T.ewise_mult(o.B, "times").new(),
+        o.A.ewise_union(o.B, "minus", 1, 2).new(),
+    ),
+    "apply, select": _selected,
+    "assign": _assigned,
+    "assign blocks": _assigned_blocks,
+    "extract": lambda o: (
+        o.u[o.shuffled].new(),
+        o.u[o.often].new(),
+        o.A[o.often, o.shuffled].new(),
+        o.A[o.some, :].new(),
+        o.A[:, o.often].new(),
+        o.L[:, o.some].new(),
+    ),
+    "row, column": lambda o: (
+        [o.A[:, 0].new(), o.A[0, :].new(), o.L[:, o.n - 1].new(), o.A[o.n - 1, :].new()]
+        if o.n
+        else []
+    ),
+    "reduce": lambda o: (
+        o.A.reduce_rowwise("plus").new(),
+        o.L.reduce_rowwise("min").new(),
+        o.L.reduce_columnwise("max").new(),
+        o.A.reduce("plus").new(),
+        o.u.reduce("min").new(),
+        o.u.reduce(monoid.lor).new(),
+    ),
+    "transpose": lambda o: (o.L.T.new(), o.A.T.new(), o.A.dup(FP64), o.u.dup(BOOL)),
+    "diag": lambda o: (
+        [o.A.diag(k) for k in (0, 1, -2) if abs(k) < o.n],
+        [o.L.diag(1) for _ in range(o.n > 1)],
+        [o.u.diag(k) for k in (0, 3, -1)],
+    ),
+    "change": _changed,
+    "elements": _elements,
+}
+
+
+def plain(found):
+    """What a program returned, without its backend."""
+    if isinstance(found, (Vector, Matrix)):
+        return found.dtype, found.shape, found.nvals, [x.tolist() for x in found.to_coo()]
+    if isinstance(found, Scalar):
+        return found.value
+    if isinstance(found, (tuple, list)) or hasattr(found, "__next__"):
+        return [plain(one) for one in found]
+    return found
+
+
+@pytest.mark.parametrize(("pieces", "n"), CASES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_on_cpu(name, pieces, n):
+    wanted = plain(PROGRAMS[name](Few("cpu", n)))
+    assert plain(PROGRAMS[name](Few(own_grid(pieces)[0], n))) == wanted
+
+
+@pytest.mark.parametrize(("m", "n"), [(0, 3), (1, 1), (5, 7)])
+def test_kronecker(place, m, n):
+    def products(where):
+        A = Matrix.from_coo(
+            [0] * (m > 0), [n - 1] * (m > 0), 3, INT64, nrows=m, ncols=n, backend=where
+        )
+        B = Few(where, 4).L
+        return [A.kronecker(B, "times").new(), B.T.kronecker(A, "minus").new()]
+
+    assert plain(products(place)) == plain(products("cpu"))
+
+
+def test_entries_are_spread():
+    place, _ = own_grid(3)
+    u, A = Vector.from_dense(np.arange(70), backend=place), Few(place, 70).A
+    assert [place.pieces.places[p].nvals(u.data.parts[p]) for p in range(3)] == [24, 24, 22]
+    assert all(place.pieces.places[p].nvals(A.data.parts[p]) > 9 for p in range(3))
+
+
+def test_handles_stay():
+    place, _ = own_grid(3)
+    o = Few(place, 33)
+    for x in (o.u, o.A):
+        handle = x.data
+        x << x.apply("ainv")
+        x(accum=binary.plus) << x
+        assert x.data is handle
+
+
+def test_a_transpose_is_made_once_and_forgotten_when_the_matrix_is_written():
+    place, _ = own_grid(3)
+    A, u = Few(place, 33).A, Few(place, 33).u
+    first = semiring.plus_times(A @ u).new()
+    turned = A.data.turned
+    again = semiring.plus_times(A @ u).new()
+    assert turned is not None
+    assert A.data.turned is turned
+    assert first.isequal(again)
+    A << A.apply("ainv")
+    assert A.data.turned is None
+    assert semiring.plus_times(A @ u).new().isequal(first.apply("ainv").new())
+
+
+def test_a_symmetric_matrix_is_its_own_transpose():
+    place, _ = own_grid(3)
+    A = Few(place, 33).A
+    S = A.ewise_add(A.T, "plus").new()
+    assert not A.is_symmetric
+    assert S.is_symmetric
+    semiring.plus_times(S @ Few(place, 33).u).new()
+    assert S.data.turned is None
+
+
+@pytest.mark.parametrize("error", [OutOfMemory("a piece is full"), KeyboardInterrupt()])
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_piece_fails_behind_the_others(name, error):
+    """The last call of a statement fails: what other pieces have made is nobody's."""
+    place, shared = own_grid(3)
+    trial = Objects(place)
+    before = shared.calls
+    STATEMENTS[name](trial)
+    calls = shared.calls - before
+    o = Objects(place)
+    seen = o.seen()
+    if not calls:
+        return  # one piece alone, or none
+    shared.at, shared.error = shared.calls + calls - 1, error
+    with pytest.raises(type(error)):
+        STATEMENTS[name](o)
+    assert o.seen() == seen
+    STATEMENTS[name](o)
+    assert o.seen() == trial.seen()
+
+
+def test_sums_are_the_same_bits_on_every_run():
+    place, _ = own_grid(3)
+    values = np.random.default_rng(1).random(1000).astype(np.float32)
+    u = Vector.from_dense(values, backend=place)
+    sums = {u.reduce("plus").new().value for _ in range(3)}
+    assert len(sums) == 1
+    assert sums.pop() == pytest.approx(values.sum(), rel=1e-5)
+    assert u.reduce("plus").new().dtype is FP32
+
+
+def test_algorithms_agree(place):
+    A = lagpu.generators.kronecker(7, backend="cpu")
+    B = A.to(place)
+    assert plain(lagpu.algorithms.bfs_levels(B, 3)) == plain(lagpu.algorithms.bfs_levels(A, 3))
+    assert place.last_loop in ("", "eager: the pieces of a grid meet in each statement")
+
+
+# -------------------------------------------------------------------------- shown, and measured
+def test_shown():
+    place, _ = own_grid(3)
+    u = Vector.from_coo([40, 3, 20], [1, 2, 3], INT32, size=70, backend=place)
+    A = Few(place, 33).A
+    assert "in 3 pieces on grid" in repr(u)
+    assert "{3: 2, 20: 3, 40: 1}" in repr(u)
+    assert repr(A).splitlines()[1:] == repr(A.to("cpu")).splitlines()[1:]
+    said = str(lagpu.explain(semiring.plus_times(Few(place, 33).u @ A)))
+    assert "each of 3 pieces collects the left operand" in said
+    assert "SuiteSparse" in said
+
+
+def test_a_trace_says_what_was_sent():
+    place, _ = own_grid(3)
+    o = Few(place, 33)
+    with lagpu.trace() as t:
+        o.w << semiring.plus_times(o.u @ o.A)
+        o.w << o.w.apply("ainv")
+    product, apply = t.rows
+    sent = 2 * 16 * o.u.nvals
+    assert (product.kernel, product.reason) == ("grid", f"3 pieces; {sent} bytes sent")
+    assert product.nvals_out == apply.nvals_in == o.w.nvals
+    assert apply.reason == ""
+
+
+# ------------------------------------------------------------------------------------- refusals
+def test_the_left_operand_must_fit(monkeypatch):
+    place, _ = own_grid(3)
+    o = Few(place, 33)
+    monkeypatch.setattr("lagpu.host.memory.available_bytes", lambda: 1000)
+    with pytest.raises(OutOfMemory, match=r"mxm: needs .* every piece: use fewer of its rows"):
+        semiring.plus_times(o.A @ o.B).new()
+    assert semiring.plus_times(o.u @ o.B).new().size == 33
+
+
+def test_arrays_of_a_gpu_are_not_copied_silently():
+    place, _ = own_grid(2)
+
+    class OnGpu(np.ndarray):
+        __cuda_array_interface__ = {}  # noqa: RUF012
+
+    with pytest.raises(BackendMismatch, match="grid: the array is on a GPU"):
+        place.vector_from_coo(None, np.arange(3).view(OnGpu), INT64, 3)
+
+
+def test_no_memory_names_the_grid(monkeypatch):
+    place, _ = own_grid(2)
+    u = Vector(INT64, 5, backend=place)
+
+    def full(*_args):
+        raise MemoryError
+
+    monkeypatch.setattr(place.pieces, "entries", full)
+    with pytest.raises(OutOfMemory, match="grid is out of memory"):
+        u.resize(9)
+    assert u.size == 5
+
+
+def test_what_a_local_backend_refuses():
+    place, _ = own_grid(2)
+    o = Few(place, 33)
+    with pytest.raises(NotSupported, match="SuiteSparse"):
+        o.A.orientation = "csc"
+    with pytest.raises(InvalidValue, match="given twice"):
+        Matrix.from_coo([1, 1], [2, 2], [3, 4], nrows=3, ncols=3, backend=place)
+
+
+# ---------------------------------------------------------------------------------------- names
+def test_names():
+    place = backends.get("grid:3:cpu")
+    assert (place.name, place.pieces.engine.size) == ("grid:3:cpu", 3)
+    assert place is backends.get("grid:3:cpu")
+    assert backends.get("grid:2") is backends.get(f"grid:2:{backends.get('auto').name}")
+    assert not any(name.startswith("grid") for name in backends.names())
+    with lagpu.use("grid:3:cpu"):
+        assert Vector(INT32, 4).backend is place
+    with pytest.raises(BackendMismatch, match="is on grid:3:cpu"):
+        Vector(INT32, 3, backend=place).ewise_add(Vector(INT32, 3, backend="cpu"), "plus")
+
+
+def test_each_piece_has_a_device():
+    place = backends.get("grid:2:sim")
+    assert [x.name for x in place.pieces.places] == ["sim", "sim:1"]
+    assert not place.capabilities.fuses
+    assert place.capabilities.kernels
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grid",
+        "grid:",
+        "grid:0",
+        "grid:01:cpu",
+        "grid:2:",
+        "grid:2:cpuu",
+        "grid:2:sim:1",
+        "grid:2x2:cpu",
+    ],
+)
+def test_a_grid_has_a_number_of_pieces_and_a_kind(name):
+    with pytest.raises(InvalidValue, match=f"there is no '{name}'. A grid is grid:P") as raised:
+        backends.get(name)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,52 @@
+"""What pieces tell each other arrives whole, in the order of the pieces, and is counted."""
+
+import numpy as np
+import pytest
+
+from lagpu.backends.grid.local import LocalEngine
+
+PIECES = [1, 2, 3, 5]
+
+
+def part(piece, count):
+    """Two arrays as of entries, whose values tell who gave them."""
+    return np.arange(count) * 10 + piece, np.full(count, piece / 2)
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_gather(pieces):
+    engine = LocalEngine(pieces)
+    given = [part(p, p) for p in engine.local]
+    received = engine.gather(given)
+    assert len(received) == len(engine.local) == engine.size == pieces
+    for lists in received:
+        assert [x.tolist() for x, _ in lists] == [x.tolist() for x, _ in given]
+        assert [y.tolist() for _, y in lists] == [y.tolist() for _, y in given]
+    assert engine.sent == (pieces - 1) * 16 * sum(range(pieces))
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_exchange(pieces):
+    engine = LocalEngine(pieces)
+    given = [[part(10 * s + d, 1 + d) for d in engine.local] for s in engine.local]
+    received = engine.exchange(given)
+    for d in engine.local:
+        for s in engine.local:
+            assert received[d][s][0].tolist() == given[s][d][0].tolist()
+            assert received[d][s][1].tolist() == given[s][d][1].tolist()
+    to_others = sum(1 + d for s in engine.local for d in engine.local if s != d)
+    assert engine.sent == 16 * to_others
+
+
+def test_sum_is_in_the_order_of_the_pieces():
+    assert LocalEngine(3).sum([1e16, 1.0, -1e16]) == 0.0
+    assert LocalEngine(3).sum([1e16, -1e16, 1.0]) == 1.0
+    assert LocalEngine(3).sum([2**60, 2**60, 1]) == 2**61 + 1
+
+
+def test_a_local_engine_has_nothing_to_wait_for_or_to_give_back():
+    engine = LocalEngine(2)
+    assert engine.window(64) is None
+    engine.barrier()
+    engine.abort("nothing")
+    engine.close()
