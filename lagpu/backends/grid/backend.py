@@ -100,8 +100,8 @@ class GridBackend:
 
     @property
     def lock(self) -> AbstractContextManager[Any]:
-        """The lock of the first place: it knows what a fork does to it."""
-        return self.pieces.places[0].lock
+        """See `Backend`."""
+        return self.pieces.lock
 
     @property
     def last_product(self) -> ProductPlan | None:

@@ -31,7 +31,13 @@ class GridMeter:
     def run(
         self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
-        """Run one statement to its end, and time it."""
+        """Run one statement to its end, and time it; other threads' bytes do not count."""
+        with self._pieces.lock:
+            return self._run(work, out, operation)
+
+    def _run(
+        self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
+    ) -> Callable[[], Measured]:
         engine = self._pieces.engine
         before, start = engine.sent, time.perf_counter()
         work()

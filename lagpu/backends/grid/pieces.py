@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -56,6 +57,11 @@ class Pieces:
             (k, p, place)
             for k, (p, place) in enumerate(zip(self.engine.local, self.places, strict=True))
         )
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """The lock of the first place, which is ready for a fork; other places have theirs too."""
+        return self.places[0].lock
 
     def partition(self, size: int) -> Partition:
         """Return who has the indices of a dimension."""

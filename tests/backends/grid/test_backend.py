@@ -254,6 +254,12 @@ def test_as_on_cpu(name, pieces, n):
     assert plain(PROGRAMS[name](Few(own_grid(pieces)[0], n))) == wanted
 
 
+@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - {"positional"}))  # compiles for long
+def test_as_on_cpu_in_pieces_on_devices(name):
+    wanted = plain(PROGRAMS[name](Few("cpu", 33)))
+    assert plain(PROGRAMS[name](Few("grid:2:sim", 33))) == wanted
+
+
 @pytest.mark.parametrize(("m", "n"), [(0, 3), (1, 1), (5, 7)])
 def test_kronecker(place, m, n):
     def products(where):
@@ -307,6 +313,17 @@ def test_a_symmetric_matrix_is_its_own_transpose():
     assert S.data.turned is None
 
 
+def test_values_are_replaced_in_the_order_in_which_they_are_read(place):
+    o = Few(place, 33)
+    for x in (o.u, o.A):
+        before = [part.tolist() for part in x.to_coo()[:-1]]
+        place.set_values(x.data, np.arange(x.nvals))
+        *_, values = x.to_coo() if x is o.u else x.to_csc()
+        assert values.tolist() == list(range(x.nvals))
+        assert [part.tolist() for part in x.to_coo()[:-1]] == before
+    assert place.vector_values(o.u.data).tolist() == list(range(o.u.nvals))
+
+
 @pytest.mark.parametrize("error", [OutOfMemory("a piece is full"), KeyboardInterrupt()])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_piece_fails_behind_the_others(name, error):
@@ -343,6 +360,14 @@ def test_algorithms_agree(place):
     B = A.to(place)
     assert plain(lagpu.algorithms.bfs_levels(B, 3)) == plain(lagpu.algorithms.bfs_levels(A, 3))
     assert place.last_loop in ("", "eager: the pieces of a grid meet in each statement")
+
+
+def test_a_crosscheck_follows_every_statement():
+    A = lagpu.generators.kronecker(6, backend="cpu")
+    report = lagpu.crosscheck(
+        lagpu.algorithms.betweenness_centrality, A, backends=("cpu", "grid:3:cpu")
+    )
+    assert report
 
 
 # -------------------------------------------------------------------------- shown, and measured
