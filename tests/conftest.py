@@ -12,6 +12,11 @@ from lagpu import backends, generators
 from lagpu.errors import BackendUnavailable
 
 ALL = ("cpu", "sim", "gpu")
+GRID = "grid:3:cpu"
+ON_A_GRID = (
+    "test_bfs",
+    "test_expr_masks",
+)  # too; every test of a backend takes --backend grid:3:cpu
 PLAIN_ARCHITECTURE = "sm_90"
 MUST_IN_CI = ("cpu", "sim")  # a machine without a GPU still has these
 
@@ -47,7 +52,8 @@ def pytest_configure(config):
 def pytest_generate_tests(metafunc):
     if "backend" not in metafunc.fixturenames:
         return
-    names = asked_for(metafunc.config) or ALL
+    also = (GRID,) if metafunc.module.__name__ in ON_A_GRID else ()
+    names = asked_for(metafunc.config) or (*ALL, *also)
     params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
     metafunc.parametrize("backend", params, indirect=True, scope="session")
 

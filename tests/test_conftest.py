@@ -36,6 +36,11 @@ def test_several_backends():
     assert done.stdout.count("[cpu") == 2, done.stdout
 
 
+def test_pieces_of_a_grid():
+    done = run("--backend", "grid:2:cpu,sim:1", "--collect-only")
+    assert done.stdout.count("[grid:2:cpu") == done.stdout.count("[sim:1") == 1, done.stdout
+
+
 def test_unknown_backend():
     done = run("--backend", "cppu")
     assert done.returncode == 4
