@@ -117,13 +117,11 @@ class GridBackend:
             isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
         )
         new = self.dup(out, out.dtype) if keeps else self.pieces.empty(out.dtype, out.shape)
-        for k, _, place in self.pieces:
+        for k, local in enumerate(localized):
             mask = None if desc.mask is None else desc.mask.parts[k]
-            place.execute(
-                statement._replace(
-                    out=new.parts[k], desc=desc._replace(mask=mask), operation=localized[k]
-                )
-            )
+            by_mask = desc._replace(mask=mask)
+            part = statement._replace(out=new.parts[k], desc=by_mask, operation=local)
+            self.pieces.execute(k, part)
         out.become(new)
 
     def evaluate(self, operation: Operation) -> Any:

@@ -1,20 +1,30 @@
-"""Measure the statements of a grid by the host's clock, and what its pieces exchange."""
+"""Measure the statements of a grid: its time and what it sends, and the work of its places."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.profile import LoopMeasured, Measured
-from lagpu.operations import FusedLoop, Multiply, MultiplySelection, Operation, Rejection
+from lagpu.operations import (
+    FusedLoop,
+    Multiply,
+    MultiplySelection,
+    Operation,
+    Rejection,
+    Statement,
+)
 
 __all__ = ["GridMeter"]
 
 
 class GridMeter:
     """Times statements to their end on every local piece; see `Meter`.
+
+    The time is the host's, of all pieces together; edges, bytes, compiling and copies are the sums
+    of what the places' own meters find, and the kernel is that of the first piece.
 
     Parameters
     ----------
@@ -27,6 +37,9 @@ class GridMeter:
     def __init__(self, pieces: Pieces, count: Callable[[GridHandle], int]) -> None:
         self._pieces = pieces
         self._count = count
+        own = {id(place): place.meter() for place in pieces.places}
+        self._own = list(own.values())
+        self._of_piece = [own[id(place)] for place in pieces.places]
 
     def run(
         self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
@@ -39,17 +52,26 @@ class GridMeter:
         self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
         engine = self._pieces.engine
+        parts: list[Callable[[], Measured]] = []
+
+        def watch(k: int, statement: Statement) -> None:
+            place = self._pieces.places[k]
+            run = self._of_piece[k].run
+            parts.append(run(lambda: place.execute(statement), statement.out, statement.operation))
+
         before, start = engine.sent, time.perf_counter()
-        work()
+        self._pieces.watch = watch
+        try:
+            work()
+        finally:
+            self._pieces.watch = None
         if out is not None:
             for k, _, place in self._pieces:
                 place.wait(out.parts[k])
         ms = (time.perf_counter() - start) * 1e3
-        found = Measured(kernel_ms=ms, host_ms=ms)
-        if isinstance(operation, (Multiply, MultiplySelection)):
-            reason = f"{engine.size} pieces; {engine.sent - before} bytes sent"
-            found = found._replace(kernel="grid", reason=reason)
-        return lambda: found
+        exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
+        said = exchanged if isinstance(operation, (Multiply, MultiplySelection)) else ""
+        return lambda: _together([part() for part in parts], ms, said)
 
     def run_loop(
         self, plan: Callable[[], FusedLoop | Rejection]
@@ -63,9 +85,36 @@ class GridMeter:
         return lambda: known
 
     def stop(self) -> Callable[[], Measured]:
-        """See `Meter`: nothing is measured outside of statements."""
-        return Measured
+        """See `Meter`: what the places' meters found outside of statements."""
+        found = [meter.stop() for meter in self._own]
+        return lambda: _together([part() for part in found], 0.0, "")
 
     def unrecorded(self) -> int:
-        """See `Meter`: there is no log that could be full."""
+        """See `Meter`: there is no log that could be full, as no loop is fused."""
         return 0
+
+
+def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
+    """Return the measurement of a statement from those of its parts."""
+    found = Measured(
+        kernel_ms=ms,
+        host_ms=ms,
+        compile_ms=sum(part.compile_ms for part in parts),
+        copy_ms=sum(part.copy_ms for part in parts),
+        copy_bytes=sum(part.copy_bytes for part in parts),
+    )
+    if not parts:
+        return found._replace(reason=said)
+    first = parts[0]
+    return found._replace(
+        direction=first.direction,
+        kernel=first.kernel,
+        reason="; ".join(filter(None, (said, first.reason))),
+        edges=_total([part.edges for part in parts]),
+        bytes=_total([part.bytes for part in parts]),
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

@@ -50,6 +50,7 @@ class Pieces:
     def __init__(self, engine: Engine, places: Sequence[Backend]) -> None:
         self.engine = engine
         self.places = tuple(places)
+        self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
 
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
         """Yield (position among the local pieces, number of the piece, place)."""
@@ -70,6 +71,13 @@ class Pieces:
     def local_shape(self, shape: tuple[int, ...], piece: int) -> tuple[int, ...]:
         """Return the shape of a piece's part."""
         return (*shape[:-1], self.partition(shape[-1]).count(piece))
+
+    def execute(self, k: int, statement: Statement) -> None:
+        """Run the part of a grid's statement on the place of a local piece."""
+        if self.watch is None:
+            self.places[k].execute(statement)
+        else:
+            self.watch(k, statement)
 
     # ------------------------------------------------------------------------------ objects
     def empty(self, dtype: DType, shape: tuple[int, ...]) -> Any:

@@ -272,7 +272,7 @@ def test_the_device_is_its_own_again(backend):
 
 
 def test_copies_and_compiling_are_apart(backend):
-    if backend.name == "cpu":
+    if not backend.capabilities.kernels:
         pytest.skip("nothing is copied or compiled")
     power = 3.0 + np.random.default_rng().random()  # a kernel that no cache has
     op = lagpu.unary.register(
@@ -298,10 +298,11 @@ def test_bytes_of_a_push_and_of_a_pull(backend):
     A = Matrix.from_coo(range(n - 1), range(1, n), 2.5, nrows=n, ncols=n, backend=backend)
     u = Vector.from_coo(range(k), np.ones(k), size=n, backend=backend)
     w = Vector(FP64, n, backend=backend)
-    if backend.name == "cpu":
+    if not backend.capabilities.kernels:
         with lagpu.trace() as t:
             w << semiring.plus_second(u @ A)
-        assert t.rows[0].bytes == (8 + 8) * k + (16 + 8) * k + (8 + 8) * k
+        least = (8 + 8) * k + (16 + 8) * k + (8 + 8) * k  # each piece of a grid reads all of u
+        assert t.rows[0].bytes == least or (t.rows[0].bytes > least and backend.name != "cpu")
         return
     for kernel in STRATEGIES:  # forms and workspaces are made
         w << u.vxm(A, "plus_second", kernel=kernel)
