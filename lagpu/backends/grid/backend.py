@@ -308,9 +308,9 @@ class GridBackend:
         return self.pieces.nvals(x)
 
     def form(self, x: GridHandle) -> str:
-        """See `Backend`: that of the first local piece, and the number of pieces."""
+        """See `Backend`: the number of pieces, and the form of the first local one."""
         size = self.pieces.engine.size
-        return f"{self.pieces.places[0].form(x.parts[0])} in {size} pieces"
+        return f"{size} pieces, {self.pieces.places[0].form(x.parts[0])}"
 
     def isequal(self, x: GridHandle, y: GridHandle) -> bool:
         """See `Backend`."""

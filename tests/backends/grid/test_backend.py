@@ -1,6 +1,7 @@
 """A grid does what its local backend does, in any number of pieces, and all of it or nothing."""
 
 import types
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -23,13 +24,15 @@ from lagpu import (
 )
 from lagpu.backends import grid
 from lagpu.backends.cpu import CpuBackend
+from lagpu.backends.grid.backend import LOCALIZED
 from lagpu.errors import BackendMismatch, InvalidValue, NotSupported, OutOfMemory
-from lagpu.operations import operands_of
+from lagpu.operations import Constant, ExtractElement, Operation, Reduce, operands_of
 
 PIECES = [1, 2, 3, 5]
 CASES = [
     *((p, n) for p in PIECES for n in (0, 2, 33)),  # with pieces that own nothing
     *((3, n) for n in (1, 31, 32, 65, 1025)),
+    (40, 33),
 ]
 
 
@@ -163,7 +166,7 @@ def _selected(o):
     yield o.u.apply("rowindex", 1).new()
 
 
-#: What each returns is compared; the names are those of the tables in docs/design/grid.md.
+#: What each returns is compared with what it returns on cpu.
 PROGRAMS = {
     "u @ A": lambda o: (
         semiring.plus_times(o.u @ o.A).new(),
@@ -272,6 +275,10 @@ def test_kronecker(place, m, n):
     assert plain(products(place)) == plain(products("cpu"))
 
 
+def test_every_operation_that_writes_has_its_function():
+    assert LOCALIZED.keys() == {*get_args(Operation)} - {Reduce, ExtractElement, Constant}
+
+
 def test_entries_are_spread():
     place, _ = own_grid(3)
     u, A = Vector.from_dense(np.arange(70), backend=place), Few(place, 70).A
@@ -375,7 +382,7 @@ def test_shown():
     place, _ = own_grid(3)
     u = Vector.from_coo([40, 3, 20], [1, 2, 3], INT32, size=70, backend=place)
     A = Few(place, 33).A
-    assert "in 3 pieces on grid" in repr(u)
+    assert "3 entries, 3 pieces, " in repr(u)
     assert "{3: 2, 20: 3, 40: 1}" in repr(u)
     assert repr(A).splitlines()[1:] == repr(A.to("cpu")).splitlines()[1:]
     said = str(lagpu.explain(semiring.plus_times(Few(place, 33).u @ A)))
