@@ -76,7 +76,13 @@ def test_example(name):
         assert words in out
 
 
-@pytest.mark.parametrize("name", SAYS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * (name not in WITHOUT_COMPILER))
+        for name in SAYS
+    ],
+)
 def test_an_example_needs_no_compiler(name, tmp_path):
     """With an empty ``PATH`` there is none, and with an empty cache nothing was compiled before."""
     lacks = {"PATH": str(tmp_path), "CXX": "", "LAGPU_CACHE_DIR": str(tmp_path / "cache")}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from samples import sampled
 
 from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
@@ -72,9 +73,9 @@ def test_all_products_pass(place, kernel):
     assert failing(products.cases((kernel,)), place) == []
 
 
-@pytest.mark.parametrize("first", range(3))
+@pytest.mark.parametrize("first", sampled(range(3), 3))
 def test_some_of_all_cases_pass(place, first):
-    """Every twelfth, so that each group and each kernel has some."""
+    """Every twelfth, a third of them in a plain run."""
     cases = list(runner._cases(backends.get(place)))[4 * first :: 3 * 12]
     assert failing(cases, place) == []
 
