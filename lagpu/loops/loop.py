@@ -203,15 +203,15 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
                 loop = _run_unless_rejected(plan())
             else:
                 loop = observer.run_loop(backend, plan)
-        name = "eager" if isinstance(loop, Rejection) else loop.name
-        backend.last_loop = f"{name}: {loop.why}"
+        if isinstance(loop, Rejection):
+            backend.last_loop = f"eager: {loop.why}"
+            return False
+        backend.last_loop = f"{loop.name}: {loop.why}"
+        recorder.statements = []
+        return True
     except BaseException:  # an interrupt after the loop has run, too: no statement runs again
         recorder.statements = []
         raise
-    if isinstance(loop, Rejection):
-        return False
-    recorder.statements = []
-    return True
 
 
 def _run_unless_rejected(loop: FusedLoop | Rejection) -> FusedLoop | Rejection:
