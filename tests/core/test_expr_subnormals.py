@@ -91,5 +91,10 @@ def test_the_sign_of_zero_is_kept(backend, dtype):
     v = Vector.from_dense(values, backend=backend)
     for x in (A, B, v, v.diag(), A.dup()):
         assert x.apply(unary.minv).new().to_coo()[-1].tolist() == [np.inf, -np.inf]
-    C = Matrix.from_coo([0, 1], [1, 0], values, backend=backend)  # as it is, not its own transpose
-    assert C.T.new().apply(unary.minv).new()[0, 1].new().value == -np.inf
+    C = Matrix.from_coo([0, 1], [1, 0], values, backend=backend)  # equal to its transpose, not it
+    u = Vector.from_coo([0], [1.0], dtype, size=2, backend=backend)
+    for call, inverse in (
+        (semiring.any_second(u @ C), np.inf),
+        (semiring.any_first(C @ u), -np.inf),
+    ):
+        assert call.new().apply(unary.minv).new().to_coo()[1].tolist() == [inverse]
