@@ -189,6 +189,32 @@ def test_assign_scalar(backend, draw):
     assert_matches(live["w"], expected)
 
 
+NEXT = {
+    "number": lambda w, _: w << 2.0,
+    "number at indices": lambda w, _: w.__setitem__(np.arange(w.size), 2.0),
+    "accumulated": lambda w, full: w(accum=binary.plus) << full,
+    "vector": lambda w, full: w << full,
+    "masked": lambda w, full: w(full.S) << 2.0,
+}
+
+
+@pytest.mark.parametrize("n", [3, 33, 1000])
+@pytest.mark.parametrize("follows", NEXT)
+def test_deleted_entries_are_not_counted_later(backend, follows, n):
+    """Nothing looks at the vector between the deletion and what follows it."""
+    full = Vector.from_dense(np.full(n, 2.0), backend=backend)
+    for delete in ("entry", "masked"):
+        w = Vector.from_coo([0], 1.0, FP64, size=n, backend=backend)
+        if delete == "entry":
+            del w[0]
+        else:
+            w(full.S) << Vector(FP64, n, backend=backend)
+        NEXT[follows](w, full)
+        assert w.nvals == n
+        assert w.reduce("plus").new().value == 2 * n
+        assert w.to_coo()[1].tolist() == [2.0] * n
+
+
 @for_all()
 def test_extract(backend, draw):
     pick = choose(draw, backend)

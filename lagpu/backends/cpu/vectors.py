@@ -31,6 +31,7 @@ from lagpu.backends.cpu.workarounds import (
     boxed,
     crashes_on_full,
     empty,
+    finish_deletions,
     is_emptied_first,
     mask_handle,
     without_hyperlists,
@@ -131,6 +132,7 @@ def _select(w: Box, desc: Descriptor, op: Select) -> None:
 def _assign_scalar(w: Box, desc: Descriptor, op: AssignScalar) -> None:
     mask, accum, d = written_as(w, desc, w.dtype)
     indices = None if op.indices is None else op.indices[0]
+    finish_deletions(w, desc)
     where, count, _owner = index_list(indices, w.gb.size)
     call = at_indices(c_function("Vector_assign", w.dtype), indices, w.gb.size)
     check(call(w.handle, mask, accum, op.value.item(), where, count, d), "assign")

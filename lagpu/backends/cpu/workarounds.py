@@ -20,6 +20,7 @@ __all__ = [
     "boxed",
     "crashes_on_full",
     "empty",
+    "finish_deletions",
     "has_no_position",
     "is_emptied_first",
     "mask_handle",
@@ -132,6 +133,16 @@ def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
 def empty(w: Box) -> None:
     """Clear a vector."""
     check(lib.GrB_Vector_clear(w.handle), "clear")
+
+
+def finish_deletions(w: Box, desc: Descriptor) -> None:
+    """Remove deleted entries from a vector before a number is assigned to all of its places.
+
+    SuiteSparse 9.4.5 makes a full vector of such an output, and still subtracts the entries that it
+    had yet to remove from the number of entries.
+    """
+    if desc.mask is None and desc.accum is None:
+        check(lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE), "wait")
 
 
 def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
