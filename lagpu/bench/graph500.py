@@ -85,7 +85,7 @@ def run(
     first_seed = 1 if seed is None else seed
     tell("generating tuples")
     begin = time.perf_counter()
-    u, v = _tuples(xp, place, scale, edge_factor, first_seed)
+    u, v = kronecker_tuples(scale, edge_factor, seed=first_seed, backend=place)
     _synchronize(place)
     generation = time.perf_counter() - begin
     algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
@@ -130,23 +130,11 @@ def run(
     return {**envelope([place], {}), "fields": fields, "searches": searches}
 
 
-def _tuples(
-    xp: Any, place: Backend, scale: int, edge_factor: int, seed: int
-) -> tuple[Array, Array]:
-    if xp is np:
-        return kronecker_tuples(scale, edge_factor, seed=seed)
-    draws = count("graph500", "edge_factor", edge_factor, 1) << scale
-    place.device.require(64 * draws, "graph500")
-    return on_device.kronecker_tuples(xp, scale, edge_factor, seed=seed)
-
-
 def _construct(xp: Any, place: Backend, u: Array, v: Array) -> Matrix:
     """Make the graph from the tuples, and by one search everything that searches reuse."""
     n = int(max(u.max(), v.max())) + 1
-    if xp is np:
-        A = csc.undirected(u, v, n).matrix(place)
-    else:
-        A = on_device.undirected(u, v, n, backend=place)
+    on_host = xp is np
+    A = csc.undirected(u, v, n).matrix(place) if on_host else on_device.undirected(u, v, n, place)
     algorithms.bfs_parents(A, int(u[0]))
     _synchronize(place)
     return A

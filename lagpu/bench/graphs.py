@@ -13,7 +13,6 @@ from lagpu import generators, io
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
-from lagpu.generators import device
 from lagpu.generators.load import Facts
 from lagpu.io.csc import column_blocks
 
@@ -32,7 +31,6 @@ SUITE = (
     "delaunay20",
 )
 _NAMED = re.compile(r"(kron|urand)([0-9]+)e([0-9]+)|(mycielskian|road|delaunay)([0-9]+)")
-_ON_DEVICE = {"kron": device.kronecker, "urand": device.uniform}
 
 
 def spec_of(name: str) -> str | None:
@@ -57,19 +55,10 @@ def spec_of(name: str) -> str | None:
 
 
 def load(name: str, place: Backend, seed: int | None = None) -> Matrix:
-    """Return a graph on a backend.
-
-    On a GPU, Kronecker and uniform graphs are made on the device, by the same rules and with
-    another random stream than on the host.
-    """
+    """Return a graph on a backend."""
     spec = spec_of(name)
     if spec is None:
         return io.read(name, backend=place)
-    kind, _, numbers = spec.partition(":")
-    on_gpu = place.device is not None and place.device.xp is not np
-    if on_gpu and kind in _ON_DEVICE and re.fullmatch("[0-9]+(:[0-9]+)?", numbers):
-        given = [int(number) for number in numbers.split(":")]
-        return _ON_DEVICE[kind](*given, seed=1 if seed is None else seed, backend=place)
     return generators.from_spec(spec, seed=seed, backend=place)
 
 

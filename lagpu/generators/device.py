@@ -1,26 +1,18 @@
-"""Kronecker and uniform graphs made on the device itself, which is faster than the host.
-
-Parameters, sizes and probabilities are those of `lagpu.generators.kronecker` and `uniform`. The
-random stream is from the device's library, so the same seed gives another graph than on the host,
-and always the same graph with the same library.
-"""
+"""Random graphs made on a device, which is faster than the host: the same graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.errors import NotSupported
-from lagpu.generators.random import PROBABILITIES
+from lagpu.generators.edges import Edges, KroneckerEdges
 from lagpu.generators.sizes import LARGEST_SCALE, count
 
-__all__ = ["kronecker", "kronecker_tuples", "undirected", "uniform"]
+__all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -29,84 +21,45 @@ _BYTES_PER_EDGE = 48  # keys of both directions, and memory for sorting them
 _LOW = 0xFFFFFFFF
 
 
-def kronecker(
-    scale: int, edge_factor: int = 16, *, seed: int = 1, backend: str | Backend
+def is_on_gpu(place: Backend) -> bool:
+    """Return True for a backend whose arrays are on a GPU; sim has them on the host."""
+    return place.device is not None and place.device.xp is not np
+
+
+def drawn(
+    what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, place: Backend
 ) -> Matrix:
-    """Return a Graph500 Kronecker graph made on the backend's device.
+    """Return a random graph made on the backend's device, which it needs.
 
     Parameters
     ----------
+    what : str
+        The generator, for messages.
+    kind : type
+        Draws the edges.
     scale, edge_factor, seed
-        As in `lagpu.generators.kronecker`, and so is the result.
-    backend : str or Backend
-        A backend with a device: ``"gpu"`` or ``"sim"``.
-
-    Raises
-    ------
-    InvalidValue, NotSupported
-        If a number is out of range, or the backend has no device.
-    OutOfMemory
-        If the graph does not fit; raised before anything is allocated.
+        As in `lagpu.generators.kronecker`, and so are result and errors.
+    place : Backend
+        A backend with a device, sim too.
     """
-    place = _with_device(backend)
-    n, draws = _size("kronecker", place, scale, edge_factor)
-    xp = place.device.xp
-    rng = xp.random.default_rng(seed)
-    label = _labels(xp, rng, n)
-
-    def draw(edges: int) -> Array:
-        i, j = _kronecker_edges(xp, rng, scale, edges)
-        return _keys(xp, label[i], label[j])
-
-    return _matrix(place, _drawn(xp, draws, draw), n)
+    n, draws = _size(what, place, scale, edge_factor)
+    return _matrix(place, [_keys_of(kind(scale, seed, place.device), place, draws)], n)
 
 
-def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: str | Backend) -> Matrix:
-    """Return a uniform random graph made on the backend's device.
-
-    Parameters
-    ----------
-    scale, edge_factor, seed, backend
-        As in `kronecker`, and so are result and errors.
-    """
-    place = _with_device(backend)
-    n, draws = _size("uniform", place, scale, edge_factor)
-    xp = place.device.xp
-    rng = xp.random.default_rng(seed)
-
-    def draw(edges: int) -> Array:
-        return _keys(xp, *(rng.integers(0, n, edges, np.int32) for _ in range(2)))
-
-    return _matrix(place, _drawn(xp, draws, draw), n)
-
-
-def kronecker_tuples(xp: Any, scale: int, edge_factor: int, *, seed: int) -> tuple[Array, Array]:
-    """Return the raw edge tuples of `kronecker`, with self-loops and repeated edges.
-
-    Parameters
-    ----------
-    xp : module
-        ``cupy`` or ``numpy``.
-    scale, edge_factor, seed
-        As in `kronecker`.
-
-    Returns
-    -------
-    u, v : array of INT32, (edge_factor * 2**scale,)
-        Drawn independently of each other and relabelled at random, so the order has no meaning.
-    """
-    n = 1 << scale
-    rng = xp.random.default_rng(seed)
-    label = _labels(xp, rng, n)
-    u, v = (xp.empty(n * edge_factor, np.int32) for _ in range(2))
-    for start in range(0, len(u), _CHUNK):
-        part = slice(start, min(start + _CHUNK, len(u)))
-        i, j = _kronecker_edges(xp, rng, scale, part.stop - start)
-        u[part], v[part] = label[i], label[j]
+def kronecker_tuples(
+    scale: int, edge_factor: int, seed: int, place: Backend
+) -> tuple[Array, Array]:
+    """Return what `lagpu.generators.random.kronecker_tuples` returns, on a device."""
+    _, draws = _size("kronecker", place, scale, edge_factor)
+    edges = KroneckerEdges(scale, seed, place.device)
+    u, v = (place.device.xp.empty(draws, np.int32) for _ in range(2))
+    for start in range(0, draws, _CHUNK):
+        part = slice(start, min(start + _CHUNK, draws))
+        u[part], v[part] = edges(start, part.stop - start)
     return u, v
 
 
-def undirected(u: Array, v: Array, n: int, *, backend: str | Backend) -> Matrix:
+def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
     """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
 
     Parameters
@@ -115,10 +68,9 @@ def undirected(u: Array, v: Array, n: int, *, backend: str | Backend) -> Matrix:
         Endpoints, on the device.
     n : int
         Number of vertices.
-    backend : str or Backend
+    place : Backend
         A backend with a device.
     """
-    place = _with_device(backend)
     device = place.device
     device.require(_BYTES_PER_EDGE * len(u) + 16 * n, "undirected")
     keys = device.xp.empty(len(u), np.int64)
@@ -128,13 +80,14 @@ def undirected(u: Array, v: Array, n: int, *, backend: str | Backend) -> Matrix:
     return _matrix(place, [keys], n)
 
 
-def _with_device(backend: str | Backend) -> Backend:
-    place = backends.get(backend)
-    if place.device is None:
-        raise NotSupported(
-            f"generate: the {place.name} backend has no device. Use lagpu.generators.kronecker."
-        )
-    return place
+def _keys_of(edges: Edges, place: Backend, draws: int) -> Array:
+    """Return the keys of all edges, drawn in chunks."""
+    xp = place.device.xp
+    keys = xp.empty(draws, np.int64)
+    for start in range(0, draws, _CHUNK):
+        part = keys[start : start + _CHUNK]
+        part[:] = _keys(xp, *edges(start, len(part)))
+    return keys
 
 
 def _size(what: str, place: Any, scale: int, edge_factor: int) -> tuple[int, int]:
@@ -145,40 +98,12 @@ def _size(what: str, place: Any, scale: int, edge_factor: int) -> tuple[int, int
     return n, draws
 
 
-def _labels(xp: Any, rng: Any, n: int) -> Array:
-    """Return a random permutation; CuPy's generator has none."""
-    return xp.argsort(rng.random(n)).astype(np.int32)
-
-
-def _kronecker_edges(xp: Any, rng: Any, scale: int, edges: int) -> tuple[Array, Array]:
-    """Draw edges: for each bit of both endpoints a random number chooses the quadrant."""
-    i, j = (xp.zeros(edges, np.int32) for _ in range(2))
-    a, ab, abc = (np.float32(limit) for limit in np.cumsum(PROBABILITIES))
-    for _ in range(scale):
-        draw = rng.random(edges, np.float32)
-        low = draw >= ab
-        i += i
-        i |= low
-        j += j
-        j |= (draw >= a) ^ low ^ (draw >= abc)  # quadrants (0, 1) and (1, 1)
-    return i, j
-
-
 def _keys(xp: Any, u: Array, v: Array) -> Array:
     """Return one INT64 for each edge {u, v}: the larger vertex, then the smaller in 32 bits."""
     keys = xp.maximum(u, v).astype(np.int64)
     keys <<= 32
     keys |= xp.minimum(u, v)
     return keys
-
-
-def _drawn(xp: Any, draws: int, draw: Callable[[int], Array]) -> list[Array]:
-    """Return the keys of `draws` edges, drawn in chunks, in a list that `_matrix` empties."""
-    keys = xp.empty(draws, np.int64)
-    for start in range(0, draws, _CHUNK):
-        part = keys[start : start + _CHUNK]
-        part[:] = draw(len(part))
-    return [keys]
 
 
 def _matrix(place: Backend, owner: list[Array], n: int) -> Matrix:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
+from lagpu.generators import device
+from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges
 from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, require
 from lagpu.io.csc import edge_keys, from_edge_keys, undirected
 
-__all__ = ["PROBABILITIES", "delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
+__all__ = ["delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
 
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
 
 _KEPT = 0.8  # share of a grid's links that a road network keeps
 _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
-# Graph500: the probabilities of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
-PROBABILITIES = (0.57, 0.19, 0.19)
 
 
 def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -58,59 +58,39 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     Notes
     -----
     Source: Graph500 benchmark specification 2.0, section 4 (the R-MAT model of Chakrabarti, Zhan
-    and Faloutsos 2004). Random numbers are NumPy's, so graphs differ from the reference code.
+    and Faloutsos 2004). Random numbers are those of `lagpu.generators.stream`, so graphs differ
+    from the reference code, and are the same on every backend. On a GPU the device makes them.
     """
-    n, draws = _random_size("kronecker", scale, edge_factor)
-    rng = np.random.default_rng(seed)
-    label = rng.permutation(n).astype(np.int32)
-
-    def draw(count: int) -> Array:
-        i, j = _kronecker_edges(rng, scale, count)
-        return edge_keys(label[i], label[j])
-
-    return from_edge_keys(_drawn(draws, draw), n).matrix(backend)
+    return _drawn("kronecker", KroneckerEdges, scale, edge_factor, seed, backend)
 
 
-def kronecker_tuples(scale: int, edge_factor: int = 16, *, seed: int = 1) -> tuple[Array, Array]:
+def kronecker_tuples(
+    scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = "cpu"
+) -> tuple[Any, Any]:
     """Return the raw edge tuples of `kronecker`, before self-loops and repeated edges are dropped.
 
     Parameters
     ----------
     scale, edge_factor, seed
         As in `kronecker`, with the same errors.
+    backend : str or Backend
+        On ``"gpu"`` the tuples are made on its device.
 
     Returns
     -------
-    u, v : ndarray of INT32, (edge_factor * 2**scale,)
+    u, v : array of INT32, (edge_factor * 2**scale,)
         Drawn independently of each other and relabelled at random, so the order has no meaning.
     """
-    n, draws = _random_size("kronecker", scale, edge_factor)
-    rng = np.random.default_rng(seed)
-    label = rng.permutation(n).astype(np.int32)
+    place = backends.get(backend)
+    if device.is_on_gpu(place):
+        return device.kronecker_tuples(scale, edge_factor, seed, place)
+    _, draws = _random_size("kronecker", scale, edge_factor)
+    edges = KroneckerEdges(scale, seed)
     u, v = np.empty(draws, np.int32), np.empty(draws, np.int32)
     for start in range(0, draws, _CHUNK):
         part = slice(start, min(start + _CHUNK, draws))
-        i, j = _kronecker_edges(rng, scale, part.stop - start)
-        u[part], v[part] = label[i], label[j]
+        u[part], v[part] = edges(start, part.stop - start)
     return u, v
-
-
-def _kronecker_edges(rng: np.random.Generator, scale: int, count: int) -> tuple[Array, Array]:
-    """Draw edges: for each bit of both endpoints a 32-bit random number chooses the quadrant."""
-    i, j = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    limits = [np.uint32(round(limit * 2**32)) for limit in np.cumsum(PROBABILITIES).tolist()]
-    for first in range(0, scale, 8):  # eight bits at a time, in one byte
-        width = min(8, scale - first)
-        row, col = np.zeros(count, np.uint8), np.zeros(count, np.uint8)
-        for _ in range(width):
-            draw = rng.integers(0, 2**64, (count + 1) // 2, np.uint64).view(np.uint32)[:count]
-            not_a, low, d = ((draw >= limit).view(np.uint8) for limit in limits)
-            row += row
-            row |= low
-            col += col
-            col |= not_a ^ low ^ d  # quadrants (0, 1) and (1, 1)
-        i, j = (i << width) | row, (j << width) | col
-    return i, j
 
 
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -125,14 +105,7 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
     -----
     Source: the graph Urand of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015).
     """
-    n, draws = _random_size("uniform", scale, edge_factor)
-    rng = np.random.default_rng(seed)
-
-    def draw(count: int) -> Array:
-        u, v = rng.integers(0, n, (2, count), np.int32)
-        return edge_keys(u, v)
-
-    return from_edge_keys(_drawn(draws, draw), n).matrix(backend)
+    return _drawn("uniform", UniformEdges, scale, edge_factor, seed, backend)
 
 
 def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
@@ -144,12 +117,23 @@ def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
     return n, draws
 
 
-def _drawn(draws: int, draw: Callable[[int], Array]) -> Array:
-    """Return the keys of `draws` edges, drawn in chunks."""
+def _drawn(
+    what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, backend: Place
+) -> Matrix:
+    """Return the graph of all edges, made where its backend has its memory."""
+    place = backends.get(backend)
+    if device.is_on_gpu(place):
+        return device.drawn(what, kind, scale, edge_factor, seed, place)
+    n, draws = _random_size(what, scale, edge_factor)
+    return from_edge_keys(_keys(kind(scale, seed), draws), n).matrix(place)
+
+
+def _keys(edges: Edges, draws: int) -> Array:
+    """Return the keys of all edges, drawn in chunks."""
     keys = np.empty(draws, np.int64)
     for start in range(0, draws, _CHUNK):
         part = keys[start : start + _CHUNK]
-        part[:] = draw(len(part))
+        part[:] = edge_keys(*edges(start, len(part)))
     return keys
 
 

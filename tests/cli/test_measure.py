@@ -1,4 +1,4 @@
-"""`lagpu bench`: its report, its statistics, its refusals; and graphs made on a device."""
+"""`lagpu bench`: its report, its statistics, its refusals."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.bench import graph500, peers, report, suite
 from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
 from lagpu.cli import measure
-from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
-from lagpu.generators import device, grid2d
+from lagpu.errors import InvalidValue, OutOfMemory
+from lagpu.generators import grid2d
 
 FIELDS = {
     "graph", "backend", "mode", "kernel", "policy", "output", "roots", "median_ms", "max_ms",
@@ -197,32 +197,6 @@ def test_names_lead_to_generators():
     assert spec_of("path:3") == "path:3"
     assert spec_of(__file__) is None
     assert load("mycielskian5", backends.get("cpu")).nrows == 23
-
-
-def test_graphs_made_on_a_device():
-    for make in (device.kronecker, device.uniform):
-        A = make(6, 4, seed=3, backend="sim")
-        assert A.isequal(make(6, 4, seed=3, backend="sim"))
-        assert not A.isequal(make(6, 4, seed=4, backend="sim"))
-        assert A.data.store.symmetric is True  # known, so that no search has to find out
-        assert A.isequal(A.T.new())
-        assert A.nrows == 64
-        assert A.diag().nvals == 0
-    with pytest.raises(NotSupported):
-        device.kronecker(6, backend="cpu")
-    with pytest.raises(InvalidValue):
-        device.kronecker(-1, backend="sim")
-
-
-def test_the_tuples_have_graph500s_skew():
-    u, v = device.kronecker_tuples(np, 10, 16, seed=1)
-    assert len(u) == len(v) == 16 << 10
-    assert 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < 1024
-    A = device.undirected(u, v, 1024, backend="sim")
-    degree = np.diff(A.to_csc()[0])
-    assert degree.max() > 10 * degree.mean()
-    pairs = {(min(p), max(p)) for p in zip(u.tolist(), v.tolist(), strict=True) if p[0] != p[1]}
-    assert A.nvals == 2 * len(pairs)
 
 
 def test_interrupt_leaves_no_file(tmp_path):

@@ -71,19 +71,6 @@ def test_random_graphs_are_simple_symmetric_and_repeatable(spec):
     assert other.isequal(from_spec(spec, seed=99, backend="cpu"))
 
 
-def test_kronecker_quadrants_have_the_chances_of_the_specification():
-    from lagpu.generators.random import _kronecker_edges
-
-    count = 1 << 20
-    i, j = _kronecker_edges(np.random.default_rng(1), 11, count)
-    assert np.bitwise_or.reduce(i) == np.bitwise_or.reduce(j) == 2**11 - 1  # all bits are drawn
-    for bit in range(11):
-        quadrant = 2 * (i >> bit & 1) + (j >> bit & 1)
-        share = np.bincount(quadrant, minlength=4) / count
-        # Four standard deviations of the largest share are 0.002.
-        assert share == pytest.approx([0.57, 0.19, 0.19, 0.05], abs=0.002)
-
-
 def test_kronecker_labels_are_permuted():
     degrees = np.diff(generators.kronecker(10, backend="cpu").to_csc()[0])
     # Without the permutation vertex 0 has the most edges, and halves fall off by 0.76 to 0.24.

@@ -16,6 +16,7 @@ from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch
 from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
+from lagpu.backends.gpu.device.random import random_words
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
 
@@ -267,6 +268,8 @@ class CudaDevice(Observed):
     def timer(self) -> Timer:
         """Return a context manager that measures by events on the current stream."""
         return EventTimer(self._events)
+
+    random_words = random_words
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions a report needs."""

@@ -235,6 +235,12 @@ class Device(Protocol):
         0.15
         """
 
+    def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
+        """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
+
+        They are those of `lagpu.generators.stream.words`, which says more.
+        """
+
     def describe(self) -> dict[str, str]:
         """Return the names and versions that a measurement or a bug report needs."""
 

@@ -27,6 +27,7 @@ from lagpu.backends.gpu.device import compiler
 from lagpu.backends.gpu.device.launch import CheckedLaunch, bind, check_block, check_shared
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
+from lagpu.backends.gpu.device.random import random_words
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import InvalidValue, KernelLaunchError
 from lagpu.host.memory import available_bytes
@@ -188,6 +189,8 @@ class SimDevice(Observed):
     def timer(self) -> Timer:
         """Return a context manager that measures wall time."""
         return _WallTimer()
+
+    random_words = random_words
 
     def describe(self) -> dict[str, str]:
         """Return the versions a report needs."""
