@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lagpu.cli.options import Backend, Kernel, Output, Report, Seed
+from lagpu.cli.options import Backend, Grid, Kernel, Output, Report, Seed, placed
 
 __all__ = ["Mode", "app"]
 
@@ -136,6 +136,7 @@ def graph500(
     scale: Annotated[int, typer.Option(help="2**SCALE vertices.")],
     edge_factor: Annotated[int, typer.Option(help="Tuples per vertex.")] = 16,
     backend: Backend = "auto",
+    grid: Grid = None,
     roots: Annotated[
         int | None,
         typer.Option(
@@ -149,6 +150,5 @@ def graph500(
     """Run the Graph500 benchmark: construction, and searches proved by its five rules."""
     from lagpu.cli.measure import measure_graph500
 
-    measure_graph500(
-        scale, edge_factor, backend=backend, roots=roots, seed=seed, json_file=json_file
-    )
+    place = placed(backend, grid)
+    measure_graph500(scale, edge_factor, backend=place, roots=roots, seed=seed, json_file=json_file)

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 
-from lagpu.cli.options import AsJson, Backend, Check, Directed, Graph, Kernel, Policy, Save, Seed
+from lagpu.cli.options import (
+    AsJson,
+    Backend,
+    Check,
+    Directed,
+    Graph,
+    Grid,
+    Kernel,
+    Policy,
+    Save,
+    Seed,
+    placed,
+)
 
 if TYPE_CHECKING:
     from lagpu.cli.analysis import Job
@@ -20,6 +32,7 @@ __all__ = ["analysis"]
 #: Options of every such command, after its own; (type, default).
 _SHARED: dict[str, tuple[Any, Any]] = {
     "backend": (Backend, "auto"),
+    "grid": (Grid, None),
     "kernel": (Kernel, None),
     "policy": (Policy, None),
     "directed": (Directed, None),
@@ -49,6 +62,7 @@ def analysis(
         def command(**given: Any) -> None:
             from lagpu.cli.analysis import Place, analyse
 
+            given["backend"] = placed(given["backend"], given["grid"])
             job = job_of(**{name: given[name] for name in own})
             place = Place(**{field.name: given[field.name] for field in fields(Place)})
             how = {name: given[name] for name in ("check", "as_json")}

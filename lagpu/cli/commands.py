@@ -14,6 +14,7 @@ from lagpu.cli.options import (
     Directed,
     Each,
     Graph,
+    Grid,
     Kernel,
     OneSource,
     Output,
@@ -22,6 +23,7 @@ from lagpu.cli.options import (
     Save,
     Seed,
     Sources,
+    placed,
 )
 
 __all__ = ["app"]
@@ -64,6 +66,7 @@ def bfs(
     sources: Sources = None,
     each: Each = False,
     backend: Backend = "auto",
+    grid: Grid = None,
     output: Annotated[
         Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
     ] = Output.LEVELS,
@@ -94,7 +97,8 @@ def bfs(
     from lagpu.cli.start import Begin
 
     begin = Begin(source, sources, each)
-    request = Request(graph, begin, backend, output.value, kernel, policy, directed, seed)
+    place = placed(backend, grid)
+    request = Request(graph, begin, place, output.value, kernel, policy, directed, seed)
     files = {"trace_file": trace_file, "step_file": step_file}
     search(request, check=check, save=save, as_json=as_json, **files)
 
@@ -211,12 +215,13 @@ def crosscheck(
 @app.command()
 def selftest(
     backend: Backend = "auto",
+    grid: Grid = None,
     json_file: Report = None,
 ) -> None:
     """Prove an installation: every kernel, operation and algorithm against python-graphblas."""
     from lagpu.cli.check import prove_installation
 
-    prove_installation(backend, json_file)
+    prove_installation(placed(backend, grid), json_file)
 
 
 @app.command()

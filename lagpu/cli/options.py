@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from lagpu.errors import InvalidValue
 
 __all__ = [
     "SHORTEST",
@@ -16,6 +19,7 @@ __all__ = [
     "Directed",
     "Each",
     "Graph",
+    "Grid",
     "Kernel",
     "OneSource",
     "Output",
@@ -26,6 +30,7 @@ __all__ = [
     "SeedOfBoth",
     "Source",
     "Sources",
+    "placed",
 ]
 
 SHORTEST = "min"  # combines the lengths of an edge that a file gives twice
@@ -58,6 +63,15 @@ Sources = Annotated[
 Each = Annotated[bool, typer.Option("--each", help="A search from each of --sources, all at once.")]
 Backend = Annotated[
     str, typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim.")
+]
+Grid = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PIECES",
+        help="In pieces: all (GPUs, or processes of mpirun), 2, 2x3, or 4:cpu, 2:sim on that "
+        "backend.",
+        show_default=False,
+    ),
 ]
 Directed = Annotated[
     bool | None,
@@ -93,3 +107,27 @@ SeedOfBoth = Annotated[
 Report = Annotated[
     Path | None, typer.Option("--json", help="Write the report here.", show_default=False)
 ]
+
+
+def placed(backend: str, grid: str | None) -> str:
+    """Return the name of the backend that ``--backend`` and ``--grid`` say together.
+
+    Raises
+    ------
+    InvalidValue
+        If both name the backend of the pieces, or ``--grid`` does not have its form.
+    """
+    if grid is None:
+        return backend
+    pieces, colon, kind = grid.partition(":")
+    if not re.fullmatch("all|[1-9][0-9]*(x[1-9][0-9]*)?", pieces) or bool(colon) != bool(kind):
+        raise InvalidValue(f"--grid: {grid!r} is not all, 2, 2x3, 4:cpu or the like.")
+    if kind and backend != "auto":
+        raise InvalidValue(
+            f"--grid: {grid} names the backend of the pieces, and so does --backend {backend}. "
+            "Leave one of them out."
+        )
+    count = "" if pieces == "all" else pieces
+    if not kind and backend != "auto":
+        kind = backend
+    return ":".join(part for part in ("grid", count, kind) if part)
