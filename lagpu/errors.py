@@ -20,6 +20,7 @@
     ├── OutOfMemory         (MemoryError)          too little free memory; raised before allocating
     ├── FileFormatError     (ValueError)           a malformed or truncated file
     ├── FileMissing         (FileNotFoundError)    no such file
+    ├── ProcessFailed       (RuntimeError)         another process of a grid failed, or ended
     ├── CheckFailed         (AssertionError)       a result that a checker rejects
     ├── CrosscheckFailed    (AssertionError)       two backends disagree; the first difference
     ├── KernelCompileError  (RuntimeError)         a kernel the compiler rejects, with its log
@@ -55,6 +56,7 @@ __all__ = [
     "NotConverged",
     "NotSupported",
     "OutOfMemory",
+    "ProcessFailed",
     "UnknownOperator",
     "UnusedCall",
     "plain",
@@ -71,7 +73,15 @@ def plain(text: str) -> str:
 
 
 class LagpuError(Exception):
-    """Base of every error raised by lagpu; its message has no control characters."""
+    """Base of every error raised by lagpu; its message has no control characters.
+
+    Attributes
+    ----------
+    process : int or None
+        The number of the process of a grid in which it arose, if that is another one.
+    """
+
+    process: int | None = None
 
     def __str__(self) -> str:
         return plain(super().__str__())
@@ -153,6 +163,10 @@ class FileFormatError(LagpuError, ValueError):
 
 class FileMissing(LagpuError, FileNotFoundError):
     """There is no such file."""
+
+
+class ProcessFailed(LagpuError, RuntimeError):
+    """Another process of a grid failed or ended, or runs another statement than this one."""
 
 
 class CheckFailed(LagpuError, AssertionError):

@@ -6,12 +6,13 @@ import importlib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, cast
 
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
+from lagpu.host.processes import launched
 
 __all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use"]
 
@@ -50,8 +51,9 @@ def get(backend: str | Backend | None = None) -> Backend:
         else cpu. ``"gpu:1"`` is the second GPU, and ``"gpu:0"`` is ``"gpu"``; each has a backend of
         its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... ``"grid:3:cpu"``
         is a grid of three pieces, each on cpu, and ``"grid:2:gpu"`` one on the first two GPUs;
-        ``"grid:2"`` takes auto. None means the default that `use` sets, initially ``"auto"``. A
-        `Backend` is returned as it is.
+        ``"grid:2"`` takes auto. ``"grid"`` and ``"grid:cpu"`` have a piece for each process that
+        mpirun or srun has started, else one for each GPU. None means the default that `use` sets,
+        initially ``"auto"``. A `Backend` is returned as it is.
 
     Raises
     ------
@@ -105,14 +107,17 @@ def _made(name: str) -> Backend:
             return get("gpu")
         except BackendUnavailable:
             return get("cpu")
+    counted = _counted(name)
+    if counted != name:
+        return get(counted)
     grid = _GRID.fullmatch(name)
     if grid is not None and (grid[2] is None or grid[2] in names()):
         return _made_grid(int(grid[1]), grid[2])
     kind, _, index = name.partition(":")
     if kind == "grid":
         raise InvalidValue(
-            f"backend: there is no {name!r}. A grid is grid:P or grid:P:KIND, with a number P of "
-            f"pieces from 1 to 999, each on one of {', '.join(names())}."
+            f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
+            f"with a number P of pieces from 1 to 999, each on one of {', '.join(names())}."
         )
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
@@ -127,9 +132,42 @@ def _made_grid(pieces: int, kind: str | None) -> Backend:
     """Return the grid on the first devices of a kind, or with all pieces on its one backend."""
     if kind is None:
         return get(f"grid:{pieces}:{get('auto').name}")
-    places = [get(f"{kind}:{p}" if kind in _NUMBERED else kind) for p in range(pieces)]
-    make = importlib.import_module("lagpu.backends.grid").make
-    return cast(Backend, make(f"grid:{pieces}:{kind}", places))
+    name, job = f"grid:{pieces}:{kind}", launched()
+    grid = importlib.import_module("lagpu.backends.grid")
+
+    def place_on(device: int) -> Backend:
+        return get(f"{kind}:{device}" if kind in _NUMBERED else kind)
+
+    if job is None:
+        return cast(Backend, grid.make(name, [place_on(device) for device in range(pieces)]))
+    each, left = divmod(pieces, job.size)
+    if left:
+        raise InvalidValue(
+            f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
+            'processes that divides the pieces, or take "grid", which has a piece for each process.'
+        )
+    return cast(Backend, grid.make_in_job(name, job, each, place_on))
+
+
+def _counted(name: str) -> str:
+    """Return the name of a grid with the number of its pieces, if it has none; else the name."""
+    grid, _, kind = name.partition(":")
+    if grid != "grid" or kind not in ("", *names()) or name == "grid:":
+        return name
+    job = launched()
+    pieces = _devices(kind) if job is None else job.size
+    return ":".join(filter(None, ("grid", str(pieces), kind)))
+
+
+def _devices(kind: str) -> int:
+    """Return the number of devices of a kind that this process sees: one, but for GPUs."""
+    if (kind or get("auto").name) != "gpu":
+        return 1
+    found = 1
+    with suppress(BackendUnavailable):
+        while get(f"gpu:{found}"):
+            found += 1
+    return found
 
 
 def _is_index(kind: str, index: str) -> bool:

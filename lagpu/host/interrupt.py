@@ -13,8 +13,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 
-__all__ = ["INTERRUPTED", "before_end", "end", "end_commands", "removed"]
+__all__ = ["INTERRUPTED", "before_end", "end", "end_commands", "removed", "uninterrupted"]
 
 INTERRUPTED = 128 + signal.SIGINT
 _SHOW_CURSOR = b"\x1b[?25h"  # a progress display hides the cursor
@@ -76,3 +77,29 @@ def _is_command() -> bool:
         return name == "lagpu"
     words = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]  # up to the module's name
     return words[-1] in ("lagpu", "-mlagpu")
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Have a KeyboardInterrupt raised behind the block, not in it.
+
+    What ends the process at once does so in the block too, and only the main thread is interrupted.
+    """
+    seen: list[bool] = []
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        seen.append(True)
+
+    try:
+        deferred = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if deferred:
+            signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread
+        deferred = False
+    try:
+        yield
+    finally:
+        if deferred:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if seen:
+                raise KeyboardInterrupt

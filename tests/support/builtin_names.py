@@ -22,4 +22,5 @@ BUILT_IN = {
     "CrosscheckFailed": AssertionError,
     "KernelCompileError": RuntimeError,
     "KernelLaunchError": RuntimeError,
+    "ProcessFailed": RuntimeError,
 }

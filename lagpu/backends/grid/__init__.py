@@ -1,14 +1,48 @@
 """The grid: one vector or matrix in pieces, each piece on a backend of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.mpi import engine, require_same
+from lagpu.backends.grid.together import done_together
 from lagpu.backends.protocol import Backend
+from lagpu.host.processes import Job
 
-__all__ = ["GridBackend", "make"]
+__all__ = ["GridBackend", "make", "make_in_job"]
 
 
 def make(name: str, places: Sequence[Backend]) -> GridBackend:
     """Return the grid of a piece on each of these places, all in this process."""
     return GridBackend(name, LocalEngine(len(places)), places)
+
+
+def make_in_job(
+    name: str, job: Job, pieces: int, place_on: Callable[[int], Backend]
+) -> GridBackend:
+    """Return the grid of so many pieces in each process of a job; every process calls this.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"grid:4:gpu"``.
+    job : Job
+        The processes.
+    pieces : int
+        The number of pieces in each.
+    place_on : callable
+        Returns the backend on a device of this host, which has a number.
+
+    Raises
+    ------
+    BackendUnavailable
+        If a process has no such device, or not what the others have.
+    """
+    joined = engine(job, pieces)
+
+    def made() -> GridBackend:
+        places = [place_on(device) for device in joined.devices]
+        require_same(joined, name, places)
+        return GridBackend(name, joined, places)
+
+    return done_together(joined, "its start", made, [])

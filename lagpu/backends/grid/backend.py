@@ -15,6 +15,7 @@ from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
 from lagpu.backends.grid.pieces import Pieces, joined, on_host
+from lagpu.backends.grid.together import together
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Backend, ProductPlan
@@ -70,6 +71,7 @@ def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuEr
 
 
 @guarded(_named_error)
+@together
 class GridBackend:
     """Vectors and matrices whose last dimension is dealt to pieces. See `Backend`.
 
@@ -122,7 +124,7 @@ class GridBackend:
             by_mask = desc._replace(mask=mask)
             part = statement._replace(out=new.parts[k], desc=by_mask, operation=local)
             self.pieces.execute(k, part)
-        out.become(new)
+        self.pieces.changes.make(lambda: out.become(new))
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
@@ -161,8 +163,10 @@ class GridBackend:
         return GridMeter(self.pieces, self.nvals)
 
     def free_bytes(self) -> int:
-        """See `Backend`: of the local piece that has the least."""
-        return min(place.free_bytes() for place in self.pieces.places)
+        """See `Backend`: of the piece that has the least."""
+        least = np.array([min(place.free_bytes() for place in self.pieces.places)])
+        engine = self.pieces.engine
+        return int(min(free[0] for (free,) in engine.gather([(least,)] * len(engine.local))[0]))
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> GridVector:
@@ -280,7 +284,7 @@ class GridBackend:
         new = self.dup(x, x.dtype)
         for k, p, place in self.pieces:
             place.set_values(new.parts[k], values[by.owner(key) == p])
-        x.become(new)
+        self.pieces.changes.make(lambda: x.become(new))
 
     def vector_head(self, v: GridVector, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
@@ -322,11 +326,11 @@ class GridBackend:
 
     def is_symmetric(self, A: GridMatrix) -> bool:
         """See `Backend`."""
-        if A.symmetric is None:
-            A.symmetric = self.isequal(A, self.pieces.turned(A))
-        if A.symmetric:
-            A.turned = None
-        return A.symmetric
+        if A.symmetric is not None:
+            return A.symmetric
+        found = self.isequal(A, self.pieces.turned(A))
+        self.pieces.changes.make(lambda: A.knows(found))
+        return found
 
     def wait(self, x: GridHandle) -> None:
         """See `Backend`."""
@@ -360,7 +364,8 @@ class GridBackend:
 
     def vector_clear(self, v: GridVector) -> None:
         """See `Backend`."""
-        v.become(self.pieces.empty(v.dtype, v.shape))
+        new = self.pieces.empty(v.dtype, v.shape)
+        self.pieces.changes.make(lambda: v.become(new))
 
     def may_keep_csr(self, A: GridMatrix, allowed: bool | None) -> bool:
         """See `Backend`."""

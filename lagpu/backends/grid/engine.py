@@ -29,11 +29,29 @@ class Engine(Protocol):
         The numbers of the pieces of this process, rising, from ``0 .. size-1``.
     sent : int
         Bytes that pieces of this process have given to other pieces so far.
+    alone : bool
+        Whether all pieces are in this process, so that there is nobody to agree with.
+    devices : sequence of int
+        The number of the device of each local piece, among those of this host.
+    beside : int
+        The number of processes of the grid on this host, which share its memory.
     """
 
     size: int
     local: Sequence[int]
     sent: int
+    alone: bool
+    devices: Sequence[int]
+    beside: int
+
+    def begin(self, method: str) -> None:
+        """Start a statement of a name, which every process starts."""
+
+    def agree(self) -> None:
+        """Return when no process has failed in the statement; raise what another one has said."""
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the other processes, at their next collective call, that this one has failed."""
 
     def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
         """Return, for each local piece, what every piece gives; `parts` has the local ones'."""

@@ -63,6 +63,12 @@ class GridMatrix(GridHandle):
         self.symmetric: bool | None = None
         self.turned: GridMatrix | None = None
 
+    def knows(self, symmetric: bool) -> None:
+        """Remember whether the matrix equals its transpose, which is then not needed."""
+        self.symmetric = symmetric
+        if symmetric:
+            self.turned = None
+
     def become(self, other: GridHandle) -> None:
         """See `GridHandle`; what was known of the earlier entries is forgotten first."""
         self.symmetric, self.turned = None, None

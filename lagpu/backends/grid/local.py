@@ -21,10 +21,23 @@ class LocalEngine:
         The number of pieces, at least 1.
     """
 
+    alone = True
+    beside = 1
+
     def __init__(self, size: int) -> None:
         self.size = size
         self.local: Sequence[int] = range(size)
+        self.devices: Sequence[int] = range(size)
         self.sent = 0
+
+    def begin(self, method: str) -> None:
+        """See `Engine`: there is no other process."""
+
+    def agree(self) -> None:
+        """See `Engine`: there is no other process."""
+
+    def fail(self, error: BaseException) -> None:
+        """See `Engine`: there is no other process."""
 
     def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
         """See `Engine`: one list for all."""

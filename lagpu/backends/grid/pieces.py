@@ -11,6 +11,7 @@ import numpy as np
 from lagpu.backends.grid.engine import Arrays, Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.partition import Partition, dealt
+from lagpu.backends.grid.together import Changes
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch
@@ -50,6 +51,7 @@ class Pieces:
     def __init__(self, engine: Engine, places: Sequence[Backend]) -> None:
         self.engine = engine
         self.places = tuple(places)
+        self.changes = Changes(engine)
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
 
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
@@ -151,7 +153,7 @@ class Pieces:
             If the free memory is too small for all of the matrix in each place of this process.
         """
         width = _COLLECTED + 2 * A.dtype.numpy.itemsize
-        count = self.nvals(A) * len(set(map(id, self.places)))
+        count = self.nvals(A) * len(set(map(id, self.places))) * self.engine.beside
         remedy = "The grid collects this operand on every piece: use fewer of its rows at once."
         require(width * count, what, remedy)
         return self.whole(A)
@@ -164,11 +166,13 @@ class Pieces:
         """Return the transpose, dealt by columns as well; the matrix remembers it."""
         if A.symmetric:
             return A
-        if A.turned is None:
-            m, n = A.shape
-            given = [(cols, rows, values) for rows, cols, values in self.entries(A)]
-            A.turned = self.sent(given, A.dtype, (n, m))
-        return A.turned
+        if A.turned is not None:
+            return A.turned
+        m, n = A.shape
+        given = [(cols, rows, values) for rows, cols, values in self.entries(A)]
+        turned: GridMatrix = self.sent(given, A.dtype, (n, m))
+        self.changes.make(lambda: setattr(A, "turned", turned))
+        return turned
 
 
 # ----------------------------------------------------------------------- entries of one place

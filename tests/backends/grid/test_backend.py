@@ -474,8 +474,8 @@ def test_each_piece_has_a_device():
 @pytest.mark.parametrize(
     "name",
     [
-        "grid",
         "grid:",
+        "grid:cpuu",
         "grid:0",
         "grid:01:cpu",
         "grid:2:",
@@ -485,6 +485,8 @@ def test_each_piece_has_a_device():
     ],
 )
 def test_a_grid_has_a_number_of_pieces_and_a_kind(name):
-    with pytest.raises(InvalidValue, match=f"there is no '{name}'. A grid is grid:P") as raised:
+    with pytest.raises(
+        InvalidValue, match=f"there is no '{name}'. A grid is grid, grid:KIND"
+    ) as raised:
         backends.get(name)
     assert "\n" not in str(raised.value)

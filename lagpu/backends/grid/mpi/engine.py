@@ -1,0 +1,84 @@
+"""The engine of a grid whose pieces are in the processes of a job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.grid.engine import Arrays
+from lagpu.backends.grid.mpi.messages import packed, unpacked
+from lagpu.backends.grid.mpi.processes import Processes
+
+__all__ = ["MpiEngine"]
+
+
+class MpiEngine:
+    """Sends arrays from process to process; each has as many pieces. See `Engine`.
+
+    Parameters
+    ----------
+    processes : Processes
+        The processes of the job.
+    pieces : int
+        The number of pieces in each process.
+    first_device : int
+        The number, on this host, of the first local piece's device.
+    """
+
+    alone = False
+
+    def __init__(self, processes: Processes, pieces: int = 1, first_device: int = 0) -> None:
+        self._processes = processes
+        self._pieces = pieces
+        self.size = processes.size * pieces
+        self.local: Sequence[int] = range(processes.rank * pieces, (processes.rank + 1) * pieces)
+        self.devices: Sequence[int] = range(first_device, first_device + pieces)
+        self.beside = processes.beside
+        self.sent = 0
+        self.begin, self.agree, self.fail = processes.begin, processes.agree, processes.fail
+
+    def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
+        """See `Engine`: one list for all local pieces."""
+        message = packed(parts)
+        self.sent += (self._processes.size - 1) * len(message)
+        lists = [piece for one in self._processes.share(message) for piece in unpacked(one)]
+        return [lists] * self._pieces
+
+    def exchange(self, parts: Sequence[Sequence[Arrays]]) -> list[list[Arrays]]:
+        """See `Engine`."""
+        starts = range(0, self.size, self._pieces)
+        messages = [
+            packed([to for one in parts for to in one[d : d + self._pieces]]) for d in starts
+        ]
+        rank = self._processes.rank
+        self.sent += sum(len(message) for p, message in enumerate(messages) if p != rank)
+        lists = [unpacked(message) for message in self._processes.swap(messages)]
+        return [
+            [piece for one in lists for piece in one[d :: self._pieces]]
+            for d in range(self._pieces)
+        ]
+
+    def sum(self, numbers: Sequence[float]) -> float:
+        """See `Engine`: numbers are whole if they are so on every piece."""
+        given = self.gather([(np.array([number]),) for number in numbers])[0]
+        numbers = [number.item() for (number,) in given]
+        return sum(numbers)
+
+    def window(self, nbytes: int) -> Sequence[Any] | None:
+        """See `Engine`: a process does not address the memory of another one."""
+        return None
+
+    def barrier(self) -> None:
+        """See `Engine`."""
+        self._processes.agree()
+
+    def abort(self, why: str) -> None:
+        """See `Engine`."""
+        print(f"lagpu: {why}", file=sys.stderr, flush=True)
+        self._processes.abort()
+
+    def close(self) -> None:
+        """See `Engine`: other grids may still use the processes, which part at their end."""

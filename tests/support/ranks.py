@@ -1,0 +1,106 @@
+"""The processes of a job as threads of this one: what MPI does, without MPI or an endless wait.
+
+A thread waits without the lock of the cpu backend, which it may hold as it meets the others.
+"""
+
+import threading
+
+import numpy as np
+
+from lagpu.backends.cpu import CpuBackend
+from lagpu.backends.cpu.handles import LOCK
+from lagpu.backends.grid.backend import GridBackend
+from lagpu.backends.grid.mpi import MpiEngine, Processes
+
+SECONDS = 20
+
+
+class Room:
+    """Where the ranks meet: each call returns what every rank has brought to it."""
+
+    def __init__(self, size):
+        self.size, self.aborted = size, []
+        self.condition = threading.Condition(LOCK)
+        self.brought, self.round, self.found = {}, 0, None
+
+    def meet(self, rank, call, value):
+        with self.condition:
+            assert rank not in self.brought
+            self.brought[rank] = call, value
+            mine = self.round
+            if len(self.brought) == self.size:
+                calls = {name for name, _ in self.brought.values()}
+                assert len(calls) == 1, f"MPI would hang: {calls}"
+                self.found = [self.brought[r][1] for r in range(self.size)]
+                self.brought, self.round = {}, mine + 1
+                self.condition.notify_all()
+                return self.found
+            found = self.condition.wait_for(lambda: self.round > mine, SECONDS)
+            assert found, f"{call}: the others did not come"
+            return self.found
+
+
+class Comm:
+    """The calls of mpi4py's communicator that a grid needs."""
+
+    def __init__(self, room, rank):
+        self.room, self.rank, self.most = room, rank, 0
+
+    def Get_size(self):
+        return self.room.size
+
+    def Get_rank(self):
+        return self.rank
+
+    def Abort(self, code):
+        self.room.aborted.append((self.rank, code))
+
+    def Allgather(self, send, receive):
+        receive[:] = np.concatenate(self.room.meet(self.rank, "Allgather", send.copy()))
+
+    def Allgatherv(self, send, receive):
+        buffer, counts = receive
+        found = self.room.meet(self.rank, "Allgatherv", send.copy())
+        assert [len(x) for x in found] == counts
+        self.most = max(self.most, len(buffer))
+        buffer[:] = np.concatenate(found)
+
+    def Alltoall(self, send, receive):
+        receive[:] = [x[self.rank] for x in self.room.meet(self.rank, "Alltoall", send.copy())]
+
+    def Alltoallv(self, send, receive):
+        cut = np.split(send[0].copy(), np.cumsum(send[1])[:-1])
+        buffer, counts = receive
+        found = [x[self.rank] for x in self.room.meet(self.rank, "Alltoallv", cut)]
+        assert [len(x) for x in found] == counts
+        self.most = max(self.most, len(buffer), len(send[0]))
+        buffer[:] = np.concatenate(found)
+
+
+def on_ranks(size, program, **options):
+    """Run ``program(processes)`` on each rank: what each returned or raised, and the room."""
+    room, found = Room(size), [None] * size
+
+    def run(rank):
+        try:
+            found[rank] = program(Processes(Comm(room, rank), **options))
+        except BaseException as error:
+            found[rank] = error
+
+    threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(2 * SECONDS)
+        assert not thread.is_alive(), "a rank is left behind"
+    return found, room
+
+
+def on_grids(size, program, pieces=1, place=CpuBackend, **options):
+    """Run ``program(backend)`` on the grid of each rank: what each returned or raised."""
+
+    def run(processes):
+        places = [place() for _ in range(pieces)]
+        return program(GridBackend("grid", MpiEngine(processes, pieces), places))
+
+    return on_ranks(size, run, **options)[0]
