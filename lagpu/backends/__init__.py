@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
-from lagpu.host.processes import launched
+from lagpu.host.processes import end_together, launched
 
 __all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use"]
 
@@ -107,6 +107,8 @@ def _made(name: str) -> Backend:
             return get("gpu")
         except BackendUnavailable:
             return get("cpu")
+    if name.startswith("grid") and launched() is not None:
+        end_together()
     counted = _counted(name)
     if counted != name:
         return get(counted)

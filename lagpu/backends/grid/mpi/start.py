@@ -32,7 +32,6 @@ def engine(job: Job, pieces: int) -> MpiEngine:
         If mpi4py or its MPI library is missing, or belongs to another launcher.
     """
     if not _joined:
-        end_together()
         _joined.append(_joined_job(job))
     processes, place = _joined[0]
     return MpiEngine(processes, pieces, place * pieces)
