@@ -18,7 +18,7 @@ from programs import (
 from strategies import for_all
 
 import lagpu
-from lagpu import INT32, INT64, Vector
+from lagpu import INT32, INT64, Vector, loop
 from lagpu.selftest.soak.loops import compare, load, random_graph, vector_loops
 
 # ---- three loops a user may write; functions of their own, so that pytest leaves their code alone
@@ -95,6 +95,23 @@ def test_rows_are_not_made_if_that_is_forbidden(backend):
         assert operand.data.store.csr is None
         assert x.to("cpu").isequal(expected)
         assert is_fused(backend.last_loop)
+
+
+def under_zeros(m, u, x, y):
+    for _ in loop(times=2):
+        x(m.V) << u
+        y(~m.V) << u
+
+
+@pytest.mark.parametrize("value", [0, False, 0.0])
+def test_a_mask_of_zeros_alone_keeps_nothing(backend, value):
+    """Nor does its complement leave anything out; no bits of it are read."""
+    m = Vector.from_coo([0, 2], value, size=40, backend=backend)
+    u = Vector.from_coo(range(40), 7, size=40, backend=backend)
+    x, y = (Vector(INT64, 40, backend=backend) for _ in "xy")
+    under_zeros(m, u, x, y)
+    assert backend.name == "cpu" or is_fused(backend.last_loop)
+    assert (x.nvals, y.nvals) == (0, 40)
 
 
 # ---- random bodies

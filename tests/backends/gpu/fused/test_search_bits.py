@@ -80,6 +80,32 @@ def test_a_long_column_is_taken_in_chunks(backend, direction):
         assert numbers(A)[2] > 1
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_chunks_end_where_their_column_does(backend, direction, turned):
+    """Behind the end of each long column come the entries of another one."""
+    lengths = [1023, 1024, 1025, 2048, 2049]
+    ends = np.cumsum([len(lengths), *lengths])
+    hubs, leaves, n = np.repeat(range(5), lengths), np.arange(5, ends[-1]), int(ends[-1])
+    rows, cols = (leaves, hubs) if turned else (hubs, leaves)
+    A = Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=backend)
+    sources = [*ends[:-1], *(ends[1:] - 1)] if turned else range(5)
+    levels = bfs_levels_multi(A, list(sources))
+    assert_fused(backend)
+    reached = [{s} | set(cols[rows == s].tolist()) for s in sources]
+    row, vertex, level = (x.tolist() for x in levels.to_coo())
+    assert {*zip(row, vertex, strict=True)} == {
+        (r, v) for r in range(len(reached)) for v in reached[r]
+    }
+    assert all(d == (v != sources[r]) for r, v, d in zip(row, vertex, level, strict=True))
+
+
+def test_one_entry_is_left(backend):
+    A = path(70, directed=True, backend="cpu").to(backend)
+    frontier = searched(A, [5], Matrix(INT32, 1, 70, like=A), 3)[1]
+    assert_fused(backend)
+    assert [x.tolist() for x in frontier.to_coo()] == [[0], [8], [True]]
+
+
 @pytest.mark.parametrize("dtype", [INT32, INT64, FP64, BOOL])
 def test_many_levels_and_their_types(backend, dtype):
     """More bits of a depth than `bitmap_expand` keeps at hand."""

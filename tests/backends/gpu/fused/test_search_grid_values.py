@@ -104,3 +104,17 @@ def test_searches_of_one_matrix_with_and_without_a_bound(place, search):
     for turns in ({}, {"times": 1}, {}, {"times": 2}):
         assert run(A, turns) == run(B, turns)
         assert place.last_loop.startswith("grid search")
+
+
+def test_a_frontier_that_is_not_read_may_have_any_one_value(place):
+    """Each product is the matrix' 1, so no value is kept, and depths may come afterwards."""
+
+    def run(backend):
+        A = Matrix.from_coo([0, 1, 2], [1, 2, 3], np.int64(1), nrows=4, ncols=4, backend=backend)
+        f = Vector.from_coo([0], np.int64(5), size=4, backend=backend)
+        x = Vector(INT64, 4, backend=backend)
+        afterwards(A, f, x, None, semiring.any_second, times=2)
+        return [part.tolist() for v in (x, f) for part in v.to_coo()]
+
+    assert run(place) == run("cpu") == [[0, 1, 2], [0, 0, 1], [2], [1]]
+    assert place.last_loop.startswith("grid search")
