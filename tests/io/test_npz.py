@@ -119,6 +119,13 @@ def test_every_format_of_scipy(tmp_path, form):
     assert entries(read_cpu(path)) == [(0, 1, 1.0), (1, 2, 2.0)]
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_an_archive_without_rows_or_columns(tmp_path, shape):
+    sp.save_npz(tmp_path / "a.npz", sp.csc_array(shape))
+    found = read_cpu(tmp_path / "a.npz")
+    assert (found.shape, found.nvals) == (shape, 0)
+
+
 def test_numbers_of_another_byte_order(tmp_path):
     path = archive(tmp_path / "a.npz", **parts(data=npy(np.array([1.0, 2.0], ">f8"))))
     assert entries(read_cpu(path)) == [(0, 1, 1.0), (1, 2, 2.0)]

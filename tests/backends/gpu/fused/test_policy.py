@@ -45,6 +45,8 @@ def test_batches_by_levels_and_sources(place, monkeypatch):
     assert sizes(road, few, 100, 64, 63, 32, 31) == [64, 64, 32, 32, 1]
     assert sizes(road, few + 1, 200, 128, 127, 64, 7, 4, 3) == [128, 128, 64, 64, 4, 4, 1]
     assert sizes(star, few, 100) == [64]
+    short = generators.path(100, backend=place).data.store  # too short for 64 rows as a bitmap
+    assert sizes(short, few, 100) == [32]
     assert sizes(star, few + 1, 100) == [1]
     monkeypatch.setattr(place.device, "free_bytes", lambda: 0)
     assert sizes(road, few, 100) == [1]

@@ -11,6 +11,7 @@ from hubs import directions
 
 import lagpu
 from lagpu import Matrix, algorithms, check, generators
+from lagpu.backends.gpu.fused import search_grid
 
 FAR, NEAR, HUBS = 2500, 3000, 34
 FIRST_NEAR, FIRST_HUB = 1 + FAR, 1 + FAR + NEAR
@@ -84,3 +85,18 @@ def test_words_are_shared_anew_by_each_pull_of_a_search(backend):
     if backend.name != "cpu":
         assert directions(t).count("pull") >= 2
     check.check_paths(A, 0, paths)
+
+
+def test_each_predecessor_that_is_looked_at_is_counted(place, monkeypatch):
+    """Vertex 0 too, where all but the last predecessor of a hub are looked at in vain."""
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_: 1e9)  # pull
+    monkeypatch.setattr(search_grid, "BETA", np.float32(1e9))
+    many = 2500
+    hub, source = many, many + 1
+    rows, cols = [*range(many), source, 1], [*[hub] * many, many - 1, source]
+    A = Matrix.from_coo(rows, cols, nrows=many + 2, ncols=many + 2, backend=place)
+    with lagpu.trace() as t:
+        levels = algorithms.bfs_levels(A, source)
+    assert [x.tolist() for x in levels.to_coo()] == [[many - 1, hub, source], [1, 2, 0]]
+    assert directions(t) == ["pull"] * 3
+    assert looked_at(t) == [many + 1, many, 0]

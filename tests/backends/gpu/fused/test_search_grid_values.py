@@ -7,7 +7,20 @@ import pytest
 from samples import sampled
 
 import lagpu
-from lagpu import BOOL, FP64, INT64, UINT32, Matrix, Vector, loop, semiring
+from lagpu import (
+    BOOL,
+    FP64,
+    INT32,
+    INT64,
+    UINT32,
+    Matrix,
+    Vector,
+    algorithms,
+    loop,
+    semiring,
+)
+from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.generators import kronecker
 
 
@@ -118,3 +131,35 @@ def test_a_frontier_that_is_not_read_may_have_any_one_value(place):
 
     assert run(place) == run("cpu") == [[0, 1, 2], [0, 0, 1], [2], [1]]
     assert place.last_loop.startswith("grid search")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op", "last", "fused"),
+    [
+        (INT32, "plus_times", 2, "grid search"),
+        (FP64, "plus_times", 2, "grid search"),
+        (BOOL, "lxor_land", 0, "generated loop"),
+    ],
+)
+def test_sums_need_an_atomic_operation_of_their_type(place, dtype, op, last, fused):
+    def run(backend):
+        A = Matrix.from_coo([0, 0, 1, 2], [1, 2, 3, 3], dtype.numpy.type(1), nrows=4, ncols=4,
+                            backend=backend)  # fmt: skip
+        f = Vector.from_coo([0], dtype.numpy.type(1), size=4, backend=backend)
+        x, y = (Vector(dtype, 4, backend=backend) for _ in "xy")
+        both(A.T.new(), f, x, y, semiring[op])
+        return y.to_dense().tolist()
+
+    assert run(place) == run("cpu") == [1, 1, 1, last]
+    assert place.last_loop.startswith(fused)
+
+
+def test_a_device_of_little_shared_memory():
+    """Lists in shared memory are as long as it allows; more is refused at the launch."""
+    device = SimDevice()
+    device.dynamic_shared_bytes = 1000
+    place = GpuBackend("little", device)
+    graph = kronecker(8, backend="cpu")
+    for search in (algorithms.bfs_levels, algorithms.count_shortest_paths):
+        assert search(graph.to(place), 3).to("cpu").isequal(search(graph, 3))
+        assert place.last_loop.startswith("grid search")

@@ -88,6 +88,18 @@ def test_levels_that_shared_memory_does_not_hold(backend, per_source, monkeypatc
             assert_as_on_cpu(found, expected)
 
 
+def test_a_device_of_little_shared_memory(backend, per_source, monkeypatch):
+    """Lists in shared memory are as long as it allows; more is refused at the launch."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no shared memory")
+    monkeypatch.setattr(backend.device, "dynamic_shared_bytes", 1000)
+    graph = random_graph(130, 3, directed=True)
+    live = count_paths(graph.to(backend), [0, 77])
+    assert_fused(backend)
+    for found, expected in zip(live, count_paths(graph, [0, 77]), strict=True):
+        assert_as_on_cpu(found, expected)
+
+
 @pytest.mark.parametrize(("width", "leaves"), [(40, 0), (2, 2100)])
 def test_vertices_of_many_edges(backend, per_source, width, leaves):
     """Several in each of some levels: a warp takes one, or the block."""

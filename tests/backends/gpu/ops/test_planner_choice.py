@@ -105,3 +105,16 @@ def test_one_product_of_a_directed_graph_pulls_where_the_vector_is_dense(place):
         line = lagpu.explain(semiring.any_pair(u @ A)).splitlines()[1]
         assert line.startswith(kernel)
         assert "the second form is missing: one product alone does not make it" in line
+
+
+def test_the_columns_of_a_directed_graph_serve_one_direction_of_each_product(place):
+    """A pull along the edges and a push against them; the others lack the form by rows."""
+    rows = np.arange(99)
+    A = Matrix.from_coo(rows, rows + 1, nrows=100, ncols=100, backend=place)
+    many, one = (Vector.from_coo(np.arange(k), True, size=100, backend=place) for k in (90, 1))
+    for pulls, u, policy in ((True, many, "turbobfs"), (False, one, "beamer")):
+        for along, call in ((True, semiring.any_pair(u @ A, policy=policy)),
+                            (False, semiring.any_pair(A @ u, policy=policy))):  # fmt: skip
+            line = lagpu.explain(call).splitlines()[1]
+            assert ("second form is missing" in line) == (along != pulls), line
+            assert line.startswith("pull" if along and pulls else "push") or along != pulls
