@@ -1,8 +1,9 @@
 """Break lines on purpose, one at a time, and count those that no test near them notices.
 
-Usage: python .ci/mutate.py [--minutes 60] [--each 8] [--seed 0] [--jobs 2] [--json FILE] [PART ...]
+Usage: python .ci/mutate.py [--minutes 60] [--each 25] [--seed 0] [--jobs 2] [--json FILE]
+                            [--keep FOLDER] [--again FILE] [PART ...]
 
-Cosmic Ray breaks Python; the swaps below break CUDA C++, which the tests run on the simulated GPU.
+`mutants.py` says what is broken; tests run broken CUDA C++ on the simulated GPU.
 Each job works in a copy of its own. A PART is a key of TARGETS; by default all take turns.
 Coverage says once which tests of a part run a line; these try its mutants, the quickest first.
 Needs the packages of the tests, cosmic-ray and coverage.
@@ -11,12 +12,12 @@ Needs the packages of the tests, cosmic-ray and coverage.
 import argparse
 import ast
 import contextlib
-import difflib
+import hashlib
+import itertools
 import json
 import multiprocessing
 import os
 import random
-import re
 import shutil
 import signal
 import sys
@@ -27,11 +28,18 @@ from pathlib import Path
 
 import coverage
 import pytest
-from cosmic_ray import plugins
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-
-ROOT = Path(__file__).resolve().parent.parent
+from mutants import (
+    JUDGED,
+    ROOT,
+    changed_numbers,
+    decides,
+    difference,
+    equivalent,
+    mutant,
+    places_in_cuda,
+    places_in_python,
+    text_of,
+)
 
 # Part: the files that are broken, and the tests that must notice.
 TARGETS = {
@@ -55,7 +63,8 @@ TARGETS = {
         "lagpu/backends/gpu/fused/program.py lagpu/backends/gpu/fused/scalars.py",
         "tests/backends/gpu/fused/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/test_policy.py tests/backends/gpu/fused/test_program_bitmap.py "
-        "tests/loops --backend=sim",
+        "tests/backends/gpu/fused/test_sweep_vector.py "
+        "tests/backends/gpu/fused/test_policy_depth.py tests/loops --backend=sim",
     ),
     "searches": (
         "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_bits.py "
@@ -81,7 +90,7 @@ TARGETS = {
         "lagpu/backends/cpu/operators.py lagpu/backends/cpu/workarounds.py",
         "tests/backends/cpu tests/algebra/test_operators_logic.py tests/core/test_vector.py "
         "tests/core/test_matrix.py tests/core/test_matrix_empty.py tests/core/test_matmul.py "
-        "tests/core/test_matmul_matrices.py --backend=cpu",
+        "tests/core/test_matmul_matrices.py tests/core/test_views.py --backend=cpu",
     ),
     "checkers": (
         "lagpu/check/levels.py lagpu/check/parents.py lagpu/check/paths.py "
@@ -112,151 +121,24 @@ TARGETS = {
 }
 
 SECONDS = {True: 40, False: 90}  # for the tests of a mutant, of Python and of a kernel
-
-OPERATORS = (
-    "AddNot|NumberReplacer|ReplaceAndWithOr|ReplaceOrWithAnd|ReplaceTrueWithFalse"
-    "|ReplaceFalseWithTrue|ReplaceBreakWithContinue|ReplaceContinueWithBreak|ZeroIterationForLoop"
-    "|ReplaceUnaryOperator_(Delete_Not|USub_UAdd|Delete_USub)"
-    "|ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_FloorDiv|FloorDiv_Mul|BitAnd_BitOr|BitOr_BitAnd)"
-    "|ReplaceComparisonOperator_(Lt_LtE|LtE_Lt|Gt_GtE|GtE_Gt|Eq_NotEq|NotEq_Eq|Is_IsNot|IsNot_Is)"
-)
-SWAPS = (
-    (r"(?<![<\w-])<(?![<=\w])", "<="),
-    (r"<=", "<"),
-    (r"(?<![->])>(?![>=])(?= )", ">="),
-    (r">=", ">"),
-    (r"==", "!="),
-    (r"!=", "=="),
-    (r"&&", "||"),
-    (r"\|\|", "&&"),
-    (r"(?<= )\+(?= )", "-"),
-    (r"(?<= )-(?= )", "+"),
-    (r"(?<= )&(?= )", "|"),
-    (r"(?<= )\|(?= )", "&"),
-    (r"!(?=[a-z(])", ""),
-    (r"(?<![\w.])0(?![\w.])", "1"),
-    (r"(?<![\w.])1(?![\w.])", "2"),
-    (r"\btrue\b", "false"),
-    (r"\bfalse\b", "true"),
-    (r"\bbreak;", ";"),
-    (r"\bcontinue;", ";"),
-)
+# Of broken kernels: an index beyond a thread's own array ends the process.
+BOUNDS = "-fsanitize=bounds -fsanitize-undefined-trap-on-error"
 
 
-def places_in_python(text):
-    """Yield the places that Cosmic Ray can break in a module: (operator, occurrence)."""
-    nodes = list(ast_nodes(get_ast(text)))
-    names = [n for n in sorted(plugins.operator_names()) if re.fullmatch(f"core/({OPERATORS})", n)]
-    for name in names:
-        operator = plugins.get_operator(name)()
-        count = sum(len(list(operator.mutation_positions(node))) for node in nodes)
-        yield from ((name, occurrence) for occurrence in range(count))
-
-
-class Answers(ast.NodeTransformer):
-    """Drop what decides no answer: docs, types, words of messages, estimates, tuned numbers.
-
-    Estimates are what `require` asks for and functions named after bytes return; measured peaks
-    test them. Tuned numbers are constants of a module, in capitals, without names in their value.
-    """
-
-    def visit_arg(self, node):
-        """Drop the type of an argument."""
-        return ast.arg(node.arg)
-
-    def visit_AnnAssign(self, node):
-        """Drop the type of a variable."""
-        value = node.value and self.visit(node.value)
-        return ast.AnnAssign(node.target, ast.Constant(""), value, node.simple)
-
-    def visit_FunctionDef(self, node):
-        """Drop the type of a result, and an estimate."""
-        self.generic_visit(node).returns = None
-        if "bytes" in node.name:
-            node.body = []
-        return node
-
-    def visit_Call(self, node):
-        """Drop an estimate."""
-        self.generic_visit(node)
-        if getattr(node.func, "attr", getattr(node.func, "id", "")) == "require":
-            node.args = []
-        return node
-
-    def visit_Assign(self, node):
-        """Drop a tuned number."""
-        named = [x.id for target in node.targets for x in ast.walk(target) if hasattr(x, "id")]
-        number = all(
-            isinstance(
-                x, ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop | ast.Tuple | ast.Load
-            )
-            or (isinstance(x, ast.Constant) and type(x.value) in (int, float))
-            for x in ast.walk(node.value)
-        )
-        if number and named and all(name.isupper() for name in named):
-            node.value = ast.Constant(0)
-        return self.generic_visit(node)
-
-    def visit_Raise(self, node):
-        """Drop what an error says."""
-        if isinstance(node.exc, ast.Call):
-            node.exc = node.exc.func
-        return node
-
-    def visit_JoinedStr(self, node):
-        """Drop a text with values in it."""
-        return ast.Constant("")
-
-    def visit_Expr(self, node):
-        """Drop a docstring."""
-        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
-
-
-def same_answers(text, changed):
-    """Whether a mutant differs in what `Answers` drops alone, or is no Python."""
-    try:
-        old, new = (ast.dump(Answers().visit(ast.parse(x))) for x in (text, changed))
-    except SyntaxError:
-        return True
-    return old == new
-
-
-def places_in_cuda(text):
-    """Yield the places that a swap can break in a kernel file: (start, end, wrong text)."""
-    for pattern, wrong in SWAPS:
-        for found in re.finditer(pattern, text):
-            start = text.rfind("\n", 0, found.start()) + 1
-            line = text[start : text.find("\n", found.end())]
-            is_code = not line.lstrip().startswith(("#", "//", "*", "template"))
-            if is_code and "//" not in text[start : found.start()]:
-                yield found.start(), found.end(), wrong
-
-
-def mutant(name, place):
-    """Return the text of a file that is broken at a place."""
-    text = (ROOT / name).read_text("utf-8")
-    if name.endswith(".py"):
-        operator, occurrence = place
-        return mutate_code(text, plugins.get_operator(operator)(), occurrence)
-    start, end, wrong = place
-    return text[:start] + wrong + text[end:]
-
-
-def chosen(part, each, rng):
+def chosen(part, each, seed):
     """Return a sample of the mutants of a part, (file, text), and how many places there are."""
     found = []
     for name in TARGETS[part][0].split():
         places = places_in_python if name.endswith(".py") else places_in_cuda
-        found += [(name, place) for place in places((ROOT / name).read_text("utf-8"))]
-    rng.shuffle(found)
-    sample = []
-    for name, place in found:
-        text = mutant(name, place)
-        if not (name.endswith(".py") and same_answers((ROOT / name).read_text("utf-8"), text)):
-            sample.append((name, text))
-        if len(sample) == each:
-            break
-    return sample, len(found)
+        found += [(name, place) for place in places(text_of(name))]
+    random.Random(f"{seed} {part}").shuffle(found)
+    mutants = ((name, mutant(name, place)) for name, place in found)
+    return list(itertools.islice((m for m in mutants if decides(*m)), each)), len(found)
+
+
+def is_python(part):
+    """Whether the files of a part are Python; else they are CUDA C++."""
+    return all(name.endswith(".py") for name in TARGETS[part][0].split())
 
 
 class Watched:
@@ -297,20 +179,38 @@ class Watched:
         return [(test, self.seconds[test], found[test]) for test in found]
 
 
-def measured(folder, part):
+def measured(folder, part, keep):
     """Return the tests of a part that pass unbroken, the quickest first, as `Watched.tests`.
 
     Those of kernels keep their order: each takes as long as its kernels take to compile.
+    What was measured is kept by test file, until that file or a file of the part changes.
     """
     names, tests = (text.split() for text in TARGETS[part])
-    plugin = Watched(names)
-    failed, found = tested(folder, tests, plugin, 1800)
-    if failed:  # some do so only while coverage looks on
-        options = [x for x in tests if x.startswith("-")]
-        found += tested(folder, [*failed, *options], Watched([]), 1800)[1]
+    options = [x for x in tests if x.startswith("-")]
+    paths = [ROOT / x for x in tests if not x.startswith("-")]
+    files = [x for path in paths for x in (sorted(path.rglob("test_*.py")) or [path])]
+    kept = {}
+    for file in dict.fromkeys(files):
+        texts = [*map(text_of, names), file.read_text("utf-8"), *options]
+        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+        kept[str(file.relative_to(ROOT))] = keep / f"{digest}.json"
+    missing = [file for file, place in kept.items() if not place.exists()]
+    if missing:
+        python = is_python(part)
+        failed, found = tested(folder, [*missing, *options], Watched(names), 1800, python)
+        if failed:  # some do so only while coverage looks on
+            found += tested(folder, [*failed, *options], Watched([]), 1800, python)[1]
+        for file in missing:
+            own = [
+                (test, seconds, files and {name: sorted(x) for name, x in files.items()})
+                for test, seconds, files in found
+                if test.partition("::")[0] == file
+            ]
+            kept[file].write_text(json.dumps(own), "utf-8")
+    found = [test for place in kept.values() for test in json.loads(place.read_text("utf-8"))]
     if not found:
         sys.exit(f"{part}: no test passes unbroken")
-    return sorted(found, key=lambda test: test[1]) if plugin.coverage else found
+    return sorted(found, key=lambda test: test[1]) if is_python(part) else found
 
 
 class Chosen:
@@ -332,7 +232,7 @@ class Chosen:
             pytest.exit("no test noticed in time", 0)
 
 
-def run_pytest(folder, arguments, plugin, pipe):
+def run_pytest(folder, arguments, plugin, python, pipe):
     """Run tests of a copy in a fresh process, which sends (those that fail, what it watched)."""
     os.setsid()
     os.chdir(folder)
@@ -343,6 +243,7 @@ def run_pytest(folder, arguments, plugin, pipe):
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",  # of processes that tests start
         "HYPOTHESIS_PROFILE": "ci",
+        "LAGPU_SIM_FLAGS": "" if python else BOUNDS,
     }
     sys.dont_write_bytecode = True  # a mutant of the same second and size would not be read
     sys.path[:0] = [str(folder)]
@@ -359,11 +260,11 @@ def run_pytest(folder, arguments, plugin, pipe):
     os._exit(0)
 
 
-def tested(folder, arguments, plugin, limit):
+def tested(folder, arguments, plugin, limit, python):
     """Return (what fails, what was watched) of a run; one that hangs past a limit has failed."""
     processes = multiprocessing.get_context("forkserver")
     here, there = processes.Pipe(duplex=False)
-    process = processes.Process(target=run_pytest, args=(folder, arguments, plugin, there))
+    process = processes.Process(target=run_pytest, args=(folder, arguments, plugin, python, there))
     process.start()
     there.close()
     try:
@@ -378,13 +279,8 @@ def tested(folder, arguments, plugin, limit):
 
 def lines_of(name, text):
     """Return the numbers of the lines, as they are, of the statements that a mutant changes."""
-    whole = (ROOT / name).read_text("utf-8")
-    old, new = whole.splitlines(), text.splitlines()
-    changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    lines = {
-        k + 1 for kind, a, b, *_ in changes if kind != "equal" for k in range(a, max(b, a + 1))
-    }
-    for node in ast.walk(ast.parse(whole if name.endswith(".py") else "")):
+    lines = changed_numbers(name, text)
+    for node in ast.walk(ast.parse(text_of(name) if name.endswith(".py") else "")):
         if isinstance(node, ast.stmt):
             body = getattr(node, "body", None)
             own = set(range(node.lineno, body[0].lineno if body else node.end_lineno + 1))
@@ -394,18 +290,23 @@ def lines_of(name, text):
 
 
 def near(tests, name, text):
-    """Return the tests that run a line that a mutant changes; else of its file, else all."""
+    """Return the tests that run a line that a mutant changes; else of its file, else all.
+
+    For a kernel all, those first that name what its file does: grid, bits, push or pull.
+    """
+    if not name.endswith(".py"):
+        word = Path(name).stem.partition("_")[0]
+        return sorted((test for test, *_ in tests), key=lambda test: word not in test)
     lines = lines_of(name, text)
-    exact = {test for test, _, files in tests if lines & (files or {}).get(name, set())}
+    exact = {test for test, _, files in tests if lines & set((files or {}).get(name, ()))}
     exact = exact or {test for test, _, files in tests if name in (files or {})}
     return [test for test, _, files in tests if not exact or test in exact or files is None]
 
 
-def difference(name, text):
-    """Return the lines that a mutant changes."""
-    old, new = (ROOT / name).read_text("utf-8").splitlines(), text.splitlines()
-    lines = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
-    return "\n".join(lines)
+def percent(row):
+    """Return the share of a part's mutants that is noticed, of those that change an answer."""
+    changing = row["tried"] - row["equivalent"]
+    return f"{100 * row['killed'] / changing:.0f} %" if changing else "-"
 
 
 def main():
@@ -413,24 +314,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(TARGETS)}")
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--each", type=int, default=8, help="mutants of a part")
+    parser.add_argument("--each", type=int, default=25, help="mutants of a part")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, help="a folder that keeps what coverage measured")
+    parser.add_argument("--again", type=Path, help="try the survivors of an earlier run's --json")
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
-    rng = random.Random(options.seed)
-    parts = options.parts or list(TARGETS)
     rows, work, known = {}, [], {}
-    for part in parts:
-        mutants, count = chosen(part, options.each, rng)
-        rows[part] = {"mutants": count, "tried": 0, "killed": 0, "survivors": []}
+    earlier = json.loads(options.again.read_text("utf-8")) if options.again else {}
+    for part in options.parts or earlier or TARGETS:
+        mutants, count = chosen(part, options.each, options.seed)
+        if earlier:
+            mutants = [(x["file"], x["text"]) for x in earlier[part]["survivors"]]
+        rows[part] = {"places": count, "tried": 0, "killed": 0, "equivalent": 0, "survivors": []}
         work += [(part, *mutant) for mutant in mutants]
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         ["__main__", "scipy.sparse", "numba", "hypothesis", "networkx"]
     )
-    rng.shuffle(work)  # so that a bound on time leaves some of each part
+    random.Random(options.seed).shuffle(work)  # a bound on time leaves some of each part
     with tempfile.TemporaryDirectory() as scratch:
+        keep = options.keep or Path(scratch) / "measured"
+        keep.mkdir(parents=True, exist_ok=True)
         folders = []
         for k in range(options.jobs):
             folders.append(Path(scratch) / str(k))
@@ -438,8 +344,8 @@ def main():
                 ROOT, folders[-1], ignore=shutil.ignore_patterns(".git", ".v*", ".*cache")
             )
 
-        for part in parts:
-            known[part] = measured(folders[0], part)
+        for part in rows:
+            known[part] = measured(folders[0], part, keep)
 
         def try_one(job):
             part, name, text = job
@@ -454,26 +360,32 @@ def main():
                 (folder / name).write_text(text, "utf-8")
                 plugin = Chosen(chosen_tests, seconds)
                 arguments = ["-x", *files, *marked]
-                code = tested(folder, arguments, plugin, 2 * seconds + 30)[0] if files else 0
-                survived = code == 0
-                (folder / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+                limit, python = 2 * seconds + 30, name.endswith(".py")
+                survived = not tested(folder, arguments, plugin, limit, python)[0]
+                (folder / name).write_text(text_of(name), "utf-8")
             finally:
                 folders.append(folder)
-            row = rows[part]
+            row, change = rows[part], difference(name, text)
             row["tried"] += 1
             row["killed"] += not survived
+            why = equivalent(name, text) if survived else None
+            row["equivalent"] += why is not None
             if survived:
-                row["survivors"].append({"file": name, "change": difference(name, text)})
-            verdict = "SURVIVED" if survived else "killed"
-            print(f"{verdict} {part}: {name} ({len(chosen_tests)} tests)", flush=True)
-            if survived:
-                print(difference(name, text), flush=True)
+                found = {"file": name, "change": change, "equivalent": why, "text": text}
+                row["survivors"].append(found)
+            verdict = "noticed" if not survived else "SURVIVED" if why is None else "equivalent"
+            report = f"{verdict} {part}: {name} ({len(chosen_tests)} tests)"
+            print(f"{report}\n{change}" if survived else report, flush=True)
 
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(try_one, work))
-    print("\n| part | mutants | tried | killed |\n|---|---|---|---|")
+    print("\nNot broken, as mutants.toml says:")
+    for entry in JUDGED["left_out"]:
+        print(f"{entry['file']}: {entry['name']}: {entry['why']}")
+    print("\n| part | places | tried | noticed | equivalent | score |\n|---|---|---|---|---|---|")
     for part, row in rows.items():
-        print(f"| {part} | {row['mutants']:,} | {row['tried']} | {row['killed']} |")
+        counts = f"{row['places']:,} | {row['tried']} | {row['killed']} | {row['equivalent']}"
+        print(f"| {part} | {counts} | {percent(row)} |")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
