@@ -106,10 +106,10 @@ def places_in_python(text):
 
 
 class Answers(ast.NodeTransformer):
-    """Drop what decides no answer: docs, types, words of messages, estimates, tuned numbers.
+    """Drop what decides no answer: docs, types, asserts, messages, estimates, tuned numbers.
 
-    Estimates are what `require` asks for and functions named after bytes return; measured peaks
-    test them. Tuned numbers are constants of a module, in capitals, without names in their value.
+    Estimates are what `require` asks for and what is named after bytes; measured peaks test them.
+    Tuned numbers are constants of a module, in capitals, without names in their value.
     """
 
     def visit_arg(self, node):
@@ -117,9 +117,20 @@ class Answers(ast.NodeTransformer):
         return ast.arg(node.arg)
 
     def visit_AnnAssign(self, node):
-        """Drop the type of a variable."""
+        """Drop the type of a variable, and an estimate."""
         value = node.value and self.visit(node.value)
+        if self.is_estimate(node.target):
+            value = ast.Constant(0)
         return ast.AnnAssign(node.target, ast.Constant(""), value, node.simple)
+
+    def visit_AugAssign(self, node):
+        """Drop an estimate."""
+        return None if self.is_estimate(node.target) else self.generic_visit(node)
+
+    @staticmethod
+    def is_estimate(target):
+        """Whether a variable or an attribute is named after bytes."""
+        return "bytes" in getattr(target, "attr", getattr(target, "id", ""))
 
     def visit_FunctionDef(self, node):
         """Drop the type of a result, and an estimate."""
@@ -136,7 +147,7 @@ class Answers(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node):
-        """Drop a tuned number."""
+        """Drop a tuned number, and an estimate."""
         named = [x.id for target in node.targets for x in ast.walk(target) if hasattr(x, "id")]
         number = all(
             isinstance(
@@ -145,9 +156,14 @@ class Answers(ast.NodeTransformer):
             or (isinstance(x, ast.Constant) and type(x.value) in (int, float))
             for x in ast.walk(node.value)
         )
-        if number and named and all(name.isupper() for name in named):
+        tuned = number and named and all(name.isupper() for name in named)
+        if tuned or any(map(self.is_estimate, node.targets)):
             node.value = ast.Constant(0)
         return self.generic_visit(node)
+
+    def visit_Assert(self, node):
+        """Drop what tells the checker of types."""
+        return None
 
     def visit_Raise(self, node):
         """Drop what an error says."""

@@ -64,7 +64,9 @@ TARGETS = {
         "tests/backends/gpu/fused/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/test_policy.py tests/backends/gpu/fused/test_program_bitmap.py "
         "tests/backends/gpu/fused/test_sweep_vector.py "
-        "tests/backends/gpu/fused/test_policy_depth.py tests/loops --backend=sim",
+        "tests/backends/gpu/fused/test_policy_depth.py tests/backends/gpu/fused/test_match.py "
+        "tests/backends/gpu/profile/test_log_rows.py tests/core/test_views.py "
+        "tests/loops --backend=sim",
     ),
     "searches": (
         "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_bits.py "
@@ -88,7 +90,8 @@ TARGETS = {
     "cpu": (
         "lagpu/backends/cpu/vectors.py lagpu/backends/cpu/matrices.py "
         "lagpu/backends/cpu/operators.py lagpu/backends/cpu/workarounds.py",
-        "tests/backends/cpu tests/algebra/test_operators_logic.py tests/core/test_vector.py "
+        "tests/backends/cpu tests/algebra/test_operators_logic.py "
+        "tests/algebra/test_registry.py tests/core/test_vector.py "
         "tests/core/test_matrix.py tests/core/test_matrix_empty.py tests/core/test_matmul.py "
         "tests/core/test_matmul_matrices.py tests/core/test_views.py --backend=cpu",
     ),
@@ -120,7 +123,7 @@ TARGETS = {
     ),
 }
 
-SECONDS = {True: 40, False: 90}  # for the tests of a mutant, of Python and of a kernel
+SECONDS = {True: 60, False: 120}  # for the tests of a mutant, of Python and of a kernel
 # Of broken kernels: an index beyond a thread's own array ends the process.
 BOUNDS = "-fsanitize=bounds -fsanitize-undefined-trap-on-error"
 

@@ -27,7 +27,7 @@ from scalar_loops import (
 )
 
 import lagpu
-from lagpu import FP64, INT32, INT64, Scalar, Vector
+from lagpu import FP64, INT32, INT64, Scalar, Vector, loop
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.errors import DimensionMismatch, EmptyObject
 from lagpu.operations import Rejection
@@ -51,6 +51,24 @@ def test_a_loop_ends_where_a_scalar_has_no_value(backend, n):
         found.append(str(caught.value))
     assert found[:2] == found[2:]
     assert found[0] == ([5.0 * n] * n, 0, None, [3.0, 3.0])
+
+
+def two_sums(u, v, x, s, t):
+    for _ in loop(times=2):
+        s << u.reduce("plus")
+        t << v.reduce("plus")
+        x << x.apply("plus", right=s)
+        x << x.apply("plus", right=t)
+
+
+@pytest.mark.parametrize("without", [0, 1])
+def test_the_scalar_without_a_value_is_named(backend, without):
+    vectors = [Vector.from_dense(np.ones(9), backend=backend) for _ in "uvx"]
+    vectors[without] = Vector(FP64, 9, backend=backend)
+    scalars = Scalar(FP64, name="first"), Scalar(FP64, name="second")
+    with pytest.raises(EmptyObject, match=f"the scalar {scalars[without].name} has no value"):
+        two_sums(*vectors, *scalars)
+    assert vectors[2].to_dense().tolist() == [10.0 if without else 1.0] * 9
 
 
 def test_a_scalar_without_a_value_before_the_loop(backend):
