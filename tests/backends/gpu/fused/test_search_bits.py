@@ -80,16 +80,18 @@ def test_a_long_column_is_taken_in_chunks(backend, direction):
         assert numbers(A)[2] > 1
 
 
+@pytest.mark.parametrize("before", [0, 130])
 @pytest.mark.parametrize("turned", [False, True])
-def test_chunks_end_where_their_column_does(backend, direction, turned):
-    """Behind the end of each long column come the entries of another one."""
+def test_chunks_end_where_their_column_does(backend, direction, turned, before):
+    """Behind the end of each long column come the entries of another one; in words of some rows."""
     lengths = [1023, 1024, 1025, 2048, 2049]
     ends = np.cumsum([len(lengths), *lengths])
     hubs, leaves, n = np.repeat(range(5), lengths), np.arange(5, ends[-1]), int(ends[-1])
     rows, cols = (leaves, hubs) if turned else (hubs, leaves)
     A = Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=backend)
     sources = [*ends[:-1], *(ends[1:] - 1)] if turned else range(5)
-    levels = bfs_levels_multi(A, list(sources))
+    sources = [*range(10, 10 + before), *sources]  # of which the last are in another word
+    levels = bfs_levels_multi(A, [int(s) for s in sources])
     assert_fused(backend)
     reached = [{s} | set(cols[rows == s].tolist()) for s in sources]
     row, vertex, level = (x.tolist() for x in levels.to_coo())

@@ -100,3 +100,20 @@ def test_each_predecessor_that_is_looked_at_is_counted(place, monkeypatch):
     assert [x.tolist() for x in levels.to_coo()] == [[many - 1, hub, source], [1, 2, 0]]
     assert directions(t) == ["pull"] * 3
     assert looked_at(t) == [many + 1, many, 0]
+
+
+@pytest.mark.parametrize("many", [1, 2, 3, 5, 9])
+def test_lanes_that_look_together_look_for_their_own_vertex(place, monkeypatch, many):
+    """Neighbours with many predecessors, of which the last one of one of them alone counts."""
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_: 1e9)  # pull
+    monkeypatch.setattr(search_grid, "BETA", np.float32(1e9))
+    first, near, source = 96, 140, 141
+    for found in range(many):
+        rows, cols = [near, source], [first + found, near]
+        for k in range(many):
+            before = range(20 + 11 * (k % 7))
+            rows += before
+            cols += [first + k] * len(before)
+        A = Matrix.from_coo(rows, cols, nrows=142, ncols=142, backend=place)
+        levels = algorithms.bfs_levels(A, source)
+        assert [x.tolist() for x in levels.to_coo()] == [[first + found, near, source], [2, 1, 0]]
