@@ -23,6 +23,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -123,7 +124,7 @@ TARGETS = {
     ),
 }
 
-SECONDS = {True: 60, False: 120}  # for the tests of a mutant, of Python and of a kernel
+SECONDS = {True: 60, False: 90}  # for the tests of a mutant, of Python and of a kernel
 # Of broken kernels: an index beyond a thread's own array ends the process.
 BOUNDS = "-fsanitize=bounds -fsanitize-undefined-trap-on-error"
 
@@ -295,11 +296,15 @@ def lines_of(name, text):
 def near(tests, name, text):
     """Return the tests that run a line that a mutant changes; else of its file, else all.
 
-    For a kernel all, those first that name what its file does: grid, bits, push or pull.
+    For a kernel all: first those that name what its file does (grid, bits, push or pull), and of
+    these the first case of each test, then the second of each.
     """
     if not name.endswith(".py"):
-        word = Path(name).stem.partition("_")[0]
-        return sorted((test for test, *_ in tests), key=lambda test: word not in test)
+        word, cases, turn = Path(name).stem.partition("_")[0], Counter(), {}
+        for test, *_ in tests:
+            turn[test] = cases[test.partition("[")[0]]
+            cases[test.partition("[")[0]] += 1
+        return sorted(turn, key=lambda test: (word not in test, turn[test]))
     lines = lines_of(name, text)
     exact = {test for test, _, files in tests if lines & set((files or {}).get(name, ()))}
     exact = exact or {test for test, _, files in tests if name in (files or {})}
