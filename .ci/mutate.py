@@ -254,7 +254,8 @@ def run_pytest(folder, arguments, plugin, python, pipe):
     watched = isinstance(plugin, Watched)
     if watched and plugin.coverage:
         plugin.coverage.start()
-    options = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    options = ["-q", "-m", "not exhaustive", "-p", "no:cacheprovider"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     code = pytest.main([*options, *arguments], plugins=[plugin])
     if watched and plugin.coverage:
         plugin.coverage.stop()

@@ -47,6 +47,9 @@ def pytest_configure(config):
     unknown = {name for name in asked_for(config) if name.partition(":")[0] not in known}
     if unknown:
         raise pytest.UsageError(f"--backend: there is no {', '.join(sorted(unknown))}")
+    if not config.option.markexpr:  # no -m: a plain run, or one on a GPU, which nothing else tests
+        on_gpu = any(name.partition(":")[0] == "gpu" for name in asked_for(config))
+        config.option.markexpr = "not exhaustive" if on_gpu else "not exhaustive and not ci"
 
 
 def pytest_generate_tests(metafunc):

@@ -1,5 +1,6 @@
-"""`pytest --backend NAME`: a backend asked for by name is never skipped."""
+"""`pytest --backend NAME` skips no backend that it names; what a plain run leaves out."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +11,20 @@ from lagpu import backends
 from lagpu.errors import BackendUnavailable
 
 HERE = Path(__file__).parent
+OPTIONS = ["-q", "-p", "no:cacheprovider", "-c", HERE.parent / "pyproject.toml"]
 
 
 def run(*options):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    file = str(HERE / "loops" / "test_loop.py")
+    file = HERE / "loops" / "test_loop.py"
+    return pytest_run(*options, file, "-k", "of_an_empty_vector")
+
+
+def pytest_run(*words):
     return subprocess.run(
-        [*command, file, "-k", "of_an_empty_vector"],
+        [sys.executable, "-m", "pytest", *OPTIONS, *words],
         cwd=HERE.parent,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(map(str, (HERE, HERE / "support", *sys.path)))},
         capture_output=True,
         text=True,
         check=False,
@@ -31,22 +38,26 @@ def test_one_backend_alone():
     assert "skipped" not in done.stdout
 
 
+@pytest.mark.ci
 def test_several_backends():
     done = run("--backend", "cpu,cpu", "--collect-only")
     assert done.stdout.count("[cpu") == 2, done.stdout
 
 
+@pytest.mark.ci
 def test_pieces_of_a_grid():
     done = run("--backend", "grid:2:cpu,sim:1", "--collect-only")
     assert done.stdout.count("[grid:2:cpu") == done.stdout.count("[sim:1") == 1, done.stdout
 
 
+@pytest.mark.ci
 def test_unknown_backend():
     done = run("--backend", "cppu")
     assert done.returncode == 4
     assert "--backend: there is no cppu" in done.stderr
 
 
+@pytest.mark.ci
 def test_a_missing_backend_asked_for_fails():
     try:
         backends.get("gpu")
@@ -56,3 +67,33 @@ def test_a_missing_backend_asked_for_fails():
         assert "BackendUnavailable" in done.stdout
     else:
         pytest.skip("this machine has a device")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ([], {"plain"}),
+        (["-m", "ci"], {"ci"}),
+        (["--backend", "sim"], {"plain"}),
+        (["--backend", "cpu,gpu:1"], {"plain", "ci"}),
+        (["-m", "exhaustive"], {"exhaustive"}),
+    ],
+    ids=" ".join,
+)
+def test_what_a_run_leaves_out(tmp_path, options, found):
+    text = "import pytest\ndef test_plain(): pass\n"
+    for name in ("ci", "exhaustive"):
+        text += f"@pytest.mark.{name}\ndef test_{name}(): pass\n"
+    (tmp_path / "test_marks.py").write_text(text)
+    place = [f"--confcutdir={tmp_path}", "-p", "conftest", "--collect-only", tmp_path]
+    done = pytest_run(*options, *place)
+    assert {line.rpartition("_")[2] for line in done.stdout.splitlines() if "::" in line} == found
+
+
+def test_a_mark_that_is_unknown_is_refused(tmp_path):
+    """Misspelt, it would let a plain run have what it should leave out."""
+    (tmp_path / "test_marks.py").write_text("import pytest\npytestmark = pytest.mark.exhaustve\n")
+    done = pytest_run(f"--confcutdir={tmp_path}", tmp_path)
+    assert done.returncode == 2
+    assert "'exhaustve' not found in `markers`" in done.stdout

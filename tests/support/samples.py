@@ -1,22 +1,26 @@
-"""Cases of which a plain run takes some, and the exhaustive run the others."""
+"""Cases of which a plain run takes some, `.ci/run` more, and the exhaustive run all."""
 
 import pytest
 
+MARKS = {"ci": pytest.mark.ci, "exhaustive": pytest.mark.exhaustive}
 
-def sampled(cases, every):
+
+def sampled(cases, every, ci=None):
     """Return parameters of a test: a plain run has the first case and every so many-th after it.
 
-    Of cases that are a product of values, each value must be in the sample at least once; take
-    another `every` if one is not, such as one prime to the number of values.
+    `.ci/run` has every `ci`-th too, and the exhaustive run the others.
+    Of cases that are a product of values, each value must be in the plain sample at least once;
+    take another `every` if one is not, such as one prime to the number of values.
     """
-    cases = [case if isinstance(case, tuple) else (case,) for case in cases]
+    cases = _tuples(cases)
     if len(cases[0]) > 1:
         for k in range(len(cases[0])):
             if left := {case[k] for case in cases} - {case[k] for case in cases[::every]}:
                 raise ValueError(f"sampled: argument {k}: no plain run has {left}.")
+    others = ["ci" if ci and k % ci == 0 else "exhaustive" for k in range(len(cases))]
     return [
-        pytest.param(*case, marks=[pytest.mark.exhaustive] * (k % every > 0))
-        for k, case in enumerate(cases)
+        _param(case, rest if k % every else "")
+        for k, (case, rest) in enumerate(zip(cases, others, strict=True))
     ]
 
 
@@ -32,5 +36,24 @@ def covering(cases, *parts):
         if new:
             for value, before in zip(values, met, strict=True):
                 before.add(value)
-        found.append(pytest.param(case, marks=[pytest.mark.exhaustive] * (not new)))
+        found.append(_param((case,), "" if new else "exhaustive"))
     return found
+
+
+def picked(cases, *plain, rest="ci"):
+    """Return parameters of a test: a plain run has the named cases, `.ci/run` the `rest`.
+
+    With ``rest="exhaustive"`` the exhaustive run has the rest.
+    """
+    cases, plain = _tuples(cases), _tuples(plain)
+    if missing := [case for case in plain if case not in cases]:
+        raise ValueError(f"picked: {missing} are no cases.")
+    return [_param(case, "" if case in plain else rest) for case in cases]
+
+
+def _tuples(cases):
+    return [case if isinstance(case, tuple) else (case,) for case in cases]
+
+
+def _param(case, mark):
+    return pytest.param(*case, marks=[MARKS[mark]] if mark else [])

@@ -1,9 +1,9 @@
-"""A sample of cases: what a plain run takes, what is left to the exhaustive one."""
+"""A sample of cases: what a plain run takes, what is left to `.ci/run` and the exhaustive one."""
 
 from itertools import product
 
 import pytest
-from samples import covering, sampled
+from samples import covering, picked, sampled
 
 
 def test_the_first_and_every_so_many_th_are_in_a_plain_run():
@@ -28,3 +28,32 @@ def test_each_part_of_a_case_is_in_a_plain_run():
     plain = [p.values[0] for p in covering(words, lambda w: w[0], lambda w: w[1]) if not p.marks]
     assert plain == ["ax", "bx", "ay", "cy"]
     assert len(covering(words, len)) == len(words)
+
+
+def marks(params):
+    """Return what leaves each case out of a plain run."""
+    return ["".join(mark.name for mark in param.marks) for param in params]
+
+
+def test_a_case_is_in_a_plain_run_or_in_ci_or_in_the_exhaustive_run():
+    assert marks(sampled("abcdefg", 6, ci=3)) == [
+        "",
+        *2 * ["exhaustive"],
+        "ci",
+        *2 * ["exhaustive"],
+        "",
+    ]
+    assert marks(sampled("abc", 3, ci=1)) == ["", "ci", "ci"]
+
+
+def test_a_plain_run_has_the_cases_that_are_picked():
+    assert marks(picked("abc", "b")) == ["ci", "", "ci"]
+    assert marks(picked("abc", "b", rest="exhaustive")) == ["exhaustive", "", "exhaustive"]
+    found = picked([("a", 1), ("a", 2)], ("a", 2))
+    assert [param.values for param in found] == [("a", 1), ("a", 2)]
+    assert marks(found) == ["ci", ""]
+
+
+def test_what_is_picked_must_be_a_case():
+    with pytest.raises(ValueError, match="d"):
+        picked("abc", "a", "d")
