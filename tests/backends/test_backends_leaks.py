@@ -6,6 +6,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from samples import picked
 
 from lagpu import algorithms, backends
 from lagpu.generators import kronecker
@@ -20,9 +21,7 @@ def held():
     return pages * PAGE, len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.mark.parametrize(
-    "count", [300, pytest.param(20_000, marks=pytest.mark.exhaustive)], ids=["some", "many"]
-)
+@pytest.mark.parametrize("count", [100, *picked([300]), *picked([20_000], rest="exhaustive")])
 @pytest.mark.parametrize("name", ["cpu", "sim"])
 def test_searches_keep_nothing(name, count):
     place = backends.get(name)

@@ -1,6 +1,7 @@
 """Ctrl-C where Python cannot see it, and files that are whole or not there."""
 
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from command import spawn
+from samples import picked
 
 from lagpu.host import interrupt
 from lagpu.host.files import discard, replacing
@@ -103,16 +105,20 @@ _ENDS = (130, -signal.SIGINT)  # the shell says 130 for both; the other while Py
 
 
 def moments():
-    """Yield a command, whether its whole process group is interrupted, and the moment."""
+    """Return commands, whether the whole process group is interrupted, and moments."""
     drawn = random.Random(20)
-    for k in range(100):
-        command = list(COMMANDS)[k % len(COMMANDS)]
-        marks = [pytest.mark.exhaustive] * (k >= 2 * len(COMMANDS))  # a plain run takes few
-        moment = drawn.uniform(_EARLIEST, _LATEST)
-        yield pytest.param(command, k % 2 == 1, moment, marks=marks, id=f"{command}-{moment:.3f}")
+    names = itertools.islice(itertools.cycle(COMMANDS), 100)
+    at = [round(drawn.uniform(_EARLIEST, _LATEST), 3) for _ in range(100)]
+    return [(name, k % 2 == 1, at[k]) for k, name in enumerate(names)]
 
 
-@pytest.mark.parametrize(("command", "whole_group", "moment"), [*moments()])
+EACH_TWICE, MORE = moments()[: 2 * len(COMMANDS)], moments()[2 * len(COMMANDS) :]
+
+
+@pytest.mark.parametrize(
+    ("command", "whole_group", "moment"),
+    [*picked(EACH_TWICE, *EACH_TWICE[:2]), *picked(MORE, rest="exhaustive")],
+)
 def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
     """In a terminal the programs that a command has started are interrupted too."""
     (tmp_path / "tmp").mkdir()

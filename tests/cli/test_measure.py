@@ -199,6 +199,7 @@ def test_names_lead_to_generators():
     assert load("mycielskian5", backends.get("cpu")).nrows == 23
 
 
+@pytest.mark.ci
 def test_interrupt_leaves_no_file(tmp_path):
     file = tmp_path / "b.json"
     command = ["bench", "kron16e16", "-b", "cpu", "--roots", "5000", "--json", str(file)]
@@ -259,6 +260,7 @@ def test_a_graph_that_does_not_fit_costs_no_other_row(run, monkeypatch, tmp_path
     assert (code, out, err.startswith("lagpu: path: needs 9.0 GB, 1.0 GB free")) == (2, "", True)
 
 
+@pytest.mark.ci
 def test_a_file_that_is_no_graph_costs_no_other_row(run, tmp_path):
     wrong, file = tmp_path / "wrong.mtx", tmp_path / "b.json"
     wrong.write_text("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n")

@@ -224,6 +224,7 @@ def test_a_scalar_as_ever(backend):
 # ------------------------------------------------------------------------------------ the compiler
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("traced", [False, True])
 def test_nvrtc_compiles_programs_with_sums(arch, traced, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from samples import sampled
+from samples import picked, sampled
 
 from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
@@ -73,14 +73,14 @@ def test_all_products_pass(place, kernel):
     assert failing(products.cases((kernel,)), place) == []
 
 
-@pytest.mark.parametrize("first", sampled(range(3), 3))
+@pytest.mark.parametrize("first", sampled(range(9), 9, ci=3))
 def test_some_of_all_cases_pass(place, first):
-    """Every twelfth, a third of them in a plain run."""
-    cases = list(runner._cases(backends.get(place)))[4 * first :: 3 * 12]
+    """Every twelfth, a ninth of them in a plain run."""
+    cases = list(runner._cases(backends.get(place)))[12 * first :: 9 * 12]
     assert failing(cases, place) == []
 
 
-@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("every", [50, *picked([12]), *picked([1], rest="exhaustive")])
 def test_the_report(tmp_path, monkeypatch, capsys, every):
     monkeypatch.setenv("LAGPU_COMMIT", "0123abc")
     all_cases = runner._cases
@@ -154,6 +154,7 @@ def with_product(s, **fields):
     return s._replace(operation=s.operation._replace(product=product))
 
 
+@pytest.mark.ci
 def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
     with_products(
         monkeypatch, lambda s: s._replace(desc=s.desc._replace(mask=None, complement=False))
@@ -164,12 +165,14 @@ def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
     assert failing(chosen(searches.cases(), "bfs_levels on empty 33")) == []
 
 
+@pytest.mark.ci
 def test_exchanged_operands_are_found(monkeypatch):
     with_products(monkeypatch, lambda s: with_product(s, flip=not s.operation.product.flip))
     assert failing(chosen(products.cases(("pull_warp",)), "plus_minus"))
     assert failing(chosen(matrices.cases(), "product with A.T", "registered"))
 
 
+@pytest.mark.ci
 def test_a_transposed_product_is_found(monkeypatch):
     with_products(
         monkeypatch, lambda s: with_product(s, transpose=not s.operation.product.transpose)
@@ -178,6 +181,7 @@ def test_a_transposed_product_is_found(monkeypatch):
     assert failing(chosen(searches.cases(), "directed random 32"))
 
 
+@pytest.mark.ci
 def test_a_selection_that_takes_what_is_no_row_is_found(monkeypatch):
     def clipped(s):
         f = s.operation.indices
@@ -225,6 +229,7 @@ def test_a_wrong_type_is_found(monkeypatch):
     assert failing(chosen(vectors.cases(), "apply abs INT32"))
 
 
+@pytest.mark.ci
 def test_rows_apart_that_err_are_found(monkeypatch):
     """On a GPU the sources of a deep graph are searched, and swept, each by itself."""
     cases = chosen(searches.cases(), "ladder")

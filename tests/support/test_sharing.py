@@ -41,6 +41,7 @@ def test_every_test_has_a_place():
     assert not free("EX")
 
 
+@pytest.mark.ci
 def test_a_test_that_fills_the_memory_is_alone(tmp_path, monkeypatch):
     """In a session of its own, as what a test starts is part of it."""
     monkeypatch.delenv(sharing.HELD)

@@ -64,6 +64,7 @@ def test_a_process_is_ended_in_the_middle(worker):
         worker.call("add", 1, 2, limit=60)
 
 
+@pytest.mark.ci
 def test_a_process_that_dies(worker):
     with pytest.raises(Failed, match="Died: the process ended with exit code 3"):
         worker.call("die", limit=60)
@@ -119,6 +120,7 @@ class Proofless(Bench):
         return found._replace(answer=found.answer._replace(proof=(indices, values[::-1])))
 
 
+@pytest.mark.ci
 def test_systems_that_differ_end_the_run():
     kept = []
     plan = Plan(["grid:3x4"], ["connected_components", "bfs"], ["cpu"], ["scipy"], bench=Wrong)
@@ -138,6 +140,7 @@ def test_an_answer_that_is_proved_wrong_ends_the_run():
         run(plan)
 
 
+@pytest.mark.ci
 def test_what_does_not_end_or_fails_is_a_row_and_no_more():
     names = ["bfs_levels", "bfs", "pagerank", "core_number", "diameter"]
     plan = Plan(["grid:3x4"], names, ["cpu"], bench=Faulty, limit=0.5)
@@ -156,6 +159,7 @@ def test_what_does_not_end_or_fails_is_a_row_and_no_more():
     assert all(set(row) == FIELDS for row in found["rows"])
 
 
+@pytest.mark.ci
 def test_a_graph_that_does_not_fit_leaves_the_others():
     kept = []
     plan = Plan(["path:9", "path:8", "cycle:9"], ["bfs"], ["cpu"], bench=Small)
@@ -165,6 +169,7 @@ def test_a_graph_that_does_not_fit_leaves_the_others():
     assert kept == [0, 0, 1]
 
 
+@pytest.mark.ci
 def test_no_time_left():
     kept = []
     plan = Plan(["path:9", "cycle:9"], ["bfs"], ["cpu"], budget=1e-3)
@@ -185,7 +190,7 @@ def test_no_time_left():
         ({"budget": float("nan")}, "--budget nan is not above 0"),
         ({"peers": ["igraph"]}, "scipy, networkx, pylibcugraph"),
         ({"backends": ["tpu"]}, "cpu"),
-        ({"graphs": ["path:1"]}, "no vertex"),
+        pytest.param({"graphs": ["path:1"]}, "no vertex", marks=pytest.mark.ci),
     ],
 )
 def test_wrong_plans(change, message):
@@ -193,6 +198,7 @@ def test_wrong_plans(change, message):
         run(Plan(**{"graphs": ["path:3"], "algorithms": ["bfs"], "backends": ["cpu"]} | change))
 
 
+@pytest.mark.ci
 def test_a_backend_that_is_missing():
     try:
         backends.get("gpu")
@@ -207,6 +213,7 @@ def test_a_backend_that_is_missing():
 # --------------------------------------------------------------------------- command and tables
 
 
+@pytest.mark.ci
 def test_the_command(capsys, tmp_path):
     file = tmp_path / "f.json"
     words = ["bench", "kron6e4", "path:9", "--algorithm", "bfs_parents,diameter", "--repeats", "2"]

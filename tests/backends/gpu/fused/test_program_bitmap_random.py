@@ -10,6 +10,7 @@ from bitmap_programs import LOOPS, PROGRAM, random_graph
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
+from samples import picked
 from strategies import for_all
 
 import lagpu
@@ -31,7 +32,7 @@ def test_random_bodies(backend, draw):
         assert loop_name(backend) in (GENERATED, "no iteration"), backend.last_loop
 
 
-@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("traced", picked([False, True], True))
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_programs(arch, traced, monkeypatch):
     """Some of them, and with the log of a trace."""

@@ -18,6 +18,7 @@ from per_source_sweeps import (
     operands,
     random_block,
 )
+from samples import picked
 from strategies import for_all
 from sweeps import brandes, by_the_pulled, graph, heights, many
 
@@ -336,13 +337,14 @@ def test_rows_that_may_not_be_made(backend):
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_nvrtc_compiles_sweeps_of_rows(arch, monkeypatch):
+@pytest.mark.parametrize("count", picked([1, len(BODIES)], 1))
+def test_nvrtc_compiles_sweeps_of_rows(count, arch, monkeypatch):
     kernels, real = [], module.from_source
     told = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
     monkeypatch.setattr(module, "from_source", told)
     place = lagpu.backends.get("sim")
     A = graph(33, place, 1, True)
-    for body, dtype in BODIES[:: 1 if arch == "sm_90" else 4]:
+    for body, dtype in BODIES[: count : 1 if arch == "sm_90" else 4]:
         body(A, algorithms.bfs_levels_multi(A, [1, 2]), *operands(2, 33, dtype, place, 1))
     assert kernels
     for kernel in kernels:

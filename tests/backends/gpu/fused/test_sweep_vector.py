@@ -10,7 +10,7 @@ from graphs import both_ways, matrix
 from hypothesis import strategies as st
 from loop_names import GRID, SWEEP, how_it_ran, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
-from samples import sampled
+from samples import picked, sampled
 from strategies import for_all
 from sweeps import brandes, by_the_pulled, graph, heights, many
 
@@ -346,10 +346,11 @@ def test_sweeps_of_one_structure_share_a_kernel(backend, made):
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_nvrtc_compiles_sweeps(arch, made):
+@pytest.mark.parametrize("count", picked([1, len(BODIES)], 1))
+def test_nvrtc_compiles_sweeps(count, arch, made):
     place = lagpu.backends.get("sim")
     A = graph(33, place, 1, True)
-    for body, dtype in BODIES[:: 1 if arch == "sm_90" else 4]:
+    for body, dtype in BODIES[: count : 1 if arch == "sm_90" else 4]:
         body(A, algorithms.bfs_levels(A, 1), *vectors(33, dtype, place, 1, True))
     for kernel in made:
         macros = (("LG_BLOCK", str(module.BLOCK)),)

@@ -315,6 +315,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
     assert len(asked[1].params) == len(program_kernel.params) + 2
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_what_logs(arch):
     for macros in ({}, {"SUM": "1", "ISO": "0", "ADD": "Plus", "MUL": "First", "KEEP": "1",
@@ -325,6 +326,7 @@ def test_nvrtc_compiles_what_logs(arch):
         assert nvrtc_compile(made, arch)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_programs_that_log(arch, monkeypatch):
     from lagpu.backends.gpu.fused import program

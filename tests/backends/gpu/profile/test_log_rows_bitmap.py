@@ -157,6 +157,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
     assert logs.params == plain.params
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("groups", ["1", "2"])
 def test_nvrtc_compiles_what_logs(arch, groups):
@@ -296,6 +297,7 @@ def test_explain_on_cpu():
     assert t.rows[0].kernel == "SuiteSparse"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize(
     ("file", "name"),
