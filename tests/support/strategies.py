@@ -5,6 +5,7 @@ import random
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from samples import picked
 
 from lagpu import BOOL, FP64, INT32
 from lagpu.selftest.reference import How
@@ -28,9 +29,9 @@ from lagpu.selftest.soak.draw import (  # noqa: F401
 )
 
 POOL = 16
-#: A plain run takes one in so many examples, the exhaustive one all; of few it takes `FEW`.
-EACH = [3, pytest.param(1, marks=pytest.mark.exhaustive)]
-FEW = 6
+#: A plain run takes one in so many examples, the exhaustive one all; of few each takes `FEW`.
+EACH = [6, *picked([3]), *picked([1], rest="exhaustive")]
+FEW = 4
 
 
 def for_all(cpu=150, compiled=24):

@@ -1,7 +1,7 @@
 """Loops over blocks as programs: fused or not, and on cpu, the same."""
 
 import re
-from itertools import product
+from itertools import cycle, product
 
 import bitmap_loops
 import loop_names
@@ -16,7 +16,7 @@ from bitmap_programs import (
 )
 from bitmap_traces import both
 from loop_names import NO_ROOM, loop_name
-from samples import sampled
+from samples import picked, sampled
 from traces import same
 
 import lagpu
@@ -46,12 +46,14 @@ def compared(backend, run, *graphs, how=PROGRAM):
     return found
 
 
-@pytest.mark.parametrize(("name", "k", "directed"), sampled(product(LOOPS, ROWS, (False, True)), 3))
+@pytest.mark.parametrize(
+    ("name", "k", "directed"), sampled(product(LOOPS, ROWS, (False, True)), 9, ci=3)
+)
 def test_a_users_loops(backend, name, k, directed):
     compared(backend, LOOPS[name](k), random_graph(2 * k + 9, 2, directed))
 
 
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("name", sampled(LOOPS, 3, ci=1))
 def test_hubs(backend, name):
     """Columns that a whole block sums, in one of two directions."""
     graph = random_graph(1500, 1, directed=name == "against", hub=1499)
@@ -92,7 +94,7 @@ def test_path_counts_of_several_sources(backend, k):
     compared(backend, lambda A: count_paths(A, list(range(k))), graph)
 
 
-@pytest.mark.parametrize("batch", [2, 32, 64])
+@pytest.mark.parametrize("batch", picked([2, 32, 64], 2))
 def test_betweenness_in_batches(backend, batch):
     graph = generators.kronecker(8, seed=3, backend="cpu")
     found, expected = (
@@ -206,8 +208,9 @@ def test_programs_are_shared_by_structure(backend):
     assert from_source.cache_info().misses == before
 
 
-@pytest.mark.parametrize("k", [1, 33])
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(
+    ("name", "k"), picked(product(LOOPS, (1, 33)), *zip(LOOPS, cycle((1, 33)), strict=False))
+)
 def test_a_trace_says_what_that_of_single_statements_says(place, name, k):
     A = random_graph(2 * k + 9, 2).to(place)
     fused, eager = both(lambda: LOOPS[name](k)(A), place, PROGRAM)

@@ -79,7 +79,8 @@ def found(backend, search, dtype, out, sources, op, turns):
             ("lor_pair", "any_first"),
             (None, 1, 3),
         ),
-        5,
+        10,
+        ci=5,
     ),
 )
 def test_any_frontier(place, search, dtype, op, times):

@@ -95,7 +95,8 @@ def test_random_bodies_graphs_and_levels(backend, draw):
     ("n", "tail", "body", "dtype"),
     [
         pytest.param(1023, 258, brandes, FP64, marks=pytest.mark.exhaustive),
-        (1023, 258, many, INT64),  # more than 255 levels
+        # more than 255 levels
+        pytest.param(1023, 258, many, INT64, marks=pytest.mark.ci),
         (1025, 20, brandes, FP64),
         pytest.param(1025, 20, many, INT64, marks=pytest.mark.exhaustive),
     ],

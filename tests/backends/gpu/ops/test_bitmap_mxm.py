@@ -1,10 +1,13 @@
 """Products of bits: those of single statements and those of generated loops are one, and right."""
 
+from itertools import product
+
 import bitmap_loops
 import numpy as np
 import pytest
 from bitmap_programs import PROGRAM, random_graph, together  # noqa: F401
 from bitmap_traces import both
+from samples import picked
 
 import lagpu
 from lagpu import BOOL, INT64, Matrix
@@ -50,8 +53,9 @@ def direction(request, place, monkeypatch):
         monkeypatch.setattr(f"lagpu.backends.gpu.{user}.BITS_PUSH_COST", cost)
 
 
-@pytest.mark.parametrize("k", ROWS)
-@pytest.mark.parametrize("hub", [0, 1500])
+@pytest.mark.parametrize(
+    ("k", "hub"), picked(product(ROWS, [0, 1500]), (31, 0), (33, 1500), (64, 1500), (100, 0))
+)
 def test_masks(place, direction, k, hub):
     """Without entries, with some and with all; columns of several chunks where there is a hub."""
     n = max(2 * k + 9, hub and hub + 7)

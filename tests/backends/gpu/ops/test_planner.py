@@ -55,7 +55,7 @@ def vectors(n, backend):
 
 @pytest.mark.parametrize(
     ("kernel", "n", "symmetric"),
-    sampled(itertools.product([*STRATEGIES, "push_virtual:5"], SIZES, (True, False)), 3),
+    sampled(itertools.product([*STRATEGIES, "push_virtual:5"], SIZES, (True, False)), 9, ci=3),
 )
 def test_every_strategy_computes_the_same_product(place, kernel, n, symmetric):
     A = hub_graph(n, place, symmetric)
