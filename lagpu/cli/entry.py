@@ -1,11 +1,13 @@
 """Run a command and return its exit code: 0, 1 for a wrong result, 2 for wrong input.
 
 An error is one line on stderr; ``--debug``, anywhere among the arguments, shows where it arose.
+Of the processes of mpirun or srun the first prints results and writes files, and one says an error.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +19,9 @@ from lagpu.cli.commands import app
 from lagpu.cli.interrupt import interruptible
 from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError, plain
+from lagpu.host import files
 from lagpu.host.interrupt import INTERRUPTED
+from lagpu.host.processes import launched, speaks
 
 __all__ = ["main"]
 
@@ -42,6 +46,14 @@ def main(args: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
+    job = launched()
+    if job is None or job.rank == 0:
+        return _main(args)
+    with files.nowhere(), contextlib.redirect_stdout(io.StringIO()):
+        return _main(args)
+
+
+def _main(args: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in words
     try:
@@ -57,20 +69,21 @@ def main(args: Sequence[str] | None = None) -> int:
     except LagpuError as error:
         if debug:
             raise
-        _print_error(as_options(str(error)))
+        _print_error(as_options(str(error)), error)
         return _REFUSED if isinstance(error, CheckFailed) else _WRONG
     except _UsageError as error:
         if debug:
             raise
-        _print_error(_usage(error))
+        _print_error(_usage(error), error)
         return _WRONG
     except MemoryError as error:
         if debug:
             raise
-        _print_error(f"out of memory: {str(error) or 'an allocation failed'}. Use a smaller graph.")
+        what = str(error) or "an allocation failed"
+        _print_error(f"out of memory: {what}. Use a smaller graph.", error)
         return _WRONG
     if code == INTERRUPTED:
-        _print_error("interrupted.")
+        _print_error("interrupted.", KeyboardInterrupt())
     return code
 
 
@@ -88,7 +101,10 @@ def _usage(error: Exception) -> str:
     return f"{message.rstrip('.')}. See `{command} --help`."
 
 
-def _print_error(message: str) -> None:
+def _print_error(message: str, error: BaseException) -> None:
+    """Print the first line of a message, if it is this process that says the error of its job."""
+    if not speaks(error):
+        return
     first, *rest = plain(message).splitlines() or [""]
     more = f" ({len(rest)} more lines with --debug)" if rest else ""
     print(f"lagpu: {first}{more}", file=sys.stderr)
