@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
-from lagpu.host.processes import end_together, launched
+from lagpu.host.job import end_together, launched
 
 __all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use"]
 

@@ -77,8 +77,11 @@ class Comm:
         buffer[:] = np.concatenate(found)
 
 
-def on_ranks(size, program, **options):
-    """Run ``program(processes)`` on each rank: what each returned or raised, and the room."""
+def on_ranks(size, program, first_here=False, **options):
+    """Run ``program(processes)`` on each rank: what each returned or raised, and the room.
+
+    The first rank may be this thread, which is the one that signals interrupt.
+    """
     room, found = Room(size), [None] * size
 
     def run(rank):
@@ -87,9 +90,12 @@ def on_ranks(size, program, **options):
         except BaseException as error:
             found[rank] = error
 
-    threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(size)]
+    others = range(int(first_here), size)
+    threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in others]
     for thread in threads:
         thread.start()
+    if first_here:
+        run(0)
     for thread in threads:
         thread.join(2 * SECONDS)
         assert not thread.is_alive(), "a rank is left behind"

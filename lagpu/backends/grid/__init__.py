@@ -7,7 +7,7 @@ from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.mpi import engine, require_same
 from lagpu.backends.grid.together import done_together
 from lagpu.backends.protocol import Backend
-from lagpu.host.processes import Job
+from lagpu.host.job import Job
 
 __all__ = ["GridBackend", "make", "make_in_job"]
 

@@ -99,25 +99,25 @@ class Processes:
     # ----------------------------------------------------------------------------------- messages
     def share(self, message: Bytes) -> list[Bytes]:
         """Return the message of every process, in their order."""
-        headers = self._meet(message)
-        return self._collected(message, headers)
+        with uninterrupted():  # who has met the others sends what they wait for
+            headers = self._meet(message)
+            return self._collected(message, headers)
 
     def swap(self, messages: Sequence[Bytes]) -> list[Bytes]:
         """Return what every process has for this one; `messages` has what this one has for each."""
-        longest = max(map(len, messages))
-        headers = self._meet(longest=longest)
-        coming = np.empty(self.size, np.int64)
-        self._mpi(self._comm.Alltoall, np.array([len(m) for m in messages], np.int64), coming)
-        most = int(headers["nbytes"].max())
-        received = self._allocated(coming, most * self.size)
-        for start in range(0, most, self._step):
-            cut = [message[start : start + self._step] for message in messages]
-            counts = np.clip(coming - start, 0, self._step)
-            found = np.empty(counts.sum(), np.uint8)
-            sent = [np.concatenate(cut), [len(part) for part in cut]]
-            self._mpi(self._comm.Alltoallv, sent, [found, counts.tolist()])
-            _spread(found, counts, received, start)
-        return received
+        with uninterrupted():
+            headers = self._meet(longest=max(map(len, messages)))
+            coming = np.empty(self.size, np.int64)
+            self._mpi(self._comm.Alltoall, np.array([len(m) for m in messages]), coming)
+            most = int(headers["nbytes"].max())
+            received = self._allocated(coming, most * self.size)
+
+            def send(start: int, found: Any) -> None:
+                cut = [message[start : start + self._step] for message in messages]
+                self._comm.Alltoallv([np.concatenate(cut), list(map(len, cut))], found)
+
+            self._receive(send, most, coming, received)
+            return received
 
     def _collected(self, message: Bytes, headers: Any) -> list[Bytes]:
         """Return the messages whose lengths are in the headers; the own one must be given."""
@@ -126,13 +126,27 @@ class Processes:
         if most <= _INLINE:
             return [headers["inline"][r, : sizes[r]].copy() for r in range(self.size)]
         received = self._allocated(sizes, int(sizes.sum()))
-        for start in range(0, most, self._step):
-            counts = np.clip(sizes - start, 0, self._step)
-            found = np.empty(counts.sum(), np.uint8)
-            mine = message[start : start + self._step]
-            self._mpi(self._comm.Allgatherv, mine, [found, counts.tolist()])
-            _spread(found, counts, received, start)
+
+        def send(start: int, found: Any) -> None:
+            self._comm.Allgatherv(message[start : start + self._step], found)
+
+        self._receive(send, most, sizes, received)
         return received
+
+    def _receive(
+        self, send: Callable[[int, Any], None], most: int, sizes: Any, received: Sequence[Bytes]
+    ) -> None:
+        """Fill `received` chunk by chunk; `send` sends one and takes what comes at that time."""
+
+        def step(start: int) -> None:
+            counts = np.clip(sizes - start, 0, self._step)
+            found, ends = np.empty(counts.sum(), np.uint8), np.cumsum(counts)
+            send(start, [found, counts.tolist()])
+            for message, end, count in zip(received, ends, counts, strict=True):
+                message[start : start + count] = found[end - count : end]
+
+        for start in range(0, most, self._step):
+            self._mpi(step, start)
 
     def _allocated(self, sizes: Any, total: int) -> list[Bytes]:
         """Return memory for messages; if they are long, when every process has got its own."""
@@ -198,10 +212,10 @@ class Processes:
         )
         raise self._over
 
-    def _mpi(self, call: Callable[..., Any], *buffers: Any) -> None:
-        """Call MPI; where it fails, nothing can be agreed upon any more."""
+    def _mpi(self, call: Callable[..., Any], *args: Any) -> None:
+        """Call MPI; where that fails, nothing can be agreed upon any more."""
         try:
-            call(*buffers)
+            call(*args)
         except Exception as error:
             self._over = _told(self.rank, self.size, "", f"grid: MPI failed: {plain(str(error))}.")
             self._speaker, self._unmet = self.rank, True
@@ -241,13 +255,6 @@ class Processes:
     def abort(self) -> None:
         """End all processes of the job."""
         self._comm.Abort(1)
-
-
-def _spread(found: Bytes, counts: Any, received: Sequence[Bytes], start: int) -> None:
-    """Copy what one call has brought to the messages that it is from."""
-    ends = np.cumsum(counts)
-    for message, end, count in zip(received, ends, counts, strict=True):
-        message[start : start + count] = found[end - count : end]
 
 
 def _text(error: BaseException) -> Bytes:

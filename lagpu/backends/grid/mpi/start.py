@@ -16,7 +16,7 @@ from lagpu.backends.grid.mpi.engine import MpiEngine
 from lagpu.backends.grid.mpi.processes import Processes
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable
-from lagpu.host.processes import Job, end_together
+from lagpu.host.job import Job, end_together
 
 __all__ = ["engine", "require_same"]
 

@@ -1,5 +1,7 @@
 """Arrays reach the pieces of other processes as they reach those of the own one, in any chunks."""
 
+import signal
+
 import numpy as np
 import pytest
 from ranks import on_ranks
@@ -7,7 +9,7 @@ from ranks import on_ranks
 from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.mpi import MpiEngine
 from lagpu.backends.grid.mpi import processes as module
-from lagpu.errors import OutOfMemory
+from lagpu.errors import LagpuError, OutOfMemory, ProcessFailed
 
 SIZES = [(1, 1), (1, 3), (2, 1), (3, 1), (2, 2), (3, 2)]  # processes, pieces in each
 CHUNKS = [8, 200, 1 << 26]
@@ -88,3 +90,56 @@ def test_memory_is_asked_of_all_before_anything_long_is_sent(monkeypatch):
     assert sum("of 3: grid: needs much" in said for said in found) == 2
     asked.append(None)
     assert on_ranks(3, program, beside=2)[0] == [None] * 3
+
+
+@pytest.mark.parametrize("call", ["Allgather", "Allgatherv", "Alltoall", "Alltoallv"])
+def test_an_interrupt_in_an_exchange_waits_for_its_end(call):
+    """The others get what they wait for; the next meeting tells them."""
+
+    def program(processes):
+        comm, engine = processes._comm, MpiEngine(processes)
+        real, began = getattr(comm, call), []
+
+        def interrupted(*args):
+            if processes.rank == 0 and not began:
+                began.append(True)
+                signal.raise_signal(signal.SIGINT)
+            real(*args)
+
+        setattr(comm, call, interrupted)
+        engine.begin("a test")
+        try:
+            if call.startswith("Allg"):
+                engine.gather([part(processes.rank, 100)])
+            else:
+                engine.exchange([[part(processes.rank, 100)] * 2])
+            engine.agree()
+        except (KeyboardInterrupt, LagpuError) as error:
+            engine.fail(error)
+            engine.begin("another one")
+            engine.agree()
+            return str(error) or type(error).__name__
+
+    found, _ = on_ranks(2, program, first_here=True)
+    assert found == ["KeyboardInterrupt", "process 0 of 2: KeyboardInterrupt"]
+
+
+def test_no_memory_within_a_transfer_ends_the_job():
+    """It is too late to tell the others: they wait for the bytes."""
+
+    def program(processes):
+        def full(*_args):
+            raise MemoryError
+
+        processes._comm.Allgatherv = full
+        engine = MpiEngine(processes)
+        engine.begin("a test")
+        with pytest.raises(ProcessFailed, match="grid: MPI failed") as seen:
+            engine.gather([part(processes.rank, 100)])
+        engine.fail(seen.value)
+        assert processes.end(seen.value)
+        processes.close()
+
+    found, room = on_ranks(1, program)
+    assert found == [None]
+    assert room.aborted == [(0, 1)]

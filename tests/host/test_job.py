@@ -6,16 +6,16 @@ import time
 
 import pytest
 
-from lagpu.host import processes
-from lagpu.host.processes import Job, end_together, launched, speaks
+from lagpu.host import job as module
+from lagpu.host.job import Job, end_together, launched, speaks
 
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    for names in processes._VARIABLES:
+    for names in module._VARIABLES:
         for name in names:
             monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(processes, "_meeting", [])
+    monkeypatch.setattr(module, "_meeting", [])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_who_speaks(monkeypatch):
 
 def test_processes_that_can_meet_decide_together(monkeypatch):
     monkeypatch.setattr(sys, "excepthook", print)
-    monkeypatch.setattr(processes, "_hooked", [])
+    monkeypatch.setattr(module, "_hooked", [])
     end_together()
     hook = sys.excepthook
     end_together(lambda error: "mine" in str(error))
@@ -61,7 +61,7 @@ def test_processes_that_can_meet_decide_together(monkeypatch):
 @pytest.mark.parametrize("mine", [True, False])
 def test_an_error_that_nobody_catches(mine):
     code = f"""
-from lagpu.host.processes import end_together
+from lagpu.host.job import end_together
 end_together(lambda error: {mine})
 raise ValueError("boom\\nand\\x1b[2Jmore")
 """

