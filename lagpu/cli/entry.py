@@ -21,7 +21,7 @@ from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host import files
 from lagpu.host.interrupt import INTERRUPTED
-from lagpu.host.processes import launched, speaks
+from lagpu.host.job import launched, speaks
 
 __all__ = ["main"]
 

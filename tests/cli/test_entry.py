@@ -2,7 +2,7 @@
 
 import pytest
 
-from lagpu.host import processes
+from lagpu.host import job
 
 
 @pytest.fixture
@@ -10,7 +10,7 @@ def rank(monkeypatch):
     def become(number, size=3):
         monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", str(size))
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(number))
-        monkeypatch.setattr(processes, "_FIRST_SPEAKS_SECONDS", 0.0)
+        monkeypatch.setattr(job, "_FIRST_SPEAKS_SECONDS", 0.0)
 
     return become
 
