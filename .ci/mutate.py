@@ -11,6 +11,7 @@ Needs the packages of the tests, cosmic-ray and coverage.
 
 import argparse
 import ast
+import compileall
 import contextlib
 import hashlib
 import itertools
@@ -249,9 +250,10 @@ def run_pytest(folder, arguments, plugin, python, pipe):
         "HYPOTHESIS_PROFILE": "ci",
         "LAGPU_SIM_FLAGS": "" if python else BOUNDS,
     }
-    sys.dont_write_bytecode = True  # a mutant of the same second and size would not be read
     sys.path[:0] = [str(folder)]
     watched = isinstance(plugin, Watched)
+    # Bytecode of what is not broken saves time; of two mutants of a second one might be read twice.
+    sys.dont_write_bytecode = not watched
     if watched and plugin.coverage:
         plugin.coverage.start()
     options = ["-q", "-m", "not exhaustive", "-p", "no:cacheprovider"]
@@ -352,6 +354,7 @@ def main():
             shutil.copytree(
                 ROOT, folders[-1], ignore=shutil.ignore_patterns(".git", ".v*", ".*cache")
             )
+            compileall.compile_dir(folders[-1] / "lagpu", quiet=1)
 
         for part in rows:
             known[part] = measured(folders[0], part, keep)

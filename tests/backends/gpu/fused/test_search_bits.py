@@ -367,3 +367,14 @@ def test_batches_with_most_entries_come_first(backend):
     to_host = backend.device.to_host
     assert to_host(batches(A.data.csc(), 1)).tolist() == [1, 2, 0, 3]
     assert to_host(batches(A.data.csc(), 2)).tolist() == [2, 3, 4, 5, 0, 1, 6]
+
+
+def test_a_hint_is_counted_where_it_is_looked_at(place, monkeypatch):
+    """Vertex 0, which all others are found by: of each of them nothing else is looked at."""
+    monkeypatch.setattr("lagpu.backends.gpu.fused.search_bits.SEARCH_PUSH_COST", 1 << 31)  # pull
+    A = star(40, backend=place)
+    with lagpu.trace() as t:
+        bfs_levels_multi(A, [1])
+    products = [row for row in t.rows if row.method == "matrix_mxm"]
+    assert [row.direction for row in products] == ["pull"] * 3
+    assert products[1].edges == 38

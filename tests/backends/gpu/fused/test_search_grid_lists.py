@@ -131,3 +131,19 @@ def test_the_last_vertex_is_not_found_again(backend, size):
     levels = algorithms.bfs_levels(A, size - 1)
     check.check_parents(A, size - 1, algorithms.bfs_parents(A, size - 1), levels)
     assert levels.to_dense().tolist() == list(range(size))[::-1]
+
+
+def test_large_levels_end_where_their_edges_do(place, monkeypatch):
+    """A wide level is pushed; each vertex that it finds lies before one whose edges lead on."""
+    monkeypatch.setattr("lagpu.backends.gpu.fused.search_grid.alpha_of", lambda *_: 0.0)  # push
+    many = 3000
+    wide = np.arange(1, many + 1)
+    found, last = many - 1 + 2 * wide, 3 * many + 2
+    made = [edges(0, wide), np.stack([wide, found]), edges(found + 1, last)]
+    for search in (algorithms.bfs_levels, algorithms.count_shortest_paths):
+        x, right = (search(matrix(made, last + 1, b), 0) for b in (place, "cpu"))
+        assert right.nvals == 2 * many + 1
+        assert x.to("cpu").isequal(right)
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(matrix(made, last + 1, place), 0)
+    assert directions(t) == ["push"] * 3

@@ -1,7 +1,7 @@
 """A matrix whose second form does not fit: everything runs with the one that is there."""
 
 import pytest
-from loop_names import GENERATED, loop_name
+from loop_names import GENERATED, GRID, loop_name
 
 import lagpu
 from lagpu import Matrix, Vector, algorithms, semiring
@@ -79,3 +79,14 @@ def test_rows_are_sorted_once(monkeypatch):
     assert sorted_ == [L.data.store, symmetric.data.store]
     assert (L.data.store.symmetric, symmetric.data.store.symmetric) == (False, True)
     assert symmetric.data.store.csr is None
+
+
+def test_rows_that_are_there_need_no_room(scarce):
+    """A search that has made them runs as one kernel still once nothing else fits."""
+    place, fill = scarce
+    A = directed(place)
+    right = algorithms.bfs_levels(A, 1)
+    assert loop_name(place) == GRID
+    fill(A)
+    assert algorithms.bfs_levels(A, 1).isequal(right)
+    assert loop_name(place) == GRID
