@@ -5,6 +5,7 @@ import pytest
 from loop_names import is_fused
 
 from lagpu import FP32, INT32, INT64, Vector, loop, semiring
+from lagpu.backends.gpu.kernels import constant
 from lagpu.generators import path
 
 
@@ -93,3 +94,11 @@ def test_a_search_from_all_vertices(place):
     searched(A, levels, frontier)
     assert is_fused(place.last_loop)
     assert levels.to_dense().tolist() == [0] * 5
+
+
+def test_a_long_bitmap_is_listed_in_groups(place):
+    n = 3 * 32 * constant("kGroupWords") + 5
+    where = np.arange(2, n, 97)
+    store = Vector.from_coo(where, True, size=n, backend=place).data
+    store.to_bitmap()
+    assert np.array_equal(place.device.to_host(store.list_indices()), where)
