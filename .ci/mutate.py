@@ -86,8 +86,8 @@ TARGETS = {
     "storage": (
         "lagpu/backends/gpu/storage/vector.py lagpu/backends/gpu/storage/matrix.py "
         "lagpu/backends/gpu/storage/forms.py lagpu/backends/gpu/storage/bitmap.py",
-        "tests/backends/gpu/storage tests/core/test_vector.py tests/core/test_matrix.py "
-        "--backend=sim",
+        "tests/backends/gpu/storage tests/core/test_vector.py tests/core/test_vector_arrays.py "
+        "tests/core/test_matrix.py tests/backends/gpu/ops/test_spmv.py --backend=sim",
     ),
     "cpu": (
         "lagpu/backends/cpu/vectors.py lagpu/backends/cpu/matrices.py "

@@ -243,11 +243,6 @@ class VectorStore:
         self._run("count_bits", nwords(self.size), self.words, len(self.words), self._count)
 
     @property
-    def pulled(self) -> bool:
-        """Whether it was made by a pull."""
-        return self.stats is not None and self.stats.pulled
-
-    @property
     def number(self) -> Any:
         """`iso` as the kernels take it: any number of the type where values are stored."""
         return self.dtype.zero if self.iso is None else self.iso

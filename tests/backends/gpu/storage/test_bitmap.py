@@ -227,3 +227,8 @@ def test_one_source_a_row_is_a_bitmap_matrix_at_once(place, monkeypatch):
     assert made([0, 0], [3, 3], 1, INT64, shape) is None  # a position given twice
     monkeypatch.setattr(bitmap, "fits", lambda *_: False)
     assert made([0, 1, 2], [3, 0, 3], 1, INT64, shape) is None
+
+
+def test_columns_take_whole_words_and_no_more():
+    rows = (1, 31, 32, 33, 63, 64, 65, 126, 128, 129)
+    assert [bitmap.stride(k) for k in rows] == [32] * 3 + [64] * 3 + [128] * 3 + [192]

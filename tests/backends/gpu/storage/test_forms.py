@@ -90,3 +90,15 @@ def test_rows_that_are_there_need_no_room(scarce):
     fill(A)
     assert algorithms.bfs_levels(A, 1).isequal(right)
     assert loop_name(place) == GRID
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 3)])
+def test_the_rows_of_a_matrix_that_is_not_square(place, shape):
+    A = Matrix.from_coo([0, 2, 1], [1, 2, 2], [5, 6, 7], nrows=shape[0], ncols=shape[1],
+                        backend=place)  # fmt: skip
+    rows = forms.csr_of(A.data.csc())
+    assert rows.shape == shape[::-1]
+    assert forms.csr_of(A.data.csc()) is rows
+    found = [place.device.to_host(x).tolist() for x in (rows.col_ptr, rows.row_idx, rows.values)]
+    assert found == [[0, 1, 2, 3, 3][: shape[0] + 1], [1, 2, 2], [5, 7, 6]]
+    assert not A.is_symmetric

@@ -102,3 +102,15 @@ def test_a_long_bitmap_is_listed_in_groups(place):
     store = Vector.from_coo(where, True, size=n, backend=place).data
     store.to_bitmap()
     assert np.array_equal(place.device.to_host(store.list_indices()), where)
+
+
+@pytest.mark.parametrize("form", ["single", "sparse"])
+def test_the_value_of_one_entry_is_written_to_it(place, form):
+    store = Vector(INT64, 40, backend=place).data
+    if form == "single":
+        store.set_single(33, np.int64(7))
+    else:
+        store.set_sparse(place.device.from_host(np.array([33])), None, np.int64(7))
+    store.spare = {"values": place.device.from_host(np.full(40, 5))}  # as another result left it
+    store.to_writable()
+    assert (store.nvals, store.get(33), store.get(32)) == (1, 7, None)
