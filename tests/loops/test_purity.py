@@ -258,6 +258,23 @@ def test_an_error_while_recording_runs_what_came_before(place, tmp_path):
     assert place.last_loop == "eager: the body raised an error"
 
 
+class Held:
+    def __init__(self, x):
+        self.depth = x
+
+
+def of_an_attribute(held, one):
+    for depth in loop(times=2):
+        held.depth(one.S) << depth
+
+
+def test_an_attribute_of_the_counters_name_is_not_the_counter(place):
+    x, one = Vector(INT64, 3, backend=place), Vector.from_coo([1], True, size=3, backend=place)
+    of_an_attribute(Held(x), one)
+    assert is_fused(place.last_loop)
+    assert x.to_coo()[1].tolist() == [1]
+
+
 class Counting(Vector):
     calls = 0
 
