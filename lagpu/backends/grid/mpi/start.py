@@ -34,7 +34,17 @@ def engine(job: Job, pieces: int) -> MpiEngine:
     if not _joined:
         _joined.append(_joined_job(job))
     processes, place = _joined[0]
-    return MpiEngine(processes, pieces, place * pieces)
+    return MpiEngine(processes, pieces, _first_device(place, pieces))
+
+
+def _first_device(place: int, pieces: int) -> int:
+    """Return the number of the first GPU of a process, the one at this place on its host.
+
+    A process that sees just so many GPUs as it has pieces was given them by the launcher, as by
+    ``srun --gpus-per-task``; else the processes of a host divide the GPUs that all of them see.
+    """
+    seen = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return 0 if len(seen) == pieces else place * pieces
 
 
 def _joined_job(job: Job) -> tuple[Processes, int]:

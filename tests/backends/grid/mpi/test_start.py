@@ -146,7 +146,11 @@ print("as on cpu", flush=True)
 
 @real
 @pytest.mark.parametrize(
-    ("size", "names"), [(2, "'u @ A', 'assign', 'elements'"), (3, "*PROGRAMS,")]
+    ("size", "names"),
+    [
+        (2, "'u @ A', 'assign', 'elements'"),
+        (3, "'mxm', 'selection', 'extract', 'reduce', 'change'"),
+    ],
 )
 def test_a_job_does_what_cpu_does(size, names):
     code, out, err = Job(size, AS_ON_CPU.replace("NAMES", names)).ended()
@@ -236,6 +240,18 @@ def test_mpi4py_for_another_launcher(launched_as, monkeypatch):
     monkeypatch.setattr(start, "_mpi", lambda: types.SimpleNamespace(COMM_WORLD=world))
     with pytest.raises(BackendUnavailable, match="has started 4 processes, and mpi4py sees 1"):
         backends.get("grid")
+
+
+@pytest.mark.parametrize(
+    ("seen", "pieces", "first"),
+    [(None, 1, 3), ("0,1,2,3", 1, 3), ("0,1,2,3,4,5,6,7", 2, 6), ("5", 1, 0), ("4,5", 2, 0)],
+)
+def test_processes_of_a_host_divide_its_gpus(monkeypatch, seen, pieces, first):
+    """Unless the launcher has done it."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if seen is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    assert start._first_device(3, pieces) == first
 
 
 def test_a_grid_alone_has_a_piece_for_each_device():
