@@ -171,8 +171,6 @@ if place.pieces.engine.local[0] == 1:
         lagpu.io.read("/there/is/no.mtx")
     if MODE == "killed":
         os.kill(os.getpid(), 9)
-    if MODE == "end":
-        sys.exit(0)
     time.sleep(600)
 u << u.apply("ainv")
 """
@@ -182,9 +180,14 @@ u << u.apply("ainv")
 @pytest.mark.parametrize(
     ("mode", "lines"),
     [
-        ("file", ["lagpu: process 1 of 2 ended the job: FileMissing: read: there is no file "]),
-        ("end", ["lagpu: process 0 of 2 ended the job: ProcessFailed: grid: process 0 is at exec"]),
-        ("no mpi4py", ["lagpu: process 0 of 2 ended the job: BackendUnavailable: grid: a launche"]),
+        (
+            "file",
+            ["lagpu: process 1 of 2 ended the job: FileMissing: read: there is no file /there"],
+        ),
+        (
+            "no mpi4py",
+            ["lagpu: process 0 of 2 ended the job: BackendUnavailable: grid: a launcher h"],
+        ),
         ("killed", []),  # mpirun says it
     ],
 )
@@ -192,7 +195,7 @@ def test_one_process_ends_the_job(mode, lines):
     """The other one waits for it in a statement."""
     code, _, err = Job(2, WAITING.replace("MODE", repr(mode))).ended()
     assert code not in (0, None), err
-    assert [line[: len(lines[0])] for line in said(err)] == lines, err
+    assert [line[:80] for line in said(err)] == [line[:80] for line in lines], err
 
 
 @real
