@@ -23,7 +23,10 @@ _MAKERS: dict[str, tuple[str, str]] = {
     "sim": ("lagpu.backends.gpu", "make_sim"),
 }
 _NUMBERED = ("gpu", "sim")  # with a backend for each device, as in "gpu:1"
-_GRID = re.compile("grid:([1-9][0-9]{0,2})(?::(.+))?")  # pieces, and the backend of each
+_COUNT = "[1-9][0-9]{0,2}"
+# rows and columns of pieces, one column if only a number is given; and the backend of each
+_GRID = re.compile(f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?::(?P<kind>.+))?")
+_MOST_PIECES = 999
 _loaded: dict[str, Backend] = {}
 _loading = threading.RLock()
 _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto")
@@ -51,8 +54,10 @@ def get(backend: str | Backend | None = None) -> Backend:
         else cpu. ``"gpu:1"`` is the second GPU, and ``"gpu:0"`` is ``"gpu"``; each has a backend of
         its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... ``"grid:3:cpu"``
         is a grid of three pieces, each on cpu, and ``"grid:2:gpu"`` one on the first two GPUs;
-        ``"grid:2"`` takes auto. ``"grid"`` and ``"grid:cpu"`` have a piece for each process that
-        mpirun or srun has started, else one for each GPU. None means the default that `use` sets,
+        ``"grid:2"`` takes auto. ``"grid:2x3:cpu"`` has two rows and three columns of pieces, by
+        which matrices are cut in both dimensions. ``"grid"`` and ``"grid:cpu"`` have a piece for
+        each process that mpirun or srun has started, else one for each GPU. None means the default
+        that `use` sets,
         initially ``"auto"``. A `Backend` is returned as it is.
 
     Raises
@@ -113,13 +118,16 @@ def _made(name: str) -> Backend:
     if counted != name:
         return get(counted)
     grid = _GRID.fullmatch(name)
-    if grid is not None and (grid[2] is None or grid[2] in names()):
-        return _made_grid(int(grid[1]), grid[2])
+    if grid is not None and (grid["kind"] is None or grid["kind"] in names()):
+        shape = int(grid["rows"]), int(grid["columns"] or 1)
+        if shape[0] * shape[1] <= _MOST_PIECES:
+            return _made_grid(name, shape, grid["kind"])
     kind, _, index = name.partition(":")
     if kind == "grid":
         raise InvalidValue(
             f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
-            f"with a number P of pieces from 1 to 999, each on one of {', '.join(names())}."
+            f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
+            f"grid:2x3, each piece on one of {', '.join(names())}."
         )
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
@@ -130,25 +138,25 @@ def _made(name: str) -> Backend:
     return make(int(index)) if index else make()
 
 
-def _made_grid(pieces: int, kind: str | None) -> Backend:
+def _made_grid(name: str, shape: tuple[int, int], kind: str | None) -> Backend:
     """Return the grid on the first devices of a kind, or with all pieces on its one backend."""
     if kind is None:
-        return get(f"grid:{pieces}:{get('auto').name}")
-    name, job = f"grid:{pieces}:{kind}", launched()
+        return get(f"{name}:{get('auto').name}")
+    pieces, job = shape[0] * shape[1], launched()
     grid = importlib.import_module("lagpu.backends.grid")
 
     def place_on(device: int) -> Backend:
         return get(f"{kind}:{device}" if kind in _NUMBERED else kind)
 
     if job is None:
-        return cast(Backend, grid.make(name, [place_on(device) for device in range(pieces)]))
+        return cast(Backend, grid.make(name, [place_on(p) for p in range(pieces)], shape))
     each, left = divmod(pieces, job.size)
     if left:
         raise InvalidValue(
             f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
             'processes that divides the pieces, or take "grid", which has a piece for each process.'
         )
-    return cast(Backend, grid.make_in_job(name, job, each, place_on))
+    return cast(Backend, grid.make_in_job(name, job, each, place_on, shape))
 
 
 def _counted(name: str) -> str:
@@ -183,11 +191,12 @@ def register(backend: Backend) -> None:
     Raises
     ------
     InvalidValue
-        If the name is taken.
+        If the name is taken, or that of a numbered device or of a grid.
     """
     with _loading:
-        if backend.name in (*names(), "auto"):
-            raise InvalidValue(f"backend: {backend.name!r} is taken. Choose another name.")
+        name = backend.name
+        if name in (*names(), "auto") or name.partition(":")[0] in (*_NUMBERED, "grid"):
+            raise InvalidValue(f"backend: {name!r} is taken. Choose another name.")
         _loaded[backend.name] = backend
 
 

@@ -117,7 +117,7 @@ def test_register(loopback):
     assert backends.get("loopback") is loopback
     with pytest.raises(InvalidValue, match="'loopback' is taken"):
         backends.register(Loopback())
-    for name in ("cpu", "auto"):
+    for name in ("cpu", "auto", "grid", "grid:3:cpu", "grid:2x3:sim", "grid:new", "sim:1", "gpu:x"):
         place = Loopback()
         place.name = name
         with pytest.raises(InvalidValue, match="is taken"):

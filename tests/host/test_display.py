@@ -37,6 +37,11 @@ def form(x):
     return x.backend.form(x.data)
 
 
+def of_one_piece(stored):
+    """The form without the number of pieces of a grid."""
+    return re.sub(r"^\d+ pieces, ", "", stored)
+
+
 # ------------------------------------------------------------------------------------ vectors
 
 
@@ -98,9 +103,9 @@ def test_the_first_entries_of_every_form(backend, make):
     assert list(zip(indices.tolist(), values.tolist(), strict=True)) == expected
     assert values.dtype == np.int32
     assert form(v) == before
-    if backend.name != "cpu":
+    if backend.capabilities.kernels:
         forms = {"sparse": "sparse", "bitmap": "bitmap", "full": "full", "single": "sparse, iso"}
-        assert before == forms.get(make, before)
+        assert of_one_piece(before) == forms.get(make, of_one_piece(before))
 
 
 def test_the_first_entries_of_a_result(backend):
@@ -166,10 +171,11 @@ def test_matrices_without_entries(backend, shape):
 
 def test_the_form_says_what_is_stored(backend):
     A = generators.path(5, backend=backend)
-    weighted = Matrix.from_coo([0, 1], [1, 2], [1.0, 2.0], nrows=3, ncols=3, backend=backend)
+    i, j = np.divmod(np.arange(100), 10)  # each piece of a grid has several values
+    weighted = Matrix.from_coo(i, j, np.arange(100.0), nrows=10, ncols=10, backend=backend)
     assert ", iso on " in repr(A)
     assert ", iso on " not in repr(weighted)
-    if backend.name != "cpu":
+    if backend.capabilities.kernels:
         assert "csc, iso on" in repr(A)
 
 

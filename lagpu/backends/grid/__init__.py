@@ -12,13 +12,27 @@ from lagpu.host.job import Job
 __all__ = ["GridBackend", "make", "make_in_job"]
 
 
-def make(name: str, places: Sequence[Backend]) -> GridBackend:
-    """Return the grid of a piece on each of these places, all in this process."""
-    return GridBackend(name, LocalEngine(len(places)), places)
+def make(name: str, places: Sequence[Backend], grid: tuple[int, int] | None = None) -> GridBackend:
+    """Return the grid of a piece on each of these places, all in this process.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"grid:2x3:cpu"``.
+    places : sequence of Backend
+        The local backend of each piece.
+    grid : tuple of int, optional
+        (R, C), the rows and columns of pieces; by default one column of all.
+    """
+    return GridBackend(name, LocalEngine(len(places)), places, grid)
 
 
 def make_in_job(
-    name: str, job: Job, pieces: int, place_on: Callable[[int], Backend]
+    name: str,
+    job: Job,
+    pieces: int,
+    place_on: Callable[[int], Backend],
+    grid: tuple[int, int] | None = None,
 ) -> GridBackend:
     """Return the grid of so many pieces in each process of a job; every process calls this.
 
@@ -32,6 +46,8 @@ def make_in_job(
         The number of pieces in each.
     place_on : callable
         Returns the backend on a device of this host, which has a number.
+    grid : tuple of int, optional
+        As of `make`.
 
     Raises
     ------
@@ -43,6 +59,6 @@ def make_in_job(
     def made() -> GridBackend:
         places = [place_on(device) for device in joined.devices]
         require_same(joined, name, places)
-        return GridBackend(name, joined, places)
+        return GridBackend(name, joined, places, grid)
 
     return done_together(joined, "its start", made, [])

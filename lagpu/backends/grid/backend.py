@@ -14,7 +14,9 @@ from lagpu.backends.grid import elementwise, indexing, products, sums
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
+from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.pieces import Pieces, joined, on_host
+from lagpu.backends.grid.spread import whole
 from lagpu.backends.grid.together import together
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.profile import Meter
@@ -73,7 +75,7 @@ def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuEr
 @guarded(_named_error)
 @together
 class GridBackend:
-    """Vectors and matrices whose last dimension is dealt to pieces. See `Backend`.
+    """Vectors and matrices that are dealt to pieces. See `Backend`.
 
     A statement makes new parts, then the handle takes all of them at once: one that fails leaves
     every object as it was.
@@ -86,15 +88,23 @@ class GridBackend:
         How pieces reach each other.
     places : sequence of Backend
         The local backend of each local piece.
+    grid : tuple of int, optional
+        The rows and columns of pieces; by default one column of all.
     """
 
     device = None
     enter = None
     last_loop = ""
 
-    def __init__(self, name: str, engine: Engine, places: Sequence[Backend]) -> None:
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        places: Sequence[Backend],
+        grid: tuple[int, int] | None = None,
+    ) -> None:
         self.name = name
-        self.pieces = Pieces(engine, places)
+        self.pieces = Pieces(engine, places, grid)
         self.capabilities = places[0].capabilities._replace(fuses=False)
 
     def __repr__(self) -> str:
@@ -136,16 +146,20 @@ class GridBackend:
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`: the product of the first local piece."""
         assert isinstance(operation, (Multiply, MultiplySelection))
+        first = self.pieces.places[0]
+        size, how = self.pieces.engine.size, "collects the left operand"
         if isinstance(operation, Multiply):
-            local = products.multiply(self.pieces, operation, operation.operand)[0]
+            A, inner, local = products.local_products(self.pieces, operation)
+            parts = self.pieces.layout(A.shape).dims[inner].pieces
+            if parts > 1:
+                how = f"collects one of {parts} parts of the left operand, and sends its sums"
+            said = first.explain(local[0])
         else:
-            local = operation._replace(
-                indices=operation.indices.parts[0],
-                operand=self.pieces.whole(operation.operand)[0],
+            left = whole(self.pieces, operation.operand, "mxv")[0]
+            said = first.explain(
+                operation._replace(indices=operation.indices.parts[0], operand=left)
             )
-        said = self.pieces.places[0].explain(local)
-        size = self.pieces.engine.size
-        return [f"each of {size} pieces collects the left operand; the first one then:", *said]
+        return [f"each of {size} pieces {how}; the first one then:", *said]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
         """See `Backend`."""
@@ -189,6 +203,9 @@ class GridBackend:
             else:
                 mine = np.flatnonzero(by.owner(indices) == p)
                 where = by.position(indices[mine])
+                if not by.rises:
+                    order = np.argsort(where)
+                    mine, where = mine[order], where[order]
             own = values[mine] if np.ndim(values) else values
             parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
         return GridVector(parts, dtype, (size,))
@@ -202,15 +219,15 @@ class GridBackend:
         shape: tuple[int, int],
         dup_op: BinaryOp | None,
     ) -> GridMatrix:
-        """See `Backend`: each piece takes its columns from what every process has."""
-        by, parts = self.pieces.partition(shape[1]), []
+        """See `Backend`: each piece takes its entries from what every process has."""
+        by, parts = self.pieces.layout(shape), []
         rows, cols, values = map(on_host, (rows, cols, values))
         for _, p, place in self.pieces:
-            mine = np.flatnonzero(by.owner(cols) == p)
+            mine = np.flatnonzero(by.owner(rows, cols) == p)
             own = values[mine] if np.ndim(values) else values
-            local = (shape[0], by.count(p))
-            where = by.position(cols[mine])
-            parts.append(place.matrix_from_coo(rows[mine], where, own, dtype, local, dup_op))
+            i, j = by.position(rows[mine], cols[mine])
+            local: Any = by.shape(p)
+            parts.append(place.matrix_from_coo(i, j, own, dtype, local, dup_op))
         return GridMatrix(parts, dtype, shape)
 
     def matrix_from_csc(
@@ -222,14 +239,18 @@ class GridBackend:
         shape: tuple[int, int],
         symmetric: bool | None = None,
     ) -> GridMatrix:
-        """See `Backend`: each piece takes its columns from what every process has."""
-        by, parts = self.pieces.partition(shape[1]), []
+        """See `Backend`: each piece takes its entries from what every process has."""
+        by, parts = self.pieces.layout(shape), []
         col_ptr, row_idx, values = map(on_host, (col_ptr, row_idx, values))
         for _, p, place in self.pieces:
-            mine, ptr = _columns(col_ptr, by.own(p))
+            (rows, cols), (of_row, of_col) = by.dims, by.parts(p)
+            mine, ptr = _columns(col_ptr, cols.own(of_col))
+            i = row_idx[mine]
+            if rows.pieces > 1:
+                mine, i, ptr = _rows(rows, of_row, mine, i, ptr)
             own = values[mine] if np.ndim(values) else values
-            local = (shape[0], by.count(p))
-            parts.append(place.matrix_from_csc(ptr, row_idx[mine], own, dtype, local))
+            local: Any = by.shape(p)
+            parts.append(place.matrix_from_csc(ptr, i, own, dtype, local))
         made = GridMatrix(parts, dtype, shape)
         made.symmetric = symmetric
         return made
@@ -278,31 +299,38 @@ class GridBackend:
 
     def set_values(self, x: Any, values: Array) -> None:
         """See `Backend`."""
-        values = on_host(values)
-        by = self.pieces.partition(x.shape[-1])
-        key = self.pieces.collected(x)[0][-2]  # rises, and has an index as often as it has values
+        received = self.pieces.engine.gather(self.pieces.entries(x))[0]
+        *rows, indices, given = joined(received)
+        put = np.empty_like(given)
+        put[np.lexsort((*rows, indices))] = on_host(values)
+        of_piece = np.split(put, np.cumsum([len(lists[0]) for lists in received])[:-1])
         new = self.dup(x, x.dtype)
         for k, p, place in self.pieces:
-            place.set_values(new.parts[k], values[by.owner(key) == p])
+            place.set_values(new.parts[k], of_piece[p])
         self.pieces.changes.make(lambda: x.become(new))
 
     def vector_head(self, v: GridVector, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
         by, given = self.pieces.partition(v.shape[0]), []
         for k, p, place in self.pieces:
-            where, values = place.vector_head(v.parts[k], count)
-            given.append((by.index(p, where), values))
-        indices, values = joined(self.pieces.engine.gather(given)[0])
-        first = np.argsort(indices)[:count]
-        return indices[first], values[first]
+            first = count if by.rises else by.count(p)
+            where, values = place.vector_head(v.parts[k], first)
+            given.append(_first(count, by.index(p, where), values))
+        return _first(count, *joined(self.pieces.engine.gather(given)[0]))
 
     def matrix_corner(self, A: GridMatrix, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """See `Backend`."""
-        by, given = self.pieces.partition(A.shape[1]), []
+        by, given = self.pieces.layout(A.shape), []
         for k, p, place in self.pieces:
-            mine = int(np.count_nonzero(by.own(p) < ncols))
-            rows, where, values = place.matrix_corner(A.parts[k], nrows, mine)
-            given.append((rows, by.index(p, where), values))
+            ends = [
+                np.flatnonzero(dim.own(part) < most)
+                for dim, part, most in zip(by.dims, by.parts(p), (nrows, ncols), strict=True)
+            ]
+            most = [int(where[-1]) + 1 if len(where) else 0 for where in ends]
+            *where, values = place.matrix_corner(A.parts[k], *most)
+            rows, cols = by.index(p, *where)
+            there = (rows < nrows) & (cols < ncols)
+            given.append((rows[there], cols[there], values[there]))
         rows, cols, values = joined(self.pieces.engine.gather(given)[0])
         order = np.lexsort((cols, rows))
         return rows[order], cols[order], values[order]
@@ -373,9 +401,29 @@ class GridBackend:
         return all(found)
 
 
+def _first(count: int, indices: Array, values: Array) -> tuple[Array, Array]:
+    """Return the first entries of a list in any order."""
+    first = np.argsort(indices)[:count]
+    return indices[first], values[first]
+
+
 def _columns(col_ptr: Array, own: Array) -> tuple[Array, Array]:
     """Return (numbers of the entries in some columns, the columns' own pointer array)."""
     starts, lengths = col_ptr[own], col_ptr[own + 1] - col_ptr[own]
     ptr = np.zeros(len(own) + 1, np.int64)
     np.cumsum(lengths, out=ptr[1:])
     return np.repeat(starts - ptr[:-1], lengths) + np.arange(ptr[-1]), ptr
+
+
+def _rows(
+    by: Partition, part: int, mine: Array, rows: Array, ptr: Array
+) -> tuple[Array, Array, Array]:
+    """Return (numbers, positions of the rows, pointers) of the entries in a part of the rows."""
+    there = by.owner(rows) == part
+    columns = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))[there]
+    mine, where = mine[there], by.position(rows[there])
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(ptr) - 1))])
+    if by.rises:
+        return mine, where, ptr
+    order = np.lexsort((where, columns))
+    return mine[order], where[order], ptr

@@ -24,7 +24,7 @@ __all__ = ["apply", "ewise", "select"]
 
 
 def ewise(pieces: Pieces, op: Ewise, _out: GridHandle) -> list[Operation]:
-    """Combine the parts; a transposed matrix is dealt anew first."""
+    """Combine the parts; a transposed matrix is laid out anew first."""
     left, right = (
         pieces.turned(x) if transposed else x
         for x, transposed in zip((op.left, op.right), op.transposed, strict=True)
@@ -64,11 +64,10 @@ def _by_global_index(
     place: Backend,
 ) -> Handle:
     """Return the part of a result that was computed with its entries at their global indices."""
-    ndim, by = len(x.shape), pieces.partition(x.shape[-1])
-    *rows, where, values = entries_of(place, x.parts[k], ndim)
-    wide = from_entries(place, (*rows, by.index(piece, where), values), x.dtype, x.shape)
+    ndim, by = len(x.shape), pieces.layout(x.shape)
+    *where, values = entries_of(place, x.parts[k], ndim)
+    wide = from_entries(place, (*by.index(piece, *where), values), x.dtype, x.shape)
     found = empty(place, dtype, x.shape)
     place.execute(Statement(found, Descriptor(), op._replace(operand=wide), dtype))
-    *rows, indices, values = entries_of(place, found, ndim)
-    narrow = (*rows, by.position(indices), values)
-    return from_entries(place, narrow, dtype, pieces.local_shape(x.shape, piece))
+    *indices, values = entries_of(place, found, ndim)
+    return from_entries(place, (*by.position(*indices), values), dtype, by.shape(piece))

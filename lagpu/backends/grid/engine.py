@@ -56,11 +56,22 @@ class Engine(Protocol):
     def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
         """Return, for each local piece, what every piece gives; `parts` has the local ones'."""
 
-    def exchange(self, parts: Sequence[Sequence[Arrays]]) -> list[list[Arrays]]:
+    def exchange(
+        self, parts: Sequence[Sequence[Arrays]], among: Sequence[Sequence[int]] | None = None
+    ) -> list[list[Arrays]]:
         """Return, for each local piece, what every piece gives to it.
 
         ``parts[k][d]`` is what the local piece `k` gives to piece `d`; ``result[k][s]`` is what it
         receives from piece `s`.
+
+        Parameters
+        ----------
+        parts : sequence of sequence of Arrays
+            What each local piece gives to each piece.
+        among : sequence of sequence of int, optional
+            Groups of pieces, such as the rows of a checkerboard: each piece is in one of them, and
+            gives only empty arrays to pieces of others. An engine may use this to send no message
+            from group to group, or ignore it; the result is the same.
         """
 
     def sum(self, numbers: Sequence[float]) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
+from lagpu.backends.grid.partition import Layout
 from lagpu.backends.grid.pieces import (
     Pieces,
     empty,
@@ -21,7 +23,6 @@ from lagpu.operations import (
     Descriptor,
     Extract,
     ExtractColumn,
-    Handle,
     Operation,
     Statement,
 )
@@ -29,87 +30,123 @@ from lagpu.operations import (
 __all__ = ["assign", "assign_scalar", "extract", "extract_column"]
 
 Array = np.ndarray[Any, Any]
+Lists = list[Array | None]
 
 
 def assign(pieces: Pieces, op: Assign, out: GridHandle) -> list[Operation]:
     """Assign at the own indices; the operand's entries travel to the owners of their places."""
     x = pieces.turned(op.operand) if op.transposed else op.operand
-    if op.indices is None:
-        return [Assign(part) for part in x.parts]
-    *rows, last = map(_on_host, op.indices)
-    if last is None:
-        return [Assign(part, (*rows, None)) for part in x.parts]
-    parts = _at_places(pieces, x, last, out.shape[-1])
-    return [
-        Assign(parts[k], (*rows, _own(pieces, last, p, out.shape[-1])[1]))
-        for k, p, _place in pieces
+    lists = _on_host(op.indices, x)
+    by, own = pieces.layout(out.shape), pieces.layout(x.shape)
+    if _in_place(lists, own, by):
+        return [Assign(part, op.indices) for part in x.parts]
+    # The numbers in the lists are the indices in `x`.
+    given = pieces.entries(x)
+    places = [
+        [number if of is None else of[number] for of, number in zip(lists, numbers, strict=True)]
+        for *numbers, _ in given
     ]
-
-
-def _at_places(pieces: Pieces, x: GridHandle, last: Array, size: int) -> list[Handle]:
-    """Return, for each local piece, the part of `x` that it assigns to its indices of `last`."""
-    # `routed` reads the place, which is last but one; the number in `x` goes with it.
-    given = [(*rows, number, last[number], values) for *rows, number, values in pieces.entries(x)]
-    parts = []
-    for (_, p, place), lists in zip(pieces, pieces.routed(given, size), strict=True):
-        *rows, number, _, values = joined(lists)
-        mine = _own(pieces, last, p, size)[0]
-        entries = (*rows, np.searchsorted(mine, number), values)
-        parts.append(from_entries(place, entries, x.dtype, (*x.shape[:-1], len(mine))))
-    return parts
+    received = pieces.routed(given, [by.owner(*at) for at in places])
+    operations: list[Operation] = []
+    for k, p, place in pieces:
+        mine = _own(by, lists, p)
+        *numbers, values = joined(received[k])
+        shape = tuple(
+            size if of is None else len(of[0]) for of, size in zip(mine, by.shape(p), strict=True)
+        )
+        local = [
+            dim.position(number) if of is None else np.searchsorted(of[0], number)
+            for of, number, dim in zip(mine, numbers, by.dims, strict=True)
+        ]
+        part = from_entries(place, (*local, values), x.dtype, shape)
+        operations.append(Assign(part, _positions(mine)))
+    return operations
 
 
 def assign_scalar(pieces: Pieces, op: AssignScalar, out: GridHandle) -> list[Operation]:
     """Assign a number at the own indices."""
-    if op.indices is None:
-        return [op] * len(pieces.places)
-    *rows, last = map(_on_host, op.indices)
-    return [
-        op._replace(
-            indices=(*rows, None if last is None else _own(pieces, last, p, out.shape[-1])[1])
-        )
-        for _, p, _place in pieces
-    ]
+    lists, by = _on_host(op.indices, out), pieces.layout(out.shape)
+    own = [[None if of is None else _sorted(of) for of in _own(by, lists, p)] for _, p, _ in pieces]
+    return [op._replace(indices=_positions(mine)) for mine in own]
 
 
 def extract(pieces: Pieces, op: Extract, out: GridHandle) -> list[Operation]:
     """Extract at the own indices; what is found travels to the owners of the results."""
     x: GridHandle = op.operand
-    *rows, last = (None,) * len(x.shape) if op.indices is None else map(_on_host, op.indices)
-    if last is None:
+    lists, by = _on_host(op.indices, x), pieces.layout(x.shape)
+    if _in_place(lists, pieces.layout(out.shape), by):
         return [Extract(part, op.indices) for part in x.parts]
     given = []
     for k, p, place in pieces:
-        mine, positions = _own(pieces, last, p, x.shape[-1])
-        found = empty(place, x.dtype, (*out.shape[:-1], len(mine)))
-        operation = Extract(x.parts[k], (*rows, positions))
+        mine = _own(by, lists, p)
+        shape = tuple(
+            size if of is None else len(of[0]) for of, size in zip(mine, by.shape(p), strict=True)
+        )
+        found = empty(place, x.dtype, shape)
+        operation = Extract(x.parts[k], _positions(mine))
         place.execute(Statement(found, Descriptor(), operation, x.dtype))
-        *of_rows, number, values = entries_of(place, found, len(x.shape))
-        given.append((*of_rows, mine[number], values))
+        *where, values = entries_of(place, found, len(shape))
+        # The numbers in the lists are the indices of the result.
+        numbers = [
+            dim.index(part, at) if of is None else of[0][at]
+            for of, at, dim, part in zip(mine, where, by.dims, by.parts(p), strict=True)
+        ]
+        given.append((*numbers, values))
     return [Assign(part) for part in pieces.sent(given, x.dtype, out.shape).parts]
 
 
 def extract_column(pieces: Pieces, op: ExtractColumn, out: GridHandle) -> list[Operation]:
-    """Extract a row from each part, or send a column from its owner to all."""
+    """Extract a column or a row from the parts that have it; it travels where it is cut."""
     A: GridMatrix = op.matrix
-    if op.transposed:
-        return [op._replace(matrix=part) for part in A.parts]
-    by, given = pieces.partition(A.shape[1]), []
+    by, dim = pieces.layout(A.shape), 0 if op.transposed else 1
+    owner, position = by.dims[dim].owner(op.column), by.dims[dim].position(op.column)
+    if by.dims[dim].pieces == 1:
+        return [op._replace(matrix=part, column=position) for part in A.parts]
+    given = []
     for k, p, place in pieces:
-        found = place.vector(A.dtype, A.shape[0])
-        if p == by.owner(op.column):
-            operation = ExtractColumn(A.parts[k], by.position(op.column))
-            place.execute(Statement(found, Descriptor(), operation, A.dtype))
-        given.append(place.vector_to_coo(found))
+        parts, size = by.parts(p), by.shape(p)[1 - dim]
+        found = place.vector(A.dtype, size)
+        if parts[dim] == owner:
+            local = op._replace(matrix=A.parts[k], column=position)
+            place.execute(Statement(found, Descriptor(), local, A.dtype))
+        where, values = place.vector_to_coo(found)
+        given.append((by.dims[1 - dim].index(parts[1 - dim], where), values))
     return [Assign(part) for part in pieces.sent(given, A.dtype, out.shape).parts]
 
 
-def _own(pieces: Pieces, last: Array, piece: int, size: int) -> tuple[Array, Array]:
-    """Return (numbers in an index list, positions in the part) of the indices of a piece."""
-    by = pieces.partition(size)
-    mine = np.flatnonzero(by.owner(last) == piece)
-    return mine, by.position(last[mine])
+def _in_place(lists: Lists, one: Layout, other: Layout) -> bool:
+    """Whether the entries of each piece stay there: dimensions with a list have one owner alone."""
+    return all(
+        a == b if of is None else a.pieces == b.pieces == 1
+        for of, a, b in zip(lists, one.dims, other.dims, strict=True)
+    )
 
 
-def _on_host(indices: Any) -> Any:
-    return None if indices is None else np.asarray(on_host(indices), np.int64)
+def _own(by: Layout, lists: Lists, piece: int) -> list[tuple[Array, Array] | None]:
+    """Return for each list (numbers in the list, positions) of the indices of a piece's part."""
+    found: list[tuple[Array, Array] | None] = []
+    for of, dim, part in zip(lists, by.dims, by.parts(piece), strict=True):
+        if of is None:
+            found.append(None)
+            continue
+        mine = np.flatnonzero(dim.owner(of) == part)
+        found.append((mine, dim.position(of[mine])))
+    return found
+
+
+def _positions(own: Sequence[tuple[Array, Array] | None]) -> tuple[Array | None, ...] | None:
+    """Return the index lists of a local operation."""
+    return None if all(of is None for of in own) else tuple(of and of[1] for of in own)
+
+
+def _sorted(of: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the numbers and positions of a list, positions rising."""
+    order = np.argsort(of[1])
+    return of[0][order], of[1][order]
+
+
+def _on_host(indices: Any, x: GridHandle) -> Lists:
+    """Return the list of each dimension, or None where there is none."""
+    if indices is None:
+        return [None] * len(x.shape)
+    return [None if of is None else np.asarray(on_host(of), np.int64) for of in indices]

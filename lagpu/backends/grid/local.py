@@ -44,8 +44,10 @@ class LocalEngine:
         self.sent += (self.size - 1) * sum(map(_nbytes, parts))
         return [list(parts)] * self.size
 
-    def exchange(self, parts: Sequence[Sequence[Arrays]]) -> list[list[Arrays]]:
-        """See `Engine`."""
+    def exchange(
+        self, parts: Sequence[Sequence[Arrays]], among: Sequence[Sequence[int]] | None = None
+    ) -> list[list[Arrays]]:
+        """See `Engine`: nothing is gained by knowing who gives nothing."""
         pieces = self.local
         self.sent += sum(_nbytes(parts[s][d]) for s in pieces for d in pieces if s != d)
         return [[parts[s][d] for s in pieces] for d in pieces]

@@ -1,14 +1,15 @@
-"""Partitions: which piece has which index of a dimension, and where."""
+"""Partitions and layouts: which piece has which indices of a dimension, or of an object."""
 
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Dealt", "Partition", "dealt"]
+__all__ = ["Dealt", "Layout", "Partition", "dealt", "layout"]
 
 Array = np.ndarray[Any, Any]
 
@@ -19,15 +20,17 @@ _RUNS_A_PIECE = 4  # at least, if the dimension has so many indices
 class Partition(Protocol):
     """Who has the indices ``0 .. size-1`` of a dimension.
 
-    Each index has one owner, and a position among the owner's indices, which rise with their
-    positions. Indices are 64-bit.
+    Each index has one owner, and a position among the owner's indices. Indices are 64-bit. The
+    owner is called a piece here; in a `Layout` it may be several pieces of the grid.
 
     Attributes
     ----------
     size : int
         The number of indices.
     pieces : int
-        The number of pieces; some may own no index.
+        The number of pieces; some may own no index. One alone has each index at its own position.
+    rises : bool
+        Whether the indices of a piece rise with their positions.
     """
 
     @property
@@ -36,6 +39,10 @@ class Partition(Protocol):
 
     @property
     def pieces(self) -> int:
+        """See above."""
+
+    @property
+    def rises(self) -> bool:
         """See above."""
 
     def owner(self, indices: Any) -> Any:
@@ -51,7 +58,7 @@ class Partition(Protocol):
         """Return the number of indices that a piece has."""
 
     def own(self, piece: int) -> Array:
-        """Return all indices of a piece, rising."""
+        """Return all indices of a piece, by position."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class Dealt:
     size: int
     pieces: int
     run: int
+    rises = True
 
     def owner(self, indices: Any) -> Any:
         """See `Partition`."""
@@ -96,3 +104,79 @@ def dealt(size: int, pieces: int) -> Dealt:
     """
     most = max(1, size // (_RUNS_A_PIECE * pieces))
     return Dealt(size, pieces, min(_LONGEST_RUN, 1 << (most.bit_length() - 1)))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Who has which entries of a vector or a matrix: a partition of each dimension.
+
+    A part of each dimension is a piece's: with `C` parts of the rows and `R` of the columns there
+    are `R` times `C` pieces, and piece `p` has part ``p // R`` of the rows and ``p % R`` of the
+    columns.
+
+    Attributes
+    ----------
+    dims : tuple of Partition
+        The partition of each dimension.
+    """
+
+    dims: tuple[Partition, ...]
+
+    def parts(self, piece: int) -> tuple[int, ...]:
+        """Return the number of a piece's part of each dimension."""
+        found: tuple[int, ...] = ()
+        for by in reversed(self.dims):
+            piece, part = divmod(piece, by.pieces)
+            found = (part, *found)
+        return found
+
+    @property
+    def pieces(self) -> int:
+        """The number of pieces."""
+        return math.prod(by.pieces for by in self.dims)
+
+    def owner(self, *indices: Any) -> Any:
+        """Return the piece that has each entry, from its index in each dimension."""
+        found = 0
+        for by, of_dim in zip(self.dims, indices, strict=True):
+            found = found * by.pieces + by.owner(of_dim)
+        return found
+
+    def position(self, *indices: Any) -> tuple[Any, ...]:
+        """Return the position of each entry in its owner's part, in each dimension."""
+        return tuple(by.position(i) for by, i in zip(self.dims, indices, strict=True))
+
+    def index(self, piece: int, *positions: Any) -> tuple[Any, ...]:
+        """Return the index at each position of a piece, in each dimension."""
+        each = zip(self.dims, self.parts(piece), positions, strict=True)
+        return tuple(by.index(part, where) for by, part, where in each)
+
+    def shape(self, piece: int) -> tuple[int, ...]:
+        """Return the shape of a piece's part."""
+        return tuple(by.count(q) for by, q in zip(self.dims, self.parts(piece), strict=True))
+
+
+@functools.lru_cache(maxsize=1024)
+def layout(shape: tuple[int, ...], grid: tuple[int, int]) -> Layout:
+    """Return the layout of an object on R x C pieces.
+
+    The last dimension is dealt to all pieces. If there are several columns of pieces, a matrix with
+    at least half as many rows as columns is cut in both dimensions instead: a column of pieces has
+    the rows, and a row of pieces has the columns, whose vector entries are with one of its pieces.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of the vector or matrix.
+    grid : tuple of int
+        (R, C), the rows and columns of pieces.
+    """
+    *rows, last = shape
+    R, C = grid
+    by = dealt(last, R * C)
+    if not rows:
+        return Layout((by,))
+    if C == 1 or 2 * rows[0] < last:
+        return Layout((Dealt(rows[0], 1, 1), by))
+    run = dealt(rows[0], R * C).run
+    return Layout((Dealt(rows[0], C, run * R), Dealt(last, R, by.run)))

@@ -8,10 +8,9 @@ import numpy as np
 
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
 from lagpu.backends.grid.pieces import Pieces, from_entries, joined
+from lagpu.backends.grid.spread import folded
 from lagpu.operations import (
-    Assign,
     Descriptor,
-    Ewise,
     ExtractElement,
     Operation,
     Reduce,
@@ -23,27 +22,18 @@ __all__ = ["element", "reduce", "reduce_rows"]
 
 
 def reduce_rows(pieces: Pieces, op: ReduceRows, out: GridHandle) -> list[Operation]:
-    """Add the columns of each part, or its rows, whose sums travel to their owners."""
+    """Add the rows or the columns of each part; where these are cut, the sums travel and add up."""
     A: GridMatrix = op.matrix
-    if op.transposed:
-        return [op._replace(matrix=part) for part in A.parts]
-    dtype, size = op.monoid.types(A.dtype)[1], A.shape[0]
-    given = []
-    for k, _, place in pieces:
-        sums = place.vector(dtype, size)
-        place.execute(Statement(sums, Descriptor(), ReduceRows(A.parts[k], op.monoid), dtype))
-        given.append(place.vector_to_coo(sums))
-    received = pieces.routed(given, size)
-    # Not `made` of all at once: an index comes from every piece that has an entry in its row.
-    total, *others = (
-        pieces.made([lists[s] for lists in received], dtype, (size,))
-        for s in range(pieces.engine.size)
-    )
-    for other in others:
-        both = zip(total.parts, other.parts, strict=True)
-        added = [Ewise("ewise_add", left, right, op.monoid.op) for left, right in both]
-        total = pieces.evaluated(added, dtype, (size,))
-    return [Assign(part) for part in total.parts]
+    layout, kept = pieces.layout(A.shape), 1 if op.transposed else 0
+    local = [op._replace(matrix=part) for part in A.parts]
+    if layout.dims[1 - kept].pieces == 1:
+        return list(local)
+    dtype, partial = op.monoid.types(A.dtype)[1], []
+    for k, p, place in pieces:
+        sums = place.vector(dtype, layout.shape(p)[kept])
+        place.execute(Statement(sums, Descriptor(), local[k], dtype))
+        partial.append(place.vector_to_coo(sums))
+    return folded(pieces, partial, layout, kept, op.monoid, dtype, out.shape)
 
 
 def reduce(pieces: Pieces, op: Reduce) -> Any:
@@ -65,12 +55,11 @@ def reduce(pieces: Pieces, op: Reduce) -> Any:
 def element(pieces: Pieces, op: ExtractElement) -> Any:
     """Return the value at an index or two, or None: the owner tells it to all."""
     x: GridHandle = op.operand
-    *row, last = op.position
-    by, given = pieces.partition(x.shape[-1]), []
+    by, given = pieces.layout(x.shape), []
     for k, p, place in pieces:
         value = None
-        if p == by.owner(last):
-            value = place.evaluate(ExtractElement(x.parts[k], (*row, by.position(last))))
+        if p == by.owner(*op.position):
+            value = place.evaluate(ExtractElement(x.parts[k], by.position(*op.position)))
         given.append((np.array([] if value is None else [value], x.dtype.numpy),))
     (values,) = joined(pieces.engine.gather(given)[0])
     return values[0].item() if len(values) else None

@@ -1,11 +1,12 @@
 """A grid does what its local backend does, in any number of pieces, and all of it or nothing."""
 
-import types
 from typing import get_args
 
 import numpy as np
 import pytest
 from faults import STATEMENTS, Objects
+from grids import Few, own_grid
+from samples import sampled
 
 import lagpu
 from lagpu import (
@@ -22,90 +23,24 @@ from lagpu import (
     monoid,
     semiring,
 )
-from lagpu.backends import grid
-from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import LOCALIZED
 from lagpu.errors import BackendMismatch, InvalidValue, NotSupported, OutOfMemory
-from lagpu.operations import Constant, ExtractElement, Operation, Reduce, operands_of
+from lagpu.operations import Constant, ExtractElement, Operation, Reduce
 
 PIECES = [1, 2, 3, 5]
+GRIDS = [(1, 2), (2, 1), (2, 2), (2, 3), (4, 4)]  # rows and columns of pieces
 CASES = [
     *((p, n) for p in PIECES for n in (0, 2, 33)),  # with pieces that own nothing
     *((3, n) for n in (1, 31, 32, 65, 1025)),
     (40, 33),
+    *((grid, n) for grid in GRIDS for n in (0, 2, 33)),
+    *(((2, 3), n) for n in (1, 31, 65, 1025)),
 ]
 
 
-class Own(CpuBackend):
-    """A cpu backend that takes only handles of its own, and fails at a call if it is told so."""
-
-    def __init__(self, shared):
-        self.made, self.shared = {}, shared
-        for name in ("vector", "matrix", "vector_from_coo", "matrix_from_coo", "matrix_from_csc"):
-            setattr(self, name, self._keeping(getattr(self, name)))
-        self.dup = self._keeping(self.dup)
-
-    def _keeping(self, make):
-        def keep(*args, **kwargs):
-            handle = make(*args, **kwargs)
-            self.made[id(handle)] = handle
-            return handle
-
-        return keep
-
-    def execute(self, statement):
-        given = (statement.out, statement.desc.mask, *operands_of(statement.operation))
-        assert all(x is None or id(x) in self.made for x in given)
-        self.shared.calls += 1
-        if self.shared.calls - 1 == self.shared.at:
-            raise self.shared.error
-        super().execute(statement)
-
-
-def own_grid(pieces):
-    """A grid whose pieces share nothing, and what decides when one of them fails."""
-    shared = types.SimpleNamespace(calls=0, at=None, error=None)
-    return grid.make("grid", [Own(shared) for _ in range(pieces)]), shared
-
-
-@pytest.fixture(params=PIECES)
+@pytest.fixture(params=[*PIECES, (1, 2), (2, 3)])
 def place(request):
     return own_grid(request.param)[0]
-
-
-class Few:
-    """Operands of a size, with hubs, empty rows and columns, and another number of rows."""
-
-    def __init__(self, place, n):
-        rng = np.random.default_rng(n)
-        self.n, self.m = n, (n * 2 + 2) // 3
-        where = {"backend": place}
-
-        def entries(rows, cols, seed):
-            rng = np.random.default_rng(seed)
-            count = 0 if 0 in (rows, cols) else min(4 * n, 900)
-            i, j = rng.integers(0, rows or 1, count), rng.integers(0, cols or 1, count)
-            j[: count // 4] = 0
-            i[count // 4 : count // 2] = (rows or 1) - 1
-            shape = {"nrows": rows, "ncols": cols}
-            x = rng.integers(-3, 9, count)
-            return Matrix.from_coo(i, j, x, INT64, dup_op=binary.min, **shape, **where)
-
-        self.A, self.B = entries(n, n, 1), entries(n, n, 2)
-        self.L, self.Q = entries(self.m, n, 3), entries(3, n, 4)
-
-        def sparse(size, seed, dtype=INT64):
-            rng = np.random.default_rng(seed)
-            at = np.flatnonzero(rng.random(size) < 0.4)
-            return Vector.from_coo(at, rng.integers(-4, 9, len(at)), dtype, size=size, **where)
-
-        self.u, self.v, self.w, self.t = (sparse(n, k) for k in range(5, 9))
-        self.short = sparse(self.m, 9)
-        self.full = Vector.from_dense(rng.integers(0, 9, n).astype(np.int64), **where)
-        self.f = Vector.from_dense(rng.integers(-1, n + 1, n).astype(np.int64), **where)
-        self.shuffled = rng.permutation(n)
-        self.some = np.sort(rng.permutation(n)[: n // 2])
-        self.often = rng.integers(0, n or 1, n)
 
 
 def _assigned(o):
@@ -250,8 +185,9 @@ def plain(found):
     return found
 
 
-@pytest.mark.parametrize(("pieces", "n"), CASES)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "pieces", "n"), sampled([(name, *case) for name in PROGRAMS for case in CASES], 3)
+)
 def test_as_on_cpu(name, pieces, n):
     wanted = plain(PROGRAMS[name](Few("cpu", n)))
     assert plain(PROGRAMS[name](Few(own_grid(pieces)[0], n))) == wanted
@@ -261,6 +197,12 @@ def test_as_on_cpu(name, pieces, n):
 def test_as_on_cpu_in_pieces_on_devices(name):
     wanted = plain(PROGRAMS[name](Few("cpu", 33)))
     assert plain(PROGRAMS[name](Few("grid:2:sim", 33))) == wanted
+
+
+@pytest.mark.parametrize("name", ["u @ A", "A @ u", "written", "mxm", "reduce", "extract"])
+def test_as_on_cpu_in_rows_and_columns_of_devices(name):
+    wanted = plain(PROGRAMS[name](Few("cpu", 33)))
+    assert plain(PROGRAMS[name](Few("grid:2x2:sim", 33))) == wanted
 
 
 @pytest.mark.parametrize(("m", "n"), [(0, 3), (1, 1), (5, 7)])
@@ -464,6 +406,13 @@ def test_names():
         Vector(INT32, 3, backend=place).ewise_add(Vector(INT32, 3, backend="cpu"), "plus")
 
 
+def test_rows_and_columns_of_pieces():
+    place = backends.get("grid:2x3:cpu")
+    assert (place.pieces.engine.size, place.pieces.grid) == (6, (2, 3))
+    assert backends.get("grid:3:cpu").pieces.grid == (3, 1)
+    assert backends.get("grid:1x2").name == f"grid:1x2:{backends.get('auto').name}"
+
+
 def test_each_piece_has_a_device():
     place = backends.get("grid:2:sim")
     assert [x.name for x in place.pieces.places] == ["sim", "sim:1"]
@@ -481,7 +430,12 @@ def test_each_piece_has_a_device():
         "grid:2:",
         "grid:2:cpuu",
         "grid:2:sim:1",
-        "grid:2x2:cpu",
+        "grid:2x0:cpu",
+        "grid:2x:cpu",
+        "grid:x2:cpu",
+        "grid:2x03:cpu",
+        "grid:2x2x2:cpu",
+        "grid:40x25:cpu",
     ],
 )
 def test_a_grid_has_a_number_of_pieces_and_a_kind(name):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagpu.backends.grid.partition import Dealt, dealt
+from lagpu.backends.grid.partition import Dealt, dealt, layout
 
 SIZES = [0, 1, 2, 31, 32, 33, 65, 1025, 5000]
 HUGE = 2**33 + 7
@@ -59,3 +59,65 @@ def test_every_piece_has_its_share(size, pieces):
 @pytest.mark.parametrize(("size", "run"), [(10, 1), (12 * 32, 32), (12 * 1024, 1024), (HUGE, 1024)])
 def test_runs_grow_with_the_dimension(size, run):
     assert dealt(size, 3).run == run
+
+
+# ------------------------------------------------------------------------ of several dimensions
+SHAPES = [(0,), (1,), (65,), (5000,), (33, 33), (9, 700), (700, 9), (65, 33), (0, 5), (130, 250)]
+GRIDS = [(1, 1), (3, 1), (1, 2), (2, 1), (2, 3), (4, 4)]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_entry_has_one_owner_and_one_place(shape, grid):
+    by = layout(shape, grid)
+    assert by.pieces == grid[0] * grid[1]
+    at = [x.ravel() for x in np.indices(shape)]
+    owner, where = by.owner(*at), by.position(*at)
+    for p in range(by.pieces):
+        mine = [x[owner == p] for x in at]
+        places = [x[owner == p] for x in where]
+        assert len(mine[0]) == np.prod(by.shape(p))
+        taken = np.zeros(by.shape(p), bool)
+        taken[tuple(places)] = True
+        assert taken.all()
+        assert [x.tolist() for x in by.index(p, *places)] == [x.tolist() for x in mine]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("n", [1, 33, 700, 5000, 2**40])
+def test_a_column_of_pieces_has_the_sources_and_a_row_the_targets(n, grid):
+    """The formulas of the papers: a part of a dimension is what some pieces have of a vector."""
+    R, C = grid
+    by, vector = layout((n, n), grid), layout((n,), grid)
+    indices = np.unique(np.concatenate([np.arange(min(n, 500)), n - 1 - np.arange(min(n, 500))]))
+    owner = vector.owner(indices)
+    assert [dim.pieces for dim in by.dims] == [C, R]
+    assert by.dims[0].owner(indices).tolist() == (owner // R).tolist()
+    assert by.dims[1].owner(indices).tolist() == (owner % R).tolist()
+    for p in range(R * C):
+        assert by.parts(p) == (p // R, p % R)
+        for dim, count in enumerate((R, C)):
+            mates = [q for q in range(R * C) if by.parts(q)[dim] == by.parts(p)[dim]]
+            assert len(mates) == count
+            assert sum(vector.dims[0].count(q) for q in mates) == by.shape(p)[dim]
+
+
+def test_few_rows_are_dealt_as_vectors():
+    flat, square = layout((16, 700), (2, 3)), layout((350, 700), (2, 3))
+    assert flat.dims[1] == layout((700,), (2, 3)).dims[0]
+    assert [dim.pieces for dim in flat.dims] == [1, 6]
+    assert [dim.pieces for dim in square.dims] == [3, 2]
+    assert layout((700, 9), (2, 3)).shape(5) == (224, 4)
+
+
+def test_a_checkerboard_past_two_to_the_31():
+    n = 2**40 + 77
+    by = layout((n, n), (3, 4))
+    i, j = np.array([0, 2**31, 2**35 + 5, n - 1]), np.array([n - 1, 2**32 + 1, 3, 2**39])
+    owner, where = by.owner(i, j), by.position(i, j)
+    for k, p in enumerate(owner):
+        assert all(x[k] < count for x, count in zip(where, by.shape(p), strict=True))
+        found = by.index(p, where[0][k], where[1][k])
+        assert (int(found[0]), int(found[1])) == (i[k], j[k])
+    counts = [by.shape(p) for p in range(12)]
+    assert sum(a * b for a, b in counts) == n * n

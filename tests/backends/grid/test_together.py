@@ -6,8 +6,9 @@ import types
 import numpy as np
 import pytest
 from faults import STATEMENTS, Objects
+from grids import Few, Own
 from ranks import on_grids
-from test_backend import PROGRAMS, Few, Own, plain
+from test_backend import PROGRAMS, plain
 
 from lagpu import FP32, INT64, Matrix, Vector, algorithms, binary, generators, semiring
 from lagpu.backends.cpu import CpuBackend
@@ -236,7 +237,7 @@ def test_the_memory_of_all_pieces_counts():
 def test_a_host_holds_an_operand_for_each_of_its_processes(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "lagpu.backends.grid.pieces.require", lambda nbytes, *_: asked.append(nbytes)
+        "lagpu.backends.grid.spread.require", lambda nbytes, *_: asked.append(nbytes)
     )
 
     def program(place):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -47,8 +49,10 @@ class MpiEngine:
         lists = [piece for one in self._processes.share(message) for piece in unpacked(one)]
         return [lists] * self._pieces
 
-    def exchange(self, parts: Sequence[Sequence[Arrays]]) -> list[list[Arrays]]:
-        """See `Engine`."""
+    def exchange(
+        self, parts: Sequence[Sequence[Arrays]], among: Sequence[Sequence[int]] | None = None
+    ) -> list[list[Arrays]]:
+        """See `Engine`: one call of all processes, in which those of other groups get nothing."""
         starts = range(0, self.size, self._pieces)
         messages = [
             packed([to for one in parts for to in one[d : d + self._pieces]]) for d in starts
@@ -64,8 +68,8 @@ class MpiEngine:
     def sum(self, numbers: Sequence[float]) -> float:
         """See `Engine`: numbers are whole if they are so on every piece."""
         given = self.gather([(np.array([number]),) for number in numbers])[0]
-        numbers = [number.item() for (number,) in given]
-        return sum(numbers)
+        total: float = functools.reduce(operator.add, [number.item() for (number,) in given])
+        return total
 
     def window(self, nbytes: int) -> Sequence[Any] | None:
         """See `Engine`: a process does not address the memory of another one."""
