@@ -55,7 +55,7 @@ def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
     k = integer(k, "betweenness: k")
     if not 1 <= k <= A.nrows:
         raise InvalidValue(f"betweenness: k {k} is not one of 1 .. {A.nrows} sources.")
-    return random.Random(random_seed(seed, "betweenness")).sample(range(A.nrows), k)
+    return random.Random(random_seed(seed, "betweenness", A)).sample(range(A.nrows), k)
 
 
 def batch_size(A: Matrix, sources: Sequence[int]) -> int:

@@ -58,7 +58,7 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     [1, 2, 3]
     """
     A = undirected(A).select("offdiag").new(name="A")
-    scores = _scores(A, random_seed(seed, "maximal_independent_set"))
+    scores = _scores(A, random_seed(seed, "maximal_independent_set", A))
     members = Vector(BOOL, A.nrows, like=A, name="members")
     near = Vector(BOOL, A.nrows, like=A, name="near")
     best = Vector(INT64, A.nrows, like=A, name="best")
@@ -82,7 +82,7 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     return members
 
 
-def _scores(A: Matrix, seed: int | None) -> Vector:
+def _scores(A: Matrix, seed: int) -> Vector:
     """Return random scores, distinct because their low bits are the vertex number."""
     low = A.nrows.bit_length()
     drawn = np.random.default_rng(seed).integers(0, 2**32, A.nrows, np.uint32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from lagpu.algebra.tables import binary
 from lagpu.core.arguments import index_array, integer, single_index
 from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 
@@ -115,8 +117,8 @@ def number(x: Any, what: str) -> float:
         raise DomainMismatch(f"{what} does not fit FP64.") from None
 
 
-def random_seed(seed: Any, what: str) -> int | None:
-    """Return a seed as an int, or None for a random one.
+def random_seed(seed: Any, what: str, A: Matrix) -> int:
+    """Return a seed as an int; for None one that is drawn, the same for all processes of A's grid.
 
     Raises
     ------
@@ -124,7 +126,9 @@ def random_seed(seed: Any, what: str) -> int | None:
         If it is not an integer, or negative.
     """
     if seed is None:
-        return None
+        drawn = secrets.randbelow(2**32)
+        # A grid takes an entry from the process that owns it.
+        return int(Vector.from_dense(np.array([drawn]), like=A)[0].value)
     found = integer(seed, f"{what}: seed")
     if found < 0:
         raise InvalidValue(f"{what}: seed {found} < 0. Give 0 or more.")

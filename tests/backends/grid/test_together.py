@@ -27,16 +27,31 @@ def test_as_on_cpu_in_processes(name, ranks, pieces):
 
 def test_algorithms_agree_in_processes():
     A = generators.kronecker(6, backend="cpu")
-    wanted = plain([algorithms.bfs_levels(A, 3), algorithms.betweenness_centrality(A, 4)])
+    wanted = plain(algorithms.bfs_levels(A, 3))
+    sums = algorithms.betweenness_centrality(A, 4, seed=1).to_dense(0)
 
     def program(place):
         B = A.to(place)
-        found = algorithms.bfs_levels(B, 3), algorithms.betweenness_centrality(B, 4)
-        return plain(list(found))
+        found = algorithms.betweenness_centrality(B, 4, seed=1).to_dense(0)
+        np.testing.assert_allclose(found, sums)
+        return plain(algorithms.bfs_levels(B, 3)), found.tolist()
 
-    for found in on_grids(3, program):
-        assert found[0] == wanted[0]
-        np.testing.assert_allclose(found[1][-1][-1], wanted[1][-1][-1])
+    found = on_grids(3, program)
+    assert found == [(wanted, found[0][1])] * 3
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [lambda A: algorithms.betweenness_centrality(A, 4), algorithms.maximal_independent_set],
+)
+def test_what_is_drawn_is_the_same_in_all_processes(algorithm):
+    """Without a seed."""
+    A = generators.kronecker(6, backend="cpu")
+    found = on_grids(3, lambda place: algorithm(A.to(place)).to_dense(0).tolist())
+    assert isinstance(found[0], list), found
+    assert found == [found[0]] * 3
+    alone = [tuple(algorithm(A).to_dense(0)) for _ in range(8)]
+    assert len(set(alone)) > 1
 
 
 def test_sums_are_the_same_bits_in_any_number_of_processes():
