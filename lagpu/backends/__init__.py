@@ -24,8 +24,10 @@ _MAKERS: dict[str, tuple[str, str]] = {
 }
 _NUMBERED = ("gpu", "sim")  # with a backend for each device, as in "gpu:1"
 _COUNT = "[1-9][0-9]{0,2}"
-# rows and columns of pieces, one column if only a number is given; and the backend of each
-_GRID = re.compile(f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?::(?P<kind>.+))?")
+# rows and columns of pieces, one column if only a number is given; order; backend of each piece
+_GRID = re.compile(
+    f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?P<random>-random)?(?::(?P<kind>.+))?"
+)
 _MOST_PIECES = 999
 _loaded: dict[str, Backend] = {}
 _loading = threading.RLock()
@@ -55,10 +57,10 @@ def get(backend: str | Backend | None = None) -> Backend:
         its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... ``"grid:3:cpu"``
         is a grid of three pieces, each on cpu, and ``"grid:2:gpu"`` one on the first two GPUs;
         ``"grid:2"`` takes auto. ``"grid:2x3:cpu"`` has two rows and three columns of pieces, by
-        which matrices are cut in both dimensions. ``"grid"`` and ``"grid:cpu"`` have a piece for
-        each process that mpirun or srun has started, else one for each GPU. None means the default
-        that `use` sets,
-        initially ``"auto"``. A `Backend` is returned as it is.
+        which matrices are cut in both dimensions, and ``"grid:3-random:cpu"`` deals indices to the
+        pieces at random. ``"grid"`` and ``"grid:cpu"`` have a piece for each process that mpirun or
+        srun has started, else one for each GPU. None means the default that `use` sets, initially
+        ``"auto"``. A `Backend` is returned as it is.
 
     Raises
     ------
@@ -121,13 +123,14 @@ def _made(name: str) -> Backend:
     if grid is not None and (grid["kind"] is None or grid["kind"] in names()):
         shape = int(grid["rows"]), int(grid["columns"] or 1)
         if shape[0] * shape[1] <= _MOST_PIECES:
-            return _made_grid(name, shape, grid["kind"])
+            return _made_grid(name, shape, grid["random"] is not None, grid["kind"])
     kind, _, index = name.partition(":")
     if kind == "grid":
         raise InvalidValue(
             f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
             f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
-            f"grid:2x3, each piece on one of {', '.join(names())}."
+            "grid:2x3, in random order as in grid:3-random, each piece on one of "
+            f"{', '.join(names())}."
         )
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
@@ -138,7 +141,7 @@ def _made(name: str) -> Backend:
     return make(int(index)) if index else make()
 
 
-def _made_grid(name: str, shape: tuple[int, int], kind: str | None) -> Backend:
+def _made_grid(name: str, shape: tuple[int, int], shuffled: bool, kind: str | None) -> Backend:
     """Return the grid on the first devices of a kind, or with all pieces on its one backend."""
     if kind is None:
         return get(f"{name}:{get('auto').name}")
@@ -149,14 +152,14 @@ def _made_grid(name: str, shape: tuple[int, int], kind: str | None) -> Backend:
         return get(f"{kind}:{device}" if kind in _NUMBERED else kind)
 
     if job is None:
-        return cast(Backend, grid.make(name, [place_on(p) for p in range(pieces)], shape))
+        return cast(Backend, grid.make(name, [place_on(p) for p in range(pieces)], shape, shuffled))
     each, left = divmod(pieces, job.size)
     if left:
         raise InvalidValue(
             f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
             'processes that divides the pieces, or take "grid", which has a piece for each process.'
         )
-    return cast(Backend, grid.make_in_job(name, job, each, place_on, shape))
+    return cast(Backend, grid.make_in_job(name, job, each, place_on, shape, shuffled))
 
 
 def _counted(name: str) -> str:

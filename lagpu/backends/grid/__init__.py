@@ -12,7 +12,12 @@ from lagpu.host.job import Job
 __all__ = ["GridBackend", "make", "make_in_job"]
 
 
-def make(name: str, places: Sequence[Backend], grid: tuple[int, int] | None = None) -> GridBackend:
+def make(
+    name: str,
+    places: Sequence[Backend],
+    grid: tuple[int, int] | None = None,
+    shuffled: bool = False,
+) -> GridBackend:
     """Return the grid of a piece on each of these places, all in this process.
 
     Parameters
@@ -23,8 +28,10 @@ def make(name: str, places: Sequence[Backend], grid: tuple[int, int] | None = No
         The local backend of each piece.
     grid : tuple of int, optional
         (R, C), the rows and columns of pieces; by default one column of all.
+    shuffled : bool
+        Whether indices are dealt at random.
     """
-    return GridBackend(name, LocalEngine(len(places)), places, grid)
+    return GridBackend(name, LocalEngine(len(places)), places, grid, shuffled)
 
 
 def make_in_job(
@@ -33,6 +40,7 @@ def make_in_job(
     pieces: int,
     place_on: Callable[[int], Backend],
     grid: tuple[int, int] | None = None,
+    shuffled: bool = False,
 ) -> GridBackend:
     """Return the grid of so many pieces in each process of a job; every process calls this.
 
@@ -46,7 +54,7 @@ def make_in_job(
         The number of pieces in each.
     place_on : callable
         Returns the backend on a device of this host, which has a number.
-    grid : tuple of int, optional
+    grid, shuffled
         As of `make`.
 
     Raises
@@ -59,6 +67,6 @@ def make_in_job(
     def made() -> GridBackend:
         places = [place_on(device) for device in joined.devices]
         require_same(joined, name, places)
-        return GridBackend(name, joined, places, grid)
+        return GridBackend(name, joined, places, grid, shuffled)
 
     return done_together(joined, "its start", made, [])

@@ -90,6 +90,8 @@ class GridBackend:
         The local backend of each local piece.
     grid : tuple of int, optional
         The rows and columns of pieces; by default one column of all.
+    shuffled : bool
+        Whether indices are dealt at random.
     """
 
     device = None
@@ -102,9 +104,10 @@ class GridBackend:
         engine: Engine,
         places: Sequence[Backend],
         grid: tuple[int, int] | None = None,
+        shuffled: bool = False,
     ) -> None:
         self.name = name
-        self.pieces = Pieces(engine, places, grid)
+        self.pieces = Pieces(engine, places, grid, shuffled)
         self.capabilities = places[0].capabilities._replace(fuses=False)
 
     def __repr__(self) -> str:

@@ -110,7 +110,8 @@ def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
         direction=first.direction,
         kernel=first.kernel,
         reason="; ".join(filter(None, (said, first.reason))),
-        edges=_total([part.edges for part in parts]),
+        # Behind the pieces' products there may be an assignment of their sums.
+        edges=_total([part.edges for part in parts if part.kernel or not first.kernel]),
         bytes=_total([part.bytes for part in parts]),
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Dealt", "Layout", "Partition", "dealt", "layout"]
+__all__ = ["Dealt", "Layout", "Partition", "Relabelled", "Shuffle", "dealt", "layout"]
 
 Array = np.ndarray[Any, Any]
 
@@ -107,6 +108,105 @@ def dealt(size: int, pieces: int) -> Dealt:
 
 
 @dataclass(frozen=True)
+class Shuffle:
+    """A permutation of ``0 .. size-1`` that looks random, and is computed from the size alone.
+
+    The bits of an index are cut in two halves, of which each is changed in turn by a number that is
+    computed from the other one (a Feistel network), which can be undone exactly. What comes out
+    beyond the size is put in again, so all sizes are served; the numbers are below twice the size,
+    so that is less than once on average.
+    """
+
+    size: int
+
+    def number(self, indices: Any) -> Any:
+        """Return the new number of each index."""
+        return self._walked(indices, _KEYS)
+
+    def index(self, numbers: Any) -> Any:
+        """Return the index that has each new number: the inverse of `number`."""
+        return self._walked(numbers, _KEYS[::-1])
+
+    def _walked(self, given: Any, keys: Sequence[tuple[bool, int]]) -> Any:
+        found = self._mixed(np.array(given, np.uint64).reshape(-1), keys)
+        beyond = np.flatnonzero(found >= self.size)
+        while len(beyond):
+            again = self._mixed(found[beyond], keys)
+            found[beyond] = again
+            beyond = beyond[again >= self.size]
+        numbers = found.astype(np.int64).reshape(np.shape(given))
+        return numbers if np.ndim(given) else int(numbers)
+
+    def _mixed(self, x: Array, keys: Sequence[tuple[bool, int]]) -> Array:
+        bits = max(1, (self.size - 1).bit_length())
+        low_bits = np.uint64(bits - bits // 2)
+        high, low = x >> low_bits, x & _ones(bits - bits // 2)
+        for is_high, key in keys:
+            if is_high:
+                high = high ^ (_scrambled(low, key) & _ones(bits // 2))
+            else:
+                low = low ^ (_scrambled(high, key) & _ones(bits - bits // 2))
+        return (high << low_bits) | low
+
+
+# Each round changes the high half or the low one, by a number of its own.
+_KEYS = tuple((k % 2 == 0, 0x9E3779B97F4A7C15 * (k + 1) % 2**64) for k in range(6))
+
+
+def _ones(bits: int) -> np.uint64:
+    return np.uint64((1 << bits) - 1)
+
+
+def _scrambled(x: Array, key: int) -> Array:
+    """Return numbers of which every bit depends on every bit of x (the end of splitmix64)."""
+    x = x + np.uint64(key)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """A partition of new numbers of the indices; nobody else sees these. See `Partition`."""
+
+    new: Shuffle
+    by: Dealt
+    rises = False
+
+    @property
+    def size(self) -> int:
+        """See `Partition`."""
+        return self.by.size
+
+    @property
+    def pieces(self) -> int:
+        """See `Partition`."""
+        return self.by.pieces
+
+    def owner(self, indices: Any) -> Any:
+        """See `Partition`."""
+        return self.by.owner(self.new.number(indices))
+
+    def position(self, indices: Any) -> Any:
+        """See `Partition`."""
+        return self.by.position(self.new.number(indices))
+
+    def index(self, piece: int, positions: Any) -> Any:
+        """See `Partition`."""
+        return self.new.index(self.by.index(piece, positions))
+
+    def count(self, piece: int) -> int:
+        """See `Partition`."""
+        return self.by.count(piece)
+
+    def own(self, piece: int) -> Array:
+        """See `Partition`."""
+        found: Array = self.new.index(self.by.own(piece))
+        return found
+
+
+@dataclass(frozen=True)
 class Layout:
     """Who has which entries of a vector or a matrix: a partition of each dimension.
 
@@ -157,7 +257,7 @@ class Layout:
 
 
 @functools.lru_cache(maxsize=1024)
-def layout(shape: tuple[int, ...], grid: tuple[int, int]) -> Layout:
+def layout(shape: tuple[int, ...], grid: tuple[int, int], shuffled: bool = False) -> Layout:
     """Return the layout of an object on R x C pieces.
 
     The last dimension is dealt to all pieces. If there are several columns of pieces, a matrix with
@@ -170,13 +270,21 @@ def layout(shape: tuple[int, ...], grid: tuple[int, int]) -> Layout:
         The shape of the vector or matrix.
     grid : tuple of int
         (R, C), the rows and columns of pieces.
+    shuffled : bool
+        Whether the indices of each dimension that is cut get new numbers, at random, by which they
+        are dealt.
     """
+
+    def by(size: int, parts: int, run: int) -> Partition:
+        plain = Dealt(size, parts, run)
+        return Relabelled(Shuffle(size), plain) if shuffled and parts > 1 else plain
+
     *rows, last = shape
     R, C = grid
-    by = dealt(last, R * C)
+    run = dealt(last, R * C).run
     if not rows:
-        return Layout((by,))
+        return Layout((by(last, R * C, run),))
     if C == 1 or 2 * rows[0] < last:
-        return Layout((Dealt(rows[0], 1, 1), by))
-    run = dealt(rows[0], R * C).run
-    return Layout((Dealt(rows[0], C, run * R), Dealt(last, R, by.run)))
+        return Layout((by(rows[0], 1, 1), by(last, R * C, run)))
+    run_of_rows = dealt(rows[0], R * C).run
+    return Layout((by(rows[0], C, run_of_rows * R), by(last, R, run)))

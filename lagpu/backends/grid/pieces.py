@@ -48,15 +48,22 @@ class Pieces:
         The local backend on which each local piece lives; several may share one.
     grid : tuple of int, optional
         The rows and columns of pieces; by default one column of all.
+    shuffled : bool
+        Whether indices are dealt at random.
     """
 
     def __init__(
-        self, engine: Engine, places: Sequence[Backend], grid: tuple[int, int] | None = None
+        self,
+        engine: Engine,
+        places: Sequence[Backend],
+        grid: tuple[int, int] | None = None,
+        shuffled: bool = False,
     ) -> None:
         self.engine = engine
         self.places = tuple(places)
         self.changes = Changes(engine)
         self.grid = (engine.size, 1) if grid is None else grid
+        self.shuffled = shuffled
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
 
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
@@ -73,7 +80,7 @@ class Pieces:
 
     def layout(self, shape: tuple[int, ...]) -> Layout:
         """Return who has which entries of an object of this shape."""
-        return layout(shape, self.grid)
+        return layout(shape, self.grid, self.shuffled)
 
     def partition(self, size: int) -> Partition:
         """Return who has the indices of a vector."""

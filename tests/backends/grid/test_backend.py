@@ -27,6 +27,7 @@ from lagpu.backends.grid.backend import LOCALIZED
 from lagpu.errors import BackendMismatch, InvalidValue, NotSupported, OutOfMemory
 from lagpu.operations import Constant, ExtractElement, Operation, Reduce
 
+ERRORS = [OutOfMemory("a piece is full"), KeyboardInterrupt()]
 PIECES = [1, 2, 3, 5]
 GRIDS = [(1, 2), (2, 1), (2, 2), (2, 3), (4, 4)]  # rows and columns of pieces
 CASES = [
@@ -38,9 +39,11 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=[*PIECES, (1, 2), (2, 3)])
+@pytest.fixture(
+    params=[*((p, False) for p in (*PIECES, (1, 2), (2, 3))), (3, True), ((2, 3), True)]
+)
 def place(request):
-    return own_grid(request.param)[0]
+    return own_grid(*request.param)[0]
 
 
 def _assigned(o):
@@ -186,11 +189,20 @@ def plain(found):
 
 
 @pytest.mark.parametrize(
-    ("name", "pieces", "n"), sampled([(name, *case) for name in PROGRAMS for case in CASES], 3)
+    ("name", "pieces", "n"), sampled([(name, *case) for name in PROGRAMS for case in CASES], 5)
 )
 def test_as_on_cpu(name, pieces, n):
     wanted = plain(PROGRAMS[name](Few("cpu", n)))
     assert plain(PROGRAMS[name](Few(own_grid(pieces)[0], n))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("pieces", "n", "name"),
+    sampled([(p, n, k) for p in (3, (2, 3)) for n in (2, 33, 65) for k in PROGRAMS], 5),
+)
+def test_as_on_cpu_at_random(name, pieces, n):
+    wanted = plain(PROGRAMS[name](Few("cpu", n)))
+    assert plain(PROGRAMS[name](Few(own_grid(pieces, shuffled=True)[0], n))) == wanted
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - {"positional"}))  # compiles for long
@@ -273,11 +285,16 @@ def test_values_are_replaced_in_the_order_in_which_they_are_read(place):
     assert place.vector_values(o.u.data).tolist() == list(range(o.u.nvals))
 
 
-@pytest.mark.parametrize("error", [OutOfMemory("a piece is full"), KeyboardInterrupt()])
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_piece_fails_behind_the_others(name, error):
+@pytest.mark.parametrize(
+    ("pieces", "name", "error"),
+    [
+        *((3, name, error) for name in STATEMENTS for error in ERRORS),
+        *(((2, 2), name, ERRORS[1]) for name in STATEMENTS if "product" in name),
+    ],
+)
+def test_a_piece_fails_behind_the_others(name, error, pieces):
     """The last call of a statement fails: what other pieces have made is nobody's."""
-    place, shared = own_grid(3)
+    place, shared = own_grid(pieces)
     trial = Objects(place)
     before = shared.calls
     STATEMENTS[name](trial)
@@ -320,8 +337,9 @@ def test_a_crosscheck_follows_every_statement():
 
 
 # -------------------------------------------------------------------------- shown, and measured
-def test_shown():
-    place, _ = own_grid(3)
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_shown(shuffled):
+    place, _ = own_grid(3, shuffled)
     u = Vector.from_coo([40, 3, 20], [1, 2, 3], INT32, size=70, backend=place)
     A = Few(place, 33).A
     assert "3 entries, 3 pieces, " in repr(u)
@@ -349,6 +367,27 @@ def test_a_trace_says_what_was_sent():
     with lagpu.trace() as one:
         P.w << semiring.plus_times(P.u @ P.A)
     assert product.edges == one.rows[0].edges > 0
+
+
+def test_a_trace_of_rows_and_columns_has_the_products_of_the_pieces():
+    place, _ = own_grid((2, 3))
+    o, P = Few(place, 33), Few("cpu", 33)
+    with lagpu.trace() as t:
+        o.w << semiring.plus_times(o.u @ o.A)
+    with lagpu.trace() as one:
+        P.w << semiring.plus_times(P.u @ P.A)
+    (row,) = [row for row in t.rows if row.edges]
+    assert row.kernel == "SuiteSparse"
+    assert row.edges == one.rows[0].edges
+    assert row.reason.startswith("6 pieces; ")
+
+
+def test_an_explanation_says_what_a_piece_collects_and_sends():
+    o = Few(own_grid((2, 3))[0], 33)
+    said = str(lagpu.explain(semiring.plus_times(o.u @ o.A)))
+    assert (
+        "each of 6 pieces collects one of 3 parts of the left operand, and sends its sums" in said
+    )
 
 
 # ------------------------------------------------------------------------------------- refusals
@@ -410,6 +449,8 @@ def test_rows_and_columns_of_pieces():
     place = backends.get("grid:2x3:cpu")
     assert (place.pieces.engine.size, place.pieces.grid) == (6, (2, 3))
     assert backends.get("grid:3:cpu").pieces.grid == (3, 1)
+    assert not backends.get("grid:2x3:cpu").pieces.shuffled
+    assert backends.get("grid:2x3-random:cpu").pieces.shuffled
     assert backends.get("grid:1x2").name == f"grid:1x2:{backends.get('auto').name}"
 
 
@@ -436,6 +477,8 @@ def test_each_piece_has_a_device():
         "grid:2x03:cpu",
         "grid:2x2x2:cpu",
         "grid:40x25:cpu",
+        "grid:3-:cpu",
+        "grid:3-degree:cpu",
     ],
 )
 def test_a_grid_has_a_number_of_pieces_and_a_kind(name):

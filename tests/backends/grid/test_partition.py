@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagpu.backends.grid.partition import Dealt, dealt, layout
+from lagpu.backends.grid.partition import Dealt, Relabelled, Shuffle, dealt, layout
 
 SIZES = [0, 1, 2, 31, 32, 33, 65, 1025, 5000]
 HUGE = 2**33 + 7
@@ -14,9 +14,11 @@ HUGE = 2**33 + 7
 def partitions(sizes):
     pieces = st.integers(1, 9)
     runs = st.sampled_from([1, 2, 32, 1024])
+    dealt_by_runs = st.builds(Dealt, sizes, pieces, runs)
     return st.one_of(
         st.builds(dealt, sizes, pieces),
-        st.builds(Dealt, sizes, pieces, runs),
+        dealt_by_runs,
+        dealt_by_runs.map(lambda by: Relabelled(Shuffle(by.size), by)),
     )
 
 
@@ -27,13 +29,13 @@ def test_every_index_has_one_owner(by):
     assert sorted(np.concatenate(own).tolist()) == list(range(by.size))
     for p, indices in enumerate(own):
         assert indices.dtype == np.int64
-        assert (np.diff(indices) > 0).all()
+        assert not by.rises or (np.diff(indices) > 0).all()
         assert (by.owner(indices) == p).all()
         assert by.position(indices).tolist() == list(range(len(indices)))
         assert (by.index(p, by.position(indices)) == indices).all()
 
 
-@given(partitions(st.integers(2**31, HUGE)), st.data())
+@given(partitions(st.one_of(st.integers(2**31, HUGE), st.just(2**40 + 3))), st.data())
 def test_past_two_to_the_31(by, data):
     j = data.draw(st.integers(0, by.size - 1))
     p = by.owner(j)
@@ -66,10 +68,11 @@ SHAPES = [(0,), (1,), (65,), (5000,), (33, 33), (9, 700), (700, 9), (65, 33), (0
 GRIDS = [(1, 1), (3, 1), (1, 2), (2, 1), (2, 3), (4, 4)]
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_entry_has_one_owner_and_one_place(shape, grid):
-    by = layout(shape, grid)
+def test_every_entry_has_one_owner_and_one_place(shape, grid, shuffled):
+    by = layout(shape, grid, shuffled)
     assert by.pieces == grid[0] * grid[1]
     at = [x.ravel() for x in np.indices(shape)]
     owner, where = by.owner(*at), by.position(*at)
@@ -85,10 +88,11 @@ def test_every_entry_has_one_owner_and_one_place(shape, grid):
 
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("n", [1, 33, 700, 5000, 2**40])
-def test_a_column_of_pieces_has_the_sources_and_a_row_the_targets(n, grid):
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_column_of_pieces_has_the_sources_and_a_row_the_targets(n, grid, shuffled):
     """The formulas of the papers: a part of a dimension is what some pieces have of a vector."""
     R, C = grid
-    by, vector = layout((n, n), grid), layout((n,), grid)
+    by, vector = layout((n, n), grid, shuffled), layout((n,), grid, shuffled)
     indices = np.unique(np.concatenate([np.arange(min(n, 500)), n - 1 - np.arange(min(n, 500))]))
     owner = vector.owner(indices)
     assert [dim.pieces for dim in by.dims] == [C, R]
@@ -110,9 +114,10 @@ def test_few_rows_are_dealt_as_vectors():
     assert layout((700, 9), (2, 3)).shape(5) == (224, 4)
 
 
-def test_a_checkerboard_past_two_to_the_31():
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_checkerboard_past_two_to_the_31(shuffled):
     n = 2**40 + 77
-    by = layout((n, n), (3, 4))
+    by = layout((n, n), (3, 4), shuffled)
     i, j = np.array([0, 2**31, 2**35 + 5, n - 1]), np.array([n - 1, 2**32 + 1, 3, 2**39])
     owner, where = by.owner(i, j), by.position(i, j)
     for k, p in enumerate(owner):
@@ -121,3 +126,35 @@ def test_a_checkerboard_past_two_to_the_31():
         assert (int(found[0]), int(found[1])) == (i[k], j[k])
     counts = [by.shape(p) for p in range(12)]
     assert sum(a * b for a, b in counts) == n * n
+
+
+# ------------------------------------------------------------------------------------ at random
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 17, 64, 1000, 4097])
+def test_a_shuffle_is_a_permutation(size):
+    new, indices = Shuffle(size), np.arange(size)
+    numbers = new.number(indices)
+    assert numbers.dtype == np.int64
+    assert sorted(numbers.tolist()) == indices.tolist()
+    assert new.index(numbers).tolist() == indices.tolist()
+    assert [new.number(int(i)) for i in indices[:5]] == numbers[:5].tolist()
+    if size > 60:
+        assert np.count_nonzero(numbers == indices) < 10
+
+
+@given(st.integers(2**31, 2**62), st.data())
+def test_a_shuffle_past_two_to_the_31(size, data):
+    i = data.draw(st.integers(0, size - 1))
+    new = Shuffle(size)
+    assert 0 <= new.number(i) < size
+    assert new.index(new.number(i)) == i
+    assert new.number(new.index(i)) == i
+    assert new.number(np.array([i, size - 1])).tolist() == [new.number(i), new.number(size - 1)]
+
+
+@pytest.mark.parametrize("step", [1, 6, 1024, 6 * 1024, 4096])
+def test_a_shuffle_spreads_what_runs_would_not(step):
+    """Hubs whose numbers are a multiple of something are not all with one piece."""
+    by = layout((2**30,), (6, 1), True).dims[0]
+    counts = np.bincount(by.owner(np.arange(6000) * step), minlength=6)
+    assert counts.min() > 850
+    assert counts.max() < 1150

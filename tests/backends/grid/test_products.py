@@ -25,7 +25,7 @@ def entries(x):
 
 @pytest.mark.parametrize(
     ("grid", "m", "k", "n"),
-    sampled([(grid, m, k, n) for grid in GRIDS for m, k in SHAPES for n in (1, 5, 12, 40)], 7),
+    sampled([(grid, m, k, n) for grid in GRIDS for m, k in SHAPES for n in (1, 5, 12, 40)], 17),
 )
 def test_products_of_matrices_of_every_shape(grid, m, k, n):
     """Cut by columns or by both, on either side and in the result."""
