@@ -120,7 +120,8 @@ def placed(backend: str, grid: str | None) -> str:
     if grid is None:
         return backend
     pieces, colon, kind = grid.partition(":")
-    if not re.fullmatch("all|[1-9][0-9]*(x[1-9][0-9]*)?(-random)?", pieces) or bool(colon) != bool(kind):
+    known = re.fullmatch("all|[1-9][0-9]*(x[1-9][0-9]*)?(-random)?", pieces) is not None
+    if not known or bool(colon) != bool(kind):
         raise InvalidValue(f"--grid: {grid!r} is not all, 2, 2x3, 4:cpu or the like.")
     if kind and backend != "auto":
         raise InvalidValue(

@@ -20,6 +20,7 @@ from lagpu.errors import InvalidValue
         ("cpu", "all", "grid:cpu"),
         ("auto", "2x3", "grid:2x3"),
         ("auto", "2x3:sim", "grid:2x3:sim"),
+        ("auto", "3-random:cpu", "grid:3-random:cpu"),
     ],
 )
 def test_a_grid_has_a_name(given, grid, name):
