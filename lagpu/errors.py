@@ -24,7 +24,8 @@
     ├── CheckFailed         (AssertionError)       a result that a checker rejects
     ├── CrosscheckFailed    (AssertionError)       two backends disagree; the first difference
     ├── KernelCompileError  (RuntimeError)         a kernel the compiler rejects, with its log
-    └── KernelLaunchError   (RuntimeError)         arguments that do not fit, or a failed launch
+    ├── KernelLaunchError   (RuntimeError)         arguments that do not fit, or a failed launch
+    └── GridTimeout         (TimeoutError)         a piece of a grid that another one waits for
 
     UnusedCall              (UserWarning)          a call that was written and never used
 
@@ -45,6 +46,7 @@ __all__ = [
     "EmptyObject",
     "FileFormatError",
     "FileMissing",
+    "GridTimeout",
     "IndexOutOfBound",
     "InvalidValue",
     "KernelCompileError",
@@ -185,6 +187,10 @@ class KernelCompileError(LagpuError, RuntimeError):
 
 class KernelLaunchError(LagpuError, RuntimeError):
     """Arguments do not fit a kernel's signature, or the launch failed."""
+
+
+class GridTimeout(LagpuError, TimeoutError):
+    """A piece of a grid has waited too long for another one; nothing was written."""
 
 
 class UnusedCall(UserWarning):

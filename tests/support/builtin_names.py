@@ -23,4 +23,5 @@ BUILT_IN = {
     "KernelCompileError": RuntimeError,
     "KernelLaunchError": RuntimeError,
     "ProcessFailed": RuntimeError,
+    "GridTimeout": TimeoutError,
 }

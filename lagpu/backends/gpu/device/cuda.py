@@ -6,16 +6,22 @@ import os
 import struct
 import threading
 import time
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import nvrtc
+from lagpu.backends.gpu.device import cuda_peers, nvrtc
 from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
 from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch
 from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
 from lagpu.backends.gpu.device.observer import Observed
-from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
+from lagpu.backends.gpu.device.protocol import (
+    HostNotification,
+    PreparedLaunch,
+    Timer,
+    check_free,
+)
 from lagpu.backends.gpu.device.random import random_words
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
@@ -51,6 +57,7 @@ class CudaDevice(Observed):
         super().__init__(self._backend)
         self.xp: Any = _import_cupy()
         self.name = f"cuda:{index}"
+        self.number = index
         cuda = self.xp.cuda
         self.errors = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
         self._device = _open_device(self.xp, index)
@@ -128,6 +135,35 @@ class CudaDevice(Observed):
     def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CudaLaunch:
         """Return a launch to be run often; see `Device.prepare`."""
         return CudaLaunch(self, kernel, threads, args, **how)
+
+    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+        """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
+
+        All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
+        kernel waits for those of the others.
+        """
+        mine = cast(Sequence[tuple[CudaLaunch, tuple[Any, ...]]], launches)
+        for launch, _ in mine:
+            launch.device.enter()
+            launch.device.ready(launch.kernel, True, launch.block, launch.shared)
+        for launch, new in mine:
+            launch.device.enter()
+            launch.run(new)
+
+    def why_apart(self, devices: Sequence[Any]) -> str:
+        """Return why GPUs, this one among them, cannot run one kernel; see `Device.why_apart`."""
+        return cuda_peers.why_apart(self.xp, [device.number for device in devices])
+
+    def address(self, array: Any) -> int:
+        """Return where an array begins."""
+        return int(array.data.ptr)
+
+    def shared_zeros(self, count: int) -> Any:
+        """Return zeroed memory that the peers of this GPU can address; waits until it is zeroed."""
+        self.require(8 * count, "window")
+        made = cuda_peers.own_zeros(self.xp, count)
+        self.synchronize()
+        return made
 
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.

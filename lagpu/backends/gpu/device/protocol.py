@@ -8,7 +8,7 @@ stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -168,6 +168,31 @@ class Device(Protocol):
 
     def load(self, kernel: Kernel) -> bool:
         """Compile and load a kernel, as its first launch would; return whether it was not there."""
+
+    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+        """Run one kernel on several devices at once, such as wait for each other in it.
+
+        No observer sees it. What fails leaves the launches before it running; their kernels have to
+        give up by themselves.
+
+        Parameters
+        ----------
+        launches : sequence of (PreparedLaunch, tuple)
+            For each device a cooperative launch, all of the same grid, that `prepare` of the device
+            has returned, and its arguments that are given at each call. The first device is this.
+        """
+
+    def why_apart(self, devices: Sequence[Any]) -> str:
+        """Return why devices, this one among them, cannot run one kernel; "" if they can.
+
+        Each can then address the others' `shared_zeros`.
+        """
+
+    def address(self, array: Array) -> int:
+        """Return where an array begins, for kernels of devices that `why_apart` allows."""
+
+    def shared_zeros(self, count: int) -> Array:
+        """Return `count` zeroed u64, alone in their memory, for `why_apart`."""
 
     @property
     def resident_threads(self) -> int:

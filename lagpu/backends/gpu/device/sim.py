@@ -18,15 +18,21 @@ import itertools
 import os
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from lagpu.backends.gpu.device import compiler
 from lagpu.backends.gpu.device.launch import CheckedLaunch, bind, check_block, check_shared
 from lagpu.backends.gpu.device.observer import Observed
-from lagpu.backends.gpu.device.protocol import HostNotification, Timer, check_free
+from lagpu.backends.gpu.device.protocol import (
+    HostNotification,
+    PreparedLaunch,
+    Timer,
+    check_free,
+)
 from lagpu.backends.gpu.device.random import random_words
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import InvalidValue, KernelLaunchError
@@ -105,23 +111,66 @@ class SimDevice(Observed):
         shared: int,
     ) -> None:
         """Run a kernel; it has ended on return, and no observer sees it."""
+        self._run([self._packed(kernel, args, block, shared)], threads, block, cooperative)
+
+    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+        """Run a cooperative launch on each of several devices; all have ended on return."""
+        first: CheckedLaunch = cast(CheckedLaunch, launches[0][0])
+        packed = []
+        for prepared, new in launches:
+            launch = cast(CheckedLaunch, prepared)
+            how = (launch.threads, launch.block, launch.cooperative)
+            if how != (first.threads, first.block, True):
+                raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
+            packed.append(self._packed(launch.kernel, launch.all(new), launch.block, launch.shared))
+        self._run(packed, first.threads, first.block, True)
+
+    def why_apart(self, devices: Sequence[Any]) -> str:
+        """Return why simulated devices cannot run one kernel together; see `Device.why_apart`."""
+        same = len(set(map(id, devices))) == len(devices)
+        return "" if same else "two pieces are on one device"
+
+    def address(self, array: np.ndarray[Any, Any]) -> int:
+        """Return where an array begins."""
+        return int(array.__array_interface__["data"][0])
+
+    def shared_zeros(self, count: int) -> np.ndarray[Any, Any]:
+        """Return zeroed u64, which all simulated devices can address."""
+        self.require(8 * count, "window")
+        return np.zeros(count, np.uint64)
+
+    def _packed(
+        self, kernel: Kernel, args: tuple[Any, ...], block: int, shared: int
+    ) -> tuple[Kernel, Any, np.ndarray[Any, Any]]:
+        """Return (kernel, what runs it, its arguments), checked."""
         check_block(kernel, block)
         check_shared(kernel, shared, self.dynamic_shared_bytes)
         slots = _pack(kernel, bind(kernel, args, np.ndarray))
-        entry = self._entry(kernel)[0]
+        return kernel, self._entry(kernel)[0], slots
+
+    def _run(
+        self,
+        packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]],
+        threads: int,
+        block: int,
+        cooperative: bool,
+    ) -> None:
         grid = min(max(1, -(-threads // block)), self.blocks)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
-        arguments = slots.ctypes.data_as(ctypes.c_void_p)
+        count, places = len(packed), ctypes.c_void_p * len(packed)
+        entries = places(*(ctypes.cast(entry, ctypes.c_void_p).value for _, entry, _ in packed))
+        arguments = places(*(slots.ctypes.data for _, _, slots in packed))
         seed = ctypes.c_uint64((self.seed << 32) + next(self._launches))
         launch, preempt = self._runtime.sim_launch, self.preempt
         with _ONE_AT_A_TIME:
             self.began = True  # Python looks for signals after the next call, not before it
             failed = launch(
-                entry, arguments, grid, block, cooperative, seed, preempt, message, _MESSAGE_BYTES
-            )
+                entries, arguments, count, grid, block, cooperative, seed, preempt,
+                message, _MESSAGE_BYTES,
+            )  # fmt: skip
         if failed:
             self.began = False
-            raise KernelLaunchError(f"{kernel!r}: {message.value.decode()}.")
+            raise KernelLaunchError(f"{packed[0][0]!r}: {message.value.decode()}.")
 
     def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CheckedLaunch:
         """Return a launch to be run often; see `Device.prepare`."""

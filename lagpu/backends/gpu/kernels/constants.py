@@ -10,7 +10,7 @@ __all__ = ["FILE", "constant", "read"]
 
 FILE = "common/constants.cuh"
 _CONSTANT = re.compile(r"constexpr [iu](?:32|64) (k[A-Z]\w*) = (\d+|0x[0-9a-f]+);")
-_OTHER = re.compile(r"(?://.*|#(?:ifndef|define|endif)\b.*)?")
+_OTHER = re.compile(r"(?://.*|#(?:ifndef|ifdef|define|endif)\b.*)?")
 
 
 def read(text: str) -> dict[str, int]:

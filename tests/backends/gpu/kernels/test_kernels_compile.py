@@ -67,6 +67,24 @@ def test_nvrtc_compiles_the_primitives(ctype, arch):
     assert nvrtc_compile(primitives, arch, optimised=True)
 
 
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("devices", picked([1, 2, 3, 32], 2))
+def test_nvrtc_compiles_meetings(devices, arch):
+    text = (HERE / "peers_kernels.cu").read_text("utf-8")
+    meetings = from_source(text, "meetings", file="peers_kernels.cu", PEERS=str(devices))
+    assert nvrtc_compile(meetings, arch, optimised=True)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_kernels_of_one_device_have_nothing_of_several(file):
+    """The compiler sees none of what stands under LG_PEERS."""
+    text = kernel(file, kernel_names(KERNELS / file)[0]).source
+    if "LAGPU_PEERS_CUH" not in text:
+        command = ["g++", "-E", "-P", "-x", "c++", "-"]
+        seen = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        assert not re.search(r"relaxed_system|store_release|kPostWords|own_next", seen.stdout)
+
+
 @pytest.mark.parametrize(
     "path",
     picked([*(KERNELS / file for file in FILES), PRIMITIVES], KERNELS / "elementwise/combine.cu"),

@@ -118,6 +118,22 @@ LG_DEVICE void store_volatile(T* p, lg_same<T> value) {
   *static_cast<volatile T*>(p) = value;
 }
 
+#ifdef LG_PEERS
+// Who waits for another device looks again and again, so each look lets others run.
+template <class T>
+LG_DEVICE T load_relaxed_system(const T* p) {
+  lg_sim->give_way();
+  return *static_cast<const volatile T*>(p);
+}
+template <class T>
+LG_DEVICE void store_relaxed_system(T* p, lg_same<T> value) {
+  lg_step();
+  *static_cast<volatile T*>(p) = value;
+}
+LG_DEVICE u32 load_acquire(const u32* p) { return load_relaxed_system(p); }
+LG_DEVICE void store_release(u32* p, u32 value) { store_relaxed_system(p, value); }
+#endif
+
 // ---- time
 
 LG_DEVICE u64 clock_ns() { return lg_sim->clock_ns(); }

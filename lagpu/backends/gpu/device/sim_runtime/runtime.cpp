@@ -4,6 +4,9 @@
 // the warps of a block and the lanes of a warp. A fiber runs until it meets others at a warp,
 // block or grid operation, exits, or has spent its fuse of atomics. When none can go on although
 // some have not exited, they wait for ever: a divergent barrier, reported as an error.
+//
+// Several devices run together as one cooperative launch each: their blocks are resident side by
+// side, and each has its own arguments and its own barrier of the grid.
 
 #include <cstdio>
 #include <cstring>
@@ -16,20 +19,26 @@
 #include "state.hpp"
 
 namespace sim {
-namespace {
 
 typedef void (*Entry)(const void* args);
 
-// ---- one launch
+// A device's launch.
+struct Device {
+  Entry entry;
+  const void* args;
+  u32 exited_blocks, waiting_at_grid;
+};
+
+namespace {
+
+// ---- one launch, or those of several devices together
 
 Sim state;
-Entry entry;
-const void* entry_args;
+std::vector<Device> devices;
 std::vector<Block*> blocks;  // resident
 std::vector<Fiber> fibers;   // by block, warp slot, slot
 std::vector<Warp> warps;     // by block, warp slot
 bool cooperative;
-u32 exited_blocks, waiting_at_grid;
 u32 mean_fuse;
 void* main_context;
 char* message;
@@ -137,7 +146,7 @@ void append(const char* format, u32 count, Wait wait) {
 
 // Nobody can go on: say who waits where.
 void describe_deadlock() {
-  u32 at_warp = 0, at_block = 0, left = 0;
+  u32 at_warp = 0, at_block = 0, at_grid = 0, exited = 0, left = 0;
   Wait warp_wait = Wait::none, block_wait = Wait::none;
   for (const Warp& warp : warps) {
     at_warp += u32(__builtin_popcount(warp.arrived));
@@ -148,12 +157,16 @@ void describe_deadlock() {
     at_block += block->arrived;
     if (block->arrived) block_wait = block->wait;
   }
+  for (const Device& device : devices) {
+    at_grid += device.waiting_at_grid;
+    exited += device.exited_blocks;
+  }
   message[0] = 0;
   append("divergent barrier: of %u threads left", left, Wait::none);
   append(", %u wait at %s", at_warp, warp_wait);
   append(", %u wait at %s", at_block, block_wait);
-  append(", %u wait at %s", waiting_at_grid, Wait::grid_sync);
-  append("; blocks that have exited: %u", exited_blocks, Wait::none);
+  append(", %u wait at %s", at_grid, Wait::grid_sync);
+  append("; blocks that have exited: %u", exited, Wait::none);
   failed = true;
 }
 
@@ -223,22 +236,24 @@ u32 meet_block(Wait what, bool vote) {
 }
 
 // A block that has exited never comes, on a GPU neither: then nobody is released.
-bool all_at_grid() {
+bool all_at_grid(const Device* device) {
   u32 live = 0;
-  for (const Block* block : blocks) live += block->live;
-  return exited_blocks == 0 && waiting_at_grid == live;
+  for (const Block* block : blocks) live += block->device == device ? block->live : 0;
+  return device->exited_blocks == 0 && device->waiting_at_grid == live;
 }
 
-void release_grid() {
-  waiting_at_grid = 0;
-  for (Block* block : blocks) release_all(block);
+void release_grid(Device* device) {
+  device->waiting_at_grid = 0;
+  for (Block* block : blocks)
+    if (block->device == device) release_all(block);
 }
 
 void meet_grid() {
   if (!cooperative) fail("grid_sync in a launch that is not cooperative");
-  waiting_at_grid += 1;
-  if (all_at_grid()) {
-    release_grid();
+  Device* const device = state.current->block->device;
+  device->waiting_at_grid += 1;
+  if (all_at_grid(device)) {
+    release_grid(device);
   } else {
     wait();
   }
@@ -254,15 +269,17 @@ void exit_thread() {
   block->live -= 1;
   if (warp->live && warp->arrived == warp->live) release_warp(warp);
   if (block->live && block->arrived == block->live) release_block(block);
-  if (block->live == 0) exited_blocks += 1;
-  if (waiting_at_grid && all_at_grid()) release_grid();
+  Device* const device = block->device;
+  if (block->live == 0) device->exited_blocks += 1;
+  if (device->waiting_at_grid && all_at_grid(device)) release_grid(device);
 }
 
 // What runs on a stack. A thread that exits lends its stack to the next that has not begun, so
 // kernels without meetings need only one, and that stays in the cache.
 void run_fibers() {
   for (;;) {
-    entry(entry_args);
+    const Device* const device = state.current->block->device;
+    device->entry(device->args);
     Fiber* const self = state.current;
     exit_thread();
     Fiber* const next = pick(self);
@@ -294,8 +311,10 @@ void prepare_warp(Warp* warp, u32 first_thread) {
   }
 }
 
-void prepare_block(Block* block, u32 index) {
-  block->index = index;
+// Block `number` of all devices' blocks.
+void prepare_block(Block* block, u32 number) {
+  block->index = number % state.grid_blocks;
+  block->device = &devices[number / state.grid_blocks];
   block->live = state.block_threads;
   block->ready_warps = block->arrived = block->phase = block->votes[0] = 0;
   memset(block->shared, 0xCD, kSharedBytes);  // a GPU does not clear it either
@@ -314,9 +333,11 @@ void prepare_block(Block* block, u32 index) {
 
 // Run what is prepared to its end, or to the error that stops it.
 void run_prepared() {
-  exited_blocks = waiting_at_grid = 0;
+  for (Device& device : devices) device.exited_blocks = device.waiting_at_grid = 0;
   go_on_with(&fibers[0], &main_context);
-  if (!failed && exited_blocks < blocks.size()) describe_deadlock();
+  u32 exited = 0;
+  for (const Device& device : devices) exited += device.exited_blocks;
+  if (!failed && exited < blocks.size()) describe_deadlock();
   if (!failed) return;
   for (const Fiber& fiber : fibers) {  // give back the stacks of those that never exited
     if (fiber.stack && fiber.warp->live >> fiber.slot & 1) free_stacks.push_back(fiber.stack);
@@ -345,11 +366,12 @@ extern "C" {
 
 Sim* sim_state() { return &state; }
 
-// Run one launch; 0 when it ended, 1 when it failed and `error` says why.
-int sim_launch(Entry kernel, const void* args, u32 grid, u32 block, int all_resident, u64 seed,
-               u32 fuse, char* error, u32 error_bytes) {
-  entry = kernel;
-  entry_args = args;
+// Run the launches of `count` devices, of `grid` blocks each; 0 when they ended, 1 when one failed
+// and `error` says why. More than one have to be cooperative.
+int sim_launch(const Entry* kernels, const void* const* args, u32 count, u32 grid, u32 block,
+               int all_resident, u64 seed, u32 fuse, char* error, u32 error_bytes) {
+  devices.clear();
+  for (u32 d = 0; d < count; ++d) devices.push_back(Device{kernels[d], args[d], 0, 0});
   cooperative = all_resident != 0;
   seed_random(seed);
   mean_fuse = fuse;
@@ -366,14 +388,15 @@ int sim_launch(Entry kernel, const void* args, u32 grid, u32 block, int all_resi
   state.fail = fail;
   state.clock_ns = clock_ns;
   new_fuse();
-  std::vector<u32> order(grid);
-  shuffle(order.data(), grid);
-  const u32 resident = cooperative ? grid : 1;
+  const u32 all = count * grid;
+  std::vector<u32> order(all);
+  shuffle(order.data(), all);
+  const u32 resident = cooperative ? all : 1;
   if (!make_resident(resident)) {
     snprintf(error, error_bytes, "no memory for the stacks of %u threads", resident * block);
     return 1;
   }
-  for (u32 done = 0; done < grid && !failed; done += resident) {
+  for (u32 done = 0; done < all && !failed; done += resident) {
     for (u32 place = 0; place < resident; ++place)
       prepare_block(blocks[place], order[done + place]);
     run_prepared();

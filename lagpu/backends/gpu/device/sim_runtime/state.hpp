@@ -27,6 +27,7 @@ struct Exchange {
 
 struct Block;
 struct Fiber;
+struct Device;
 
 // The masks of a warp are by slot: the shuffled order in which its lanes run.
 struct Warp {
@@ -42,6 +43,7 @@ struct Warp {
 struct Block {
   u32 index;        // blockIdx.x
   u32 place;        // among the resident blocks
+  Device* device;   // whose launch it is of
   u32 live;         // threads not exited
   u32 ready_warps;  // by warp slot: warps with a ready lane
   u32 arrived;      // threads waiting at the block's barrier
@@ -65,7 +67,7 @@ struct Fiber {
 
 struct Sim {
   Fiber* current;
-  u32 block_threads, grid_blocks;
+  u32 block_threads, grid_blocks;  // of each device, where several run together
   u32 fuse;  // atomics and fences left until the current fiber gives way unasked
 
   // The runtime's entry points.

@@ -39,6 +39,26 @@ constexpr u64 kPulls = 4;
 // The number of a record that was not counted.
 constexpr u64 kUnknown = 0xffffffffffffffff;
 
+#ifdef LG_PEERS
+// ---- several devices of one host that run one kernel together
+
+// u64 of a post, in which a device tells another its counts: so each has 32 bytes of its own.
+constexpr u32 kPostWords = 4;
+// u64 of a device's own place for meetings.
+constexpr u32 kMeetWords = 64;
+// Devices at most: one a lane.
+constexpr u32 kMostPeers = 32;
+// Among the u64 that such a kernel reports: why it ended early, the turn, of whom it has heard
+// nothing (a bit each), and the last epoch.
+constexpr u32 kVerdict = 2;
+constexpr u32 kTurn = 3;
+constexpr u32 kMissing = 4;
+constexpr u32 kEpoch = 5;
+// Why: this device has heard nothing of another one in time, or was told that another gave up.
+constexpr u32 kGaveUp = 1;
+constexpr u32 kTold = 2;
+#endif
+
 // ---- sizes
 
 // Entries of a column that a push follows in chunks are more than kSmall; a chunk has kChunk.

@@ -10,6 +10,8 @@
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
 //   memory     load_ro load_cg load_once load_volatile store_volatile prefetch
 //              thread_fence block_fence system_fence
+//   devices    load_relaxed_system store_relaxed_system load_acquire store_release
+//                                                        (kernels over several devices: LG_PEERS)
 //   time       clock_ns
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
 //   bits       bit_popc bit_ffs bit_clz lanes_below team_of
@@ -137,6 +139,28 @@ LG_DEVICE void store_volatile(T* p, lg_same<T> value) {
 
 // Have the line of an address ready near the processor; nothing is waited for.
 LG_DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
+
+#ifdef LG_PEERS
+// Of 8 bytes, which arrive as a whole on any device of the host; system_fence orders them.
+LG_DEVICE u64 load_relaxed_system(const u64* p) {
+  u64 value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+  return value;
+}
+LG_DEVICE void store_relaxed_system(u64* p, u64 value) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+
+// Between the blocks of one device.
+LG_DEVICE u32 load_acquire(const u32* p) {
+  u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
+  return value;
+}
+LG_DEVICE void store_release(u32* p, u32 value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
+}
+#endif
 
 // ---- time
 

@@ -1,0 +1,124 @@
+"""Devices of one host that run one kernel together: their windows, and how such a run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
+from lagpu.backends.gpu.kernels import constant
+from lagpu.errors import GridTimeout
+
+__all__ = ["MOST_PEERS", "Peers", "posts_words"]
+
+Array = Any
+MOST_PEERS = constant("kMostPeers")
+#: Nanoseconds after which a device that has heard nothing of another one gives up.
+PATIENCE = 10 * 10**9
+
+
+def posts_words(count: int) -> int:
+    """Return the u64 at the beginning of each window that `count` devices take for their posts."""
+    return 2 * count * constant("kPostWords")
+
+
+class Peers:
+    """What devices need to meet in a kernel; see common/peers.cuh.
+
+    Parameters
+    ----------
+    devices : sequence of Device
+        One for each piece, at most `MOST_PEERS`; `Device.why_apart` allows them.
+    windows : sequence of array of u64
+        Zeroed memory of each device that all can address, all of the same size: `posts_words`, and
+        behind these what a kernel keeps there.
+
+    Attributes
+    ----------
+    patience : int
+        Nanoseconds that a device waits for another one.
+    addresses : list of array of u64
+        For each device the addresses of all windows.
+    own : list of array of u64
+        For each device its own place for meetings.
+    results : list of array of u64
+        For each device where its kernel reports.
+    nbytes : int
+        Bytes of all windows.
+    """
+
+    def __init__(self, devices: Sequence[Device], windows: Sequence[Array]) -> None:
+        self.patience = PATIENCE
+        self._devices, self._windows = tuple(devices), tuple(windows)
+        self._epoch = 0
+        where = [d.address(window) for d, window in zip(devices, windows, strict=True)]
+        self.addresses: list[Array] = []
+        self.own: list[Array] = []
+        self.results: list[Array] = []
+        self.nbytes = sum(int(window.nbytes) for window in windows)
+        for device in devices:
+            with device.alone():
+                self.addresses.append(device.from_host(np.array(where, np.uint64)))
+                self.own.append(device.xp.zeros(constant("kMeetWords"), np.uint64))
+                self.results.append(device.xp.zeros(constant("kResults"), np.uint64))
+
+    def arguments(self, piece: int) -> tuple[Any, ...]:
+        """Return what a kernel takes of a piece: number, last epoch, patience, windows, own."""
+        return (
+            np.uint32(piece), np.uint32(self._epoch), np.uint64(self.patience),
+            self.addresses[piece], self.own[piece],
+        )  # fmt: skip
+
+    def run(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> list[Array]:
+        """Run the launches of all devices, in their order; return what each reports, on the host.
+
+        The caller holds the devices' locks. The kernels have ended, also if there is an error.
+
+        Raises
+        ------
+        GridTimeout
+            If a device has waited too long for another one; what kernels wrote is of no use then.
+        """
+        try:
+            self._devices[0].run_together(launches)
+            found = [self._reported(p) for p in range(len(self._devices))]
+            _check(found)
+        except BaseException:
+            self._start_anew()
+            raise
+        self._epoch = int(found[0][constant("kEpoch")])
+        return found
+
+    def _reported(self, piece: int) -> Array:
+        device = self._devices[piece]
+        with device.alone():
+            return device.to_host(self.results[piece])
+
+    def _start_anew(self) -> None:
+        """Wait until no kernel runs, which their patience bounds; take back all posts."""
+        for device in self._devices:
+            with device.alone():
+                device.synchronize()
+        for device, window, own in zip(self._devices, self._windows, self.own, strict=True):
+            with device.alone():
+                window[: posts_words(len(self._devices))] = 0
+                own[:] = 0
+                device.synchronize()
+        self._epoch = 0
+
+
+def _check(results: Sequence[Array]) -> None:
+    """Raise GridTimeout if a device gave up, naming the first one that did."""
+    verdicts = [int(result[constant("kVerdict")]) for result in results]
+    if not any(verdicts):
+        return
+    gave_up = constant("kGaveUp")
+    piece = verdicts.index(gave_up) if gave_up in verdicts else verdicts.index(constant("kTold"))
+    turn, missing = (int(results[piece][constant(name)]) for name in ("kTurn", "kMissing"))
+    who = " and ".join(str(p) for p in range(len(results)) if missing >> p & 1)
+    raise GridTimeout(
+        f"grid: piece {piece} has heard nothing of piece {who or '?'} in turn {turn}. Nothing was "
+        "written. See that each device works, and that no other program keeps it busy."
+    )
