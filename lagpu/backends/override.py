@@ -48,7 +48,7 @@ class _Overridden:
         self._backend, self._option = backend, option
         self._choice: dict[str, Any] = {"kernel": kernel, "policy": policy}
         # A loop that runs as one kernel would ignore the choice.
-        self.capabilities = backend.capabilities._replace(fuses=False)
+        self.capabilities = backend.capabilities._replace(fuses=False, searches=False)
         self.last_loop = ""
 
     def __getattr__(self, name: str) -> Any:

@@ -38,7 +38,10 @@ class Capabilities(NamedTuple):
     Attributes
     ----------
     fuses : bool
-        Whether the backend runs some loops as one program; else it rejects every loop.
+        Whether the backend runs some loops as one program; else it rejects every loop, unless it
+        `searches`.
+    searches : bool
+        Whether it runs searches from one frontier as one program; it rejects every other loop.
     kernels, policies : tuple of str
         The names that `Product.kernel` and `Product.policy` may have.
     sources_hash : str
@@ -50,6 +53,12 @@ class Capabilities(NamedTuple):
     kernels: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     sources_hash: str = ""
+    searches: bool = False
+
+    @property
+    def records(self) -> bool:
+        """Whether a loop is recorded, so that the backend may run it as one program."""
+        return self.fuses or self.searches
 
 
 class ProductPlan(Protocol):

@@ -75,11 +75,11 @@ def loop(
             raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
     until = _Until(until_empty, until_unchanged, times)
     watched = until_unchanged if until_empty is None else until_empty
-    if watched is not None and not watched.backend.capabilities.fuses:
+    if watched is not None and not watched.backend.capabilities.records:
         return _iterate(until)
     frame = sys._getframe(1)
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
-    if backend is None or not backend.capabilities.fuses:
+    if backend is None or not backend.capabilities.records:
         return _iterate(until)
     why = _why_not_recorded() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(watched, Matrix):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.mpi import engine, require_same
@@ -31,7 +32,9 @@ def make(
     shuffled : bool
         Whether indices are dealt at random.
     """
-    return GridBackend(name, LocalEngine(len(places)), places, grid, shuffled)
+    devices = [place.device for place in places if isinstance(place, GpuBackend)]
+    own = devices if len(devices) == len(places) else ()
+    return GridBackend(name, LocalEngine(len(places), own), places, grid, shuffled)
 
 
 def make_in_job(

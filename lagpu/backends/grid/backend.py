@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.batch import sparse_batch_size
-from lagpu.backends.grid import elementwise, indexing, products, sums
+from lagpu.backends.grid import elementwise, fused, indexing, products, sums
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
@@ -31,6 +31,7 @@ from lagpu.operations import (
     Extract,
     ExtractColumn,
     ExtractElement,
+    FusedLoop,
     Kronecker,
     Multiply,
     MultiplySelection,
@@ -108,7 +109,9 @@ class GridBackend:
     ) -> None:
         self.name = name
         self.pieces = Pieces(engine, places, grid, shuffled)
-        self.capabilities = places[0].capabilities._replace(fuses=False)
+        self.capabilities = places[0].capabilities._replace(
+            fuses=False, searches=fused.searches(self.pieces)
+        )
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
@@ -164,9 +167,9 @@ class GridBackend:
             )
         return [f"each of {size} pieces {how}; the first one then:", *said]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
+    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
         """See `Backend`."""
-        return Rejection("the pieces of a grid meet in each statement")
+        return fused.plan_loop(self.pieces, body, turns)
 
     def batch_size(
         self, A: GridMatrix, sources: int, levels: int, live: Sequence[tuple[DType, int]]

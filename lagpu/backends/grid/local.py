@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.grid.engine import Arrays
 
 __all__ = ["LocalEngine"]
@@ -19,13 +20,16 @@ class LocalEngine:
     ----------
     size : int
         The number of pieces, at least 1.
+    devices : sequence of Device, optional
+        The device of each piece, if each has one whose memory kernels of the others can address.
     """
 
     alone = True
     beside = 1
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, devices: Sequence[Device] = ()) -> None:
         self.size = size
+        self._devices = tuple(devices)
         self.local: Sequence[int] = range(size)
         self.devices: Sequence[int] = range(size)
         self.sent = 0
@@ -57,8 +61,14 @@ class LocalEngine:
         return functools.reduce(operator.add, numbers)
 
     def window(self, nbytes: int) -> Sequence[Any] | None:
-        """See `Engine`: no kernel runs over several pieces yet."""
-        return None
+        """See `Engine`: an array of u64 on the device of each piece, if there are devices."""
+        if not self._devices:
+            return None
+        made = []
+        for device in self._devices:
+            with device.alone():
+                made.append(device.shared_zeros(-(-nbytes // 8)))
+        return made
 
     def barrier(self) -> None:
         """See `Engine`: there is no other process."""

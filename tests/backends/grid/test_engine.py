@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lagpu import backends
 from lagpu.backends.grid.local import LocalEngine
 
 PIECES = [1, 2, 3, 5]
@@ -42,6 +43,13 @@ def test_sum_is_in_the_order_of_the_pieces():
     assert LocalEngine(3).sum([1e16, 1.0, -1e16]) == 0.0
     assert LocalEngine(3).sum([1e16, -1e16, 1.0]) == 1.0
     assert LocalEngine(3).sum([2**60, 2**60, 1]) == 2**61 + 1
+
+
+def test_a_window_is_on_the_device_of_each_piece():
+    places = backends.get("grid:2:sim").pieces
+    made = places.engine.window(20)
+    assert [(window.dtype, window.tolist()) for window in made] == [(np.uint64, [0, 0, 0])] * 2
+    assert backends.get("grid:2:cpu").pieces.engine.window(20) is None
 
 
 def test_a_local_engine_has_nothing_to_wait_for_or_to_give_back():

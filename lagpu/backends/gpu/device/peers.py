@@ -82,7 +82,8 @@ class Peers:
             If a device has waited too long for another one; what kernels wrote is of no use then.
         """
         try:
-            self._devices[0].run_together(launches)
+            with self._devices[0].alone():
+                self._devices[0].run_together(launches)
             found = [self._reported(p) for p in range(len(self._devices))]
             _check(found)
         except BaseException:

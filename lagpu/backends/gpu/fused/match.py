@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.operations import (
@@ -75,7 +74,7 @@ class SearchBody(NamedTuple):
     Attributes
     ----------
     A : CscMatrix, (n, n)
-        The matrix.
+        The matrix by columns; of a body that `match_search` returns, the product's handle.
     frontier, excluded : VectorStore or MatrixHandle
         ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
     product : Product
@@ -108,10 +107,12 @@ class SearchBody(NamedTuple):
         return reads if self.product.flip else reads[::-1]
 
 
-def match_search(
-    statements: Sequence[Statement], frontier: VectorStore | MatrixHandle
-) -> SearchBody | Rejection:
-    """Match the body of a search that runs until `frontier` is empty, or say why it is none."""
+def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
+    """Match the body of a search that runs until `frontier` is empty, or say why it is none.
+
+    Handles are compared, and asked for nothing but shapes, so they may be of any backend. The
+    caller puts the matrix by columns in the place of the product's handle.
+    """
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a search has one")
@@ -137,9 +138,8 @@ def match_search(
     assigns_first = place > 0
     if assigns_first and place != len(statements) - 1:
         return Rejection("the body has assignments both before and after the product")
-    return SearchBody(
-        matrix.csc(), frontier, desc.mask, product, assigned, assigns_first, statements
-    )
+    handle: Any = matrix
+    return SearchBody(handle, frontier, desc.mask, product, assigned, assigns_first, statements)
 
 
 def _assignments(

@@ -66,6 +66,8 @@ def _plan_search(
     body = match_search(statements, frontier)
     if isinstance(body, Rejection):
         return body
+    handle: Any = body.A
+    body = body._replace(A=handle.csc())
     if not isinstance(frontier, MatrixHandle):
         return grid_search(body, times)
     number = _constant_value(body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,18 @@ from lagpu.backends.gpu.storage.workspaces import (
 from lagpu.dtypes import INT32
 from lagpu.operations import Product, Rejection
 
-__all__ = ["GridSearch", "estimated_bytes", "grid_search", "levels_only"]
+__all__ = [
+    "BETA",
+    "NO_LIMIT",
+    "GridSearch",
+    "block_of",
+    "estimated_bytes",
+    "grid_search",
+    "levels_only",
+    "outputs_of",
+    "search_macros",
+    "why_no_search",
+]
 
 NO_LIMIT = 2**32 - 1
 # Arguments that vary by call, side by side: sources, values, outputs, flags, words.
@@ -53,10 +64,9 @@ def grid_search(body: SearchBody, times: int | None) -> GridSearch | Rejection:
     lacking = why_no_csr(A)
     if lacking:
         return Rejection(f"a grid search needs the matrix by rows too, and {lacking}")
-    if any(a.what == NUMBER for a in body.assignments):
-        return Rejection("the body assigns a number; a grid search assigns only depth or frontier")
-    if len(body.assignments) > MAX_ASSIGNMENTS:
-        return Rejection(f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit")
+    why = why_no_search(body)
+    if why:
+        return Rejection(why)
     iso = _is_one(body)
     sums = not iso and body.sums
     keep = sums or (not iso and body.reads[0]) or (times is not None and not iso)
@@ -67,6 +77,15 @@ def grid_search(body: SearchBody, times: int | None) -> GridSearch | Rejection:
     if keep and not body.assigns_first:
         return Rejection("the frontier carries values, and the assignments follow the product")
     return GridSearch(body, times, sums, iso, keep)
+
+
+def why_no_search(body: SearchBody) -> str:
+    """Return why no kernel of a search makes a body's assignments, or an empty string."""
+    if any(a.what == NUMBER for a in body.assignments):
+        return "the body assigns a number; a grid search assigns only depth or frontier"
+    if len(body.assignments) > MAX_ASSIGNMENTS:
+        return f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit"
+    return ""
 
 
 def levels_only(A: CscMatrix, f: VectorStore, levels: VectorStore, product: Product) -> SearchBody:
@@ -117,8 +136,7 @@ class Workspace:
         self.launches: dict[Any, PreparedLaunch] = {}
         self._levels: Any = None
         self.degree = successors.nvals / max(n, 1)
-        short = self.degree <= LONG_SEARCH_DEGREE
-        self.block = SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
+        self.block = block_of(device, self.degree)
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
 
@@ -129,6 +147,12 @@ class Workspace:
             self._levels = device.xp.empty(n, np.int32)
             self.nbytes += 4 * n
         return self._levels
+
+
+def block_of(device: Device, degree: float) -> int:
+    """Return the threads of a block that searches a matrix of this mean degree."""
+    short = degree <= LONG_SEARCH_DEGREE
+    return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
 
 
 def _own_bytes(n: int, width: int, chunks: int) -> int:
@@ -208,7 +232,7 @@ class GridSearch:
         if body.excluded.nvals:
             body.excluded.to_bitmap()
             excluded = body.excluded.words.copy()  # it is written while it is read
-        blank, values, words, had = self._outputs(log)
+        blank, values, words, had = outputs_of(body.assignments, log)
         f_values = f.spare_values(f.dtype) if self._keep else None
         flags = blank if log is None or not log.is_new else blank | NEW_LOG
         launch = functools.partial(
@@ -246,31 +270,6 @@ class GridSearch:
 
     def _alpha(self, space: Workspace) -> float:
         return alpha_of(space.degree, self._sums)
-
-    def _outputs(
-        self, log: LoopLog | None
-    ) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
-        """Return (bits of the outputs whose words are not set, values, words, counts).
-
-        With a log, `counts` has for each output a callable that returns its entries before the
-        loop, or None for an output without entries.
-        """
-        blank = 0
-        had: list[Callable[[], int] | None] = []
-        values: list[Any] = [None] * MAX_ASSIGNMENTS
-        words: list[Any] = [None] * MAX_ASSIGNMENTS
-        for k, assignment in enumerate(self._body.assignments):
-            x = assignment.target
-            new = x.to_blank()
-            if new:
-                blank |= 1 << k
-            else:
-                x.to_writable()
-            if log is not None:
-                had.append(None if new else log.count_of(x))
-            values[k], words[k] = x.values, x.words
-            x.counted(None)
-        return blank, values, words, had
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
@@ -313,17 +312,60 @@ class GridSearch:
         )  # fmt: skip
 
     def _kernel(self, form: CscMatrix, block: int, logs: dict[str, str]) -> Kernel:
-        body, macros, prelude = self._body, index_types(form), Prelude()
-        if self._iso:
-            if not body.frontier.dtype.is_bool:
-                macros |= {"U": body.frontier.dtype.ctype}
+        macros, prelude = search_macros(self._body, form, self._iso, self._sums, self._keep)
+        macros |= {"BLOCK": str(block)} | logs
+        return kernel("search/grid.cu", "grid_search", prelude=prelude, **macros)
+
+
+def outputs_of(
+    assignments: Sequence[Assignment], log: LoopLog | None = None
+) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
+    """Return (bits of the outputs whose words are not set, values, words, counts) of a search.
+
+    With a log, `counts` has for each output a callable that returns its entries before the loop,
+    or None for an output without entries.
+    """
+    blank = 0
+    had: list[Callable[[], int] | None] = []
+    values: list[Any] = [None] * MAX_ASSIGNMENTS
+    words: list[Any] = [None] * MAX_ASSIGNMENTS
+    for k, assignment in enumerate(assignments):
+        x = assignment.target
+        new = x.to_blank()
+        if new:
+            blank |= 1 << k
         else:
-            types, _ = macros_of(body.product, body.frontier.dtype, form.dtype, prelude)
-            macros |= types
-        macros |= {"BLOCK": str(block)}
-        for k, assignment in enumerate(body.assignments):
-            macros |= {f"X{k}": str(assignment.what), f"X{k}_T": assignment.target.dtype.ctype}
-        macros |= logs
-        macros |= {"F": body.frontier.dtype.ctype}
-        macros |= {"SUM": str(int(self._sums)), "KEEP": str(int(self._keep))}
-        return kernel("search/grid.cu", "grid_search", prelude=prelude.text, **macros)
+            x.to_writable()
+        if log is not None:
+            had.append(None if new else log.count_of(x))
+        values[k], words[k] = x.values, x.words
+        x.counted(None)
+    return blank, values, words, had
+
+
+def search_macros(
+    body: SearchBody, form: CscMatrix, iso: bool, sums: bool, keep: bool
+) -> tuple[dict[str, str], str]:
+    """Return the macros that specialise the kernel of a search, and its prelude.
+
+    Parameters
+    ----------
+    body : SearchBody
+        The loop's body.
+    form : CscMatrix
+        The matrix by columns.
+    iso, sums, keep : bool
+        As of `GridSearch`.
+    """
+    macros, prelude = index_types(form), Prelude()
+    if iso:
+        if not body.frontier.dtype.is_bool:
+            macros |= {"U": body.frontier.dtype.ctype}
+    else:
+        types, _ = macros_of(body.product, body.frontier.dtype, form.dtype, prelude)
+        macros |= types
+    for k, assignment in enumerate(body.assignments):
+        macros |= {f"X{k}": str(assignment.what), f"X{k}_T": assignment.target.dtype.ctype}
+    macros |= {"F": body.frontier.dtype.ctype}
+    macros |= {"SUM": str(int(sums)), "KEEP": str(int(keep))}
+    return macros, prelude.text

@@ -153,7 +153,8 @@ def test_traversals(s, dtype, arch):
     body = match_search(statements, f.data)
     assert isinstance(body, SearchBody), body
     depths = body.assignments[0]._replace(what=DEPTH, number=None)
-    found = grid_search(body._replace(assignments=(depths, body.assignments[1])), None)
+    both = (depths, body.assignments[1])
+    found = grid_search(body._replace(A=A.data.csc(), assignments=both), None)
     assert isinstance(found, GridSearch), found
     assert nvrtc_compile(found._kernel(A.data.csc(), 1024, {}), arch)
 

@@ -1,6 +1,8 @@
 // The state of a grid search, shared by push and pull, and how a vertex enters the frontier.
 //
-// search/grid.cu has the loop that it runs, and explains the words used here.
+// search/grid.cu has the loop that it runs, and explains the words used here. In a search over
+// several devices (LG_PEERS, search/peers.cu) a piece has the vertices that it finds, by position,
+// and all vertices of the frontier, by slot.
 #ifndef LAGPU_SEARCH_GRID_STATE_CUH
 #define LAGPU_SEARCH_GRID_STATE_CUH
 #include "search/assignments.cuh"
@@ -61,8 +63,17 @@ struct Search {
   bool words_turned, lists_turned;
   LG_LOGGED(LoopLog* log; u64 * memory; const u32* had[3];)  // words of vectors that had entries
 
+#ifdef LG_PEERS
+  u32* found_words;  // of the piece's own vertices
+  const i32* names;  // the vertex of each slot; null: slots are vertices
+#endif
+
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
+#ifdef LG_PEERS
+  LG_DEVICE u32* next() const { return found_words; }
+#else
   LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
+#endif
   LG_DEVICE Vertices small() const { return pick(lists_turned, small_a, small_b); }
   LG_DEVICE Vertices next_small() const { return pick(lists_turned, small_b, small_a); }
   LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
@@ -138,6 +149,9 @@ LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
 }
 
 LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner, i32 outer) {
+#ifdef LG_PEERS
+  if (s.names) inner = load_ro(&s.names[inner]);
+#endif
   if (LG_KEEP && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
   return multiply<Chosen>(LG_KEEP ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry, inner,
                           outer);

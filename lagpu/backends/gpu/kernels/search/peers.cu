@@ -1,0 +1,179 @@
+// The grid search over several devices of a host: all levels as one cooperative launch a device.
+//
+// It runs the loop of search/grid.cu, and decides as that does, where products of a level do not
+// add up and do not read the frontier's values. Vertices are dealt to pieces, one a device: a piece
+// has all edges that lead to its own vertices, so it alone finds them, and keeps what is assigned
+// to them. What all need to know of a level is who is in the frontier, and its size.
+//
+// The frontier is replicated. Its words have a bit for each slot: the slots of a piece fill whole
+// words, so that each word has one writer; mostly slots are vertices. A pull reads the words of all
+// slots, finds vertices of its own, and then writes its words into the window of every device. A
+// push follows the edges from the frontier to its own vertices, and lists the slots of those it
+// finds in every window. A meeting (common/peers.cuh) ends each turn: it orders these writes, and
+// adds up the counts that choose the direction, so that all devices take the same one.
+//
+// in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
+// own vertices. `degrees` counts all edges that leave each own vertex.
+//
+// Who gives up in a meeting, or is told to, ends the kernel: what it has written is of no use then.
+#include "common/peers.cuh"
+#include "search/grid_pull.cuh"
+#include "search/peers_push.cuh"
+
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
+    peers_search(i64 n, i64 own, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
+                 const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
+                 const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
+                 const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
+                 const u32* __restrict__ empty, const u32* __restrict__ degrees,
+                 const i32* __restrict__ names, const u32* __restrict__ v_words,
+                 const i64* __restrict__ sources, const LG_F* __restrict__ source_values,
+                 LG_F f_iso, i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1,
+                 LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words,
+                 u32 shift, u32 times, f32 alpha, f32 beta, u32* visited, u32* found_words,
+                 i32* vertex, LG_PTR* start, u32* degree, u64* chunks, u64* counters,
+                 GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece, u32 epoch,
+                 u64 patience, const u64* windows, u64* meetings, u64* result) {
+  Pieces all{Peers{piece, epoch, patience, windows, meetings}, run, words, room};
+  const Vertices lists{vertex, start, degree};
+  Search s{own,
+           out_ptr,
+           in_ptr,
+           out_idx,
+           in_idx,
+           out_values,
+           in_values,
+           a_iso,
+           f_iso,
+           hint,
+           f_values,
+           x0,
+           x1,
+           x2,
+           shift,
+           visited,
+           nullptr,
+           all.slot_words(piece, false),
+           all.slot_words(piece, true),
+           lists,
+           lists,
+           chunks,
+           chunks,
+           counters,
+           0,
+           false,
+           false,
+           found_words,
+           names};
+  LG_SHARED(Shared, block, 1);
+  if (block_thread() == 0) block->words = block->count = block->there = 0;
+  const i64 nwords = (own + 31) / 32;
+  // Start: a vertex without predecessors needs no look, one that v has is not wanted, and bits
+  // after the last vertex are none. Nothing here is in reach of a device that has begun before.
+  for (i64 w = global_thread(); w < nwords; w += global_threads()) {
+    visited[w] = empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, own);
+    if (LG_X0 && (blank & 1)) x0_words[w] = 0;
+    if (LG_X1 && (blank & 2)) x1_words[w] = 0;
+    if (LG_X2 && (blank & 4)) x2_words[w] = 0;
+  }
+  for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
+  if (block_index() == 0)
+    for (u32 k = block_thread(); k < kTurns * kCounters * kCounterStride; k += block_threads())
+      counters[k] = k == kFound * kCounterStride ? num_sources : 0;
+  grid_sync(barrier);
+  u64 edges = 0;
+  for (u64 q0 = u64(global_warp()) * 32; q0 < num_sources; q0 += u64(global_warps()) * 32) {
+    const u64 q = q0 + lane_id();
+    const bool there = q < num_sources;
+    const i32 v = there ? i32(sources ? sources[q] : source) : 0;
+    if (there) {
+      const LG_F z = source_values ? source_values[q] : f_iso;
+      if (LG_KEEP) f_values[v] = z;
+      if (shift) {
+        atomic_or(&visited[v / 32], 1u << (v % 32));
+        discover(s, v, 0, z);
+        if (LG_X0) atomic_or(&x0_words[v / 32], 1u << (v % 32));
+        if (LG_X1) atomic_or(&x1_words[v / 32], 1u << (v % 32));
+        if (LG_X2) atomic_or(&x2_words[v / 32], 1u << (v % 32));
+      }
+      edges += degrees[v];
+    }
+    tell_all(s, all, 0, there, v);
+  }
+  edges = block_reduce(edges, u64(0), LgPlus());
+  if (block_thread() == 0 && edges) atomic_add(counter(s, 0, kEdges), edges);
+
+  u32 turn = 0, depth = 0;
+  bool listed = true;
+  f32 unexplored = f32(nvals_a);
+  Totals now = meet(&all.peers, counter(s, 0, kFound), counter(s, 0, kEdges));
+  while (!now.verdict && now.found && depth != times) {
+    bool placed = false;  // whether the lists have the places of edges
+    if (!listed && f32(now.found) * beta < f32(n)) {
+      Search of_slots = s;
+      of_slots.n = words * 32;
+      words_to_lists(of_slots, turn, barrier);
+      now = meet(&all.peers, counter(s, turn, kFound), counter(s, turn, kEdges));
+      if (now.verdict) break;
+      listed = placed = true;
+    }
+    const f32 active = f32(now.edges);
+    if (listed) unexplored -= active;
+    if (listed && active * alpha > unexplored) {
+      if (placed)
+        lists_to_words(s, frontier_of(s, turn), barrier);
+      else
+        slots_to_words(s, all, turn, barrier);
+      listed = false;
+    } else if (listed && !placed) {
+      slots_to_lists(s, all, turn, barrier);
+    }
+    if (block_index() == 0 && block_thread() < kCounters)
+      *counter(s, turn + 2, Counter(block_thread())) = 0;
+    Tally tally{0, 0};
+    if (listed) {
+      const Frontier here = frontier_of(s, turn);
+      follow_lists(s.out_ptr, s.small(), s.chunks(), here.num_small, here.num_chunks,
+                   PeersPusher{s, all, degrees, turn, depth, &tally});
+    } else {
+      if (own) {
+        pull(s, depth, block, &tally);
+        pull_deferred(s, depth, block, &tally);
+      }
+      grid_sync(barrier);
+      publish(s, all);
+      s.words_turned = !s.words_turned;
+    }
+    const u64 found = block_reduce(u64(tally.found), u64(0), LgPlus());
+    edges = block_reduce(tally.edges, u64(0), LgPlus());
+    if (block_thread() == 0 && found) {
+      atomic_add(counter(s, turn + 1, kFound), found);
+      atomic_add(counter(s, turn + 1, kEdges), edges);
+    }
+    ++turn;
+    ++depth;
+    now = meet(&all.peers, counter(s, turn, kFound), counter(s, turn, kEdges));
+  }
+  if (global_thread() == 0) {
+    result[0] = depth;
+    result[kLeft] = load_volatile(counter(s, turn, kFound));  // of its own
+    report_meetings(all.peers, now, turn, result);
+  }
+  if (now.verdict) return;
+  // A frontier that is left, because `times` is reached, has not got its assignments yet if they
+  // come before the product in the loop.
+  const bool left = now.found != 0;
+  if (left && listed) slots_to_words(s, all, turn, barrier);
+
+  // End: what is visited now and was not excluded has got its assignments.
+  for (i64 w = global_thread(); w < nwords; w += global_threads()) {
+    const u32 rest = left ? load_cg(&s.frontier()[all.place_of(w)]) : 0;
+    if (f_words) f_words[w] = rest;
+    u32 reached =
+        visited[w] & ~empty[w] & ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, own);
+    reached = shift ? reached & ~rest : reached | rest;
+    if (LG_X0) x0_words[w] |= reached;
+    if (LG_X1) x1_words[w] |= reached;
+    if (LG_X2) x2_words[w] |= reached;
+  }
+}

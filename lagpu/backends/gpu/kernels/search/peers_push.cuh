@@ -1,0 +1,134 @@
+// Push of a search over several devices, and how the frontier travels; see search/peers.cu.
+#ifndef LAGPU_SEARCH_PEERS_PUSH_CUH
+#define LAGPU_SEARCH_PEERS_PUSH_CUH
+#include "search/grid_state.cuh"
+
+const Counter kListed = kLevel;  // slots listed for a turn; no block searches alone here
+
+// 16 bytes, which travel together.
+struct alignas(16) Quad {
+  u32 word[4];
+};
+
+// What a search keeps in each window, behind the posts: the words of all slots, in two buffers, and
+// two sets of lists, by turns, of the slots that each piece has found in a push.
+struct Pieces {
+  Peers peers;
+  u32 run;    // 1 << run words, one behind the other, are a piece's
+  i64 words;  // of all slots, a multiple of 4
+  u32 room;   // slots of a list
+
+  LG_DEVICE u32* slot_words(u32 at, bool second) const {
+    return reinterpret_cast<u32*>(peers.window(at) + kPosts) + (second ? words : 0);
+  }
+  LG_DEVICE i32* list(u32 at, u32 from, u32 turn) const {
+    return reinterpret_cast<i32*>(slot_words(at, true) + words) +
+           u64((turn & 1) * LG_PEERS + from) * room;
+  }
+  // Where word w of the piece's own is among the words of all slots.
+  LG_DEVICE i64 place_of(i64 w) const {
+    return ((w >> run) * LG_PEERS + peers.piece) << run | (w & ((i64(1) << run) - 1));
+  }
+  LG_DEVICE i32 slot_of(i32 v) const { return i32(place_of(v / 32) * 32) + v % 32; }
+};
+
+// List those of the warp's own vertices that are `there`, for `turn`, in every window.
+LG_DEVICE void tell_all(const Search& s, const Pieces& all, u32 turn, bool there, i32 v) {
+  const u32 who = warp_ballot(there);
+  if (!who) return;
+  u64 at = 0;
+  if (lane_id() == 0) at = atomic_add(counter(s, turn, kListed), u64(bit_popc(who)));
+  at = warp_shfl(at, 0) + bit_popc(who & lanes_below());
+  if (!there) return;
+  const i32 slot = all.slot_of(v);
+  for (u32 p = 0; p < LG_PEERS; ++p) all.list(p, all.peers.piece, turn)[at] = slot;
+}
+
+// Call each(there, slot) by whole warps for the slots that all pieces have listed for `turn`, which
+// began with the last meeting.
+template <class Each>
+LG_DEVICE void each_listed(const Pieces& all, u32 turn, Each each) {
+  const Peers& peers = all.peers;
+  for (u32 p = 0; p < LG_PEERS; ++p) {
+    const u32 count = u32(load_volatile(peers.post(peers.piece, p, peers.epoch)));
+    const i32* const slots = all.list(peers.piece, p, turn);
+    for (u32 q0 = u32(global_warp()) * 32; q0 < count; q0 += u32(global_warps()) * 32) {
+      const u32 q = q0 + lane_id();
+      each(q < count, q < count ? load_cg(&slots[q]) : 0);
+    }
+  }
+}
+
+// The frontier's lists, with the place of each vertex' edges into this piece. Ends with a barrier.
+LG_DEVICE void slots_to_lists(const Search& s, const Pieces& all, u32 turn, GridBarrier* barrier) {
+  each_listed(all, turn, [&](bool there, i32 v) {
+    const LG_PTR start = there ? load_ro(&s.out_ptr[v]) : 0;
+    const LG_PTR stop = there ? load_ro(&s.out_ptr[v + 1]) : 0;
+    enqueue(s, turn, s.small(), s.chunks(), start != stop, v, start, stop);
+  });
+  grid_sync(barrier);
+}
+
+// The frontier's presence words; they are empty before. Ends with a barrier.
+LG_DEVICE void slots_to_words(const Search& s, const Pieces& all, u32 turn, GridBarrier* barrier) {
+  each_listed(all, turn, [&](bool there, i32 v) {
+    if (there) atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+  });
+  grid_sync(barrier);
+}
+
+// Put the words of the vertices that a pull has found into every window.
+LG_DEVICE void publish(const Search& s, const Pieces& all) {
+  const i64 own = (s.n + 31) / 32;
+  const bool second = !s.words_turned;  // the buffer that is not the frontier's
+  if (all.run < 2) {
+    for (i64 w = global_thread(); w < own; w += global_threads()) {
+      const u32 bits = load_cg(&s.found_words[w]);
+      for (u32 p = 0; p < LG_PEERS; ++p) all.slot_words(p, second)[all.place_of(w)] = bits;
+    }
+    return;
+  }
+  for (i64 q = global_thread(); q < (own + 3) / 4; q += global_threads()) {
+    const Quad bits = reinterpret_cast<const Quad*>(s.found_words)[q];
+    const i64 at = all.place_of(q * 4) / 4;
+    for (u32 k = 0; k < LG_PEERS; ++k) {
+      const u32 p = (all.peers.piece + k) % LG_PEERS;  // not all into the same one at once
+      reinterpret_cast<Quad*>(all.slot_words(p, second))[at] = bits;
+    }
+  }
+}
+
+// Follows a lane's edges: as `Pusher` of one device, but what is found is told to all, who look up
+// its edges when the next turn begins.
+struct PeersPusher {
+  const Search& s;
+  const Pieces& all;
+  const u32* degrees;  // edges that leave each own vertex, to any piece
+  u32 turn, depth;
+  Tally* tally;
+
+  template <u32 N>
+  LG_DEVICE void operator()(const Batch<LG_PTR, N>& edges) const {
+    i32 j[N];
+    u32 seen[N], won = 0;
+    for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
+    for (u32 q = 0; q < N; ++q) seen[q] = load_cg(&s.visited[j[q] / 32]);
+    for (u32 q = 0; q < N; ++q) {
+      const u32 bit = 1u << (j[q] % 32);
+      if (edges.there >> q & 1 && !(seen[q] & bit))
+        won |= u32(!(atomic_or(&s.visited[j[q] / 32], bit) & bit)) << q;
+    }
+    if (!warp_any(won != 0)) return;
+    for (u32 q = 0; q < N; ++q) {
+      const bool mine = won >> q & 1;
+      tell_all(s, all, turn + 1, mine, j[q]);
+      if (!mine) continue;
+      discover(s, j[q], depth + s.shift,
+               cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
+      ++tally->found;
+      tally->edges += load_ro(&degrees[j[q]]);
+    }
+  }
+};
+
+#endif  // LAGPU_SEARCH_PEERS_PUSH_CUH

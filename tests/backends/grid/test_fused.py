@@ -1,0 +1,386 @@
+"""A search of a grid is one kernel on the devices of all pieces, and finds what cpu finds."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import (
+    BOOL,
+    FP64,
+    INT32,
+    INT64,
+    Matrix,
+    Vector,
+    algorithms,
+    backends,
+    binary,
+    loop,
+    semiring,
+)
+from lagpu.backends import grid
+from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.errors import GridTimeout, OutOfMemory
+
+PIECES = [2, 3]
+SIZES = [1, 2, 31, 32, 33, 257, 385, 1023, 1025, 3000]
+RUNS = "search of pieces: the body is a search from one frontier; "
+
+
+def sims(pieces, **options):
+    """A grid of simulated devices of its own."""
+    places = [GpuBackend(f"s{p}", SimDevice(backend=f"s{p}", **options)) for p in range(pieces)]
+    return grid.make(f"grid of {pieces}", places)
+
+
+@functools.cache
+def sim_grid(pieces):
+    return backends.get(f"grid:{pieces}:sim")
+
+
+def edges_of(kind, n):
+    """Return the edges of a graph that hurts."""
+    rng = np.random.default_rng(n)
+    if kind == "path":  # every level is small
+        at = rng.permutation(n)
+        return at[:-1], at[1:]
+    m = 3 * n if kind == "random" else 12 * n
+    i, j = rng.integers(0, n, m), rng.integers(0, n, m)
+    if kind == "hubs":  # long rows and columns, self-loops, and a third without any edge
+        i[: m // 3], j[m // 3 : m // 2] = n // 2, n - 1
+        j[m // 2 : m // 2 + 9] = i[m // 2 : m // 2 + 9]
+        keep = (i % 3 != 1) & (j % 3 != 1)
+        i, j = i[keep], j[keep]
+    if kind == "both ways":
+        i, j = np.r_[i, j], np.r_[j, i]
+    return i, j
+
+
+def matrix(n, i, j, backend, values=True):
+    return Matrix.from_coo(i, j, values, nrows=n, ncols=n, dup_op=binary.any, backend=backend)
+
+
+def is_tree(i, j, levels, parents, source):
+    """Whether parents are of the level before, by an edge."""
+    edges = {*zip(i.tolist(), j.tolist(), strict=True)}
+    for v, (level, parent) in enumerate(zip(levels.tolist(), parents.tolist(), strict=True)):
+        if level <= 0:
+            assert parent == (source if level == 0 else -1)
+        else:
+            assert levels[parent] == level - 1
+            assert (parent, v) in edges
+    return True
+
+
+def sources(n, i):
+    return {0, n - 1, int(i[0]) if len(i) else 0}
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("kind", ["random", "both ways", "hubs"])
+def test_levels_and_parents(kind, n, pieces):
+    place = sim_grid(pieces)
+    i, j = edges_of(kind, n)
+    A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+    for source in sources(n, i):
+        want = algorithms.bfs_levels(B, source)
+        levels = algorithms.bfs_levels(A, source)
+        assert place.last_loop == f"{RUNS}{pieces} pieces"
+        assert levels.to_dense(-1).tolist() == want.to_dense(-1).tolist()
+        assert levels.nvals == want.nvals
+        levels, parents = algorithms.bfs(A, source)
+        assert place.last_loop == f"{RUNS}{pieces} pieces"
+        assert levels.to_dense(-1).tolist() == want.to_dense(-1).tolist()
+        assert is_tree(i, j, levels.to_dense(-1), parents.to_dense(-1), source)
+
+
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+def test_small_levels_are_pushed(pieces):
+    i, j = edges_of("path", 70)
+    A, B = (matrix(70, i, j, x) for x in (sims(pieces), "cpu"))
+    want = algorithms.bfs_levels(B, int(i[0])).to_dense(-1).tolist()
+    assert algorithms.bfs_levels(A, int(i[0])).to_dense(-1).tolist() == want
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("pieces", PIECES)
+def test_any_order_of_threads(pieces, seed):
+    place = sims(pieces, seed=seed, preempt=1 + seed * 8)
+    n = 1500
+    i, j = edges_of("both ways", n)
+    A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+    want = algorithms.bfs_levels(B, 7).to_dense(-1)
+    levels, parents = algorithms.bfs(A, 7)
+    assert levels.to_dense(-1).tolist() == want.tolist()
+    assert is_tree(i, j, want, parents.to_dense(-1), 7)
+
+
+# A loop's body is read from its source, so the functions below have no assert, which pytest writes.
+def searched_backwards(A, n, place):
+    levels, f = (Vector(dtype, n, backend=place) for dtype in (INT32, BOOL))
+    f[3] = True
+    for depth in loop(until_empty=f):
+        levels(f.S) << depth
+        f(~levels.S, replace=True) << semiring.any_pair(A @ f)
+    return levels.to_dense(-1).tolist()
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_the_transpose_and_a_matrix_known_to_be_symmetric(pieces):
+    place = sim_grid(pieces)
+    n = 400
+    for kind in ("hubs", "both ways"):
+        i, j = edges_of(kind, n)
+        found = []
+        for x in (place, "cpu"):
+            A = matrix(n, i, j, x)
+            if kind == "both ways":
+                assert A.is_symmetric
+            found.append(searched_backwards(A, n, x))
+        assert place.last_loop.startswith(RUNS)
+        assert found[0] == found[1]
+
+
+def searched(place, n, i, j, times, first, dtype, starts):
+    """Search from several vertices where some have levels already; return what is left."""
+    A = matrix(n, i, j, place)
+    levels, f = Vector(INT32, n, backend=place), Vector(dtype, n, backend=place)
+    levels[5], levels[n - 2] = 70, 71
+    for v in starts:
+        f[v] = v + 1
+    if first:
+        for depth in loop(until_empty=f, times=times):
+            levels(f.S) << depth
+            f(~levels.S, replace=True) << semiring.any_pair(f @ A)
+    else:
+        for depth in loop(until_empty=f, times=times):
+            f(~levels.S, replace=True) << semiring.any_pair(f @ A)
+            levels(f.S) << depth
+    return levels.to_dense(-1).tolist(), f.to_coo()[0].tolist(), f.nvals
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize(("n", "times"), [(33, 2), (700, 0), (700, 1), (700, 3), (700, None)])
+def test_some_levels_of_several_sources_beside_what_is_there(n, times, pieces):
+    i, j = edges_of("random", n)
+    place = sim_grid(pieces)
+    for first in (True, False):
+        args = (n, i, j, times, first, BOOL, (4, n - 1, 9))
+        assert searched(place, *args) == searched("cpu", *args)
+        fits = (first or times is None) and times != 0
+        assert place.last_loop.startswith(RUNS) == fits
+
+
+def two_levels(A, n, place):
+    parents, f = Vector(INT64, n, backend=place), Vector(INT64, n, backend=place)
+    f[8] = 8
+    for _ in loop(until_empty=f, times=2):
+        parents(f.S) << f
+        f(~parents.S, replace=True) << semiring.any_secondi(f @ A)
+    return parents.to_dense(-1), f.to_coo()
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_the_values_of_a_frontier_that_is_left(pieces):
+    n = 300
+    i, j = edges_of("both ways", n)
+    place, found = sim_grid(pieces), []
+    for x in (place, "cpu"):
+        A = matrix(n, i, j, x, np.full(len(i), 1) * 1.0)
+        found.append(two_levels(A, n, x))
+    assert place.last_loop.startswith(RUNS)
+    edges = {*zip(i.tolist(), j.tolist(), strict=True)}
+    (mine, (at, values)), (theirs, (want, _)) = found
+    assert ((mine >= 0) == (theirs >= 0)).all()
+    assert at.tolist() == want.tolist()
+    assert all((p, v) in edges and mine[p] >= 0 for v, p in zip(at, values, strict=True))
+
+
+def edge_values(A, n, place):
+    x, f = Vector(FP64, n, backend=place), Vector(FP64, n, backend=place)
+    f[2] = 9.0
+    for _ in loop(until_empty=f):
+        x(f.S) << f
+        f(~x.S, replace=True) << semiring.any_second(f @ A)
+    return x
+
+
+def test_values_of_edges():
+    """What a piece assigns may come from the matrix; of one value, or of many."""
+    n, place = 200, sim_grid(2)
+    i, j = edges_of("random", n)
+    for weights in (np.full(len(i), 4.0), (i * 7 + j) % 5 + 1.0):
+        A = matrix(n, i, j, place, weights)
+        x = edge_values(A, n, place)
+        assert place.last_loop.startswith(RUNS)
+        rows, cols, values = A.to_coo()
+        into = {}
+        for v, w in zip(cols.tolist(), values.tolist(), strict=True):
+            into.setdefault(v, set()).add(w)
+        found = dict(zip(*(y.tolist() for y in x.to_coo()), strict=True))
+        assert found.pop(2) == 9.0
+        assert all(w in into[v] for v, w in found.items())
+        levels = algorithms.bfs_levels(matrix(n, rows, cols, "cpu"), 2)
+        assert sorted([2, *found]) == levels.to_coo()[0].tolist()
+
+
+# ------------------------------------------------------------------------- who runs statements
+def applied(v):
+    for _ in loop(times=2):
+        v << v.apply("abs")
+
+
+def test_what_is_no_search_of_pieces():
+    place = sim_grid(2)
+    i, j = edges_of("random", 40)
+    A = matrix(40, i, j, place, np.ones(len(i)))
+
+    def run(step, dtype=FP64, rows=None):
+        shape = (40,) if rows is None else (rows, 40)
+        made = Vector if rows is None else Matrix
+        x, f = made(dtype, *shape, backend=place), made(dtype, *shape, backend=place)
+        f[(0,) * len(shape)] = 1
+        for _ in loop(until_empty=f):
+            x(f.S) << f
+            f(~x.S, replace=True) << step(f @ A)
+        return place.last_loop
+
+    assert "products of a level add up" in run(semiring.plus_first)
+    assert "reads the frontier's values" in run(semiring.any_first)
+    assert "the index of the output" in run(semiring.any_secondj, INT64)
+    assert "the frontier has several rows" in run(semiring.any_pair, rows=3)
+    applied(Vector(FP64, 40, backend=place))
+    assert "the loop has no frontier" in place.last_loop
+
+
+def last_loop(place):
+    A = matrix(9, np.arange(8), np.arange(1, 9), place)
+    levels = algorithms.bfs_levels(A, 2)
+    assert levels.to_dense(-1).tolist() == [-1, -1, *range(7)]
+    return A.backend.last_loop
+
+
+def test_pieces_that_cannot_run_together(monkeypatch):
+    mixed = grid.make("mixed", [backends.get("sim"), backends.get("cpu")])
+    assert not mixed.capabilities.records
+    assert last_loop(mixed) == ""
+    A = matrix(3, np.arange(2), np.arange(1, 3), mixed)
+    assert (
+        "pieces are on cpu, which has no kernels" in mixed.plan_loop([], (A.data, None, None)).why
+    )
+    one = backends.get("sim")
+    assert "two pieces are on one device" in last_loop(grid.make("twice", [one, one]))
+    place = sims(2)
+    monkeypatch.setattr(SimDevice, "why_apart", lambda *_: "a wire is cut")
+    assert last_loop(place) == "eager: a wire is cut"
+    place.pieces.engine.local = [0]
+    assert "in several processes" in place.plan_loop([], (None, None, 2)).why
+
+
+# -------------------------------------------------------------------------------------- faults
+class Search:
+    """A search whose outputs have entries of before."""
+
+    def __init__(self, place, n=90):
+        i, j = edges_of("random", n)
+        self.A = matrix(n, i, j, place)
+        self.x, self.f = (Vector(dtype, n, backend=place) for dtype in (INT32, BOOL))
+        self.x[4], self.f[11] = 3, True
+        self.before = self.state()
+
+    def run(self):
+        x, f, A = self.x, self.f, self.A
+        for depth in loop(until_empty=f):
+            x(f.S) << depth
+            f(~x.S, replace=True) << semiring.any_pair(f @ A)
+
+    def state(self):
+        return self.x.to_dense(-1).tolist(), self.f.to_coo()[0].tolist()
+
+
+@pytest.fixture
+def want():
+    search = Search("cpu")
+    search.run()
+    return search.state()
+
+
+def without(piece):
+    """Return a `run_together` in which a device never begins."""
+    run = SimDevice.run_together
+
+    def some(self, launches):
+        run(self, [launch for p, launch in enumerate(launches) if p != piece])
+
+    return some
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("absent", [0, 1])
+def test_a_piece_that_never_comes(pieces, absent, want, monkeypatch):
+    monkeypatch.setattr("lagpu.backends.gpu.device.peers.PATIENCE", 10**8)
+    search = Search(sims(pieces))
+    with monkeypatch.context() as patch:
+        patch.setattr(SimDevice, "run_together", without(absent))
+        with pytest.raises(
+            GridTimeout, match=f"heard nothing of piece {absent} in turn 0. Nothing"
+        ):
+            search.run()
+    assert search.state() == search.before
+    search.run()
+    assert search.state() == want
+
+
+@pytest.mark.parametrize("method", ["shared_zeros", "run_together", "_to_host", "_from_host"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_error_leaves_all_as_it_was(method, error, want, monkeypatch):
+    """Wherever it comes: each call of a method of the devices fails in turn."""
+    search = Search(sims(2))
+    usual, calls = getattr(SimDevice, method), [0]
+    for at in range(40):
+        calls[0] = 0
+
+        def sometimes(self, *args, at=at):
+            calls[0] += 1
+            if calls[0] - 1 == at:
+                raise error
+            return usual(self, *args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(SimDevice, method, sometimes)
+            try:
+                search.run()
+                break
+            except (KeyboardInterrupt, OutOfMemory):
+                pass
+        assert search.state() == search.before
+    assert at > 0
+    assert search.state() == want
+
+
+def test_an_interrupt_while_handles_take_their_parts(want, monkeypatch):
+    search = Search(sims(2))
+    become, calls = type(search.x.data).become, [0]
+
+    def once(self, other):
+        calls[0] += 1
+        if calls[0] == 2:
+            raise KeyboardInterrupt
+        become(self, other)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(search.x.data), "become", once)
+        with pytest.raises(KeyboardInterrupt):
+            search.run()
+    assert search.state() == want
+
+
+def test_a_trace_times_the_loop_as_a_whole():
+    search = Search(sim_grid(2))
+    with lagpu.trace() as traced:
+        search.run()
+    assert [row.kernel for row in traced.rows] == ["fused", "fused"]
+    assert max(row.kernel_ms for row in traced.rows) > 0
