@@ -243,7 +243,7 @@ def test_python_writes_a_recorded_body_once(backend, written):
     A, levels, frontier = start(backend)
     with lagpu.eager():
         searched(A, levels, frontier)
-    once = A.backend.capabilities.fuses  # where loops are recorded
+    once = A.backend.capabilities.records  # where loops are recorded
     assert len(written) == (2 if once else 2 * 9)
     if once:
         assert A.backend.last_loop == "eager: inside lagpu.eager()"

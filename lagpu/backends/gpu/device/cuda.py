@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import struct
 import threading
@@ -81,6 +82,7 @@ class CudaDevice(Observed):
         self._ahead: HostNotification | None = None
         self._events = Events(self.xp.cuda)
         self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
+        self._apart: dict[tuple[int, ...], str] = {}
         self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
 
@@ -146,13 +148,22 @@ class CudaDevice(Observed):
         for launch, _ in mine:
             launch.device.enter()
             launch.device.ready(launch.kernel, True, launch.block, launch.shared)
-        for launch, new in mine:
-            launch.device.enter()
-            launch.run(new)
+        collects = gc.isenabled()
+        gc.disable()  # what it frees may wait for a GPU
+        try:
+            for launch, new in mine:
+                launch.device.enter()
+                launch.run(new)
+        finally:
+            if collects:
+                gc.enable()
 
     def why_apart(self, devices: Sequence[Any]) -> str:
         """Return why GPUs, this one among them, cannot run one kernel; see `Device.why_apart`."""
-        return cuda_peers.why_apart(self.xp, [device.number for device in devices])
+        numbers = tuple(device.number for device in devices)
+        if numbers not in self._apart:
+            self._apart[numbers] = cuda_peers.why_apart(self.xp, numbers)
+        return self._apart[numbers]
 
     def address(self, array: Any) -> int:
         """Return where an array begins."""
