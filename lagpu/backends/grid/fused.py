@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -100,9 +101,12 @@ class _Space:
         lengths = []
         for k, _, place in pieces:
             with place.device.alone():
-                space = PieceSpace(A.parts[k].csc(), slots, count, degree)
+                part = A.parts[k].csc()
+                space = PieceSpace(part, slots, count, degree)
                 self.of_piece.append(space)
-                lengths.append(space.column_lengths() if A.symmetric else space.row_lengths())
+                count_of = space.column_lengths if A.symmetric else space.row_lengths
+                lengths.append(count_of(part))
+        self._parts = [weakref.ref(part.csc()) for part in A.parts]
         if not A.symmetric:  # each piece has some of the edges that leave a vertex
             whole = np.sum(lengths, axis=0)
             lengths = [whole[by.own(p)] for p in pieces.engine.local]
@@ -114,6 +118,10 @@ class _Space:
         assert windows is not None
         self.peers = Peers([place.device for place in pieces.places], windows)
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
+
+    def fits(self, A: GridMatrix) -> bool:
+        """Whether it was made of these parts."""
+        return all(of() is part.csc() for of, part in zip(self._parts, A.parts, strict=True))
 
 
 class GridLoop:
@@ -197,9 +205,9 @@ class GridLoop:
     def _space(self, A: GridMatrix) -> _Space:
         """Return what searches of a matrix keep, made at the first one."""
         kept: dict[str, Any] = A.parts[0].csc().cache
-        if SPACE not in kept:
-            kept[SPACE] = _Space(self._pieces, A)
-        found: _Space = kept[SPACE]
+        found: _Space | None = kept.get(SPACE)
+        if found is None or not found.fits(A):
+            found = kept[SPACE] = _Space(self._pieces, A)
         return found
 
 

@@ -29,6 +29,7 @@ __all__ = ["PieceSearch", "PieceSpace", "Slots", "slots_of"]
 
 Array = Any
 BITS = 32  # of a word
+SIM_BLOCK = 64  # threads a block on sim, which runs the blocks of all devices
 LEFT = constant("kLeft")
 # Arguments that vary by call: before the flag that tells when assignments are made, and the last.
 OUTPUTS, MEETINGS = 8 + 2 * MAX_ASSIGNMENTS, 6
@@ -83,7 +84,9 @@ def slots_of(by: Partition) -> Slots:
 
 
 class PieceSpace:
-    """A piece of a matrix in both forms, and arrays for its searches; made once and kept.
+    """Arrays for the searches of a piece of a matrix; made once, and kept in the part's cache.
+
+    It does not hold the part, which would then hold itself.
 
     Parameters
     ----------
@@ -98,48 +101,54 @@ class PieceSpace:
 
     Attributes
     ----------
-    predecessors : CscMatrix
-        The part, its rows numbered by slots.
-    successors : CscMatrix
-        The same by rows.
+    degrees : array of u32
+        Edges that leave each own vertex, to any piece; whoever makes all spaces sets it.
     """
 
     def __init__(self, part: CscMatrix, slots: Slots, pieces: int, degree: float) -> None:
         device, xp, own = part.device, part.device.xp, part.shape[1]
         self.slots, self.pieces = slots, pieces
-        self.predecessors = part
+        self._renumbered: CscMatrix | None = None
         self.names = None
         if slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
             rows = device.from_host(slots.of_vertex)[part.row_idx]
             shape = (slots.words * BITS, own)
-            self.predecessors = CscMatrix(
+            self._renumbered = CscMatrix(
                 device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso
             )
-        self.successors = csr_of(self.predecessors)
-        self.push = push_space(self.successors)
-        pull = pull_space(self.predecessors, self.successors)
+        predecessors, successors = self.forms(part)
+        self.push = push_space(successors)
+        pull = pull_space(predecessors, successors)
         self.empty, self.hint = pull.empty, pull.hint
-        self.degrees: Array = None  # of the own vertices; known when all pieces have been asked
+        self.degrees: Array = None
         self.visited = xp.empty(nwords(own), np.uint32)
         self.found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
-        self.block = block_of(device, degree)
+        self.block = SIM_BLOCK if device.name == "sim" else block_of(device, degree)
         self.alpha = np.float32(alpha_of(degree))
         self.launches: dict[Any, PreparedLaunch] = {}
         own_arrays = (self.names, self.visited, self.found, self.counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
 
-    def row_lengths(self) -> np.ndarray[Any, Any]:
+    def forms(self, part: CscMatrix) -> tuple[CscMatrix, CscMatrix]:
+        """Return the part by columns and by rows, the whole matrix' rows numbered by slots."""
+        predecessors = part if self._renumbered is None else self._renumbered
+        return predecessors, csr_of(predecessors)
+
+    def row_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
         """Return how many entries each vertex has in its row of this part, by vertex."""
-        ptr = self.predecessors.device.to_host(self.successors.col_ptr)
-        lengths: np.ndarray[Any, Any] = np.diff(ptr.astype(np.int64))
+        lengths = _lengths(self.forms(part)[1])
         return lengths if self.slots.of_vertex is None else lengths[self.slots.of_vertex]
 
-    def column_lengths(self) -> np.ndarray[Any, Any]:
+    def column_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
         """Return how many entries the own columns have: their rows too, if `A` is symmetric."""
-        ptr = self.predecessors.device.to_host(self.predecessors.col_ptr)
-        return np.diff(ptr.astype(np.int64))
+        return _lengths(part)
+
+
+def _lengths(form: CscMatrix) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = np.diff(form.device.to_host(form.col_ptr).astype(np.int64))
+    return found
 
 
 class PieceSearch:
@@ -171,7 +180,7 @@ class PieceSearch:
     ) -> None:
         self._body, self._frontier, self._space = body, frontier, space
         self._n, self._nvals, self._times = n, nvals, times
-        self._device: Device = space.predecessors.device
+        self._device: Device = body.A.device
         number = iso_result(body.A, False, body.frontier.number, body.product)
         self._iso = number is not None and number.item() == 1
         self._keep = times is not None and not self._iso
@@ -226,9 +235,9 @@ class PieceSearch:
         grid = device.max_cooperative_blocks(made, space.block)
         matrix, inverse = (
             (form.col_ptr, form.row_idx, None if self._iso else form.values)
-            for form in (space.successors, space.predecessors)
+            for form in reversed(space.forms(self._body.A))
         )
-        part = space.predecessors
+        part = self._body.A
         unhinted = not self._iso and self._body.reads[1] and part.values is not None
         push, own = space.push, part.shape[1]
         return device.prepare(
@@ -244,8 +253,7 @@ class PieceSearch:
 
     def _kernel(self) -> Kernel:
         space = self._space
-        macros, prelude = search_macros(
-            self._body, space.predecessors, self._iso, sums=False, keep=self._keep
-        )
+        form, _ = space.forms(self._body.A)
+        macros, prelude = search_macros(self._body, form, self._iso, sums=False, keep=self._keep)
         macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)}
         return kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)

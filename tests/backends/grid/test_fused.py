@@ -1,6 +1,8 @@
 """A search of a grid is one kernel on the devices of all pieces, and finds what cpu finds."""
 
 import functools
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -26,6 +28,10 @@ from lagpu.errors import GridTimeout, OutOfMemory
 
 PIECES = [2, 3]
 SIZES = [1, 2, 31, 32, 33, 257, 385, 1023, 1025, 3000]
+GRAPHS = [
+    *(("random", n) for n in SIZES),
+    *((kind, n) for kind in ("both ways", "hubs") for n in (33, 1025, 3000)),
+]
 RUNS = "search of pieces: the body is a search from one frontier; "
 
 
@@ -79,8 +85,7 @@ def sources(n, i):
 
 
 @pytest.mark.parametrize("pieces", PIECES)
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("kind", ["random", "both ways", "hubs"])
+@pytest.mark.parametrize(("kind", "n"), GRAPHS)
 def test_levels_and_parents(kind, n, pieces):
     place = sim_grid(pieces)
     i, j = edges_of(kind, n)
@@ -384,3 +389,17 @@ def test_a_trace_times_the_loop_as_a_whole():
         search.run()
     assert [row.kernel for row in traced.rows] == ["fused", "fused"]
     assert max(row.kernel_ms for row in traced.rows) > 0
+
+
+def test_a_matrix_goes_with_its_last_reference(own_garbage):
+    """What a search keeps beside the parts holds none of them: on a GPU it would hold the graph."""
+    search = Search(sim_grid(2), n=600)
+    search.run()
+    forms = [weakref.ref(part.csc()) for part in search.A.data.parts]
+    gc.collect()
+    gc.disable()
+    try:
+        del search.A
+        assert [form() for form in forms] == [None, None]
+    finally:
+        gc.enable()
