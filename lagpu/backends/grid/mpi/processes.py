@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,14 +22,16 @@ __all__ = ["Processes"]
 _INLINE = 168  # bytes: a short message travels in the header
 _HEADER = np.dtype(
     [
+        ("state", np.int64),
         ("turn", np.int64),  # the statement
         ("call", np.int64),  # the meeting in it
-        ("state", np.int64),
-        ("nbytes", np.int64),  # of the message; of the longest one, if each process gets its own
         ("method", "S56"),
+        ("nbytes", np.int64),  # of the message; of the longest one, if each process gets its own
         ("inline", np.uint8, (_INLINE,)),
     ]
 )
+_ALIKE = 80  # bytes at the beginning of the headers, the same in all where nothing is wrong
+_PACK = struct.Struct(f"=3q56sq{_INLINE}s").pack
 _GOING, _FAILED, _ENDED, _ENDED_TOO = range(4)  # the last one: by an error that another one told
 
 _PLACE = ("turn", "call", "method")
@@ -165,19 +168,25 @@ class Processes:
         if self._over is not None:
             raise self._over
         self._call += 1
-        mine, headers = np.zeros(1, _HEADER), np.empty(self.size, _HEADER)
-        nbytes = longest or len(message)
-        mine[0] = (self._turn, self._call, state, nbytes, self._method.encode(), 0)
+        nbytes, inline = longest or len(message), b""
         if len(message) <= _INLINE:
-            mine["inline"][0, : len(message)] = message
+            inline = message.tobytes()
+        packed = _PACK(state, self._turn, self._call, self._method.encode(), nbytes, inline)
+        mine, rows = np.frombuffer(packed, np.uint8), np.empty((self.size, len(packed)), np.uint8)
         with uninterrupted():
-            self._mpi(self._comm.Allgather, mine.view(np.uint8), headers.view(np.uint8))
-            stopped = np.flatnonzero(headers["state"] != _GOING)
-            if len(stopped):
-                self._hear(headers, stopped, message, state)
-            elif any(headers[name].tolist() != [mine[name][0]] * self.size for name in _PLACE):
-                self._part(headers)
+            self._mpi(self._comm.Allgather, mine, rows)
+            headers = rows.view(_HEADER)[:, 0]
+            if state != _GOING or (rows[:, :_ALIKE] != mine[:_ALIKE]).any():
+                self._compare(headers, message, state)
         return headers
+
+    def _compare(self, headers: Any, message: Bytes, state: int) -> None:
+        """Take what a process has said; raise if there is none, and all are at different places."""
+        stopped = np.flatnonzero(headers["state"] != _GOING)
+        if len(stopped):
+            self._hear(headers, stopped, message, state)
+        else:
+            self._part(headers)
 
     def _hear(self, headers: Any, stopped: Any, message: Bytes, state: int) -> None:
         """Take what the processes say that have failed or ended; raise it if this one has not."""
