@@ -116,6 +116,8 @@ class _Space:
                 self.of_piece[k].degrees = degrees
         windows = pieces.engine.window(8 * slots.window_words(count))
         assert windows is not None
+        for space, window in zip(self.of_piece, windows, strict=True):
+            space.words = slots.buffers(window, count)
         self.peers = Peers([place.device for place in pieces.places], windows)
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 

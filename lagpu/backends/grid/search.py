@@ -61,7 +61,13 @@ class Slots(NamedTuple):
 
     def window_words(self, pieces: int) -> int:
         """Return the u64 of a window: posts, all words twice, and two lists of each piece."""
-        return posts_words(pieces) + self.words + -(-2 * pieces * self.room // 2)
+        return posts_words(pieces) + self.words + pieces * self.room
+
+    def buffers(self, window: Array, pieces: int) -> tuple[Array, Array]:
+        """Return the two buffers of words in a window."""
+        first, each = posts_words(pieces), self.words // 2
+        both = window[first : first + 2 * each].view(np.uint32)
+        return both[: self.words], both[self.words :]
 
 
 def slots_of(by: Partition) -> Slots:
@@ -102,7 +108,9 @@ class PieceSpace:
     Attributes
     ----------
     degrees : array of u32
-        Edges that leave each own vertex, to any piece; whoever makes all spaces sets it.
+        Edges that leave each own vertex, to any piece; whoever makes all spaces sets it, and
+    words : tuple of array of u32
+        the two buffers of all slots' words in the own window.
     """
 
     def __init__(self, part: CscMatrix, slots: Slots, pieces: int, degree: float) -> None:
@@ -122,6 +130,7 @@ class PieceSpace:
         pull = pull_space(predecessors, successors)
         self.empty, self.hint = pull.empty, pull.hint
         self.degrees: Array = None
+        self.words: tuple[Array, Array] = (None, None)
         self.visited = xp.empty(nwords(own), np.uint32)
         self.found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
@@ -246,9 +255,9 @@ class PieceSearch:
             False if self._iso else part.number, None if unhinted else space.hint, space.empty,
             space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
             np.uint32(self._body.assigns_first), PER_CALL, space.alpha, BETA, space.visited,
-            space.found, push.vertex, push.start, push.degree, push.chunks, space.counters,
-            push.barrier, np.uint32(slots.run), np.int64(slots.words), np.uint32(slots.room),
-            *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,
+            space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,
+            space.counters, push.barrier, np.uint32(slots.run), np.int64(slots.words),
+            np.uint32(slots.room), *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,
         )  # fmt: skip
 
     def _kernel(self) -> Kernel:

@@ -12,6 +12,7 @@
 // finds in every window. A meeting (common/peers.cuh) ends each turn: it orders these writes, and
 // adds up the counts that choose the direction, so that all devices take the same one.
 //
+// words_a and words_b are the words of all slots in this device's own window.
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
 // own vertices. `degrees` counts all edges that leave each own vertex.
 //
@@ -31,40 +32,15 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  LG_F f_iso, i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1,
                  LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words,
                  u32 shift, u32 times, f32 alpha, f32 beta, u32* visited, u32* found_words,
-                 i32* vertex, LG_PTR* start, u32* degree, u64* chunks, u64* counters,
-                 GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece, u32 epoch,
-                 u64 patience, const u64* windows, u64* meetings, u64* result) {
+                 u32* words_a, u32* words_b, i32* vertex, LG_PTR* start, u32* degree, u64* chunks,
+                 u64* counters, GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece,
+                 u32 epoch, u64 patience, const u64* windows, u64* meetings, u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows, meetings}, run, words, room};
   const Vertices lists{vertex, start, degree};
-  Search s{own,
-           out_ptr,
-           in_ptr,
-           out_idx,
-           in_idx,
-           out_values,
-           in_values,
-           a_iso,
-           f_iso,
-           hint,
-           f_values,
-           x0,
-           x1,
-           x2,
-           shift,
-           visited,
-           nullptr,
-           all.slot_words(piece, false),
-           all.slot_words(piece, true),
-           lists,
-           lists,
-           chunks,
-           chunks,
-           counters,
-           0,
-           false,
-           false,
-           found_words,
-           names};
+  Search s{own,     out_ptr, in_ptr,   out_idx,     in_idx, out_values, in_values, a_iso,
+           f_iso,   hint,    f_values, x0,          x1,     x2,         shift,     visited,
+           nullptr, words_a, words_b,  lists,       lists,  chunks,     chunks,    counters,
+           0,       false,   false,    found_words, names};
   LG_SHARED(Shared, block, 1);
   if (block_thread() == 0) block->words = block->count = block->there = 0;
   const i64 nwords = (own + 31) / 32;
