@@ -141,6 +141,7 @@ CASES = {
     "set outside": (lambda o: o.w.__setitem__(3, 1), IndexOutOfBound, r"index 3 is outside"),
     "delete outside": (lambda o: o.w.__delitem__(3), IndexOutOfBound, r"index 3 is outside"),
     "extract outside": (lambda o: o.u[[0, 3]].new(), IndexOutOfBound, r"3 is outside"),
+    "extract negative": (lambda o: o.u[[0, -1]].new(), IndexOutOfBound, r"index -1 is outside"),
     "assign outside": (lambda o: put(o.w[[0, 3]], 1), IndexOutOfBound, r"3 is outside"),
     "matrix row outside": (lambda o: o.A[3, :].new(), IndexOutOfBound, r"A row: index 3"),
     "matrix entry outside": (lambda o: o.A.get(0, 4), IndexOutOfBound, r"A column: index 4"),
