@@ -81,7 +81,9 @@ TARGETS = {
         "tests/backends/gpu/fused/test_search_per_source_constant.py "
         "tests/backends/gpu/fused/test_plan.py tests/backends/gpu/fused/test_program.py "
         "tests/backends/gpu/fused/test_policy_depth.py tests/algorithms/test_batch.py "
-        "--backend=sim",
+        "tests/backends/gpu/fused/test_program_bitmap.py "
+        "tests/backends/gpu/fused/test_sweep_per_source.py "
+        "tests/backends/gpu/profile/test_log_rows_bitmap.py --backend=sim",
     ),
     "storage": (
         "lagpu/backends/gpu/storage/vector.py lagpu/backends/gpu/storage/matrix.py "

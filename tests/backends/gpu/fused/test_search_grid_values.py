@@ -164,3 +164,26 @@ def test_a_device_of_little_shared_memory():
     for search in (algorithms.bfs_levels, algorithms.count_shortest_paths):
         assert search(graph.to(place), 3).to("cpu").isequal(search(graph, 3))
         assert place.last_loop.startswith("grid search")
+
+
+def test_products_that_are_1_at_first_alone(place):
+    """Of 5 - 4 and then of 1 - 4: what the first product gives says nothing of the next."""
+
+    def run(backend):
+        A = Matrix.from_coo([0, 1, 2], [1, 2, 3], np.int64(4), nrows=4, ncols=4, backend=backend)
+        f = Vector.from_coo([0], np.int64(5), size=4, backend=backend)
+        x, y = (Vector(INT64, 4, backend=backend) for _ in "xy")
+        both(A.T.new(), f, x, y, semiring.min_minus)
+        return y.to_dense().tolist()
+
+    assert run(place) == run("cpu") == [5, 1, -3, -7]
+    assert place.last_loop.startswith("grid search")
+
+
+def test_shared_memory_is_as_large_as_its_lists(place):
+    """Two of vertices, of the places of their edges, and of degrees."""
+    A = kronecker(8, backend=place)
+    algorithms.bfs_levels(A, 3)
+    store = A.data.store
+    space = store.cache["grid search"]
+    assert space.shared == 2 * int(space.solo) * (4 + store.col_ptr.itemsize + 4)
