@@ -195,6 +195,13 @@ def unmasked(A, levels, x, y):
         y(above.S, replace=True) << semiring.plus_first(x @ A)
 
 
+def replaced_whole(A, levels, x, y):
+    for here, above in sweep(levels):
+        x(here.S, replace=True) << 1
+        y << x.apply(binary.plus, right=1)
+        y(above.S, replace=True) << semiring.plus_first(x @ A)
+
+
 def not_replaced(A, levels, x, y):
     for here, above in sweep(levels):
         x(here.S) << 1
@@ -251,6 +258,7 @@ REASONS = (
     (read_later, "line [0-9]+ reads the here"),
     (two_products, "2 products in the body"),
     (unmasked, "apply before the product is not masked by here"),
+    (replaced_whole, "apply before the product is not masked by here"),
     (not_replaced, "operand may have entries outside of here"),
     (to_everywhere, "not written to above alone"),
     (to_all_but_above, "not written to above alone"),
