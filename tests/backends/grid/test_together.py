@@ -10,6 +10,7 @@ from grids import Few, Own
 from ranks import on_grids
 from test_backend import PROGRAMS, plain
 
+import lagpu
 from lagpu import FP32, INT64, Matrix, Vector, algorithms, binary, generators, semiring
 from lagpu.algorithms.brandes import sample
 from lagpu.backends.cpu import CpuBackend
@@ -220,6 +221,22 @@ def test_what_all_refuse():
 
     found = on_grids(2, program)
     assert found[0] == found[1] == Few("cpu", 9).u.nvals
+
+
+def test_a_trace_of_each_process_has_its_own_pieces():
+    def program(place):
+        o = Few(place, 33)
+        with lagpu.trace() as t:
+            o.v << semiring.plus_times(o.u @ o.A)
+        (row,) = t.rows
+        return row.edges, row.nvals_out, row.reason.startswith("2 pieces; ")
+
+    P = Few("cpu", 33)
+    with lagpu.trace() as one:
+        P.v << semiring.plus_times(P.u @ P.A)
+    first, second = on_grids(2, program)
+    assert first[0] + second[0] == one.rows[0].edges
+    assert first[1:] == second[1:] == (one.rows[0].nvals_out, True)
 
 
 def test_a_program_that_differs_is_noticed():
