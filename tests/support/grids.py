@@ -8,7 +8,7 @@ from lagpu import INT64, Matrix, Vector, binary
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid import GridBackend
 from lagpu.backends.grid.local import LocalEngine
-from lagpu.operations import operands_of
+from lagpu.operations import AssignScalar, operands_of
 
 
 class Own(CpuBackend):
@@ -31,6 +31,9 @@ class Own(CpuBackend):
     def execute(self, statement):
         given = (statement.out, statement.desc.mask, *operands_of(statement.operation))
         assert all(x is None or id(x) in self.made for x in given)
+        if isinstance(statement.operation, AssignScalar):
+            lists = [of for of in statement.operation.indices or () if of is not None]
+            assert all((np.diff(of) > 0).all() for of in lists)
         self.shared.calls += 1
         if self.shared.calls - 1 == self.shared.at:
             raise self.shared.error

@@ -95,6 +95,16 @@ def test_parents_are_neighbours_in_the_frontier(grid, n):
         assert frontier.issuperset(parents)
 
 
+def test_of_several_choices_that_of_the_first_piece_counts():
+    place, _ = own_grid((1, 3))
+    everywhere = np.divmod(np.arange(36 * 36), 36)
+    A = Matrix.from_coo(*everywhere, True, nrows=36, ncols=36, backend=place)
+    q = Vector.from_dense(np.ones(36, bool), backend=place)
+    parents = semiring.any_secondi(q @ A).new().to_coo()[1]
+    assert set(place.pieces.partition(36).owner(parents).tolist()) == {0}
+    assert set(A.reduce_columnwise("any").new().to_coo()[1].tolist()) == {True}
+
+
 def test_sums_of_partial_results_are_the_same_bits_on_every_run():
     rng = np.random.default_rng(3)
     i, j = rng.integers(0, 60, (2, 900))
