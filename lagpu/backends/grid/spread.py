@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ class Need:
         return [[p for p, q in enumerate(self.part) if q == r] for r in range(self.by.pieces)]
 
 
+@functools.lru_cache(maxsize=1024)
 def needed(layout: Layout, dim: int) -> Need:
     """Return the need of every piece for the indices of its part of a dimension."""
     return Need(layout.dims[dim], tuple(layout.parts(p)[dim] for p in range(layout.pieces)))
