@@ -124,13 +124,14 @@ def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
     if not parts:
         return found._replace(reason=said)
     first = parts[0]
+    # Behind the pieces' products there may be an assignment of their sums.
+    counted = [part for part in parts if part.kernel or not first.kernel]
     return found._replace(
         direction=first.direction,
         kernel=first.kernel,
         reason="; ".join(filter(None, (said, first.reason))),
-        # Behind the pieces' products there may be an assignment of their sums.
-        edges=_total([part.edges for part in parts if part.kernel or not first.kernel]),
-        bytes=_total([part.bytes for part in parts]),
+        edges=_total([part.edges for part in counted]),
+        bytes=_total([part.bytes for part in counted]),
     )
 
 

@@ -379,6 +379,7 @@ def test_a_trace_of_rows_and_columns_has_the_products_of_the_pieces():
     (row,) = [row for row in t.rows if row.edges]
     assert row.kernel == "SuiteSparse"
     assert row.edges == one.rows[0].edges
+    assert row.bytes > 0
     assert row.reason.startswith("6 pieces; ")
 
 
