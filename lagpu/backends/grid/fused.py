@@ -78,10 +78,13 @@ def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
         return "each product is the index of the output, which a piece numbers by position"
     if times is not None and not body.assigns_first:
         return "the number of levels is bounded, and the assignments follow the product"
-    size = max(pieces.partition(body.A.shape[0]).size, 1)
-    if size >= 2**30:
-        return f"{size} vertices >= 2**30"
     A: Any = body.A
+    n = A.shape[0]
+    if n >= 2**30:
+        return f"{n} vertices >= 2**30"
+    by = pieces.partition(n)
+    if any(A.parts[k].shape != (n, by.count(p)) for k, p, _ in pieces):
+        return "each piece has some of the rows alone; a search needs all edges into a vertex"
     lacking = next(filter(None, (why_no_csr(part.csc()) for part in A.parts)), "")
     return why_no_search(body) or (
         lacking and f"a search needs the matrix by rows too, and {lacking}"

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import types
 import weakref
 
 import numpy as np
@@ -24,6 +25,7 @@ from lagpu import (
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.grid import fused
 from lagpu.errors import GridTimeout, OutOfMemory
 
 PIECES = [2, 3]
@@ -283,6 +285,17 @@ def test_pieces_that_cannot_run_together(monkeypatch):
     assert last_loop(place) == "eager: a wire is cut"
     place.pieces.engine.local = [0]
     assert "in several processes" in place.plan_loop([], (None, None, 2)).why
+
+
+def test_pieces_that_have_some_of_the_rows_alone(monkeypatch):
+    place, seen, why = sim_grid(2), [], fused._why_no_search
+    monkeypatch.setattr(fused, "_why_no_search", lambda *given: seen.append(given) or why(*given))
+    last_loop(place)
+    ((pieces, body, times),) = seen
+    assert why(pieces, body, times) == ""
+    parts = [types.SimpleNamespace(shape=(4, part.shape[1])) for part in body.A.parts]
+    rows = types.SimpleNamespace(shape=body.A.shape, parts=parts)
+    assert "each piece has some of the rows" in why(pieces, body._replace(A=rows), times)
 
 
 # -------------------------------------------------------------------------------------- faults
