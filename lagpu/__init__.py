@@ -11,6 +11,7 @@ from typing import Any as _Any
 from lagpu import errors
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
+from lagpu.backends import use_grid as grid
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
@@ -40,6 +41,7 @@ __all__ = [
     "eager",
     "errors",
     "explain",
+    "grid",
     "indexunary",
     "loop",
     "monoid",

@@ -14,7 +14,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
 from lagpu.host.job import end_together, launched
 
-__all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use"]
+__all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use", "use_grid"]
 
 # name -> (module, function that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
@@ -238,3 +238,33 @@ def use(backend: str | Backend) -> Iterator[Backend]:
         yield place
     finally:
         _default.reset(token)
+
+
+@contextmanager
+def use_grid(pieces: int | str = "all", backend: str = "auto") -> Iterator[Backend]:
+    """Set a grid as the default backend of new objects, inside ``with lagpu.grid(2): ...``.
+
+    Parameters
+    ----------
+    pieces : int or str
+        The number of pieces, or ``"2x3"`` rows and columns of them; ``"all"``: one for each process
+        that mpirun or srun has started, else one for each GPU.
+    backend : str
+        The backend of the pieces, such as ``"cpu"``; ``"auto"``: gpu if there is a device.
+
+    Yields
+    ------
+    Backend
+        The grid, which `get` names ``"grid:2"``, ``"grid:2x3:cpu"`` and so on.
+
+    Raises
+    ------
+    BackendUnavailable
+        If there are fewer devices than pieces.
+    InvalidValue
+        If there is no such grid.
+    """
+    count = "" if pieces == "all" else str(pieces)
+    kind = "" if backend == "auto" else backend
+    with use(":".join(part for part in ("grid", count, kind) if part)) as place:
+        yield place

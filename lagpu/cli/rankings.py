@@ -99,11 +99,12 @@ def bc(
     from lagpu import algorithms
     from lagpu import check as checkers
     from lagpu.algorithms.brandes import batch_size, is_directed, sample
+    from lagpu.algorithms.inputs import random_seed
     from lagpu.backends.override import is_overridden
     from lagpu.cli.analysis import Job, ranking
     from lagpu.errors import InvalidValue
 
-    chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
+    seeds: list[int] = []  # the one of all runs and of the proof
 
     def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
         # Several sources are a matrix, whose products take no kernel.
@@ -111,8 +112,10 @@ def bc(
         sources = A.nrows if k is None else k
         if batch is not None and batch > sources:
             raise InvalidValue(f"--batch: {batch} at once of {sources} sources. Give fewer.")
-        size = batch or (1 if is_single else batch_size(A, sample(A, k, chosen)))
-        how: dict[str, Any] = {"endpoints": endpoints, "seed": chosen, "batch": size}
+        if not seeds:
+            seeds.append(random_seed(seed, "bc", A))
+        size = batch or (1 if is_single else batch_size(A, sample(A, k, seeds[0])))
+        how: dict[str, Any] = {"endpoints": endpoints, "seed": seeds[0], "batch": size}
         if k is None:
             return size, algorithms.betweenness_centrality(A, k, normalized, **how), None
         return size, *algorithms.betweenness_estimate(A, k, normalized, **how)
@@ -125,7 +128,7 @@ def bc(
             normalized=normalized,
             endpoints=endpoints,
             directed=is_directed(A),
-            sources=None if k is None else random.Random(chosen).sample(range(A.nrows), k),
+            sources=None if k is None else random.Random(seeds[0]).sample(range(A.nrows), k),
         )
 
     def tell(found: tuple[int, Vector, Vector | None]) -> dict[str, Any]:

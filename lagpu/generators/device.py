@@ -42,21 +42,23 @@ def drawn(
     place : Backend
         A backend with a device, sim too.
     """
-    n, draws = _size(what, place, scale, edge_factor)
-    return _matrix(place, [_keys_of(kind(scale, seed, place.device), place, draws)], n)
+    with place.device.alone():  # CuPy works on the device of this block
+        n, draws = _size(what, place, scale, edge_factor)
+        return _matrix(place, [_keys_of(kind(scale, seed, place.device), place, draws)], n)
 
 
 def kronecker_tuples(
     scale: int, edge_factor: int, seed: int, place: Backend
 ) -> tuple[Array, Array]:
     """Return what `lagpu.generators.random.kronecker_tuples` returns, on a device."""
-    _, draws = _size("kronecker", place, scale, edge_factor)
-    edges = KroneckerEdges(scale, seed, place.device)
-    u, v = (place.device.xp.empty(draws, np.int32) for _ in range(2))
-    for start in range(0, draws, _CHUNK):
-        part = slice(start, min(start + _CHUNK, draws))
-        u[part], v[part] = edges(start, part.stop - start)
-    return u, v
+    with place.device.alone():
+        _, draws = _size("kronecker", place, scale, edge_factor)
+        edges = KroneckerEdges(scale, seed, place.device)
+        u, v = (place.device.xp.empty(draws, np.int32) for _ in range(2))
+        for start in range(0, draws, _CHUNK):
+            part = slice(start, min(start + _CHUNK, draws))
+            u[part], v[part] = edges(start, part.stop - start)
+        return u, v
 
 
 def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
@@ -72,12 +74,13 @@ def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
         A backend with a device.
     """
     device = place.device
-    device.require(_BYTES_PER_EDGE * len(u) + 16 * n, "undirected")
-    keys = device.xp.empty(len(u), np.int64)
-    for start in range(0, len(u), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        keys[part] = _keys(device.xp, u[part], v[part])
-    return _matrix(place, [keys], n)
+    with device.alone():
+        device.require(_BYTES_PER_EDGE * len(u) + 16 * n, "undirected")
+        keys = device.xp.empty(len(u), np.int64)
+        for start in range(0, len(u), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            keys[part] = _keys(device.xp, u[part], v[part])
+        return _matrix(place, [keys], n)
 
 
 def _keys_of(edges: Edges, place: Backend, draws: int) -> Array:

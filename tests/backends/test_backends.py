@@ -97,6 +97,18 @@ def test_use_sets_the_default_inside_only(loopback):
         assert Vector(INT32, 1).backend.name == "cpu"
 
 
+def test_a_grid_is_the_default_inside_only():
+    with lagpu.grid(3, "cpu") as place:
+        assert place is backends.get("grid:3:cpu")
+        assert Vector(INT32, 1).backend is place
+    with lagpu.grid("2x3", backend="cpu") as place:
+        assert place.name == "grid:2x3:cpu"
+    with lagpu.grid(backend="cpu") as place:  # a piece for the only device of the host
+        assert place.name == "grid:1:cpu"
+    with pytest.raises(InvalidValue, match="there is no 'grid:0'"), lagpu.grid(0):
+        pass
+
+
 def test_use_ends_with_an_error(loopback):
     with lagpu.use("cpu"):
         with pytest.raises(RuntimeError, match="stop"), lagpu.use("loopback"):

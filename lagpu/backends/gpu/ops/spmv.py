@@ -148,7 +148,8 @@ def _one_product(product: Product, x: Any, y: Any) -> Any:
     domain = product.domain
     given = (domain.zero if z is None else cast_number(z, domain) for z in (x, y))
     left, right = (np.array([z]) for z in given)
-    made = np.asarray(product.semiring.multiply.numpy(left, right))
+    with np.errstate(all="ignore"):  # inf * 0 is a product like any other
+        made = np.asarray(product.semiring.multiply.numpy(left, right))
     return cast_number(made[0], product.result)
 
 
