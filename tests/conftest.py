@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -43,6 +44,8 @@ def asked_for(config):
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a background job
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     known = {*backends.names(), "grid"}  # and their devices and pieces, as in "grid:3:cpu"
     unknown = {name for name in asked_for(config) if name.partition(":")[0] not in known}
     if unknown:

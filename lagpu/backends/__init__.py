@@ -43,7 +43,7 @@ def names() -> tuple[str, ...]:
 def _is_one_of_many(name: str) -> bool:
     """Whether a name is that of a numbered device, or of a grid."""
     kind, _, index = name.partition(":")
-    return _is_index(kind, index) or _GRID.fullmatch(name) is not None
+    return _is_index(kind, index) or kind == "grid"
 
 
 def get(backend: str | Backend | None = None) -> Backend:

@@ -7,7 +7,7 @@ object is written. The meaning of each statement is in `lagpu.operations`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -47,6 +47,10 @@ class Capabilities(NamedTuple):
     sources_hash : str
         Identifies the sources of the kernels; an empty string if the backend has no kernels of its
         own.
+    from_parts : callable or None
+        On a grid, makes a matrix of which nobody has the whole: of ``(part, dtype, shape,
+        symmetric)``, where ``part(backend, layout, piece)`` returns the handle of one piece's
+        entries. None: the objects of this backend are in one piece.
     """
 
     fuses: bool = False
@@ -54,6 +58,7 @@ class Capabilities(NamedTuple):
     policies: tuple[str, ...] = ()
     sources_hash: str = ""
     searches: bool = False
+    from_parts: Callable[..., Any] | None = None
 
     @property
     def records(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
-from lagpu.generators import device
+from lagpu.generators import device, parts
 from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges
 from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, require
@@ -122,6 +122,8 @@ def _drawn(
 ) -> Matrix:
     """Return the graph of all edges, made where its backend has its memory."""
     place = backends.get(backend)
+    if place.capabilities.from_parts is not None:
+        return parts.drawn(what, kind, scale, edge_factor, seed, place)
     if device.is_on_gpu(place):
         return device.drawn(what, kind, scale, edge_factor, seed, place)
     n, draws = _random_size(what, scale, edge_factor)

@@ -25,9 +25,11 @@ _STATEMENTS = 16
 
 
 def run(draw: Draw, backend: Backend, seed: int) -> int:
-    """Draw some statements, run them, compare the output after each one; see `Run`."""
+    """Draw some statements, run them, compare each output at once or at the end; see `Run`."""
     program = Program(draw, backend, seed)
-    return len(draw(st.lists(_statement(program), min_size=1, max_size=_STATEMENTS)))
+    count = len(draw(st.lists(_statement(program), min_size=1, max_size=_STATEMENTS)))
+    program.finish()
+    return count
 
 
 @st.composite

@@ -439,6 +439,7 @@ def test_names():
     assert (place.name, place.pieces.engine.size) == ("grid:3:cpu", 3)
     assert place is backends.get("grid:3:cpu")
     assert backends.get("grid:2") is backends.get(f"grid:2:{backends.get('auto').name}")
+    assert backends.get("grid:cpu") is backends.get("grid:1:cpu")
     assert not any(name.startswith("grid") for name in backends.names())
     with lagpu.use("grid:3:cpu"):
         assert Vector(INT32, 4).backend is place
