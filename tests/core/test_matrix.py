@@ -385,3 +385,12 @@ def test_matrices_that_differ_in_one_thing_are_not_equal(backend):
     ):
         assert not A.isequal(Matrix.from_coo(rows, cols, values, nrows=2, ncols=3, backend=backend))
     assert A.isequal(Matrix.from_coo([1, 0], [1, 0], [2, 1], nrows=2, ncols=3, backend=backend))
+
+
+def test_matrices_of_one_value_are_equal_by_it(backend):
+    def one(value, where):
+        return Matrix.from_coo(where, where, value, INT64, nrows=3, ncols=3, backend=backend)
+
+    assert one(2, [0, 1]).isequal(one(2, [0, 1]))
+    assert not one(2, [0, 1]).isequal(one(3, [0, 1]))
+    assert one(2, []).isequal(one(3, []))
