@@ -9,7 +9,7 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.edges import Edges, KroneckerEdges
+from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count
 
 __all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
@@ -54,11 +54,7 @@ def kronecker_tuples(
     with place.device.alone():
         _, draws = _size("kronecker", place, scale, edge_factor)
         edges = KroneckerEdges(scale, seed, place.device)
-        u, v = (place.device.xp.empty(draws, np.int32) for _ in range(2))
-        for start in range(0, draws, _CHUNK):
-            part = slice(start, min(start + _CHUNK, draws))
-            u[part], v[part] = edges(start, part.stop - start)
-        return u, v
+        return endpoints(place.device.xp, edges, draws, _CHUNK)
 
 
 def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lagpu.generators.stream import key, shuffled, words
+from lagpu.generators.stream import key, labels, words
 
-__all__ = ["PROBABILITIES", "Edges", "KroneckerEdges", "UniformEdges"]
+__all__ = ["PROBABILITIES", "Edges", "KroneckerEdges", "UniformEdges", "endpoints"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -30,7 +30,7 @@ class KroneckerEdges:
     """The edges of `lagpu.generators.kronecker`, self-loops and repeated ones included.
 
     Number e of stream b chooses the quadrant of edge e at bit b of its endpoints, counted from the
-    highest; the endpoints are then relabelled by `lagpu.generators.stream.shuffled`.
+    highest; the endpoints are then relabelled by `lagpu.generators.stream.labels`.
 
     Parameters
     ----------
@@ -45,12 +45,13 @@ class KroneckerEdges:
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
         self._scale = scale
         self._key = key(seed)
+        self._labels = labels(self._key, scale)
         self._device = device
 
     def __call__(self, first: int, count: int) -> tuple[Array, Array]:
         """Return both endpoints of some edges, (count,), INT32."""
         ends = self.unlabelled(first, count)
-        u, v = (shuffled(self._key, x, self._scale).view(np.int32) for x in ends)
+        u, v = (self._labels.forward(x).view(np.int32) for x in ends)
         return u, v
 
     def unlabelled(self, first: int, count: int) -> tuple[Array, Array]:
@@ -96,3 +97,12 @@ class UniformEdges:
         draw >>= 31 - self._scale  # in two steps: no shift takes all 32 bits away
         draw >>= 1
         return draw.view(np.int32)
+
+
+def endpoints(xp: Any, edges: Edges, draws: int, chunk: int) -> tuple[Array, Array]:
+    """Return both endpoints of the first edges, (draws,), INT32, drawn `chunk` at a time."""
+    u, v = (xp.empty(draws, np.int32) for _ in range(2))
+    for start in range(0, draws, chunk):
+        part = slice(start, min(start + chunk, draws))
+        u[part], v[part] = edges(start, part.stop - start)
+    return u, v

@@ -10,7 +10,7 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.generators import device, parts
-from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges
+from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, endpoints
 from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, require
 from lagpu.io.csc import edge_keys, from_edge_keys, undirected
@@ -85,12 +85,7 @@ def kronecker_tuples(
     if device.is_on_gpu(place):
         return device.kronecker_tuples(scale, edge_factor, seed, place)
     _, draws = _random_size("kronecker", scale, edge_factor)
-    edges = KroneckerEdges(scale, seed)
-    u, v = np.empty(draws, np.int32), np.empty(draws, np.int32)
-    for start in range(0, draws, _CHUNK):
-        part = slice(start, min(start + _CHUNK, draws))
-        u[part], v[part] = edges(start, part.stop - start)
-    return u, v
+    return endpoints(np, KroneckerEdges(scale, seed), draws, _CHUNK)
 
 
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["key", "shuffled", "words"]
+from lagpu.host.permutation import Permutation
+
+__all__ = ["key", "labels", "words"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _ROUNDS = 4
-_LABELS = 1 << 32  # the stream of the numbers of `shuffled`; edges have the streams below
+_LABELS = 1 << 32  # the stream of the numbers of `labels`; edges have the streams below
 
 
 def key(seed: int) -> Array:
@@ -46,28 +48,16 @@ def words(device: Any, key: Array, stream: int, first: int, count: int) -> Array
     return generator.random_raw(4 * blocks).view(np.uint32)[skipped : skipped + count]
 
 
-def shuffled(key: Array, x: Array, bits: int) -> Array:
-    """Return random, distinct labels in ``0 .. 2**bits - 1`` of such numbers.
-
-    A permutation that needs no table: each step of a round, an addition and a product with an odd
-    number modulo ``2**bits``, and the high half mixed into the low one, can be undone. Graph500's
-    reference code scrambles its vertices so as well.
+def labels(key: Array, bits: int) -> Permutation:
+    """Return a random permutation of ``0 .. 2**bits - 1``, for at most 32 bits.
 
     Parameters
     ----------
     key : ndarray of UINT64, (2,)
         From `key`.
-    x : array of UINT32
-        The numbers; overwritten.
     bits : int
         0 to 32.
     """
-    mask = np.uint32((1 << bits) - 1)
     added = words(None, key, _LABELS, 0, _ROUNDS)
     times = words(None, key, _LABELS + 1, 0, _ROUNDS) | np.uint32(1)
-    for k in range(_ROUNDS):
-        x += added[k]
-        x *= times[k]
-        x &= mask
-        x ^= x >> max(1, bits // 2)
-    return x
+    return Permutation(bits, added.tolist(), times.tolist())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+
+from lagpu.host.permutation import Permutation
 
 __all__ = ["Dealt", "Layout", "Partition", "Relabelled", "Shuffle", "dealt", "layout"]
 
@@ -111,59 +113,38 @@ def dealt(size: int, pieces: int) -> Dealt:
 class Shuffle:
     """A permutation of ``0 .. size-1`` that looks random, and is computed from the size alone.
 
-    The bits of an index are cut in two halves, of which each is changed in turn by a number that is
-    computed from the other one (a Feistel network), which can be undone exactly. What comes out
-    beyond the size is put in again, so all sizes are served; the numbers are below twice the size,
-    so that is less than once on average.
+    A `Permutation` of the next power of two; what comes out beyond the size is put in again, so all
+    sizes are served. The numbers are below twice the size, so that is less than once on average.
     """
 
     size: int
 
     def number(self, indices: Any) -> Any:
         """Return the new number of each index."""
-        return self._walked(indices, _KEYS)
+        return self._walked(indices, _permutation(self.size).forward)
 
     def index(self, numbers: Any) -> Any:
         """Return the index that has each new number: the inverse of `number`."""
-        return self._walked(numbers, _KEYS[::-1])
+        return self._walked(numbers, _permutation(self.size).backward)
 
-    def _walked(self, given: Any, keys: Sequence[tuple[bool, int]]) -> Any:
-        found = self._mixed(np.array(given, np.uint64).reshape(-1), keys)
+    def _walked(self, given: Any, step: Callable[[Array], Array]) -> Any:
+        found = step(np.array(given, np.uint64).reshape(-1))
         beyond = np.flatnonzero(found >= self.size)
         while len(beyond):
-            again = self._mixed(found[beyond], keys)
+            again = step(found[beyond])
             found[beyond] = again
             beyond = beyond[again >= self.size]
         numbers = found.astype(np.int64).reshape(np.shape(given))
         return numbers if np.ndim(given) else int(numbers)
 
-    def _mixed(self, x: Array, keys: Sequence[tuple[bool, int]]) -> Array:
-        bits = max(1, (self.size - 1).bit_length())
-        low_bits = np.uint64(bits - bits // 2)
-        high, low = x >> low_bits, x & _ones(bits - bits // 2)
-        for is_high, key in keys:
-            if is_high:
-                high = high ^ (_scrambled(low, key) & _ones(bits // 2))
-            else:
-                low = low ^ (_scrambled(high, key) & _ones(bits - bits // 2))
-        return (high << low_bits) | low
+
+@functools.lru_cache(maxsize=1024)
+def _permutation(size: int) -> Permutation:
+    bits = max(1, (size - 1).bit_length())
+    return Permutation(bits, _NUMBERS, [number | 1 for number in _NUMBERS[::-1]])
 
 
-# Each round changes the high half or the low one, by a number of its own.
-_KEYS = tuple((k % 2 == 0, 0x9E3779B97F4A7C15 * (k + 1) % 2**64) for k in range(6))
-
-
-def _ones(bits: int) -> np.uint64:
-    return np.uint64((1 << bits) - 1)
-
-
-def _scrambled(x: Array, key: int) -> Array:
-    """Return numbers of which every bit depends on every bit of x (the end of splitmix64)."""
-    x = x + np.uint64(key)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
+_NUMBERS = tuple(0x9E3779B97F4A7C15 * (k + 1) % 2**64 for k in range(4))  # a round has one
 
 
 @dataclass(frozen=True)
