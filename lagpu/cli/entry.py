@@ -54,6 +54,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _main(args: Sequence[str] | None) -> int:
+    """Run a command in this process; return its exit code, whatever ended it."""
     words = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in words
     try:

@@ -11,10 +11,12 @@ from samples import sampled
 from typer.testing import CliRunner
 
 import lagpu
+from lagpu import INT64
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.selftest.soak import graphs, loops, statements
 from lagpu.selftest.soak.__main__ import app, soak
 from lagpu.selftest.soak.kind import Failed
+from lagpu.selftest.soak.program import Program
 
 KINDS = ("statements", "loops", "graphs")
 
@@ -56,6 +58,21 @@ def test_a_wrong_statement_is_printed_as_a_test_that_fails(tmp_path, monkeypatch
     with pytest.raises(AssertionError):
         run(text, tmp_path, place, monkeypatch)
     run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
+
+
+def test_a_program_that_looks_late_finds_what_no_statement_looked_at():
+    @settings(max_examples=1, database=None, deadline=None)
+    @given(st.data())
+    def program_of_one_statement(data):
+        program = Program(data.draw, lagpu.backends.get("cpu"), 0)
+        program._looks_late = True
+        name, _ = program.vector(3, INT64)
+        wrong = {i: [1] for i in range(3)}
+        program.run(f"{name}[:] << 2", name, wrong, INT64)  # nobody looks yet
+        with pytest.raises(Failed, match=rf"assert not difference\({name}, "):
+            program.finish()
+
+    program_of_one_statement()
 
 
 def test_a_wrong_fused_loop_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):

@@ -65,3 +65,11 @@ def test_a_sum_is_cast_to_the_type_of_the_output_once(place, kernel):
         w = Vector(dtype, 2, backend=place)
         w << semiring.plus_times(u @ A, kernel=kernel)
         assert w.to_dense().tolist() == sums
+
+
+def test_infinity_times_zero_is_a_product_without_a_warning(place):
+    A = Matrix.from_coo([0, 1], [1, 2], float("inf"), FP32, nrows=3, ncols=3, backend=place)
+    u = Vector.from_coo([0, 1], 0.0, FP32, size=3, backend=place)
+    found = semiring.max_times(u @ A).new()
+    assert found.nvals == 2
+    assert np.isnan(found.to_coo()[1]).all()

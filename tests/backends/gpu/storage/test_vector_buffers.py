@@ -96,12 +96,30 @@ def test_a_search_from_all_vertices(place):
     assert levels.to_dense().tolist() == [0] * 5
 
 
+def test_a_search_from_a_bitmap(place):
+    """Nor has one in the form ``bitmap``."""
+    A, levels = path(5, backend=place), Vector(INT32, 5, backend=place)
+    frontier = Vector.from_coo([0, 4], True, size=5, backend=place)
+    frontier.data.to_bitmap()
+    searched(A, levels, frontier)
+    assert is_fused(place.last_loop)
+    assert levels.to_dense().tolist() == [0, 1, 2, 1, 0]
+
+
 def test_a_long_bitmap_is_listed_in_groups(place):
     n = 3 * 32 * constant("kGroupWords") + 5
     where = np.arange(2, n, 97)
     store = Vector.from_coo(where, True, size=n, backend=place).data
     store.to_bitmap()
     assert np.array_equal(place.device.to_host(store.list_indices()), where)
+
+
+def test_a_single_entry_is_one(place):
+    store = Vector(INT64, 40, backend=place).data
+    store.set_single(33, np.int64(7))
+    assert store.nvals == 1
+    store.to_bitmap()
+    assert place.device.to_host(store.list_indices()).tolist() == [33]
 
 
 @pytest.mark.parametrize("form", ["single", "sparse"])
