@@ -232,3 +232,17 @@ def test_one_source_a_row_is_a_bitmap_matrix_at_once(place, monkeypatch):
 def test_columns_take_whole_words_and_no_more():
     rows = (1, 31, 32, 33, 63, 64, 65, 126, 128, 129)
     assert [bitmap.stride(k) for k in rows] == [32] * 3 + [64] * 3 + [128] * 3 + [192]
+
+
+def test_bits_and_values_fit_four_times_or_the_pool_has_them(place, monkeypatch):
+    shape = (64, 1 << 20)
+    needed = bitmap.bytes_of(FP64, shape)
+    assert needed == 64 * (1 << 20) * 8 + 8 * (1 << 20)
+    for pooled, free, fits in ((0, 4 * needed, True), (0, 4 * needed - 1, False), (needed, 0, True),
+                               (needed - 1, 0, False)):  # fmt: skip
+        monkeypatch.setattr(place.device, "pooled_bytes", lambda pooled=pooled: pooled)
+        monkeypatch.setattr(place.device, "free_bytes", lambda free=free: free)
+        assert bitmap.fits(place.device, FP64, shape) is fits
+    assert bitmap.fits(place.device, BOOL, (32, 1 << 20))  # few MB always do
+    assert not bitmap.fits(place.device, BOOL, (32, 63))
+    assert bitmap.fits(place.device, BOOL, (32, 64))

@@ -1,13 +1,15 @@
 """A matrix whose second form does not fit: everything runs with the one that is there."""
 
+import numpy as np
 import pytest
 from loop_names import GENERATED, GRID, loop_name
 
 import lagpu
-from lagpu import Matrix, Vector, algorithms, semiring
+from lagpu import BOOL, FP64, Matrix, Vector, algorithms, semiring
 from lagpu.backends.gpu import backend as of_gpu
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.errors import NotSupported, OutOfMemory
 from lagpu.generators import kronecker
 
@@ -102,3 +104,28 @@ def test_the_rows_of_a_matrix_that_is_not_square(place, shape):
     found = [place.device.to_host(x).tolist() for x in (rows.col_ptr, rows.row_idx, rows.values)]
     assert found == [[0, 1, 2, 3, 3][: shape[0] + 1], [1, 2, 2], [5, 7, 6]]
     assert not A.is_symmetric
+
+
+@pytest.mark.parametrize(("nrows", "wide"), [(5, False), (2**31 - 1, False), (2**31, True)])
+def test_rows_past_two_to_the_31_take_eight_bytes(place, nrows, wide):
+    """However many columns there are."""
+    xp = place.device.xp
+    for ncols in (2, 2**31 + 7):  # the pointer's length is nobody's concern here
+        ptr, rows = xp.zeros(3, np.int64), xp.zeros(4, np.int64) + (nrows - 1)
+        made = CscMatrix(place.device, BOOL, (nrows, ncols), ptr, rows, None, np.True_)
+        assert made.row_idx.dtype == (np.int64 if wide else np.int32)
+        assert made.col_ptr.dtype == np.int32
+        assert int(made.row_idx[0]) == nrows - 1
+
+
+@pytest.mark.parametrize("values", [2.5, [1.0, 2.0, 3.0], [4.0, 4.0, 4.0]])
+def test_what_is_asked_for_is_what_is_held(place, values, monkeypatch):
+    asked = []
+    monkeypatch.setattr(place.device, "require", lambda nbytes, *_: asked.append(nbytes))
+    given = np.float64(values) if np.ndim(values) == 0 else np.array(values)
+    made = forms.from_csc(
+        place.device, np.array([0, 1, 3, 3, 3]), np.array([2, 0, 1]), given, FP64, (3, 4)
+    )
+    assert (made.values is None) is (values != [1.0, 2.0, 3.0])
+    pointers = 8 * 5  # INT64 as they come, INT32 as they are kept
+    assert asked == [made.nbytes - made.col_ptr.nbytes + pointers]
