@@ -152,14 +152,15 @@ class KernelScalars:
         if not self._all:
             return
         device, out = self._device, self._out
+        found = device.to_host(out) if self._checked else None
         for k, x in enumerate(self._written):
-            words = out[WORDS * k : WORDS * (k + 1)]
-            x.defer(functools.partial(_fetch, device, words, x.dtype), words)
-        if not self._checked:
+            part = slice(WORDS * k, WORDS * (k + 1))
+            if found is None:
+                x.defer(functools.partial(_fetch, device, out[part], x.dtype), out[part])
+            else:
+                x.set(_value(found[part], x.dtype))
+        if found is None:
             return
-        found = device.to_host(out)
-        for k, x in enumerate(self._written):
-            x.set(_value(found[WORDS * k : WORDS * (k + 1)], x.dtype))
         failed = int(found[-1])
         if failed:
             self._checked[failed - 1].now()  # raises as it would have there

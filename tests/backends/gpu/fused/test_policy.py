@@ -1,8 +1,9 @@
 """Which matrices allow per-source execution: one thread block for each source."""
 
-from lagpu import FP64, generators
+from lagpu import BOOL, FP64, generators
 from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.policy import why_not_per_source
+from lagpu.backends.gpu.storage import bitmap
 
 
 def why_not(A, k):
@@ -50,3 +51,14 @@ def test_batches_by_levels_and_sources(place, monkeypatch):
     assert sizes(star, few + 1, 100) == [1]
     monkeypatch.setattr(place.device, "free_bytes", lambda: 0)
     assert sizes(road, few, 100) == [1]
+
+
+def test_matrices_count_twice_and_four_of_the_widest_besides():
+    n, k = 10_000, 64
+    wide, narrow = bitmap.bytes_of(FP64, (k, n)), bitmap.bytes_of(BOOL, (k, n))
+    live = [(FP64, 2), (BOOL, 3)]
+    needed = 2 * (2 * wide + 3 * narrow) + 4 * wide
+    assert policy._fit(live, k, n, needed, per_source=False)
+    assert not policy._fit(live, k, n, needed - 1, per_source=False)
+    assert not policy._fit(live, k, n, needed, per_source=True)
+    assert not policy._fit([(FP64, 1)], k, 2 * k - 1, 1 << 40, per_source=False)  # not wide

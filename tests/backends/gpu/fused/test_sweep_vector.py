@@ -44,6 +44,14 @@ def deleting(A, levels, paths, delta, share, pulled):
         paths(above.S) << pulled
 
 
+def replaced_again(A, levels, paths, delta, share, pulled):
+    for here, above in sweep(levels):
+        share(here.S, replace=True) << delta
+        pulled(above.S, replace=True) << semiring.plus_second(A @ share)
+        pulled(above.S, replace=True) << pulled.ewise_mult(paths, binary.minus)
+        delta(above.S) << pulled
+
+
 def positions(A, levels, paths, delta, share, pulled):
     for here, above in sweep(levels):
         share(here.S, replace=True) << delta
@@ -55,6 +63,7 @@ BODIES = (
     (brandes, FP64),
     (flow, FP64),
     (by_the_pulled, FP64),
+    (replaced_again, INT64),
     (heights, INT32),
     (deleting, INT64),
     (deleting, BOOL),
@@ -246,6 +255,20 @@ def elsewhere(A, levels, x, y):
         levels(accum=binary.plus) << y.ewise_add(levels, binary.first)
 
 
+def replaced_elsewhere(A, levels, x, y):
+    for here, above in sweep(levels):
+        x(here.S, replace=True) << 1
+        y(above.S, replace=True) << semiring.plus_first(x @ A)
+        levels(above.S, replace=True) << y
+
+
+def written_above(A, levels, x, y):
+    for here, above in sweep(levels):
+        x(here.S, replace=True) << 1
+        y(above.S, replace=True) << semiring.plus_first(x @ A)
+        x(above.S) << y
+
+
 def indexed(A, levels, x, y):
     for here, above in sweep(levels):
         x(here.S, replace=True) << 1
@@ -266,6 +289,8 @@ REASONS = (
     (read_before, "replaces a vector that the body reads"),
     (writes_a_mask, "the body writes a mask"),
     (elsewhere, "ewise_add after the product is not masked by above"),
+    (replaced_elsewhere, "assign after the product has replace"),
+    (written_above, "assign after the product writes a vector that is replaced at here"),
     (indexed, "has an index that is not a lagpu call"),
 )
 

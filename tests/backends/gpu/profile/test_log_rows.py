@@ -1,6 +1,7 @@
 """A traced loop runs as it runs untraced: its kernel logs what the eager trace would have shown."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -130,6 +131,8 @@ def test_rows_of_programs_are_those_of_the_eager_trace(place, n):
     assert fused.totals().fused == len(fused.rows)
     products = [row for row in fused.rows if row.method == "mxv"]
     assert all(row.direction in ("push", "pull") and row.edges is not None for row in products)
+    compared = re.compile("edges [0-9]+ (>|<=) [0-9]+ / [0-9]+")
+    assert all(compared.fullmatch(row.reason) for row in products), {r.reason for r in products}
 
 
 def test_a_search_that_is_a_program(place):
