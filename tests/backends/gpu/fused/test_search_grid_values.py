@@ -50,6 +50,12 @@ def afterwards(A, f, x, y, op, **turns):
         x(f.S) << depth
 
 
+def values_right(A, f, x, y, op, **turns):
+    for _ in loop(until_empty=f, **turns):
+        x(f.S) << f
+        f(~x.S, replace=True) << op(A.T @ f)
+
+
 SOURCES = {
     "false": ([0], [0]),
     "true": ([0], [1]),
@@ -100,8 +106,11 @@ def test_a_search_from_floats_is_still_a_grid_search(place):
     assert place.last_loop.startswith("grid search")
 
 
-@pytest.mark.parametrize("search", [depths, values])
-def test_searches_of_one_matrix_with_and_without_a_bound(place, search):
+@pytest.mark.parametrize(
+    ("search", "op"),
+    [(depths, "any_second"), (values, "any_second"), (values_right, "any_first")],
+)
+def test_searches_of_one_matrix_with_and_without_a_bound(place, search, op):
     """Only the bounded one leaves a frontier; its values come from the matrix, by column."""
     rows, cols, _ = kronecker(8, backend="cpu").to_coo()
     source, n = int(np.bincount(rows).argmax()), 256
@@ -109,7 +118,7 @@ def test_searches_of_one_matrix_with_and_without_a_bound(place, search):
     def run(A, turns):
         f, x = Vector(INT64, n, like=A), Vector(INT64, n, like=A)
         f[source] = 5
-        search(A, f, x, None, semiring.any_second, **turns)
+        search(A, f, x, None, semiring[op], **turns)
         return [part.tolist() for v in (x, f) for part in v.to_coo()]
 
     A, B = (
