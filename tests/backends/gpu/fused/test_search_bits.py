@@ -80,6 +80,20 @@ def test_a_long_column_is_taken_in_chunks(backend, direction):
         assert numbers(A)[2] > 1
 
 
+def test_a_long_column_that_one_row_lacks_is_found_again_by_no_other(backend, direction):
+    """A path of six leads to the hub; the source among its leaves has found it long before."""
+    leaves, tail = np.arange(1, 1500), np.arange(1500, 1507)
+    rows = np.r_[np.zeros_like(leaves), 1499, tail[:-1]]
+    cols = np.r_[leaves, tail[0], tail[1:]]
+    graph = Matrix.from_coo(
+        np.r_[rows, cols], np.r_[cols, rows], nrows=1507, ncols=1507, backend="cpu"
+    )
+    levels = bfs_levels_multi(graph.to(backend), [1, 1506])
+    assert_fused(backend)
+    assert (levels.get(0, 0), levels.get(1, 0)) == (1, 8)
+    assert_as_on_cpu(levels, bfs_levels_multi(graph, [1, 1506]))
+
+
 @pytest.mark.parametrize("before", [0, 130])
 @pytest.mark.parametrize("turned", [False, True])
 def test_chunks_end_where_their_column_does(backend, direction, turned, before):
