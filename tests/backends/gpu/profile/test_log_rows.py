@@ -13,7 +13,7 @@ from searches import graph, levels_and_paths, levels_behind, parents, raising, s
 from traces import LOGS, preprocessed, same
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, generators
 from lagpu.backends.gpu import kernels
 from lagpu.backends.gpu.profile import log
 from lagpu.cli import main
@@ -69,6 +69,27 @@ def test_edges_and_directions_are_those_of_the_eager_trace(place):
     assert {row.direction for row in left} == {"push", "pull"}
     assert [row.edges for row in left] == [row.edges for row in right]
     assert [row.direction for row in left] == [row.direction for row in right]
+
+
+def test_reasons_name_the_edges_of_the_frontier(place):
+    """Also of the level that one block alone, on a path, hands over to the grid: a hub's."""
+    rows, cols, _ = generators.kronecker(11, 8, backend="cpu").to_coo()
+    n, hub = 2054, int(np.bincount(rows).argmax())
+    rows, cols = np.r_[rows, hub, range(2048, n - 1)], np.r_[cols, 2048, range(2049, n)]
+    A = Matrix.from_coo(np.r_[rows, cols], np.r_[cols, rows], nrows=n, ncols=n,
+                        dup_op=binary.any, backend=place)  # fmt: skip
+    with lagpu.trace() as t:
+        levels = algorithms.bfs_levels(A, n - 1)
+    vertices, level = levels.to_coo()
+    degrees = np.bincount(A.to_coo()[0], minlength=n)
+    of = np.bincount(level, degrees[vertices]).astype(int).tolist()
+    products = [row for row in t.rows if row.method == "mxv"]
+    alone = [row.level for row in products if "one thread block alone" in row.reason]
+    named = re.compile("edges ([0-9]+) ")
+    found = {row.level: named.match(row.reason) for row in products}
+    edges = {k: int(match[1]) for k, match in found.items() if match}
+    assert max(alone) + 1 in edges
+    assert edges == {k: of[k] for k in edges}
 
 
 def test_one_block_alone_logs_each_level(place):
