@@ -27,7 +27,7 @@ from lagpu.operations import (
     Until,
 )
 
-__all__ = ["Backend", "Capabilities", "ProductPlan"]
+__all__ = ["Backend", "Capabilities", "Parts", "ProductPlan"]
 
 Array = np.ndarray[Any, Any]
 
@@ -47,10 +47,8 @@ class Capabilities(NamedTuple):
     sources_hash : str
         Identifies the sources of the kernels; an empty string if the backend has no kernels of its
         own.
-    from_parts : callable or None
-        On a grid, makes a matrix of which nobody has the whole: of ``(part, dtype, shape,
-        symmetric)``, where ``part(backend, layout, piece)`` returns the handle of one piece's
-        entries. None: the objects of this backend are in one piece.
+    parts : Parts or None
+        On a grid, what is done piece by piece. None: the objects of this backend are in one piece.
     """
 
     fuses: bool = False
@@ -58,12 +56,49 @@ class Capabilities(NamedTuple):
     policies: tuple[str, ...] = ()
     sources_hash: str = ""
     searches: bool = False
-    from_parts: Callable[..., Any] | None = None
+    parts: Parts | None = None
 
     @property
     def records(self) -> bool:
         """Whether a loop is recorded, so that the backend may run it as one program."""
         return self.fuses or self.searches
+
+
+class Parts(Protocol):
+    """What a grid does piece by piece, with data of which nobody has the whole.
+
+    Each method calls a function for every piece of this process: ``work(backend, piece)``, with the
+    local backend and the number of the piece. Every process of the grid calls the method, and what
+    the function asks of it must be the same everywhere.
+
+    Attributes
+    ----------
+    count : int
+        The number of pieces.
+    """
+
+    count: int
+
+    def matrix(
+        self,
+        part: Callable[[Backend, Any, int], Handle],
+        dtype: DType,
+        shape: tuple[int, int],
+        symmetric: bool | None = None,
+    ) -> Handle:
+        """Return the matrix whose part of each piece ``part(backend, layout, piece)`` returns."""
+
+    def owned(
+        self, entries: Callable[[Backend, int], tuple[Array, Array]], shape: tuple[int, int]
+    ) -> dict[int, tuple[Array, Array]]:
+        """Return, by the number of each local piece, the entries that it owns, by position.
+
+        ``entries(backend, piece)`` returns the (rows, columns) of entries that this piece has and
+        any piece may own; they travel to their owners, repeated ones too.
+        """
+
+    def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
+        """Return, in the order of the pieces, the arrays that the function returns for each."""
 
 
 class ProductPlan(Protocol):

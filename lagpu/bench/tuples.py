@@ -1,53 +1,142 @@
-"""Prove the five rules of Graph500 on the raw tuples, without any data of kernel 1."""
+"""The raw tuples of Graph500: whole or in slices, and the five rules proved on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed
+from lagpu.generators import device as on_device
+from lagpu.generators import parts
+from lagpu.generators.random import kronecker_tuples
+from lagpu.io import csc
 
-__all__ = ["validate"]
+__all__ = ["Tuples"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray
 
 _CHUNK = 1 << 25  # tuples at a time
 
 
-def validate(xp: Any, u: Array, v: Array, root: int, parents: Array) -> int:
-    """Prove a search tree, and count the tuples of its component.
+class Tuples:
+    """The raw tuples of a graph, self-loops and duplicates included.
+
+    On a grid each piece has a slice of them, and nobody has the whole; what a method returns is the
+    same in every process, and every process calls it.
 
     Parameters
     ----------
-    xp : module
-        ``cupy`` or ``numpy``, the library of the arrays.
-    u, v : array of int, (m,)
-        The tuples, self-loops and duplicates included.
-    root : int
-        The source of the search.
-    parents : array of INT64, (n,)
-        Each vertex's parent, or -1.
-
-    Returns
-    -------
-    int
-        Number of tuples with both ends in the tree: the m of TEPS.
-
-    Raises
-    ------
-    CheckFailed
-        At the first broken rule, with a vertex or tuple that breaks it.
-
-    Notes
-    -----
-    Levels are the depths in the tree, so rule 2, levels of a tree edge differ by one, holds by
-    construction.
+    place : Backend
+        The backend.
+    slices : dict
+        (u, v), INT32, by the number of each piece of this process; of one backend, that of piece 0.
     """
+
+    def __init__(self, place: Backend, slices: dict[int, tuple[Array, Array]]) -> None:
+        self._place = place
+        self._slices = slices
+
+    @classmethod
+    def drawn(cls, place: Backend, scale: int, edge_factor: int, seed: int) -> Tuples:
+        """Return the tuples of `lagpu.generators.kronecker`."""
+        if place.capabilities.parts is not None:
+            return cls(place, parts.kronecker_tuples(scale, edge_factor, seed, place))
+        return cls(place, {0: kronecker_tuples(scale, edge_factor, seed=seed, backend=place)})
+
+    def matrix(self) -> Matrix:
+        """Return the undirected graph, without self-loops and duplicates."""
+
+        def largest(xp: Any, u: Array, v: Array) -> tuple[Array]:
+            return (np.array([max((int(x.max()) for x in (u, v) if len(x)), default=-1)]),)
+
+        n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
+        if self._place.capabilities.parts is not None:
+            return parts.undirected(self._slices, n, self._place)
+        if on_device.is_on_gpu(self._place):
+            return on_device.undirected(*self._slices[0], n, self._place)
+        return csc.undirected(*self._slices[0], n).matrix(self._place)
+
+    def linked(self, n: int) -> Array:
+        """Return the vertices with an edge to another one, rising, on the host."""
+
+        def mark(xp: Any, u: Array, v: Array) -> tuple[Array]:
+            marks, apart = xp.zeros(n, bool), u != v
+            marks[u[apart]] = True
+            marks[v[apart]] = True
+            return (_host(xp.packbits(marks)),)
+
+        return np.flatnonzero(_united(self._gather(mark), n))
+
+    def validate(self, root: int, parents: Any) -> int:
+        """Prove a search tree, and count the tuples of its component.
+
+        Parameters
+        ----------
+        root : int
+            The source of the search.
+        parents : array of INT64, (n,)
+            Each vertex's parent, or -1; on the host.
+
+        Returns
+        -------
+        int
+            Number of tuples with both ends in the tree: the m of TEPS.
+
+        Raises
+        ------
+        CheckFailed
+            At the first broken rule, with a vertex or tuple that breaks it.
+
+        Notes
+        -----
+        Levels are the depths in the tree, so rule 2, levels of a tree edge differ by one, holds by
+        construction.
+        """
+
+        def prove(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
+            known, edges = _proved(xp, u, v, root, xp.asarray(parents))
+            return _host(xp.packbits(known)), np.array([edges])
+
+        found = self._gather(prove)
+        known = _united([(bits,) for bits, _ in found], len(parents))
+        rule = "5: a vertex and its parent are joined by an edge"
+        _refuse_vertex(np, (parents >= 0) & ~known, rule)
+        return sum(int(edges[0]) for _, edges in found)
+
+    def _gather(self, work: Callable[[Any, Array, Array], Any]) -> list[Any]:
+        """Return what ``work(xp, u, v)`` returns for each slice: arrays on the host."""
+
+        def on_piece(home: Backend, piece: int) -> Any:
+            device = home.device if on_device.is_on_gpu(home) else None
+            with nullcontext() if device is None else device.alone():
+                return work(np if device is None else device.xp, *self._slices[piece])
+
+        if self._place.capabilities.parts is None:
+            return [on_piece(self._place, 0)]
+        return self._place.capabilities.parts.gather(on_piece)
+
+
+def _host(array: Array) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = array.get() if hasattr(array, "get") else array
+    return found
+
+
+def _united(bits: list[tuple[Array]], n: int) -> Array:
+    """Return which vertices any piece has marked, from packed bits."""
+    union = np.bitwise_or.reduce([packed for (packed,) in bits])
+    return np.unpackbits(union, count=n).astype(bool)
+
+
+def _proved(xp: Any, u: Array, v: Array, root: int, parents: Array) -> tuple[Array, int]:
+    """Return (vertices whose tree edge is among some tuples, how many tuples are in the tree)."""
     inside = parents >= 0
     depth = _depths(xp, root, parents, inside)
-    known = xp.zeros(len(parents), bool)  # vertices whose tree edge is among the tuples
+    known = xp.zeros(len(parents), bool)
     known[root] = True
     edges = 0
     for a, b in _chunks(u, v):
@@ -58,8 +147,7 @@ def validate(xp: Any, u: Array, v: Array, root: int, parents: Array) -> int:
         known[a[parents[a] == b]] = True
         known[b[parents[b] == a]] = True
         edges += int(xp.count_nonzero(in_a))
-    _refuse_vertex(xp, inside & ~known, "5: a vertex and its parent are joined by an edge")
-    return edges
+    return known, edges
 
 
 def _depths(xp: Any, root: int, parents: Array, inside: Array) -> Array:

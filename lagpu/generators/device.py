@@ -54,7 +54,7 @@ def kronecker_tuples(
     with place.device.alone():
         _, draws = _size("kronecker", place, scale, edge_factor)
         edges = KroneckerEdges(scale, seed, place.device)
-        return endpoints(place.device.xp, edges, draws, _CHUNK)
+        return endpoints(place.device.xp, edges, 0, draws, _CHUNK)
 
 
 def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:

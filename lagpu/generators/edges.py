@@ -99,10 +99,10 @@ class UniformEdges:
         return draw.view(np.int32)
 
 
-def endpoints(xp: Any, edges: Edges, draws: int, chunk: int) -> tuple[Array, Array]:
-    """Return both endpoints of the first edges, (draws,), INT32, drawn `chunk` at a time."""
-    u, v = (xp.empty(draws, np.int32) for _ in range(2))
-    for start in range(0, draws, chunk):
-        part = slice(start, min(start + chunk, draws))
-        u[part], v[part] = edges(start, part.stop - start)
+def endpoints(xp: Any, edges: Edges, first: int, count: int, chunk: int) -> tuple[Array, Array]:
+    """Return both endpoints of some edges, (count,), INT32, drawn `chunk` at a time."""
+    u, v = (xp.empty(count, np.int32) for _ in range(2))
+    for start in range(0, count, chunk):
+        part = slice(start, min(start + chunk, count))
+        u[part], v[part] = edges(first + start, part.stop - start)
     return u, v

@@ -1,10 +1,12 @@
-"""Random graphs made part by part on the pieces of a grid: no process and no device has the whole.
+"""Graphs made part by part on the pieces of a grid: no process and no device has the whole.
 
-Each piece draws every edge, some at a time, and keeps the entries that it owns: nothing is sent.
+Of a random graph each piece draws every edge, some at a time, and keeps the entries that it owns:
+nothing is sent. Tuples that pieces have already are sent to the owners of their entries.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,11 +16,11 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.generators.device import is_on_gpu
-from lagpu.generators.edges import Edges
+from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count
 from lagpu.host import memory
 
-__all__ = ["drawn"]
+__all__ = ["drawn", "kronecker_tuples", "undirected"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -44,15 +46,14 @@ def drawn(
     grid : Backend
         A backend that makes objects from parts.
     """
-    n = 1 << count(what, "scale", scale, 0, LARGEST_SCALE)
-    draws = n * count(what, "edge_factor", edge_factor, 1)
+    n, draws = _size(what, scale, edge_factor)
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
         shuffled = not all(by.rises for by in layout.dims)  # computed on the host
-        device = home.device if is_on_gpu(home) and not shuffled else None
-        chunk = min(draws, _CHUNK_ON_HOST if device is None else _CHUNK_ON_GPU)
+        device = None if shuffled else _gpu(home)
+        chunk = min(draws, _chunk(device))
         needed = _BYTES_PER_ENTRY * (2 * draws // layout.pieces) + _BYTES_PER_DRAWN * chunk
-        (memory.require if device is None else device.require)(needed, what)
+        _require(device, needed, what)
         edges = kind(scale, seed, device)
         xp = np if device is None else device.xp
         with nullcontext() if device is None else device.alone():
@@ -62,9 +63,93 @@ def drawn(
             ]
             return _part(xp, home, keys, layout.shape(piece))
 
-    assert grid.capabilities.from_parts is not None
-    data = grid.capabilities.from_parts(part, BOOL, (n, n), symmetric=True)
+    return _matrix(part, n, grid)
+
+
+def kronecker_tuples(
+    scale: int, edge_factor: int, seed: int, grid: Backend
+) -> dict[int, tuple[Array, Array]]:
+    """Return, by the number of each local piece, its share of `random.kronecker_tuples`.
+
+    A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
+    """
+    _, draws = _size("kronecker", scale, edge_factor)
+    parts, shares = grid.capabilities.parts, {}
+    assert parts is not None
+
+    def draw(home: Backend, piece: int) -> tuple[()]:
+        first, last = (draws * k // parts.count for k in (piece, piece + 1))
+        device = _gpu(home)
+        chunk = min(last - first, _chunk(device))
+        _require(device, 8 * (last - first) + _BYTES_PER_DRAWN * chunk, "kronecker")
+        with nullcontext() if device is None else device.alone():
+            edges = KroneckerEdges(scale, seed, device)
+            xp = np if device is None else device.xp
+            shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
+        return ()
+
+    parts.gather(draw)
+    return shares
+
+
+def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend) -> Matrix:
+    """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
+
+    Parameters
+    ----------
+    tuples : mapping
+        By the number of each local piece, the endpoints u and v that it has, (k,), INT32.
+    n : int
+        Number of vertices.
+    grid : Backend
+        The grid.
+    """
+    parts = grid.capabilities.parts
+    assert parts is not None
+
+    def entries(home: Backend, piece: int) -> tuple[Array, Array]:
+        device = _gpu(home)
+        u, v = tuples[piece] if device is None else map(device.to_host, tuples[piece])
+        memory.require(2 * _BYTES_PER_ENTRY * len(u), "undirected")
+        apart = u != v
+        u, v = u[apart], v[apart]
+        return np.concatenate((u, v)), np.concatenate((v, u))
+
+    own = parts.owned(entries, (n, n))
+
+    def part(home: Backend, layout: Any, piece: int) -> Any:
+        rows, cols = own.pop(piece)
+        keys = [cols.astype(np.int64) << 32 | rows]
+        return _part(np, home, keys, layout.shape(piece))
+
+    return _matrix(part, n, grid)
+
+
+def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
+    """Return the undirected graph whose parts a function returns."""
+    parts = grid.capabilities.parts
+    assert parts is not None
+    data = parts.matrix(part, BOOL, (n, n), symmetric=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
+
+
+def _size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
+    """Return (vertices, edges to draw)."""
+    n = 1 << count(what, "scale", scale, 0, LARGEST_SCALE)
+    return n, n * count(what, "edge_factor", edge_factor, 1)
+
+
+def _gpu(home: Backend) -> Any:
+    """Return the GPU of a piece, or None."""
+    return home.device if is_on_gpu(home) else None
+
+
+def _chunk(device: Any) -> int:
+    return _CHUNK_ON_HOST if device is None else _CHUNK_ON_GPU
+
+
+def _require(device: Any, nbytes: int, what: str) -> None:
+    (memory.require if device is None else device.require)(nbytes, what)
 
 
 def _own(xp: Any, layout: Any, piece: int, u: Array, v: Array) -> Array:

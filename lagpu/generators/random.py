@@ -85,7 +85,7 @@ def kronecker_tuples(
     if device.is_on_gpu(place):
         return device.kronecker_tuples(scale, edge_factor, seed, place)
     _, draws = _random_size("kronecker", scale, edge_factor)
-    return endpoints(np, KroneckerEdges(scale, seed), draws, _CHUNK)
+    return endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
 
 
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -117,7 +117,7 @@ def _drawn(
 ) -> Matrix:
     """Return the graph of all edges, made where its backend has its memory."""
     place = backends.get(backend)
-    if place.capabilities.from_parts is not None:
+    if place.capabilities.parts is not None:
         return parts.drawn(what, kind, scale, edge_factor, seed, place)
     if device.is_on_gpu(place):
         return device.drawn(what, kind, scale, edge_factor, seed, place)

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from lagpu import algorithms
+from lagpu import algorithms, backends, generators
 from lagpu.bench import graph500
-from lagpu.bench.tuples import validate
+from lagpu.bench.tuples import Tuples
 from lagpu.cli import main
 from lagpu.errors import CheckFailed
+from lagpu.generators.random import kronecker_tuples
 
 # a triangle 0 1 2 with an edge twice and a self-loop, a tail 2-3, and a pair 4-5 apart
 U = np.array([0, 1, 2, 1, 1, 2, 4])
 V = np.array([1, 2, 0, 0, 1, 3, 5])
 TREE = np.array([0, 0, 0, 2, -1, -1])
+WHERE = ["cpu", "grid:3:cpu", "grid:2x2:cpu"]
 
 
-@pytest.mark.parametrize("name", ["cpu", "sim"])
+def tuples(where):
+    """These tuples, on a grid in slices of which one may be empty."""
+    place = backends.get(where)
+    parts = place.capabilities.parts
+    if parts is None:
+        return Tuples(place, {0: (U, V)})
+    ends = [0, 0, *(len(U) * k // (parts.count - 1) for k in range(1, parts.count))]
+    return Tuples(place, {k: (U[i:j], V[i:j]) for k, (i, j) in enumerate(pairwise(ends))})
+
+
+@pytest.mark.parametrize("name", ["cpu", "sim", "grid:2x3:cpu"])
 def test_the_command(name, capsys, tmp_path):
     file = tmp_path / "g.json"
     args = ["graph500", "--scale", "5", "--roots", "4", "-b", name, "--json", str(file)]
@@ -63,9 +76,35 @@ def test_statistics_by_hand():
     assert (rates["bfs  min_TEPS"], rates["bfs  max_TEPS"]) == (2, 4)
 
 
-def test_tuples_of_the_component_count_once_each():
-    assert validate(np, U, V, 0, TREE) == 6
-    assert validate(np, U, V, 4, np.array([-1, -1, -1, -1, 4, 4])) == 1
+@pytest.mark.parametrize("where", WHERE)
+def test_tuples_of_the_component_count_once_each(where):
+    assert tuples(where).validate(0, TREE) == 6
+    assert tuples(where).validate(4, np.array([-1, -1, -1, -1, 4, 4])) == 1
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_the_graph_and_its_roots_are_those_of_the_tuples(where):
+    A = tuples(where).matrix()
+    assert A.backend.name == where
+    assert A.is_symmetric
+    rows, cols, _ = A.to_coo()
+    assert {*zip(rows.tolist(), cols.tolist(), strict=True)} == {
+        (i, j) for u, v in zip(U, V, strict=True) if u != v for i, j in ((u, v), (v, u))
+    }
+    assert A.nvals == 10
+    assert tuples(where).linked(6).tolist() == [0, 1, 2, 3, 4, 5]
+    assert Tuples(backends.get("cpu"), {0: (U[3:5], V[3:5])}).linked(6).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_tuples_and_graph_do_not_depend_on_the_grid(where):
+    drawn = Tuples.drawn(backends.get(where), 6, 5, 3)
+    assert drawn.matrix().to("cpu").isequal(generators.kronecker(6, 5, seed=3, backend="cpu"))
+    slices = [x for _, x in sorted(drawn._slices.items())]
+    for found, wanted in zip(
+        zip(*slices, strict=True), kronecker_tuples(6, 5, seed=3), strict=True
+    ):
+        assert np.array_equal(np.concatenate(found), wanted)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +120,10 @@ def test_tuples_of_the_component_count_once_each():
         ([0, 0, 0, 2, 0, 0], "rule 5"),  # another component
     ],
 )
-def test_each_rule_is_proved(parents, rule):
+@pytest.mark.parametrize("where", WHERE)
+def test_each_rule_is_proved(where, parents, rule):
     with pytest.raises(CheckFailed, match=rule):
-        validate(np, U, V, 0, np.array(parents))
+        tuples(where).validate(0, np.array(parents))
 
 
 def test_an_invalid_search_has_no_result(monkeypatch, capsys, tmp_path):

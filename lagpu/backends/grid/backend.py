@@ -14,8 +14,8 @@ from lagpu.backends.grid import elementwise, fused, indexing, products, sums
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
-from lagpu.backends.grid.partition import Layout, Partition
-from lagpu.backends.grid.pieces import Pieces, joined, on_host
+from lagpu.backends.grid.partition import Partition
+from lagpu.backends.grid.pieces import Parts, Pieces, joined, on_host
 from lagpu.backends.grid.spread import whole
 from lagpu.backends.grid.together import together
 from lagpu.backends.guard import guarded, out_of_memory
@@ -32,7 +32,6 @@ from lagpu.operations import (
     ExtractColumn,
     ExtractElement,
     FusedLoop,
-    Handle,
     Kronecker,
     Multiply,
     MultiplySelection,
@@ -111,7 +110,7 @@ class GridBackend:
         self.name = name
         self.pieces = Pieces(engine, places, grid, shuffled)
         self.capabilities = places[0].capabilities._replace(
-            fuses=False, searches=fused.searches(self.pieces), from_parts=self._from_parts
+            fuses=False, searches=fused.searches(self.pieces), parts=Parts(self.pieces)
         )
 
     def __repr__(self) -> str:
@@ -261,24 +260,6 @@ class GridBackend:
         made = GridMatrix(parts, dtype, shape)
         made.symmetric = symmetric
         return made
-
-    def _from_parts(
-        self,
-        part: Callable[[Backend, Layout, int], Handle],
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> GridMatrix:
-        """Return the matrix of the parts that a function makes; see `Capabilities`."""
-        by = self.pieces.layout(shape)
-
-        def make() -> GridMatrix:
-            parts = [part(place, by, p) for _, p, place in self.pieces]
-            made = GridMatrix(parts, dtype, shape)
-            made.symmetric = symmetric
-            return made
-
-        return self.pieces.changes.run("from_parts", make)
 
     def matrix_from_diagonal(self, v: GridVector, k: int) -> GridMatrix:
         """See `Backend`."""

@@ -19,6 +19,7 @@ from lagpu.operations import Descriptor, Handle, Operation, Statement
 
 __all__ = [
     "Entries",
+    "Parts",
     "Pieces",
     "by_columns",
     "cut",
@@ -162,6 +163,60 @@ class Pieces:
         turned: GridMatrix = self.sent(given, A.dtype, (n, m))
         self.changes.make(lambda: setattr(A, "turned", turned))
         return turned
+
+
+class Parts:
+    """See `lagpu.backends.protocol.Parts`."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self.count = pieces.engine.size
+
+    def matrix(
+        self,
+        part: Callable[[Backend, Layout, int], Handle],
+        dtype: DType,
+        shape: tuple[int, int],
+        symmetric: bool | None = None,
+    ) -> GridMatrix:
+        """See the protocol."""
+        by = self._pieces.layout(shape)
+
+        def make() -> GridMatrix:
+            parts = [part(place, by, p) for _, p, place in self._pieces]
+            made = GridMatrix(parts, dtype, shape)
+            made.symmetric = symmetric
+            return made
+
+        return self._run("matrix of parts", make)
+
+    def owned(
+        self, entries: Callable[[Backend, int], tuple[Array, Array]], shape: tuple[int, int]
+    ) -> dict[int, tuple[Array, Array]]:
+        """See the protocol."""
+        by = self._pieces.layout(shape)
+
+        def travel() -> dict[int, tuple[Array, Array]]:
+            given = [entries(place, p) for _, p, place in self._pieces]
+            owners = [by.owner(*indices) for indices in given]
+            received = map(joined, self._pieces.routed(given, owners))
+            local = self._pieces.engine.local
+            return {p: by.position(*own) for p, own in zip(local, received, strict=True)}
+
+        return self._run("entries of parts", travel)
+
+    def gather(self, work: Callable[[Backend, int], Arrays]) -> list[Arrays]:
+        """See the protocol."""
+
+        def gather() -> list[Arrays]:
+            found = [work(place, p) for _, p, place in self._pieces]
+            return list(self._pieces.engine.gather(found)[0])
+
+        return self._run("gather", gather)
+
+    def _run(self, name: str, work: Callable[[], T]) -> T:
+        with self._pieces.lock:
+            return self._pieces.changes.run(name, work)
 
 
 # ----------------------------------------------------------------------- entries of one place

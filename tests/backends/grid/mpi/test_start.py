@@ -90,6 +90,7 @@ from test_backend import PROGRAMS, Few, plain
 import lagpu
 from lagpu import backends, versions
 from lagpu.backends.grid.mpi import start
+from lagpu.bench import graph500
 from lagpu.errors import BackendUnavailable, ProcessFailed
 from lagpu.host.job import launched
 
@@ -126,6 +127,12 @@ A = lagpu.generators.kronecker(7, backend="cpu")
 twice.pieces.engine._processes._step = 1024  # in many chunks
 for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.bfs_parents):
     assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
+
+def searches(where):
+    found = graph500.run(6, 4, backend=where, roots=2)
+    return [(x["root"], x["nedge"]) for x in found["searches"]]
+
+assert searches(place.name) == searches("cpu")
 
 o = Few(place, 33)
 seen = plain(o.u)
