@@ -125,7 +125,7 @@ def _constant_value(body: SearchBody) -> Any:
 def _why_no_bitmaps(body: SearchBody) -> str:
     """Return why frontier and outputs cannot be bitmap matrices, or an empty string."""
     k, n = body.frontier.shape
-    if n >= 2**31 or n * stride(k) // 32 >= 2**31:
+    if n * stride(k) // 32 >= 2**31:
         return "the frontier has 2**31 words or more"
     if not all(x.may_be_bitmap for x in (body.frontier, *(a.target for a in body.assignments))):
         return "a matrix is not a bitmap matrix, and does not fit as one"

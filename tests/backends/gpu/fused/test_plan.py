@@ -1,5 +1,7 @@
 """Loops that run as one program, and loops that must not: the answer is that of the eager loop."""
 
+import types
+
 import numpy as np
 import pytest
 from loop_names import GENERATED, is_fused
@@ -19,6 +21,7 @@ from lagpu import (
     loop,
     semiring,
 )
+from lagpu.backends.gpu.fused import plan
 from lagpu.errors import DimensionMismatch
 
 SIZES = [1, 2, 31, 32, 33, 1023, 1025]
@@ -300,3 +303,13 @@ def test_sources_set_one_by_one_all_count(backend):
     f[3] = True
     backwards(A, f, levels, None)
     assert levels.to_coo()[0].tolist() == [1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [((32, 2**31 - 1), True), ((32, 2**31), False), ((33, 2**30 - 1), True), ((33, 2**30), False)],
+)
+def test_words_are_counted_in_32_bits(shape, fits):
+    frontier = types.SimpleNamespace(shape=shape, may_be_bitmap=True)
+    body = types.SimpleNamespace(frontier=frontier, assignments=())
+    assert plan._why_no_bitmaps(body) == ("" if fits else "the frontier has 2**31 words or more")
