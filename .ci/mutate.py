@@ -67,6 +67,7 @@ TARGETS = {
         "tests/backends/gpu/fused/test_policy.py tests/backends/gpu/fused/test_program_bitmap.py "
         "tests/backends/gpu/fused/test_sweep_vector.py "
         "tests/backends/gpu/fused/test_policy_depth.py tests/backends/gpu/fused/test_match.py "
+        "tests/backends/gpu/fused/test_search_grid_values.py "
         "tests/backends/gpu/profile/test_log_rows.py tests/core/test_views.py "
         "tests/loops --backend=sim",
     ),
