@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,14 +115,16 @@ def lookup(dtype: Any) -> DType:
         return dtype
     if isinstance(dtype, str) and dtype.upper() in _BY_NAME:
         return _BY_NAME[dtype.upper()]
-    try:
-        wanted = np.dtype(object if dtype is None else dtype)
-    except (TypeError, ValueError):
-        wanted = np.dtype(object)
+    wanted = np.dtype(object)
+    if isinstance(dtype, (str, type, np.dtype)):  # not what only has a type, as an array has
+        with suppress(TypeError, ValueError):
+            wanted = np.dtype(dtype)
     found = _BY_NUMPY.get(wanted.newbyteorder("=")) or _WIDENED.get(wanted.name)
     if found is None:
+        named = dtype is None or isinstance(dtype, (str, type, np.dtype, int, float))
+        given = repr(dtype) if named else f"an object of {type(dtype).__name__}"
         raise DomainMismatch(
-            f"dtype: {dtype!r} is not a lagpu type. Use one of {', '.join(_BY_NAME)}."
+            f"dtype: {given} is not a lagpu type. Use one of {', '.join(_BY_NAME)}."
         )
     return found
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, semiring, unary
+from lagpu.core.exchange.arrays_in import require_fit
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.errors import (
@@ -246,11 +247,8 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
         raise DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
     given = lookup(array.dtype)
     kind = given if dtype is None else lookup(dtype)
-    if given.numpy.kind in "iu" and kind.numpy.kind in "iu" and count:
-        low, high = int(array.min()), int(array.max())
-        if low < int(kind.smallest) or high > int(kind.largest):
-            outlier = low if low < int(kind.smallest) else high
-            raise DomainMismatch(f"{what}: {outlier} does not fit {kind}. Use a wider type.")
+    if kind is not given:
+        require_fit(array, given, kind, what)
     if on_device or kind is given:
         return array.astype(kind.numpy, copy=False), kind
     return cast(array, kind), kind

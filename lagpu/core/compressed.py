@@ -9,6 +9,7 @@ import scipy.sparse
 
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_size, integer_array, outside
+from lagpu.core.exchange.arrays_in import array_in
 from lagpu.core.expr import is_operand
 from lagpu.core.hints import how_to_enter, name_of
 from lagpu.dtypes import DType
@@ -21,7 +22,9 @@ Array = np.ndarray[Any, Any]
 
 
 def array_of(x: Any, backend: Backend, what: str) -> Any:
-    """Return the values of a full vector as an array on its backend; anything else unchanged.
+    """Return the values of a full vector, or any other array, as an array on a backend.
+
+    What `lagpu.core.exchange.arrays_in.array_in` raises, and:
 
     Raises
     ------
@@ -31,7 +34,7 @@ def array_of(x: Any, backend: Backend, what: str) -> Any:
         If the vector is not full.
     """
     if not is_operand(x, 1):
-        return x
+        return array_in(x, backend, what)
     if x.backend is not backend:
         usual = f"Give like={name_of(x)}, or move it with .to({backend.name!r})."
         raise BackendMismatch(

@@ -26,6 +26,7 @@ from lagpu.core.compressed import (
     from_rows,
     transpose_compressed,
 )
+from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign, mixed_backends
 from lagpu.core.hints import for_matrix
 from lagpu.core.indexing import MatrixIndex, matrix_assignment
@@ -77,7 +78,7 @@ class Matrix(Collection, MatrixOperand):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = lookup(dtype)
+        self.dtype = dtype_for(dtype, "Matrix")
         self.nrows, self.ncols = as_size(nrows, "Matrix"), as_size(ncols, "Matrix")
         self.backend = backends.choose(like, backend)
         self.name = name or "A"

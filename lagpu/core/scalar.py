@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu.core.arguments import scalar_dtype, scalar_value
+from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import OUTPUTS, Call, Updater, constant
 from lagpu.core.hints import NoArithmetic, name_of
 from lagpu.core.indexing import IndexExpr
@@ -36,7 +37,7 @@ class Scalar(NoArithmetic):
     backend = None  # a statement of any backend may write it
 
     def __init__(self, dtype: Any, value: Any = None, *, name: str | None = None) -> None:
-        self.dtype: DType = lookup(dtype)
+        self.dtype: DType = dtype_for(dtype, "Scalar")
         self.name = name or "s"
         number = None if value is None else scalar_value(value, self.dtype, "Scalar")
         self.data = ScalarValue(self.dtype, number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from sys import _getframe
 from typing import Any
 
@@ -25,6 +24,8 @@ from lagpu.core.arguments import (
 )
 from lagpu.core.collection import Collection
 from lagpu.core.compressed import extent
+from lagpu.core.exchange.arrays_in import array_in
+from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
@@ -82,7 +83,7 @@ class Vector(Collection):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = lookup(dtype)
+        self.dtype = dtype_for(dtype, "Vector")
         self.size = as_size(size, "Vector")
         self.backend = backends.choose(like, backend)
         self.name = name or "v"
@@ -134,11 +135,12 @@ class Vector(Collection):
         InvalidValue
             If an index is given twice and there is no `dup_op`.
         """
+        place = backends.choose(like, backend)
+        indices, values = (array_in(x, place, "from_coo") for x in (indices, values))
         where = integer_array(indices, "from_coo")
         length = extent(where, size, "from_coo: index")
         what, kind = as_values(values, dtype, len(where), "from_coo")
         where, what = sorted_distinct(where.astype(np.int64, copy=False), what, kind, dup_op)
-        place = backends.choose(like, backend)
         data = place.vector_from_coo(where, what, kind, length)
         return cls._of(data, kind, length, place, name)
 
@@ -154,20 +156,17 @@ class Vector(Collection):
         name: str | None = None,
     ) -> Vector:
         """Return a vector of a dense array, without entries where it equals `missing_value`."""
-        xp: Any = np
-        if hasattr(values, "__cuda_array_interface__"):  # stays on the device
-            xp = importlib.import_module("cupy")
-        array = xp.asarray(values)
+        place = backends.choose(like, backend)
+        array = array_in(values, place, "from_dense")
+        if not hasattr(array, "__cuda_array_interface__"):  # what has it stays on the device
+            array = np.asarray(array)
         if array.ndim != 1:
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
         size = int(array.size)
         if missing_value is not None:
-            keep = xp.flatnonzero(array != missing_value)
-            return cls.from_coo(
-                keep, array[keep], dtype, size=size, like=like, backend=backend, name=name
-            )
+            keep = (array != missing_value).nonzero()[0]
+            return cls.from_coo(keep, array[keep], dtype, size=size, backend=place, name=name)
         what, kind = as_values(array, dtype, size, "from_dense")
-        place = backends.choose(like, backend)
         data = place.vector_from_coo(None, what, kind, size)
         return cls._of(data, kind, size, place, name)
 

@@ -9,14 +9,13 @@ import scipy.sparse as sp
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
+from lagpu.core.exchange.arrays_in import array_in
 from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
 from lagpu.host import memory
 from lagpu.io.csc import compress, from_entries
 
 __all__ = ["from_arrays", "from_networkx", "from_scipy", "to_networkx", "to_scipy"]
-
-_DLPACK_HOST = 1  # kDLCPU
 
 
 def from_scipy(S: Any, *, backend: str | Backend | None = None) -> Matrix:
@@ -181,36 +180,15 @@ def from_arrays(
         As `Matrix.from_coo` raises them; no entry may be given twice.
     """
     place = backends.get(backend)
-    keep = place.device is not None and place.device.xp is not np  # on any GPU
+    rows, cols, values = (
+        array_in(x, place, "from_arrays", copies=True)
+        for x in (rows, cols, True if values is None else values)
+    )
     return Matrix.from_coo(
-        _array(rows, keep),
-        _array(cols, keep),
-        True if values is None else _array(values, keep),
+        rows,
+        cols,
+        values,
         nrows=nrows,
         ncols=ncols,
         backend=place,
     )
-
-
-def _array(source: Any, keep_on_device: bool) -> Any:
-    """Return a NumPy array, or a CuPy array for device data that stays on the device."""
-    if isinstance(source, np.ndarray) or np.isscalar(source):
-        return source
-    if hasattr(source, "__cuda_array_interface__"):
-        found = _cupy().asarray(source)
-    elif hasattr(source, "__dlpack__"):
-        on_host = source.__dlpack_device__()[0] == _DLPACK_HOST
-        found = np.from_dlpack(source) if on_host else _cupy().from_dlpack(source)
-    else:
-        return np.asarray(source)
-    return found if keep_on_device or isinstance(found, np.ndarray) else found.get()
-
-
-def _cupy() -> Any:
-    try:
-        import cupy
-    except ImportError as error:
-        raise BackendUnavailable(
-            "from_arrays: device arrays need CuPy. Install lagpu[gpu], or copy them to the host."
-        ) from error
-    return cupy

@@ -22,7 +22,6 @@ from lagpu.io import (
     to_networkx,
     to_scipy,
 )
-from lagpu.io.arrays import _array
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
@@ -130,8 +129,6 @@ def test_device_arrays_come_to_the_host(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "cupy", CuPy)
     assert edges(from_arrays(OnDevice(), OnDevice(), backend="cpu")) == [(1, 1)]
-    assert isinstance(_array(OnDevice(), keep_on_device=True), Copied)
-    assert isinstance(_array(np.arange(2), keep_on_device=True), np.ndarray)
 
 
 def test_networkx_that_is_not_installed(monkeypatch):
