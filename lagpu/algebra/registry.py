@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 import re
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, Un
 from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
 
 __all__ = ["Table"]
+
+_tables: dict[str, Any] = {}  #: the table of each kind
 
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
 
@@ -28,6 +31,12 @@ class Table(Generic[Row]):
         self._rows: dict[str, Row] = {
             name: row for name, row in vars(type(self)).items() if isinstance(row, self.row)
         }
+        if self.kind:
+            _tables.setdefault(self.kind, self)
+            copyreg.pickle(self.row, _as_named)  # backends remember operators by identity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _table, (self.kind,)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(tuple(self._rows.values()))
@@ -88,3 +97,49 @@ class Table(Generic[Row]):
         if self._rows.setdefault(row.name, row) is not row:  # in one step, for threads
             raise InvalidValue(f"{self.kind}: {row.name!r} is taken. Choose another name.")
         return row
+
+
+# ---------------------------------------------------------------- copies and pickles of operators
+def _as_named(op: Any) -> tuple[Any, ...]:
+    """Return what ``op.__reduce__`` would return: its kind, name, forced type and C++ texts."""
+    table = next(table for table in _tables.values() if table.row is type(op))
+    own = table._rows.get(op.name)
+    dtype = None if own is op else _forced_type(op)
+    if own is None or (own is not op and (dtype is None or own[dtype] is not op)):
+        raise InvalidValue(
+            f"{op!r}: is not an operator of a table, so it has no copy and no pickle. Register it."
+        )
+    return _named, (table.kind, op.name, dtype, _texts(op))
+
+
+def _table(kind: str) -> Any:
+    """Return the table of a kind."""
+    return _tables[kind]
+
+
+def _named(kind: str, name: str, dtype: Any, texts: tuple[str, ...]) -> Any:
+    """Return the operator of this process that has the name of the pickled one."""
+    table = _tables[kind]
+    if name not in table:
+        raise UnknownOperator(
+            f"{kind}: there is no {name!r} in this process. Register it here too, before the "
+            "pickle is read, as in a module that both programs import."
+        )
+    found = table[name]
+    if _texts(found) != texts:
+        raise InvalidValue(
+            f"{found!r}: is registered with another text in this process, {_texts(found)} != "
+            f"{texts}. Register both alike, or give one another name."
+        )
+    return found if dtype is None else found[dtype]
+
+
+def _forced_type(op: Any) -> Any:
+    return op.op.dtype if isinstance(op, Monoid) else op.dtype
+
+
+def _texts(op: Any) -> tuple[str, ...]:
+    """Return the C++ texts of a user's operators in `op`; built-in ones have an empty text."""
+    if isinstance(op, Semiring):
+        return *_texts(op.monoid), *_texts(op.multiply)
+    return _texts(op.op) if isinstance(op, Monoid) else (op.body,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import re
 import threading
@@ -11,10 +12,21 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 from lagpu.backends.protocol import Backend
-from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue
+from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host.job import end_together, launched
 
-__all__ = ["available", "bytes_on_gpu", "choose", "get", "names", "register", "use", "use_grid"]
+__all__ = [
+    "available",
+    "bytes_on_gpu",
+    "choose",
+    "found_again",
+    "get",
+    "name_elsewhere",
+    "names",
+    "register",
+    "use",
+    "use_grid",
+]
 
 # name -> (module, function that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
@@ -104,8 +116,14 @@ def _load(name: str) -> Backend:
     with _loading:
         found = _loaded.get(name)  # another thread may have loaded it meanwhile
         if found is None:
-            found = _loaded[name] = _made(name)
+            found = _made(name)
+            _add(name, found)
         return found
+
+
+def _add(name: str, backend: Backend) -> None:
+    _loaded[name] = backend
+    copyreg.pickle(type(backend), lambda found: (found_again, (name_elsewhere(found),)))
 
 
 def _made(name: str) -> Backend:
@@ -200,7 +218,50 @@ def register(backend: Backend) -> None:
         name = backend.name
         if name in (*names(), "auto") or name.partition(":")[0] in (*_NUMBERED, "grid"):
             raise InvalidValue(f"backend: {name!r} is taken. Choose another name.")
-        _loaded[backend.name] = backend
+        _add(name, backend)
+
+
+def name_elsewhere(backend: Backend) -> str:
+    """Return the name by which another process finds a backend like this, as a pickle needs it.
+
+    Raises
+    ------
+    NotSupported
+        If there is none: the backend is not registered, or its pieces are in several processes.
+    """
+    name = backend.name
+    if launched() is not None and name.startswith("grid"):
+        raise NotSupported(
+            f"pickle: {name} has pieces in several processes, and another one has none of them. "
+            "Pickle a copy that lies in each process: x.to('cpu')."
+        )
+    if _loaded.get(name) is not backend:
+        raise NotSupported(
+            f"pickle: no other process finds the backend {name}. Pickle a copy: x.to('cpu')."
+        )
+    return name
+
+
+def found_again(name: str) -> Backend:
+    """Return the backend of this name for an object that is unpickled.
+
+    Where there is none, that is the one that the program has chosen with `use`.
+
+    Raises
+    ------
+    BackendUnavailable
+        If there is no backend of this name, and `use` has not chosen one.
+    """
+    try:
+        return get(name)
+    except (BackendUnavailable, InvalidValue) as error:
+        chosen = _default.get()
+        if chosen != "auto":  # the program's own choice, by `use`
+            return get(chosen)
+        raise BackendUnavailable(
+            f"unpickle: the object was on {name}, which is not here. {error} To have it elsewhere, "
+            "read the pickle inside with lagpu.use('cpu'):."
+        ) from error
 
 
 def available() -> dict[str, str]:

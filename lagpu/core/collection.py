@@ -9,6 +9,7 @@ from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import bound_operator, selected
+from lagpu.core.exchange.pickled import taken_apart
 from lagpu.core.expr import Call, Mask, Updater, assign
 from lagpu.core.hints import NoTruth, name_of
 from lagpu.core.matmul import MatMul
@@ -61,6 +62,20 @@ class Collection(NoTruth):
     def V(self) -> Mask:
         """The mask of all positions with an entry that is not zero."""
         return Mask(self, False)
+
+    # ------------------------------------------------------------------------ copies
+    def dup(self, dtype: Any = None, *, name: str | None = None) -> Any:
+        """Return a copy, cast to `dtype` if it is given."""
+        raise NotImplementedError
+
+    def __copy__(self) -> Any:
+        return self.dup()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.dup()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return taken_apart(self)
 
     # ----------------------------------------------------------------------- assignments
     def __call__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from lagpu.core.arguments import scalar_dtype, scalar_value
@@ -46,6 +47,10 @@ class Scalar(NoArithmetic):
     def from_value(cls, value: Any) -> Scalar:
         """Return a scalar that has the type of `value`."""
         return cls(scalar_dtype(value, lookup(int), "Scalar"), value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy or pickle the value; the backend that computes it stays behind."""
+        return partial(type(self), name=self.name), (self.dtype, self.value)
 
     @property
     def _value(self) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from lagpu.errors import UnusedCall
 from lagpu.host.source import expression_at, operation_at
@@ -45,6 +46,10 @@ class Unassigned:
     def _mark_used(self) -> None:
         """Mark this object as used, so that no warning follows an error that is being raised."""
         self.__class__ = self._without_finalizer  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        refuse: Callable[[str], NoReturn] = self.refuse  # type: ignore[attr-defined]
+        refuse("cannot be copied or pickled")
 
     def __del__(self) -> None:
         try:

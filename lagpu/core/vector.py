@@ -64,6 +64,13 @@ class Vector(Collection):
         Live on this backend; without `like` and `backend`, on the default one.
     name : str, optional
         Name in formulas and messages.
+
+    Notes
+    -----
+    ``copy.copy`` and ``copy.deepcopy`` give a copy on the same backend, as `dup` does. A pickle has
+    the entries, on the host, and the name of the backend. The unpickled vector lives on the backend
+    of that name. Where there is none, it lives on the one that ``with lagpu.use(...)`` has chosen;
+    without such a choice that is a `BackendUnavailable`.
     """
 
     __slots__ = ("size",)
