@@ -18,7 +18,7 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import current_recorder, run_statement
 from lagpu.core.unused import Unassigned
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch
+from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch, LagpuError
 from lagpu.host import display
 from lagpu.host.source import is_notation, operation_at, taken_by
 from lagpu.operations import Assign, AssignScalar, Constant, Descriptor, Operation, Statement
@@ -229,6 +229,16 @@ def _as_mask(x: Any) -> str:
     )
 
 
+def _mask_does_not_fit(mask: Mask, out: Any) -> LagpuError:
+    """Return the error for a mask of another shape or another backend than the output."""
+    vector, name = mask.vector, name_of(out)
+    if vector.shape == out.shape:
+        return mixed_backends(f"{name}(...)", (out, vector))
+    return DimensionMismatch(
+        f"{name}(...): the mask {mask!r} has shape {vector.shape} != {out.shape} of {name}."
+    )
+
+
 class Updater(Unassigned, NoArithmetic):
     """An output with mask, accumulator and replace, waiting for ``<<``: ``w(mask, accum=op)``."""
 
@@ -247,6 +257,12 @@ class Updater(Unassigned, NoArithmetic):
             raise DomainMismatch(
                 f"{out.name}(...): {kind_of(mask)} is not a mask. {_as_mask(mask)}"
             )
+        if mask is not None and (
+            (vector := mask.vector).backend is not out.backend
+            or vector.ndim != out.ndim
+            or (vector.size != out.size if out.ndim == 1 else vector.shape != out.shape)
+        ):
+            raise _mask_does_not_fit(mask, out)
         self.out = out
         self.mask = mask
         self.accum = None if accum is None else binary_operator(accum)
@@ -318,13 +334,8 @@ def assign(to: Updater, value: Any) -> None:
         desc = Descriptor(None, True, False, to.accum, to.replace)
     else:
         vector = mask.vector
-        if vector.shape != out.shape:
-            raise DimensionMismatch(
-                f"{call.method}: the mask {mask!r} has shape {vector.shape} != {out.shape} "
-                f"of {name_of(out)}."
-            )
-        if vector.backend is not out.backend:
-            raise mixed_backends(call.method, (out, vector))
+        if vector.shape != out.shape:  # one of them was resized since the mask was given
+            raise _mask_does_not_fit(mask, out)
         desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
     _submit(Statement(out.data, desc, call.operation, call.dtype), to, call)
 

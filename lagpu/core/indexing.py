@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.core.arguments import index_array, require_distinct, scalar_value, single_index
+from lagpu.core.arguments import (
+    index_array,
+    integer_array,
+    require_distinct,
+    scalar_value,
+    single_index,
+)
 from lagpu.core.expr import Call, Mask, Updater, assign, is_operand, kind_of
 from lagpu.core.hints import Deferred, NoTruth, name_of
 from lagpu.core.matmul import MatMul
@@ -67,7 +73,7 @@ class VectorIndex(IndexExpr):
 
     def __init__(self, vector: VectorLike, indices: Any) -> None:
         self.vector = vector
-        self.indices = indices
+        self.indices = _checked(vector, indices, vector.size, vector.name)
 
     def __repr__(self) -> str:
         return f"{name_of(self.vector)}[{_format_index(self.indices)}]"
@@ -105,11 +111,14 @@ class MatrixIndex(IndexExpr):
 
     def __init__(self, A: Any, where: Any) -> None:
         self.matrix = A
-        self.where = where
+        row, col = _two(A, where)
+        self.where = (
+            _checked(A, row, A.nrows, f"{A.name} row"),
+            _checked(A, col, A.ncols, f"{A.name} column"),
+        )
 
     def __repr__(self) -> str:
-        two = self.where if isinstance(self.where, tuple) else (self.where,)
-        return f"{name_of(self.matrix)}[{', '.join(_format_index(index) for index in two)}]"
+        return f"{name_of(self.matrix)}[{', '.join(map(_format_index, self.where))}]"
 
     def _repr_html_(self) -> str:
         return display.part_html(self, self.matrix)
@@ -153,21 +162,49 @@ def _format_index(index: Any) -> str:
         return ":".join(ends) + ("" if index.step is None else f":{index.step}")
     if isinstance(index, NoTruth):
         return name_of(index)
-    many = isinstance(index, (list, tuple, np.ndarray)) and len(index) > 8
-    return "I" if many else "..." if index is Ellipsis else repr(index)
+    if np.ndim(index) == 0:
+        return repr(index)
+    return "I" if len(index) > 8 else repr(np.asarray(index).tolist())
 
 
-def _require_indices(w: VectorLike, indices: Any) -> None:
+def _checked(x: Any, index: Any, size: int, what: str) -> Any:
+    """Return an index of one dimension, after refusing what can never be one, where it is written.
+
+    Lists become integer arrays. Whether all of a list lie inside is looked at when it is used.
+    """
+    if type(index) is int:
+        return single_index(index, size, what)
+    if isinstance(index, slice):
+        if index != slice(None):
+            index_array(slice(index.start, index.stop, index.step), size, what)
+        return index
+    _require_indices(x, index)
+    if type(index) is list or np.ndim(index):
+        return integer_array(index, what)
+    return single_index(index, size, what)
+
+
+def _require_indices(w: Any, indices: Any) -> None:
     """Raise `DomainMismatch` for ``...``, a mask or a vector, which are not indices in lagpu."""
     if indices is not Ellipsis and not isinstance(indices, NoTruth):
         return
     name = name_of(w)
     if indices is Ellipsis:
-        raise DomainMismatch(f"{w.name}[...]: is not an index. Write {name}[:], or {name} << x.")
-    if isinstance(indices, Mask):
+        every = "[:]" if w.ndim == 1 else "[:, :]"
         raise DomainMismatch(
-            f"{w.name}[{indices!r}]: a mask is not an index. Write {name}({indices!r}) << x to "
-            "write there."
+            f"{w.name}[...]: is not an index. Write {name}{every}, or {name} << x."
+        )
+    if isinstance(indices, Mask):
+        there = f"Write {name}({indices!r}) << x to write there."
+        fits = indices.vector.shape == w.shape
+        raise DomainMismatch(
+            f"{w.name}[{indices!r}]: a mask is not an index. {there if fits else 'Give integers.'}"
+        )
+    if is_operand(indices, 1) and w.ndim == 2:
+        u = name_of(indices)
+        raise DomainMismatch(
+            f"{w.name}[{u}]: a vector is not an index. Write {u}.to_coo()[0] for its indices, "
+            f"{u}.to_coo()[1] for its values."
         )
     if is_operand(indices, 1):
         u = name_of(indices)
@@ -180,7 +217,13 @@ def _require_indices(w: VectorLike, indices: Any) -> None:
 
 def _two(A: MatrixLike, where: Any) -> tuple[Any, Any]:
     if not (isinstance(where, tuple) and len(where) == 2):
-        raise DimensionMismatch(f"{A.name}[{where!r}]: a matrix has two indices.")
+        _require_indices(A, where)
+        shown = ", ".join(map(_format_index, where if isinstance(where, tuple) else (where,)))
+        name = name_of(A)
+        raise DimensionMismatch(
+            f"{A.name}[{shown}]: a matrix has two indices. Write {name}[i, :] for a row, "
+            f"{name}[:, j] for a column, {name}[i, j] for an entry."
+        )
     return where
 
 

@@ -158,12 +158,12 @@ def test_one_entry_is_no_number(q):
 def test_what_is_no_index(q, r, A):
     masked = r
     for wrong, hint in (
-        (lambda: q[...], "is not an index. Write vector[:], or vector << x."),
+        (lambda: q[...], "is not an index. Write q[:], or q << x."),
         (
             lambda: q[masked],
-            "a vector is not an index. Write vector(other.S) << x to write where other",
+            "a vector is not an index. Write q(masked.S) << x to write where masked",
         ),
-        (lambda: q[masked.S], "a mask is not an index. Write vector(other.S) << x to write there."),
+        (lambda: q[masked.S], "a mask is not an index. Write q(masked.S) << x to write there."),
     ):
         error, text = refusal(lambda wrong=wrong: wrong().new())
         assert (error, hint in text) == (DomainMismatch, True), text

@@ -1,0 +1,122 @@
+"""What can be no index, and a mask that does not fit, are refused where they are written."""
+
+import numpy as np
+import pytest
+
+from lagpu import FP64, Matrix, Vector, binary
+from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch, IndexOutOfBound
+
+
+@pytest.fixture
+def v(backend):
+    return Vector.from_coo([0, 2], [1, 2], size=3, backend=backend, name="v")
+
+
+@pytest.fixture
+def A(v):
+    return v.diag()
+
+
+NO_INDEX = ["a", 1.5, None, True, {}, {1}, [1.5], ["a"], [True, False, True], [[0], [0, 1]],
+            np.array([0.0]), slice(0, "a"), slice(0.5, 2), ...]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", NO_INDEX, ids=map(str, range(len(NO_INDEX))))
+def test_no_index_of_a_vector_or_a_matrix(v, A, index):
+    errors = DomainMismatch, DimensionMismatch  # the second one: lists of several lengths
+    with pytest.raises(
+        errors, match="not an index|not an integer|not integers|of integers|not 1-D"
+    ):
+        v[index]
+    for where in ((index, 0), (0, index), (index, slice(None))):
+        with pytest.raises(errors):
+            A[where]
+
+
+def test_places_that_are_not_there(v, A):
+    for wrong in (lambda: v[3], lambda: v[np.int64(3)], lambda: A[3, 0], lambda: A[:, 3]):
+        with pytest.raises(IndexOutOfBound, match=r"index 3 is outside 0 \.\. 2"):
+            wrong()
+    part = v[[0, 3]]  # of a list, where it is used
+    with pytest.raises(IndexOutOfBound, match=r"index 3 is outside 0 \.\. 2"):
+        part.new()
+
+
+def test_masks_and_vectors_are_no_index(v, A):
+    for wrong, hint in (
+        (lambda: v[v.S], r"a mask is not an index\. Write v\(v\.S\) << x to write there"),
+        (lambda: A[A.S], r"a mask is not an index\. Write A\(A\.S\) << x to write there"),
+        (lambda: A[v.S, 0], r"a mask is not an index\. Give integers"),
+        (lambda: v[v], r"a vector is not an index\. Write v\(v\.S\) << x"),
+        (lambda: A[v, 0], r"a vector is not an index\. Write v\.to_coo\(\)\[0\] for its indices"),
+        (lambda: A[0, v], r"a vector is not an index"),
+    ):
+        with pytest.raises(DomainMismatch, match=hint):
+            wrong()
+
+
+def test_a_matrix_has_two_indices(A):
+    for wrong, shown in (
+        (lambda: A[0], "0"),
+        (lambda: A[:], ":"),
+        (lambda: A["a"], "'a'"),
+        (lambda: A[0, 1, 2], "0, 1, 2"),
+        (lambda: A[[0, 1]], "[0, 1]"),
+        (lambda: A[np.eye(2)], "[[1.0, 0.0], [0.0, 1.0]]"),
+    ):
+        with pytest.raises(DimensionMismatch) as caught:
+            wrong()
+        assert f"[{shown}]: a matrix has two indices. Write A[i, :] for a row" in str(caught.value)
+
+
+def test_indices_are_shown_as_written(v, A):
+    assert repr(v[[0, 2]]) == repr(v[np.array([0, 2])]) == "v[[0, 2]]"
+    assert repr(v[range(1, 3)]) == "v[[1, 2]]"
+    assert repr(A[[0], 1:]) == "A[[0], 1:]"
+    assert repr(v[list(range(3)) * 3]) == "v[I]"
+    assert v[[0, 2]].new().to_coo()[1].tolist() == [1, 2]
+    v[np.array([], np.int64)] << 5
+    v[[]] << 5
+    assert v.nvals == 2
+
+
+def test_a_part_outlives_a_change_of_size(v):
+    part, every = v[2], v[:]
+    v.resize(2)
+    with pytest.raises(IndexOutOfBound):
+        part.new()
+    assert every.new().size == 2
+
+
+# ------------------------------------------------------------------------------------- masks
+
+
+def test_a_mask_that_does_not_fit_is_refused_where_it_is_given(v, A):
+    w, longer = Vector(FP64, 3, like=v), Vector(FP64, 4, like=v)
+    for wrong, shapes in (
+        (lambda: w(mask=A.S), r"the mask A\.S has shape \(3, 3\) != \(3,\) of w"),
+        (lambda: w(~longer.V, accum=binary.plus), r"~longer\.V has shape \(4,\) != \(3,\) of w"),
+        (lambda: A(v.S, accum="plus"), r"the mask v\.S has shape \(3,\) != \(3, 3\) of A"),
+        (lambda: v.apply("ainv").new(mask=A.S), r"the mask A\.S has shape"),
+    ):
+        with pytest.raises(DimensionMismatch, match=shapes):
+            wrong()
+
+
+def test_a_mask_of_another_backend_is_refused_where_it_is_given(v):
+    other = Vector(FP64, 3, backend="sim" if v.backend.name == "cpu" else "cpu")
+    with pytest.raises(BackendMismatch, match=r"v\(\.\.\.\): v is on .*, other is on "):
+        v(other.S)
+    A = Matrix(FP64, 3, 3, like=v)
+    with pytest.raises(BackendMismatch):
+        A(other.diag().V, replace=True)
+
+
+def test_a_mask_is_looked_at_again_after_a_change_of_size(v):
+    mask = Vector.from_coo([0], [1], size=3, like=v)
+    to, late = v(mask.S), v(mask.S)
+    to << 5
+    assert v[0].value == 5
+    mask.resize(4)
+    with pytest.raises(DimensionMismatch, match=r"the mask mask\.S has shape \(4,\) != \(3,\)"):
+        late << 6
