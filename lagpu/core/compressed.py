@@ -38,7 +38,7 @@ def array_of(x: Any, backend: Backend, what: str) -> Any:
     if x.backend is not backend:
         usual = f"Give like={name_of(x)}, or move it with .to({backend.name!r})."
         raise BackendMismatch(
-            f"{what}: {x.name} is on {x.backend.name}, the matrix on {backend.name}. "
+            f"{what}: {x.name} is on {x.backend.name}, the new object on {backend.name}. "
             + (how_to_enter(backend, x) or usual)
         )
     if x.nvals != x.size:

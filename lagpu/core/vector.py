@@ -23,8 +23,8 @@ from lagpu.core.arguments import (
     with_defaults,
 )
 from lagpu.core.collection import Collection
-from lagpu.core.compressed import extent
-from lagpu.core.exchange.arrays_in import array_in
+from lagpu.core.compressed import array_of, extent
+from lagpu.core.exchange import arrays_out
 from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import (
     OUTPUTS,
@@ -41,7 +41,7 @@ from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
 from lagpu.core.matmul import vector_product
 from lagpu.core.observer import current_observer
 from lagpu.core.views import SelectionMatrix
-from lagpu.dtypes import DType, cast, lookup
+from lagpu.dtypes import DType, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Ewise, ExtractElement, Handle
@@ -143,7 +143,7 @@ class Vector(Collection):
             If an index is given twice and there is no `dup_op`.
         """
         place = backends.choose(like, backend)
-        indices, values = (array_in(x, place, "from_coo") for x in (indices, values))
+        indices, values = (array_of(x, place, "from_coo") for x in (indices, values))
         where = integer_array(indices, "from_coo")
         length = extent(where, size, "from_coo: index")
         what, kind = as_values(values, dtype, len(where), "from_coo")
@@ -164,7 +164,7 @@ class Vector(Collection):
     ) -> Vector:
         """Return a vector of a dense array, without entries where it equals `missing_value`."""
         place = backends.choose(like, backend)
-        array = array_in(values, place, "from_dense")
+        array = array_of(values, place, "from_dense")
         if not hasattr(array, "__cuda_array_interface__"):  # what has it stays on the device
             array = np.asarray(array)
         if array.ndim != 1:
@@ -181,26 +181,9 @@ class Vector(Collection):
         """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""
         return self._flushed().vector_to_coo(self.data)
 
-    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """Return a NumPy array of length `size` with `fill_value` where there is no entry.
-
-        Raises
-        ------
-        InvalidValue
-            If entries are missing and there is no `fill_value`.
-        """
-        indices, values = self.to_coo()
-        if fill_value is None:
-            if len(indices) < self.size:
-                raise InvalidValue(
-                    f"to_dense: {self.name} has {len(indices)} of {self.size} entries. "
-                    "Give fill_value= for the missing ones."
-                )
-            fill_value = 0
-        kind = self.dtype if dtype is None else lookup(dtype)
-        dense = np.full(self.size, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
-        dense[indices] = cast(values, kind)
-        return dense
+    to_dense = arrays_out.to_dense
+    __dlpack__ = arrays_out.dlpack
+    __dlpack_device__ = arrays_out.dlpack_device
 
     def to(self, backend: str | Backend) -> Vector:
         """Return a copy on another backend: the only way data moves."""

@@ -354,9 +354,9 @@ def test_vectors_that_say_no_places(backend):
     with pytest.raises(DimensionMismatch, match="3 rows != 2 columns"):
         Matrix.from_coo(full, full[:2].new(), like=full)
     if backend.name != "cpu":
-        with pytest.raises(BackendMismatch, match=r"from_csc: .* is on .*, the matrix on cpu"):
+        with pytest.raises(BackendMismatch, match=r"from_csc: .* is on .*, the new object on cpu"):
             Matrix.from_csc(full, np.arange(2), nrows=3, backend="cpu")
-        with pytest.raises(BackendMismatch, match=r"from_csr: .* is on .*, the matrix on cpu"):
+        with pytest.raises(BackendMismatch, match=r"from_csr: .* is on .*, the new object on cpu"):
             Matrix.from_csr(full, np.arange(2), ncols=3, backend="cpu")
 
 

@@ -1,0 +1,113 @@
+"""A vector as a dense array: on the host, on its device, and through DLPack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.core.arguments import scalar_value
+from lagpu.dtypes import DType, cast, lookup
+from lagpu.errors import InvalidValue
+from lagpu.operations import Assign, AssignScalar, Descriptor, Statement
+
+__all__ = ["dlpack", "dlpack_device", "to_dense"]
+
+_HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
+
+
+def to_dense(
+    self: Any, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
+) -> Any:
+    """Return an array of length `size` with `fill_value` where there is no entry.
+
+    Parameters
+    ----------
+    fill_value : scalar, optional
+        The value of missing entries.
+    dtype : DType, optional
+        Type of the array; by default that of the vector. Values are cast as GraphBLAS casts.
+    on_device : bool
+        Return a CuPy array where the backend has a GPU, so that nothing goes through the host;
+        elsewhere, and on a grid, a NumPy array all the same. By default it is a NumPy array.
+
+    Returns
+    -------
+    array, (size,)
+        A copy: later statements do not change it.
+
+    Raises
+    ------
+    InvalidValue
+        If entries are missing and there is no `fill_value`.
+    DomainMismatch
+        If `fill_value` does not fit the type.
+    """
+    kind = self.dtype if dtype is None else lookup(dtype)
+    if on_device:
+        fill = None if fill_value is None else scalar_value(fill_value, kind, "to_dense")
+        return _on_device(self, fill, kind)
+    indices, values = self.to_coo()
+    if fill_value is None:
+        _require_full(self, len(indices), "to_dense", "Give fill_value= for the missing ones.")
+        fill_value = 0
+    dense = np.full(self.size, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
+    dense[indices] = cast(values, kind)
+    return dense
+
+
+def dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return a DLPack capsule of a copy of all values, where they live.
+
+    ``torch.from_dlpack(v)``, ``jax.dlpack.from_dlpack(v)``, ``cupy.from_dlpack(v)`` and
+    ``numpy.from_dlpack(v)`` call it.
+
+    Raises
+    ------
+    InvalidValue
+        If an entry is missing, or ``copy=False`` is asked for.
+    """
+    if copy is False:
+        raise InvalidValue(
+            "__dlpack__: hands out a copy, since a vector's memory changes with each statement. "
+            "Leave out copy=False."
+        )
+    _require_full(self, self.nvals, "__dlpack__", "Hand out {0}.to_dense(fill_value) instead.")
+    wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return self.backend.vector_values(self.data).__dlpack__(**given)
+
+
+def dlpack_device(self: Any) -> tuple[int, int]:
+    """Return DLPack's (kind, number) of the device where the values live."""
+    device = self.backend.device
+    if device is None or device.xp is np:
+        return _HOST, 0
+    return _CUDA, int(device.name.rpartition(":")[2])
+
+
+def _on_device(v: Any, fill: Any, kind: DType) -> Any:
+    """Return the dense values as an array of the backend's device."""
+    place, nvals = v.backend, v.nvals
+    if nvals == v.size:
+        return place.vector_values(v.data if kind is v.dtype else place.dup(v.data, kind))
+    if fill is None:
+        _require_full(v, nvals, "to_dense", "Give fill_value= for the missing ones.")
+    dense = place.vector(kind, v.size)
+    place.execute(Statement(dense, Descriptor(), AssignScalar(fill), kind))
+    place.execute(Statement(dense, Descriptor(v.data), Assign(v.data), v.dtype))
+    return place.vector_values(dense)
+
+
+def _require_full(v: Any, nvals: int, what: str, remedy: str) -> None:
+    if nvals < v.size:
+        raise InvalidValue(
+            f"{what}: {v.name} has {nvals} of {v.size} entries. {remedy.format(v.name)}"
+        )
