@@ -181,7 +181,35 @@ class Vector(Collection):
         """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""
         return self._flushed().vector_to_coo(self.data)
 
-    to_dense = arrays_out.to_dense
+    def to_dense(
+        self, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
+    ) -> np.ndarray[Any, Any]:
+        """Return an array of length `size` with `fill_value` where there is no entry.
+
+        Parameters
+        ----------
+        fill_value : scalar, optional
+            The value of missing entries.
+        dtype : DType, optional
+            Type of the array; by default that of the vector. Values are cast as GraphBLAS casts.
+        on_device : bool
+            Return a CuPy array where the backend has a GPU, so that nothing goes through the host;
+            elsewhere, and on a grid, a NumPy array all the same. By default it is a NumPy array.
+
+        Returns
+        -------
+        array, (size,)
+            A copy: later statements do not change it.
+
+        Raises
+        ------
+        InvalidValue
+            If entries are missing and there is no `fill_value`.
+        DomainMismatch
+            If `fill_value` does not fit the type.
+        """
+        return arrays_out.to_dense(self, fill_value, dtype, on_device)
+
     __dlpack__ = arrays_out.dlpack
     __dlpack_device__ = arrays_out.dlpack_device
 

@@ -16,42 +16,18 @@ __all__ = ["dlpack", "dlpack_device", "to_dense"]
 _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
 
 
-def to_dense(
-    self: Any, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
-) -> Any:
-    """Return an array of length `size` with `fill_value` where there is no entry.
-
-    Parameters
-    ----------
-    fill_value : scalar, optional
-        The value of missing entries.
-    dtype : DType, optional
-        Type of the array; by default that of the vector. Values are cast as GraphBLAS casts.
-    on_device : bool
-        Return a CuPy array where the backend has a GPU, so that nothing goes through the host;
-        elsewhere, and on a grid, a NumPy array all the same. By default it is a NumPy array.
-
-    Returns
-    -------
-    array, (size,)
-        A copy: later statements do not change it.
-
-    Raises
-    ------
-    InvalidValue
-        If entries are missing and there is no `fill_value`.
-    DomainMismatch
-        If `fill_value` does not fit the type.
-    """
-    kind = self.dtype if dtype is None else lookup(dtype)
+def to_dense(v: Any, fill_value: Any, dtype: Any, on_device: bool) -> np.ndarray[Any, Any]:
+    """Do what `Vector.to_dense` does."""
+    kind = v.dtype if dtype is None else lookup(dtype)
     if on_device:
         fill = None if fill_value is None else scalar_value(fill_value, kind, "to_dense")
-        return _on_device(self, fill, kind)
-    indices, values = self.to_coo()
+        dense: np.ndarray[Any, Any] = _on_device(v, fill, kind)
+        return dense
+    indices, values = v.to_coo()
     if fill_value is None:
-        _require_full(self, len(indices), "to_dense", "Give fill_value= for the missing ones.")
+        _require_full(v, len(indices), "to_dense", "Give fill_value= for the missing ones.")
         fill_value = 0
-    dense = np.full(self.size, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
+    dense = np.full(v.size, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
     dense[indices] = cast(values, kind)
     return dense
 
