@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
+from rich.text import Text
 
 from lagpu.backends.protocol import Backend
+from lagpu.host.fitting import FittingTable
 from lagpu.versions import commit
 from lagpu.versions import versions as installed
 
 __all__ = ["envelope", "harmonic_gteps", "statistics_of", "table"]
+
+_SPARE = ("roots", "q1", "q3", "max", "MB")  # a narrow terminal leaves them out; a report has all
 
 
 def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> dict[str, Any]:
@@ -74,10 +77,10 @@ def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
     return len(ms) / sum(t / m for t, m in zip(ms, edges, strict=True)) / 1e6
 
 
-def table(rows: Sequence[dict[str, Any]]) -> Table:
+def table(rows: Sequence[dict[str, Any]]) -> FittingTable:
     """Return the rows as a table; ms is the device's time if there is a device."""
     named = ("graph", "backend", "mode", "output")
-    found = Table(*named)
+    found = FittingTable(*named, spare=_SPARE)
     for name in ("roots", "median ms", "q1", "q3", "max", "wall ms", "GTEPS", "MB", "checked"):
         found.add_column(name, justify="right")
     for row in rows:
@@ -88,6 +91,6 @@ def table(rows: Sequence[dict[str, Any]]) -> Table:
             *(f"{ms:,.3f}" for ms in times),
             f"{row['gteps']:.3g}",
             "-" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}",
-            "[green]yes" if row["checked"] else "[red]NO",
+            Text("yes", "green") if row["checked"] else Text("NO", "red"),
         )
     return found

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from lagpu import algorithms, backends, io, versions
 from lagpu.backends.override import overridden
@@ -19,6 +18,7 @@ from lagpu.cli.pages import SAVED, require_file
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed
+from lagpu.host.fitting import FittingTable
 
 __all__ = ["Job", "Place", "analyse", "list_algorithms", "ranking"]
 
@@ -166,9 +166,9 @@ def _print(found: dict[str, Any]) -> None:
         out.print(_ranked(rankings))
 
 
-def _ranked(rankings: dict[str, list[list[Any]]]) -> Table:
+def _ranked(rankings: dict[str, list[list[Any]]]) -> FittingTable:
     """Return the table of a ranking, with further numbers of the same vertices."""
-    table = Table("vertex", *(name.replace("_", " ") for name in rankings))
+    table = FittingTable("vertex", *(name.replace("_", " ") for name in rankings))
     for pairs in zip(*rankings.values(), strict=True):
         table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
     return table
@@ -199,7 +199,7 @@ def list_algorithms(*, as_json: bool) -> None:
     if as_json:
         print_json(lines)
         return
-    table = Table("algorithm", "result")
+    table = FittingTable("algorithm", "result")
     for name, line in lines.items():
         table.add_row(name, line)
     console().print(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,9 @@ from rich.text import Text
 from lagpu.errors import plain
 
 __all__ = ["busy", "console", "print_json", "telling"]
+
+
+_WIDE = 140  # columns where nothing is a terminal
 
 
 class _Console(Console):
@@ -35,7 +39,10 @@ class _Console(Console):
 
 def console() -> Console:
     """Return a new console for results; not shared, since tests replace stdout."""
-    return _Console()
+    out = _Console()
+    if "COLUMNS" not in os.environ and not any(map(os.isatty, range(3))):
+        out.width = _WIDE
+    return out
 
 
 @contextmanager

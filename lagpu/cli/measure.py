@@ -15,8 +15,6 @@ from lagpu.host.files import require_writable, write_json
 
 __all__ = ["measure", "measure_family", "measure_graph500", "only"]
 
-_TABLE_WIDTH = 140  # in a pipe too, so that no number is cut
-
 
 def measure(plan: suite.Plan, json_file: Path | None) -> None:
     """Run a benchmark, print its table, and write its report.
@@ -34,7 +32,6 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
             write_json(found, json_file, "bench")
     finally:  # show the result even if writing it fails
         out = console()
-        out.width = max(out.width, _TABLE_WIDTH)
         out.print(report.table(found["rows"]))
         out.print(
             "ms is device time if there is a device, wall ms ends when the device has ended",
@@ -76,7 +73,6 @@ def measure_family(
     with telling("beginning") as tell:
         found, failures = algorithms.run(algorithms.Plan(*what, **times, seed=seed), tell, keep)
     out = console()
-    out.width = max(out.width, _TABLE_WIDTH)
     for table in algorithms.tables(found["rows"]):
         out.print(table)
     out.print(

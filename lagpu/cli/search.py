@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from lagpu import algorithms, backends, io, versions
 from lagpu import check as checkers
@@ -30,6 +29,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
+from lagpu.host.fitting import FittingTable
 from lagpu.observe.trace import Row, Trace, trace
 
 __all__ = ["Request", "search"]
@@ -301,11 +301,11 @@ def _print(found: dict[str, Any]) -> None:
     out.print(_table(found["levels"]))
 
 
-def _table(levels: list[dict[str, Any]]) -> Table:
+def _table(levels: list[dict[str, Any]]) -> FittingTable:
     """Return the table of levels, with one row for the middle of a long one."""
     by_level = all(level["level"] is not None for level in levels)
     what = "is for the product alone" if by_level else "is for the kernel, which keeps no log"
-    table = Table(caption=f"from a second, traced run; ms {what}")
+    table = FittingTable(caption=f"from a second, traced run; ms {what}")
     for name in ("level", "frontier", "edges examined"):
         table.add_column(name, justify="right")
     table.add_column("direction")

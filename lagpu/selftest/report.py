@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+from lagpu.host.fitting import FittingTable
 
 __all__ = ["show"]
 
@@ -35,8 +36,8 @@ def show(report: dict[str, Any], out: Console) -> None:
     )
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table("group", "of", title="self-test against python-graphblas")
+def _table(rows: list[dict[str, Any]]) -> FittingTable:
+    table = FittingTable("group", "of", title="self-test against python-graphblas")
     for name in ("passed", "failed", "ms"):
         table.add_column(name, justify="right")
     kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.table import Table
+from lagpu.host.fitting import FittingTable
 
 __all__ = ["markdown", "tables"]
 
 Row = dict[str, Any]
 
 
-def tables(rows: Sequence[Row]) -> Iterator[Table]:
+def tables(rows: Sequence[Row]) -> Iterator[FittingTable]:
     """Yield a table of milliseconds for each graph; a cell without a time says why."""
     for graph, members in _by(rows, "graph").items():
         systems = list(_by(members, "system"))
         first = members[0]
         title = f"{graph}: {first['vertices']:,} vertices, {first['edges']:,} edges; ms"
-        found = Table("algorithm", title=title)
+        found = FittingTable("algorithm", title=title)
         for name in systems:
             found.add_column(name, justify="right")
         found.add_column("loop")
