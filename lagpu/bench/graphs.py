@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lagpu import generators, io
-from lagpu.backends.protocol import Backend
+from lagpu import generators
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
 from lagpu.io.csc import column_blocks
 
-__all__ = ["SUITE", "HostGraph", "load", "spec_of"]
+__all__ = ["SMALL_SUITE", "SUITE", "HostGraph", "require_graph"]
 
 Array = np.ndarray[Any, Any]
 
-#: The graphs that are measured by default; other scales are valid names too.
+#: The graphs that are measured on a GPU by default; other scales are valid names too.
 SUITE = (
     "kron20e16",
     "kron22e16",
@@ -30,36 +28,24 @@ SUITE = (
     "road2048",
     "delaunay20",
 )
-_NAMED = re.compile(r"(kron|urand)([0-9]+)e([0-9]+)|(mycielskian|road|delaunay)([0-9]+)")
+#: The graphs that are measured by default where there is none: seconds on a CPU.
+SMALL_SUITE = ("kron12e16", "urand12e16", "mycielskian11", "road64", "delaunay12")
 
 
-def spec_of(name: str) -> str | None:
-    """Return the spec of a named graph, ``kron:20:16`` for ``kron20e16``; None for a file.
+def require_graph(name: str) -> None:
+    """Check that a text names a generated graph or a file.
 
     Raises
     ------
     InvalidValue
         If there is no graph and no file of this name; the message lists the names.
     """
-    if generators.is_spec(name):
-        return name
-    found = _NAMED.fullmatch(name)
-    if found is not None:
-        return ":".join(part for part in found.groups() if part)
-    if Path(name).is_file():
-        return None
+    if generators.is_spec(name) or Path(name).is_file():
+        return
     raise InvalidValue(
         f"bench: there is no graph or file {name!r}. Use one of {', '.join(SUITE)}, "
         "a generated graph such as kron:16, or a file."
     )
-
-
-def load(name: str, place: Backend, seed: int | None = None) -> Matrix:
-    """Return a graph on a backend."""
-    spec = spec_of(name)
-    if spec is None:
-        return io.read(name, backend=place)
-    return generators.from_spec(spec, seed=seed, backend=place)
 
 
 @dataclass(frozen=True, eq=False)

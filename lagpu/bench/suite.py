@@ -16,12 +16,13 @@ from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import peers, report
 from lagpu.bench.agreement import Agreement
-from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
+from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.timing import Clock, Sample
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
+from lagpu.generators.load import load
 from lagpu.loops.loop import eager
 
 __all__ = ["Plan", "run"]
@@ -52,7 +53,7 @@ class Plan:
     Attributes
     ----------
     graphs, backends, outputs, peers : sequence of str
-        Names; no graphs means the whole suite.
+        Names; no graphs means the whole suite, the small one if no backend is a GPU.
     roots : int, optional
         Searches per row.
     mode : str, optional
@@ -141,9 +142,8 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     LagpuError
         For wrong input, before anything runs.
     """
-    names = list(plan.graphs) or list(SUITE)
-    for name in names:
-        spec_of(name)
+    for name in plan.graphs:
+        require_graph(name)
     if plan.roots is not None and plan.roots < 1:
         raise InvalidValue(f"bench: {plan.roots} roots < 1. Give 1 or more.")
     others = peers.chosen(plan.peers)
@@ -151,6 +151,8 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     if plan.kernel is not None or plan.policies:
         for runner in runners:  # raise for an unknown name before minutes of work
             algorithms.bfs_levels(path(3, backend=runner.place), 0)
+    on_gpu = any("gpu" in runner.place.name.split(":") for runner in runners)
+    names = plan.graphs or (SUITE if on_gpu else SMALL_SUITE)
     rows: list[Row] = []
     refusals: list[str] = []
     for name in names:
@@ -225,11 +227,11 @@ def _graph(
     tell: Tell,
 ) -> Iterator[tuple[Row | None, str]]:
     """Yield (row, why it is not checked, or an empty string) for one graph."""
-    tell(f"{name}: making or reading it")
+    tell(f"{name}: loading the graph")
     gc.collect()
     before = _used(runners[0].place)
-    first = load(name, runners[0].place, plan.seed)
-    tell(f"{name}: looking at it")
+    first = load(name, runners[0].place, seed=plan.seed)
+    tell(f"{name}: counting edges and drawing roots")
     host = HostGraph.of(first)
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)

@@ -12,8 +12,8 @@ import numpy as np
 
 from lagpu import algorithms, backends, io, versions
 from lagpu.backends.override import overridden
-from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import facts_of, load
+from lagpu.cli.console import busy, console, print_json, tell_written
+from lagpu.cli.graphs import facts_of, timed_load
 from lagpu.cli.pages import SAVED, require_file
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
@@ -24,6 +24,7 @@ __all__ = ["Job", "Place", "analyse", "list_algorithms", "ranking"]
 
 _AGAIN_MS = 1000.0  # longest run that is repeated, to be timed without compilation
 _TOP = 10
+_HEADINGS = {"farthest": "distance"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
     require_file("--save", save, SAVED)
     where = overridden(backends.get(place.backend), place.kernel, place.policy)
     how = {"directed": place.directed, "seed": place.seed, "dup_op": job.dup_op}
-    A = load(place.graph, where, seed_for=job.seed_for, **how)
+    A, load_ms = timed_load(place.graph, where, seed_for=job.seed_for, **how)
     facts = facts_of(A)
     result, ms, warm = _timed(A, job)
     refusal = _refusal(A, job, result) if check else None
@@ -93,6 +94,7 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         "edges_kind": facts.kind,
         "algorithm": job.name,
         **job.tell(result),
+        "load_ms": load_ms,
         "ms": ms,
         "warm": warm,
         "backend": A.backend.name,
@@ -100,12 +102,14 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         "versions": versions.versions(),
     }
     entries = job.vector(result)
-    if save is not None and refusal is None and entries is not None:
-        io.write_vector(*entries.to_coo(), save)
+    written = save if refusal is None and entries is not None else None
+    if written is not None and entries is not None:
+        io.write_vector(*entries.to_coo(), written)
     if as_json:
         print_json(found)
     else:
         _print(found)
+    tell_written({"--save": written}, as_json=as_json)
     if refusal is not None:
         raise refusal
 
@@ -144,7 +148,7 @@ def ranking(v: Vector) -> list[list[Any]]:
     return [[int(indices[k]), values[k].item()] for k in order if np.isfinite(values[k])]
 
 
-_APART = ("algorithm", "edges_kind", "warm", "ms", "backend", "checked", "versions")
+_APART = ("algorithm", "edges_kind", "warm", "load_ms", "ms", "backend", "checked", "versions")
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -152,6 +156,9 @@ def _print(found: dict[str, Any]) -> None:
     verdict = {None: "not requested (--check)", True: "passed", False: "FAILED"}[found["checked"]]
     lines = {name: value for name, value in found.items() if name not in _APART}
     lines["edges"] = f"{found['edges']:,} {found['edges_kind']}"
+    lines["load"] = (
+        f"{found['load_ms']:,.3f} ms to make or read the graph and bring it to {found['backend']}"
+    )
     lines["time"] = f"{found['ms']:,.3f} ms for {found['algorithm']} on {found['backend']}, " + (
         "after a warm-up" if found["warm"] else "the first run"
     )
@@ -168,9 +175,12 @@ def _print(found: dict[str, Any]) -> None:
 
 def _ranked(rankings: dict[str, list[list[Any]]]) -> FittingTable:
     """Return the table of a ranking, with further numbers of the same vertices."""
-    table = FittingTable("vertex", *(name.replace("_", " ") for name in rankings))
+    names = [_HEADINGS.get(name, name.replace("_", " ")) for name in rankings]
+    table = FittingTable("vertex", *names)
     for pairs in zip(*rankings.values(), strict=True):
         table.add_row(str(pairs[0][0]), *(_shown(number) for _, number in pairs))
+    if table.row_count == _TOP:
+        table.caption = f"the {_TOP} largest"
     return table
 
 

@@ -28,8 +28,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="[GRAPH]...",
-            help="kron20e16 kron22e16 kron24e16 urand22e16 mycielskian17 road2048 delaunay20 "
-            "(the default), other sizes of these, kron:16, or files.",
+            help="Graphs such as kron20e16 (which is kron:20:16) and road2048, or files; "
+            "by default seven large graphs on a GPU, five small ones elsewhere.",
         ),
     ] = None,
     backend: Annotated[
@@ -49,7 +49,8 @@ def bench(
         ),
     ] = None,
     output: Annotated[
-        list[Output] | None, typer.Option(help="What to search for; repeatable.")
+        list[Output] | None,
+        typer.Option(metavar="WHAT", help="levels, parents, or paths; repeatable."),
     ] = None,
     kernel: Kernel = None,
     policy: Annotated[

@@ -13,7 +13,7 @@ from lagpu import check as checkers
 from lagpu import io
 from lagpu.algorithms.brandes import is_directed
 from lagpu.algorithms.inputs import source_vertex, source_vertices
-from lagpu.cli.console import busy, console, print_json
+from lagpu.cli.console import busy, console, print_json, tell_written
 from lagpu.cli.graphs import load, require_no_device
 from lagpu.cli.options import SHORTEST
 from lagpu.cli.start import Begin
@@ -183,15 +183,16 @@ def _rows(report: Any) -> list[checkers.CheckReport]:
     return [row for row in rows if isinstance(row, checkers.CheckReport)]
 
 
-def prove_installation(backend: str, json_file: Path | None) -> None:
-    """Run the self-test, print its table, and exit with 1 if a case fails."""
+def prove_installation(backend: str, json_file: Path | None, *, quick: bool = False) -> None:
+    """Run the self-test, `quick` or whole, print its table, and exit with 1 if a case fails."""
     from lagpu import selftest
     from lagpu.host.files import require_writable, write_json
 
     require_writable(json_file, "selftest")
-    report = selftest.run(backend)
+    report = selftest.run(backend, quick=quick)
     if json_file is not None:
         write_json(report, json_file, "selftest")
     selftest.show(report, console())
+    tell_written({"--json": json_file})
     if report["totals"]["failed"]:
         raise typer.Exit(1)

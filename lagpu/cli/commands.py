@@ -31,8 +31,8 @@ __all__ = ["app"]
 app = typer.Typer(
     name="lagpu",
     help="Graph search as masked sparse linear algebra, on CPU and GPU.",
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -48,7 +48,10 @@ def _version(wanted: bool) -> None:
 def root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", "-V", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show where an error arose; any command takes it.")
@@ -68,7 +71,8 @@ def bfs(
     backend: Backend = "auto",
     grid: Grid = None,
     output: Annotated[
-        Output, typer.Option(help="Levels, parents, or numbers of shortest paths.")
+        Output,
+        typer.Option(metavar="WHAT", help="levels, parents, or paths: numbers of shortest paths."),
     ] = Output.LEVELS,
     kernel: Kernel = None,
     policy: Policy = None,
@@ -158,7 +162,10 @@ def check(
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """Prove results of default options, written by --save or any other program."""
+    """Prove the results in files, which --save or any other program wrote.
+
+    The options of the algorithm are taken to be the defaults.
+    """
     # every option with a path is a result
     given = {name: path for name, path in locals().items() if isinstance(path, Path)}
     from lagpu.cli.check import prove
@@ -185,7 +192,9 @@ def crosscheck(
     ] = "cpu,gpu",
     output: Annotated[
         Output | None,
-        typer.Option(help="For bfs: levels, parents, or paths.", show_default=False),
+        typer.Option(
+            metavar="WHAT", help="For bfs: levels, parents, or paths.", show_default=False
+        ),
     ] = None,
     target: Annotated[
         int | None, typer.Option("--target", "-t", help="For path.", show_default=False)
@@ -216,12 +225,15 @@ def crosscheck(
 def selftest(
     backend: Backend = "auto",
     grid: Grid = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One case of each kind: seconds instead of minutes.")
+    ] = False,
     json_file: Report = None,
 ) -> None:
     """Prove an installation: every kernel, operation and algorithm against python-graphblas."""
     from lagpu.cli.check import prove_installation
 
-    prove_installation(placed(backend, grid), json_file)
+    prove_installation(placed(backend, grid), json_file, quick=quick)
 
 
 @app.command()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -13,8 +15,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from lagpu.errors import plain
+from lagpu.host.job import launched
 
-__all__ = ["busy", "console", "print_json", "telling"]
+__all__ = ["busy", "console", "print_json", "tell_written", "telling"]
 
 
 _WIDE = 140  # columns where nothing is a terminal
@@ -68,3 +71,15 @@ def telling(what: str) -> Iterator[Callable[[str], None]]:
 def print_json(found: dict[str, Any]) -> None:
     """Print one object on one line."""
     print(json.dumps(found))
+
+
+def tell_written(files: dict[str, Path | None], *, as_json: bool = False) -> None:
+    """Say which files the options of a command have written; on stderr if stdout is JSON."""
+    job = launched()
+    for option, file in files.items():
+        if file is None or (job is not None and job.rank > 0):
+            continue
+        if as_json:
+            print(plain(f"lagpu: {option}: wrote {file}"), file=sys.stderr)
+        else:
+            console().print(f"{option}: wrote {file}", soft_wrap=True)

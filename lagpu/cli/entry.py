@@ -7,10 +7,12 @@ Of the processes of mpirun or srun the first prints results and writes files, an
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
@@ -29,6 +31,15 @@ for _more in (benches.app, rankings.app, structure.app):
     app.add_typer(_more)
 
 _REFUSED, _WRONG = 1, 2
+# In words, by pydantic's name of the error.
+_WRONG_VALUES = {
+    "int_parsing": "is not a whole number",
+    "int_parsing_size": "is too large a number",
+    "float_parsing": "is not a number",
+    "greater_than_equal": "is below {ge}",
+    "less_than_equal": "is above {le}",
+    "value_error": "{error}",
+}
 # The error of typer for wrong arguments, which has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -90,16 +101,38 @@ def _main(args: Sequence[str] | None) -> int:
 
 def _run(words: list[str]) -> int:
     """Run typer so that errors propagate; a command that ends early returns its code."""
-    found = app(words, prog_name="lagpu", standalone_mode=False)
+    try:
+        found = _command()(words, prog_name="lagpu", standalone_mode=False)
+    except SystemExit as ended:  # completion
+        return int(ended.code or 0)
     return found if isinstance(found, int) else 0
+
+
+@functools.cache
+def _command() -> Any:
+    """Return the commands; in their help a flag, which takes no value, has no type."""
+    command = typer.main.get_command(app)
+    context = command.make_context("lagpu", [], resilient_parsing=True)
+    for one in (command, *command.commands.values()):  # type: ignore[attr-defined]
+        for option in one.get_params(context):
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+    return command
 
 
 def _usage(error: Exception) -> str:
     """Return the message for wrong arguments, with the command that shows their help."""
     message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    found: list[Any] = getattr(error.__cause__, "errors", list)()
+    if found:  # of pydantic, which keeps the value apart
+        wrong, value = found[0], found[0]["input"]
+        what = _WRONG_VALUES.get(wrong["type"], wrong["msg"]).format(**wrong.get("ctx", {}))
+        what = what if repr(value) in what else f"{value!r} {what}"
+        message = message.replace(wrong["msg"], what)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "lagpu"
-    return f"{message.rstrip('.')}. See `{command} --help`."
+    end = "" if message.endswith(("?", "!")) else "."
+    return f"{message.rstrip('.')}{end} See `{command} --help`."
 
 
 def _print_error(message: str, error: BaseException) -> None:

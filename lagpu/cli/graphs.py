@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from lagpu.generators.load import Facts
 from lagpu.generators.load import load as load_quietly
 from lagpu.generators.spec import is_random
 
-__all__ = ["facts_of", "load", "require_no_device"]
+__all__ = ["facts_of", "load", "require_no_device", "timed_load"]
 
 
 def load(graph: str, backend: str | Backend, *, seed_for: str = "", **options: Any) -> Matrix:
@@ -44,6 +45,13 @@ def load(graph: str, backend: str | Backend, *, seed_for: str = "", **options: A
     verb = "making" if is_made else "reading"
     with busy(f"{verb} {graph}"):
         return load_quietly(graph, backend, **options)
+
+
+def timed_load(graph: str, backend: str | Backend, **options: Any) -> tuple[Matrix, float]:
+    """Return the graph as `load` does, and the milliseconds that this has taken."""
+    start = time.perf_counter()
+    A = load(graph, backend, **options)
+    return A, (time.perf_counter() - start) * 1e3
 
 
 def require_no_device(file: Path) -> None:

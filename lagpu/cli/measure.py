@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lagpu.bench import algorithms, graph500, report, suite
-from lagpu.cli.console import console, telling
+from lagpu.bench.graphs import SMALL_SUITE, SUITE
+from lagpu.cli.console import console, tell_written, telling
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
 
@@ -37,6 +38,13 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
             "ms is device time if there is a device, wall ms ends when the device has ended",
             soft_wrap=True,
         )
+        if not plan.graphs and {row["graph"] for row in found["rows"]} <= {*SMALL_SUITE}:
+            out.print(
+                "These are small graphs, since no GPU takes part. On one, the default is "
+                f"{' '.join(SUITE)}; any of them can be named here too.",
+                soft_wrap=True,
+            )
+    tell_written({"--json": json_file})
     _refuse(refusals)
 
 
@@ -80,6 +88,7 @@ def measure_family(
         "the answer",
         soft_wrap=True,
     )
+    tell_written({"--json": json_file})
     _refuse(failures)
 
 

@@ -46,7 +46,8 @@ class Output(StrEnum):
 
 _GRAPH_HELP = (
     "A file (Matrix Market, edge list, .npz; also .gz), or kron:16, urand:16, road:512, "
-    "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9."
+    "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9; "
+    "kron16 is the same as kron:16, and kron16e8 as kron:16:8."
 )
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH_HELP)]
 Source = Annotated[int, typer.Option("--source", "-s", help="Vertex to start from.")]
@@ -62,7 +63,14 @@ Sources = Annotated[
 ]
 Each = Annotated[bool, typer.Option("--each", help="A search from each of --sources, all at once.")]
 Backend = Annotated[
-    str, typer.Option("--backend", "-b", metavar="NAME", help="auto, cpu, gpu or sim.")
+    str,
+    typer.Option(
+        "--backend",
+        "-b",
+        metavar="NAME",
+        help="auto, cpu, gpu or sim.",
+        autocompletion=lambda: ["auto", "cpu", "gpu", "sim"],
+    ),
 ]
 Grid = Annotated[
     str | None,
@@ -95,7 +103,7 @@ Policy = Annotated[
     typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
 ]
 Save = Annotated[
-    Path | None, typer.Option(help="Write the result: .npz, .txt or .csv.", show_default=False)
+    Path | None, typer.Option(help="Write the result here: .npz, .txt or .csv.", show_default=False)
 ]
 Check = Annotated[bool, typer.Option("--check", help="Prove the result.")]
 SeedOfBoth = Annotated[

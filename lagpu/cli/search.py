@@ -14,8 +14,8 @@ from lagpu import algorithms, backends, io, versions
 from lagpu import check as checkers
 from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.backends.override import overridden
-from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import facts_of, load
+from lagpu.cli.console import busy, console, print_json, tell_written
+from lagpu.cli.graphs import facts_of, timed_load
 from lagpu.cli.pages import (
     SAVED,
     require_apart,
@@ -142,7 +142,7 @@ def search(
         )
     require_file("--save", save, (".npz", ".mtx") if request.begin.each else SAVED)
     place = overridden(backends.get(request.backend), request.kernel, request.policy)
-    A = load(request.graph, place, directed=request.directed, seed=request.seed)
+    A, load_ms = timed_load(request.graph, place, directed=request.directed, seed=request.seed)
     if several:
         source_vertices(A, start)
     else:
@@ -151,7 +151,7 @@ def search(
     facts = facts_of(A)
     run = _measured(A, kind, start)
     refusal = _refusal(A, kind, start, run.result) if check else None
-    found = _report(request, facts, run, None if not check else refusal is None)
+    found = _report(request, facts, run, load_ms, None if not check else refusal is None)
     if save is not None and refusal is None:
         if isinstance(run.result, Matrix):
             io.write(run.result, save)
@@ -165,6 +165,9 @@ def search(
         print_json(found)
     else:
         _print(found)
+    saved = save if refusal is None else None
+    files = {"--save": saved, "--trace": trace_file, "--step": step_file}
+    tell_written(files, as_json=as_json)
     if refusal is not None:
         raise refusal
 
@@ -238,7 +241,9 @@ def _refusal(
     return None
 
 
-def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> dict[str, Any]:
+def _report(
+    request: Request, facts: Facts, run: _Run, load_ms: float, checked: bool | None
+) -> dict[str, Any]:
     traversed, count, products = 0, 0, run.products
     for vertices in run.rows:
         reached = np.zeros(facts.vertices, bool)
@@ -258,6 +263,7 @@ def _report(request: Request, facts: Facts, run: _Run, checked: bool | None) -> 
         "output": request.output,
         "reached": count,
         "depth": run.depth,  # the product of this level is empty
+        "load_ms": load_ms,
         "ms": run.ms,
         "edges_traversed": traversed,
         "mteps": traversed / run.ms / 1e3,
@@ -291,6 +297,8 @@ def _print(found: dict[str, Any]) -> None:
         "edges": f"{found['edges']:,} {found['edges_kind']}",
         "reached": f"{found['reached']:,} ({share:.1%}) from {_begin(found)}",
         "depth": f"{found['depth']:,}",
+        "load": f"{found['load_ms']:,.3f} ms to make or read the graph and bring it to "
+        f"{found['backend']}",
         "time": f"{found['ms']:,.3f} ms for {found['output']} on {found['backend']}, "
         "untraced, after a warm-up",
         "rate": f"{found['mteps']:,.1f} MTEPS: each of {found['edges_traversed']:,} edges once",

@@ -10,6 +10,9 @@
 ``path:N``, ``cycle:N``     `path`, `cycle`
 ``star:N``, ``complete:N``  `star`, `complete`
 ==========================  ========================================
+
+The names of benchmarks are texts too: ``kron16`` is ``kron:16``, ``kron16e8`` is ``kron:16:8``.
+A file of such a name is ``./kron16``.
 """
 
 from __future__ import annotations
@@ -30,37 +33,51 @@ __all__ = ["from_spec", "is_random", "is_spec"]
 class _Kind(NamedTuple):
     make: Callable[..., Matrix]
     numbers: str  # a regular expression, a group for each number
-    form: str  # for messages
+    form: str  # for messages, and
+    example: str
     seeded: bool = False
 
 
 _KINDS = {
-    "kron": _Kind(kronecker, "([0-9]+)(?::([0-9]+))?", "kron:S or kron:S:E", True),
-    "urand": _Kind(uniform, "([0-9]+)(?::([0-9]+))?", "urand:S or urand:S:E", True),
-    "road": _Kind(road, "([0-9]+)", "road:K", True),
-    "grid": _Kind(grid2d, "([0-9]+)x([0-9]+)", "grid:RxC"),
-    "delaunay": _Kind(delaunay, "([0-9]+)", "delaunay:S", True),
-    "mycielskian": _Kind(mycielskian, "([0-9]+)", "mycielskian:K"),
-    "path": _Kind(path, "([0-9]+)", "path:N"),
-    "cycle": _Kind(cycle, "([0-9]+)", "cycle:N"),
-    "star": _Kind(star, "([0-9]+)", "star:N"),
-    "complete": _Kind(complete, "([0-9]+)", "complete:N"),
+    "kron": _Kind(kronecker, "([0-9]+)(?::([0-9]+))?", "kron:S or kron:S:E", "kron:16", True),
+    "urand": _Kind(uniform, "([0-9]+)(?::([0-9]+))?", "urand:S or urand:S:E", "urand:16", True),
+    "road": _Kind(road, "([0-9]+)", "road:K", "road:512", True),
+    "grid": _Kind(grid2d, "([0-9]+)x([0-9]+)", "grid:RxC", "grid:30x40"),
+    "delaunay": _Kind(delaunay, "([0-9]+)", "delaunay:S", "delaunay:16", True),
+    "mycielskian": _Kind(mycielskian, "([0-9]+)", "mycielskian:K", "mycielskian:11"),
+    "path": _Kind(path, "([0-9]+)", "path:N", "path:9"),
+    "cycle": _Kind(cycle, "([0-9]+)", "cycle:N", "cycle:9"),
+    "star": _Kind(star, "([0-9]+)", "star:N", "star:9"),
+    "complete": _Kind(complete, "([0-9]+)", "complete:N", "complete:9"),
 }
+
+# kron16, kron16e8, grid30x40
+_SHORT = re.compile(f"({'|'.join(_KINDS)})([0-9]+)(?:e([0-9]+)|(x[0-9]+))?")
+
+
+def _with_colons(text: str) -> str:
+    """Return ``kron:16:8`` for ``kron16e8``, and any other text as it is."""
+    found = _SHORT.fullmatch(text)
+    if found is None:
+        return text
+    name, first, second, by = found.groups()
+    return ":".join(part for part in (name, first + (by or ""), second) if part)
 
 
 def is_spec(text: str) -> bool:
     """Return True if a text is meant for `from_spec`, correctly spelled or not, and not as a file.
 
-    Such a text begins with a known name and a colon, or is a word, a colon and numbers.
+    Such a text is a known name and numbers, or begins with a known name and a colon, or is a word,
+    a colon and numbers.
     """
-    name, colon, _ = text.partition(":")
+    name, colon, _ = _with_colons(text).partition(":")
     known = colon and name in _KINDS
     return bool(known or re.fullmatch(r"[A-Za-z]\w+:[0-9]+([:x][0-9]+)*", text))
 
 
 def is_random(text: str) -> bool:
     """Return True if a text names a graph that a seed changes."""
-    kind = _KINDS.get(text.partition(":")[0])
+    kind = _KINDS.get(_with_colons(text).partition(":")[0])
     return kind is not None and kind.seeded
 
 
@@ -85,14 +102,16 @@ def from_spec(
     OutOfMemory
         If the graph does not fit.
     """
-    name, _, numbers = text.partition(":")
+    name, _, numbers = _with_colons(text).partition(":")
     kind = _KINDS.get(name)
     if kind is None:
         forms = ", ".join(kind.form for kind in _KINDS.values())
         raise InvalidValue(f"generate: there is no graph {text!r}. Use one of {forms}.")
     found = re.fullmatch(kind.numbers, numbers)
     if found is None or len(numbers) > 40:  # no size has so many digits
-        raise InvalidValue(f"generate: {text[:60]!r} does not have the form {kind.form}.")
+        raise InvalidValue(
+            f"generate: {text[:60]!r} does not have the form {kind.form}. Write {kind.example}."
+        )
     given = [int(number) for number in found.groups() if number]
     if kind.seeded and seed is not None:
         return kind.make(*given, seed=seed, backend=backend)

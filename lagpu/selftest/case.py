@@ -38,6 +38,11 @@ class Case:
     name: str
     run: Callable[[Backend, Backend], str]
 
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The group, and the kernel, operation or algorithm."""
+        return self.group, self.name.split()[0].rstrip(",")
+
 
 def agree(programs: dict[str, Program]) -> Callable[[Backend, Backend], str]:
     """Return the run of a case whose named programs must each return the same on both."""

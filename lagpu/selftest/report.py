@@ -42,7 +42,7 @@ def _table(rows: list[dict[str, Any]]) -> FittingTable:
         table.add_column(name, justify="right")
     kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        kinds.setdefault((row["group"], row["case"].split()[0]), []).append(row)
+        kinds.setdefault((row["group"], row["case"].split()[0].rstrip(",")), []).append(row)
     for (group, kind), members in kinds.items():
         passed = sum(row["passed"] for row in members)
         failed = len(members) - passed

@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
@@ -18,13 +25,15 @@ from lagpu.selftest.case import Case
 __all__ = ["run"]
 
 
-def run(backend: str = "auto") -> dict[str, Any]:
+def run(backend: str = "auto", *, quick: bool = False) -> dict[str, Any]:
     """Run every case on a backend, with a progress bar on stderr.
 
     Parameters
     ----------
     backend : str
         Name of the backend.
+    quick : bool
+        Whether to run one case of each kind alone.
 
     Returns
     -------
@@ -39,7 +48,10 @@ def run(backend: str = "auto") -> dict[str, Any]:
     """
     place, oracle = backends.get(backend), backends.get("cpu")
     start = time.perf_counter()
-    rows = [_row(case, place, oracle) for case in _shown(list(_cases(place)))]
+    cases = list(_cases(place))
+    if quick:
+        cases = _one_of_each_kind(cases)
+    rows = [_row(case, place, oracle) for case in _shown(cases)]
     device = place.device
     passed = sum(row["passed"] for row in rows)
     return {
@@ -68,6 +80,14 @@ def _cases(place: Backend) -> Iterator[Case]:
     yield from searches.cases()
 
 
+def _one_of_each_kind(cases: list[Case]) -> list[Case]:
+    """Return one case of each kernel, operation and algorithm; the first ones are degenerate."""
+    kinds: dict[tuple[str, str], list[Case]] = {}
+    for case in cases:
+        kinds.setdefault(case.kind, []).append(case)
+    return [members[len(members) // 3] for members in kinds.values()]
+
+
 def _shown(cases: list[Case]) -> Iterator[Case]:
     """Yield the cases while a progress bar shows on stderr."""
     errors = Console(stderr=True)
@@ -76,6 +96,8 @@ def _shown(cases: list[Case]) -> Iterator[Case]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
     )
     with Progress(
         *columns, console=errors, transient=True, disable=not errors.is_terminal

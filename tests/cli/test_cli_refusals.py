@@ -181,5 +181,5 @@ def test_allocations_that_fail_are_one_line(refused, monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(search_module, "load", lambda *_, **__: fail())
+    monkeypatch.setattr(search_module, "timed_load", lambda *_, **__: fail())
     assert "out of memory" in refused("bfs", "path:3", "-s", 0, "-b", "cpu")

@@ -1,7 +1,12 @@
-"""Commands among the processes of mpirun: the first one prints and writes for all."""
+"""What every command has: help, completion, messages, and one voice among processes of mpirun."""
+
+import json
+import re
+from pathlib import Path
 
 import pytest
 
+from lagpu.cli import entry
 from lagpu.host import job
 
 
@@ -42,3 +47,74 @@ def test_every_process_ends_with_the_code_of_an_error(run, rank):
         rank(number)
         assert run("bfs", "kron:5", "--source", "99", "-b", "cpu")[0] == 2
         assert run("bfs", "kron:5", "--nothing")[0] == 2
+
+
+# ------------------------------------------------------------------------------ first contact
+
+
+def test_help_and_version_have_short_names(run):
+    assert run("-h") == run("--help")
+    assert run("bfs", "-h") == run("bfs", "--help")
+    assert run("-V") == run("--version")
+
+
+COMMANDS = [[], *([name] for name in sorted(entry._command().commands))]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_flag_has_no_type_and_no_word_is_torn(run, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run(*command, "--help")[1]
+    assert "<bool>" not in text
+    assert set(re.findall(r"<[a-z|]+\s", text)) <= {"<int ", "<float "}  # "<int range>"
+
+
+def test_completion(run, monkeypatch):
+    code, out, _ = run("--show-completion")
+    assert "_LAGPU_COMPLETE" in out or "not supported" in out  # by the shell that runs the tests
+    assert code == 0
+    for words, found in {"lagpu b": "bfs", "lagpu bfs kron:5 --sou": "--source"}.items():
+        monkeypatch.setenv("_LAGPU_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        assert found in run()[1].split()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("bfs path:3 --source a", "'a' is not a whole number. See `lagpu bfs --help`."),
+        ("sssp path:3 -s 0 --delta x", "'x' is not a number. See"),
+        ("bfs path:3 -s 0 --seed -1", "'-1' is below 0. See"),
+        ("pagerank path:3 --max-iter 9999999", "'9999999' is above 1000000. See"),
+        ("bfs path:3 -s 0 --output x", ": 'x' is not one of 'levels', 'parents', 'paths'. See"),
+        ("bsf", "No such command 'bsf'. Did you mean 'bfs'? See `lagpu --help`."),
+        ("info kron:abc", "'kron:abc' does not have the form kron:S or kron:S:E. Write kron:16."),
+    ],
+)
+def test_what_is_wrong_in_words(refused, words, message):
+    assert message in refused(*words.split())
+
+
+def test_the_files_that_a_command_wrote(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = {"--save": "a.npz", "--trace": "b.html", "--step": "c.html"}
+    wrote = [f"{option}: wrote {file}\n" for option, file in files.items()]
+    words = [word for pair in files.items() for word in pair]
+    code, out, err = run("bfs", "path:3", "-s", 0, "-b", "cpu", *words)
+    assert (code, err) == (0, "")
+    assert out.endswith("".join(wrote))
+    code, out, err = run("bfs", "path:3", "-s", 0, "-b", "cpu", *words, "--json")
+    assert json.loads(out)["reached"] == 3
+    assert err == "".join(f"lagpu: {line}" for line in wrote)
+    assert "--save: wrote a.npz" in run("cores", "path:3", "-b", "cpu", "--save", "a.npz")[1]
+    assert "wrote" not in run("bipartite", "cycle:3", "-b", "cpu", "--save", "d.npz")[1]
+    assert not Path("d.npz").exists()
+
+
+@pytest.mark.parametrize("command", ["bfs path:3 -s 0", "cores path:3"])
+def test_the_time_of_loading(run, command):
+    assert (
+        "ms to make or read the graph and bring it to cpu" in run(*command.split(), "-b", "cpu")[1]
+    )
+    assert json.loads(run(*command.split(), "-b", "cpu", "--json")[1])["load_ms"] > 0

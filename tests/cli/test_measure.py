@@ -14,10 +14,10 @@ import pytest
 import scipy.sparse as sp
 from command import spawn
 
-from lagpu import Matrix, algorithms, backends
+from lagpu import Matrix, algorithms
 from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.bench import graph500, peers, report, suite
-from lagpu.bench.graphs import SUITE, HostGraph, load, spec_of
+from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.cli import measure
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import grid2d
@@ -191,12 +191,20 @@ def test_a_chosen_kernel_runs_eagerly_and_is_named(run, tmp_path, more, expected
     assert out.count("push_edge") == 1
 
 
+def test_without_a_gpu_the_default_graphs_are_small(run, monkeypatch):
+    assert not set(SMALL_SUITE) & set(SUITE)
+    monkeypatch.setattr(suite, "SMALL_SUITE", SMALL_SUITE[2:3])
+    code, out, err = run("bench", "-b", "cpu", "--roots", 1)
+    assert (code, err) == (0, "")
+    assert f"{SMALL_SUITE[2]} " in out
+    assert "These are small graphs, since no GPU takes part." in out
+    assert "small graphs" not in run("bench", "path:5", "-b", "cpu", "--roots", 1)[1]
+
+
 def test_names_lead_to_generators():
-    assert spec_of("kron20e16") == "kron:20:16"
-    assert spec_of("road2048") == "road:2048"
-    assert spec_of("path:3") == "path:3"
-    assert spec_of(__file__) is None
-    assert load("mycielskian5", backends.get("cpu")).nrows == 23
+    for name in ("kron20e16", "road2048", "path:3", "kron10", __file__):
+        require_graph(name)
+    assert suite.load("mycielskian5", "cpu").nrows == 23
 
 
 @pytest.mark.ci
@@ -241,10 +249,10 @@ def test_a_library_that_fails_costs_no_other_row(run, monkeypatch, tmp_path):
 
 
 def test_a_graph_that_does_not_fit_costs_no_other_row(run, monkeypatch, tmp_path):
-    def load(name, *how):
+    def load(name, *how, **more):
         if name == "path:9":
             raise OutOfMemory("path: needs 9.0 GB, 1.0 GB free on cuda:0. Use a smaller graph.")
-        return right(name, *how)
+        return right(name, *how, **more)
 
     right = suite.load
     monkeypatch.setattr(suite, "load", load)

@@ -157,6 +157,12 @@ def test_sizes_are_whole_numbers(value):
     ("text", "expected"),
     [
         ("kron:16", True),
+        ("kron16", True),
+        ("kron16e8", True),
+        ("grid3x4", True),
+        ("kron16.mtx", False),
+        ("kron16e", False),
+        ("./kron16", False),
         ("kron:oops", True),
         ("foo:16", True),
         ("grid:3x4", True),
@@ -169,6 +175,24 @@ def test_sizes_are_whole_numbers(value):
 )
 def test_is_spec(text, expected):
     assert is_spec(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [
+        ("kron6", "kron:6"),
+        ("kron6e4", "kron:6:4"),
+        ("urand6e4", "urand:6:4"),
+        ("road5", "road:5"),
+        ("grid3x4", "grid:3x4"),
+        ("path9", "path:9"),
+    ],
+)
+def test_names_of_benchmarks_are_specs(name, spec):
+    A, B = (
+        from_spec(text, seed=1 if name[0] != "g" else None, backend="cpu") for text in (name, spec)
+    )
+    assert A.isequal(B)
 
 
 def test_duplicates_across_chunks_are_dropped(monkeypatch):

@@ -80,6 +80,30 @@ def test_some_of_all_cases_pass(place, first):
     assert failing(cases, place) == []
 
 
+def test_a_quick_run_has_one_case_of_each_kind(monkeypatch):
+    ran: list[Case] = []
+    monkeypatch.setattr(runner, "_row", lambda case, *_: ran.append(case) or {"passed": True})
+    selftest.run("sim")
+    every, kinds = len(ran), {case.kind for case in ran}
+    ran.clear()
+    selftest.run("sim", quick=True)
+    assert len(ran) == len(kinds) < every / 8
+    assert {case.kind for case in ran} == kinds
+    assert ("products", "pull_bitmap") in kinds
+    assert [case.name for case in ran if case.kind == ("algorithms", "bfs_levels")] == [
+        "bfs_levels on random 31"
+    ]
+
+
+def test_the_command_takes_quick(run, monkeypatch):
+    ran: list[bool] = []
+    monkeypatch.setattr(selftest, "run", lambda place, quick: ran.append(quick) or 1 / 0)
+    for words in ([], ["--quick"]):
+        with pytest.raises(ZeroDivisionError):
+            run("selftest", "-b", "cpu", *words)
+    assert ran == [False, True]
+
+
 @pytest.mark.parametrize("every", [50, *picked([12]), *picked([1], rest="exhaustive")])
 def test_the_report(tmp_path, monkeypatch, capsys, every):
     monkeypatch.setenv("LAGPU_COMMIT", "0123abc")

@@ -13,9 +13,10 @@ import scipy.sparse as sp
 
 from lagpu import algorithms
 from lagpu.backends.protocol import Backend
-from lagpu.bench.graphs import HostGraph, load
+from lagpu.bench.graphs import HostGraph
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
+from lagpu.generators.load import load
 from lagpu.io.csc import column_blocks
 
 __all__ = ["Facts", "Problem", "make"]
@@ -137,7 +138,7 @@ def make(graph: str, place: Backend, seed: int | None, folder: Path) -> Facts:
     InvalidValue
         If the matrix is not square, or no vertex reaches another one.
     """
-    A = load(graph, place, seed)
+    A = load(graph, place, seed=seed)
     host = HostGraph.of(A)
     facts = _facts(Path(graph).name, A, host, _SEED if seed is None else seed)
     np.save(folder / "col_ptr.npy", host.col_ptr, allow_pickle=False)

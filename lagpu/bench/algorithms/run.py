@@ -18,7 +18,7 @@ from lagpu.bench.algorithms.menu import Answer, Question
 from lagpu.bench.algorithms.problem import Facts, Problem
 from lagpu.bench.algorithms.systems import Bench, Measured
 from lagpu.bench.algorithms.worker import Failed, TimeUp, Worker
-from lagpu.bench.graphs import spec_of
+from lagpu.bench.graphs import require_graph
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.interrupt import removed
 
@@ -107,7 +107,7 @@ def run(
     questions = menu.chosen(plan.algorithms)
     names = list(plan.graphs)
     for name in names:
-        spec_of(name)
+        require_graph(name)
     others = peers.chosen(plan.peers, tuple(LIBRARIES))
     begin = time.monotonic()
     places, machine = _places(plan)
@@ -192,7 +192,7 @@ class _TestGraph:
         tell: Callable[[str], None],
     ) -> Iterator[Row]:
         """Yield the rows of one graph; each answer is compared with the first to its question."""
-        tell(f"{name}: making or reading it")
+        tell(f"{name}: loading the graph")
         maker = Worker(self.plan.bench)
         try:
             facts = _required(maker, "make", name, places[0], self.plan.seed, self.folder)

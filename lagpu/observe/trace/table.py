@@ -76,20 +76,24 @@ def plain(rows: Sequence[Row], totals: Totals) -> str:
 
 def sentences(totals: Totals) -> tuple[str, str]:
     """Return the totals as two sentences: the statements, and the compiling and copying."""
-    launching = ", launching fused loops included" if totals.fused else ""
+    launching = ", the launches of fused loops included" if totals.fused else ""
     ran = (
-        f"{totals.statements:,} statements, {totals.edges:,} edges looked at, "
-        f"{decimal(totals.bytes)} moved (estimate): kernels {totals.kernel_ms:.3f} ms, "
-        f"host {totals.host_ms:.3f} ms{launching}. Mode: "
+        f"{totals.statements:,} statements looked at {totals.edges:,} edges and moved an estimated "
+        f"{decimal(totals.bytes)}: {totals.kernel_ms:.3f} ms in kernels, "
+        f"{totals.host_ms:.3f} ms on the host{launching}. "
     )
-    ran += f"fused, {totals.fused:,} of the statements." if totals.fused else "eager."
+    eager = totals.statements - totals.fused
+    if totals.fused:
+        ran += f"{totals.fused:,} statements ran inside fused loops, {eager:,} by themselves."
+    else:
+        ran += "Each statement ran by itself."
     if totals.unlogged:
         ran += (
-            f" {totals.unlogged:,} of them are for all levels of loops whose kernels keep no log: "
-            "entries, edges and bytes are not known."
+            f" {totals.unlogged:,} of them stand for all levels of loops whose kernels keep no "
+            "log: entries, edges and bytes are not known."
         )
     if totals.unrecorded:
-        ran += f" The log was full: {totals.unrecorded:,} more rows were not recorded."
+        ran += f" The log was full: {totals.unrecorded:,} more rows are missing."
     between = (
         f"In addition: compiling {totals.compile_ms:.1f} ms, "
         f"copies between host and device {totals.copy_ms:.3f} ms for {decimal(totals.copy_bytes)}."
