@@ -30,7 +30,9 @@ class _Console(Console):
     """
 
     def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
+        # Open MPI gives a process a terminal of its own, and passes on what it prints there.
+        terminal = False if launched() is not None else None
+        super().__init__(highlight=False, markup=False, emoji=False, force_terminal=terminal)
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Return a text, printed by itself or the cell of a table."""
@@ -43,7 +45,8 @@ class _Console(Console):
 def console() -> Console:
     """Return a new console for results; not shared, since tests replace stdout."""
     out = _Console()
-    if "COLUMNS" not in os.environ and not any(map(os.isatty, range(3))):
+    on_terminal = launched() is None and any(map(os.isatty, range(3)))
+    if "COLUMNS" not in os.environ and not on_terminal:
         out.width = _WIDE
     return out
 

@@ -146,3 +146,18 @@ def test_a_file_s_name_is_no_markup_on_a_page(run, tmp_path, monkeypatch):
         text = (tmp_path / page).read_text("utf-8")
         assert "<img" not in text
         assert html.escape(MARKUP) in text
+
+
+@pytest.mark.parametrize("size", ["", "1", "3"])
+def test_a_process_of_a_job_has_no_terminal(monkeypatch, size):
+    """Open MPI gives it one, and what it prints there goes to a pipe or a file."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", size)
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    found = console()
+    assert found.is_terminal is (size != "3")
+    assert (found.width == 140) is (size == "3")
