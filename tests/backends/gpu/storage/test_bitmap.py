@@ -225,6 +225,7 @@ def test_one_source_a_row_is_a_bitmap_matrix_at_once(place, monkeypatch):
     assert found.entries.nvals == 3
     assert made([0, 1, 2, 2], [3, 0, 3, 1], 1, INT64, shape) is None  # more than one a row
     assert made([0, 0], [3, 3], 1, INT64, shape) is None  # a position given twice
+    assert made([0, 1, 1], [3, 7, 7], 1, INT64, shape) is None
     monkeypatch.setattr(bitmap, "fits", lambda *_: False)
     assert made([0, 1, 2], [3, 0, 3], 1, INT64, shape) is None
 

@@ -129,3 +129,7 @@ def test_what_is_asked_for_is_what_is_held(place, values, monkeypatch):
     assert (made.values is None) is (values != [1.0, 2.0, 3.0])
     pointers = 8 * 5  # INT64 as they come, INT32 as they are kept
     assert asked == [made.nbytes - made.col_ptr.nbytes + pointers]
+    asked.clear()
+    rows = np.array([2, 0, 1])
+    made = forms.from_csc(place.device, rows, rows, given, FP64, (3, 2**31))
+    assert asked == [made.row_idx.nbytes + (0 if made.values is None else made.values.nbytes) + 24]

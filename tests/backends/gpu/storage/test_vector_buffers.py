@@ -32,6 +32,21 @@ def test_entries_are_counted_when_somebody_asks(uncounted):
     assert (count(), store.nvals) == (4, 0)  # of the entries there were
 
 
+def test_a_count_is_read_where_the_kernel_notifies_unless_somebody_else_reads(uncounted):
+    store, told = uncounted(7), object()
+    count = store.device.from_host(np.array([4, 0], np.uint64))
+    waited = []
+    store.device.wait_for = lambda *given: waited.append(given) or (9, 0)
+    try:
+        store.counted(count, told)
+        assert store.pending_count(lambda words: int(words[0]) + 1)() == 5
+        assert not waited
+        assert store.pending_count()() == 9
+        assert waited == [(told, count)]
+    finally:
+        del store.device.wait_for
+
+
 def test_only_a_vector_known_to_be_empty_becomes_blank(uncounted):
     store = uncounted([4, 3, 2, 1])
     assert not store.to_blank()
