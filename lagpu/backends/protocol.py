@@ -252,8 +252,11 @@ class Backend(Protocol):
     def vector_to_coo(self, v: Handle) -> tuple[Array, Array]:
         """Return (indices, values) as NumPy arrays, indices rising."""
 
-    def matrix_to_csc(self, A: Handle) -> tuple[Array, Array, Array]:
-        """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
+    def matrix_to_csc(self, A: Handle, on_device: bool = False) -> tuple[Array, Array, Array]:
+        """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column.
+
+        With `on_device` a backend of one device returns copies of its own arrays there.
+        """
 
     def vector_values(self, v: Handle) -> Any:
         """Return a copy of the values of all entries, by index; a device array stays there."""

@@ -220,9 +220,14 @@ class Matrix(Collection, MatrixOperand):
         data = from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)
 
-    def to_csc(self) -> tuple[Array, Array, Array]:
-        """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column."""
-        return self._flushed().matrix_to_csc(self.data)
+    def to_csc(self, *, on_device: bool = False) -> tuple[Array, Array, Array]:
+        """Return (col_ptr, row_idx, values), copies, with rows rising in a column.
+
+        They are NumPy arrays, INT64 but for the values. With `on_device` they are CuPy arrays where
+        the backend has a GPU, INT32 where that holds all indices.
+        """
+        place = self._flushed()
+        return place.matrix_to_csc(self.data, True) if on_device else place.matrix_to_csc(self.data)
 
     def to_csr(self) -> tuple[Array, Array, Array]:
         """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""

@@ -45,16 +45,31 @@ def from_scipy(S: Any, *, backend: str | Backend | None = None) -> Matrix:
     return compress(columns).matrix(backend)
 
 
-def to_scipy(A: Matrix) -> sp.csc_array:
+def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array | sp.coo_array:
     """Return a matrix as a SciPy array, with a value for each entry also if all are equal.
 
     Parameters
     ----------
     A : Matrix, (nrows, ncols)
         A matrix on any backend.
+    format : str
+        ``"csc"``, ``"csr"`` or ``"coo"``. Entries are sorted, and stored zeros stay.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such format.
     """
-    col_ptr, row_idx, values = A.to_csc()
-    return sp.csc_array((values, row_idx, col_ptr), shape=(A.nrows, A.ncols))
+    if format == "csc":
+        col_ptr, row_idx, values = A.to_csc()
+        return sp.csc_array((values, row_idx, col_ptr), shape=A.shape)
+    if format == "csr":
+        row_ptr, col_idx, values = A.to_csr()
+        return sp.csr_array((values, col_idx, row_ptr), shape=A.shape)
+    if format == "coo":
+        rows, cols, values = A.to_coo()
+        return sp.coo_array((values, (rows, cols)), shape=A.shape)
+    raise InvalidValue(f"to_scipy: there is no format {format!r}. Use csc, csr or coo.")
 
 
 def from_networkx(

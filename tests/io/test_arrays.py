@@ -136,3 +136,14 @@ def test_networkx_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(BackendUnavailable, match=r"NetworkX is missing. Install it"):
         to_networkx(A)
+
+
+@pytest.mark.parametrize("form", ["csc", "csr", "coo"])
+def test_scipy_formats_out(form):
+    S = sp.random_array((6, 4), density=0.5, rng=np.random.default_rng(2)).asformat(form)
+    S.data[0] = 0
+    found = to_scipy(from_scipy(S, backend="cpu"), format=form)
+    assert (type(found), found.shape, found.nnz) == (type(S), S.shape, S.nnz)
+    assert (found != S).nnz == 0
+    with pytest.raises(InvalidValue, match=r"no format 'bsr'\. Use csc, csr or coo"):
+        to_scipy(from_scipy(S, backend="cpu"), format="bsr")

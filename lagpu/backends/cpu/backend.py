@@ -217,7 +217,7 @@ class CpuBackend:
         indices, values = v.gb.to_coo()
         return indices.astype(np.int64, copy=False), values
 
-    def matrix_to_csc(self, A: Box) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(self, A: Box, on_device: bool = False) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         _require(_TO_CSC, A.gb.nvals, A.gb.ncols, A.dtype, "to_csc")
         ptr, idx, values = A.gb.to_csc()

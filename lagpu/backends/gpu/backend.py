@@ -254,9 +254,13 @@ class GpuBackend:
             return where, np.full(len(where), v.number, v.dtype.numpy)
         return where, self.device.to_host(values)
 
-    def matrix_to_csc(self, A: MatrixHandle) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(self, A: MatrixHandle, on_device: bool = False) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         form = A.csc()
+        if on_device:
+            self.device.require(form.nbytes, "to_csc")
+            values = form.all_values() if form.values is None else form.values.copy()
+            return form.col_ptr.copy(), form.row_idx.copy(), values
         if form.nvals + A.shape[1] >= LARGE:  # of the host, with the copies that are widened
             width = 12 + form.dtype.numpy.itemsize
             memory.require(form.nvals * width + 13 * A.shape[1], "to_csc")
