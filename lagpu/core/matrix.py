@@ -126,8 +126,9 @@ class Matrix(Collection, MatrixOperand):
         Parameters
         ----------
         rows, cols : array_like of int, (nvals,)
-            Positions of the entries, in any order; NumPy arrays, CuPy arrays for the gpu backend,
-            or full vectors of the same backend, which are not copied to the host.
+            Positions of the entries, in any order; arrays of any library that has
+            ``__dlpack__`` or ``__cuda_array_interface__``, those on a GPU for the gpu backend, or
+            full vectors of the same backend, which are not copied to the host.
         values : array_like, (nvals,), or scalar
             Values of the entries; one scalar makes a matrix without a value array.
         dtype : DType, optional
@@ -176,7 +177,9 @@ class Matrix(Collection, MatrixOperand):
         Parameters
         ----------
         col_ptr : array_like of int, (ncols + 1,)
-            Column j has entries ``col_ptr[j] .. col_ptr[j+1] - 1``; arrays as in `from_coo`.
+            Column j has entries ``col_ptr[j] .. col_ptr[j+1] - 1``; arrays as in `from_coo`. Those
+            on the backend's device, on sim NumPy's, may be kept and not copied: do not write to
+            them afterwards.
         row_idx : array_like of int, (nvals,)
             Rows of the entries, rising in each column.
         values : array_like, (nvals,), or scalar

@@ -123,7 +123,7 @@ class Vector(Collection):
         Parameters
         ----------
         indices : array_like of int, (nvals,)
-            Indices of the entries, in any order.
+            Indices of the entries, in any order; arrays as in `Matrix.from_coo`.
         values : array_like, (nvals,), or scalar
             Values of the entries, or one value for all.
         dtype : DType, optional
@@ -162,7 +162,11 @@ class Vector(Collection):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> Vector:
-        """Return a vector of a dense array, without entries where it equals `missing_value`."""
+        """Return a vector of a dense array, without entries where it equals `missing_value`.
+
+        The array is one as in `Matrix.from_coo`. A missing value of a column of pandas or pyarrow
+        and a masked one are an `InvalidValue`; NaN is a value.
+        """
         place = backends.choose(like, backend)
         array = array_of(values, place, "from_dense")
         if not hasattr(array, "__cuda_array_interface__"):  # what has it stays on the device
