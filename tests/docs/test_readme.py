@@ -86,9 +86,36 @@ def test_versions_agree():
     assert f"Python >= {least}" in README
 
 
+SAID = r'pip install (?:-\w )?"?(lagpu|\.)\[(\w+)\]'
+
+
 def test_extras_exist():
+    sources = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "lagpu").rglob("*.py")]
+    for file in (ROOT / "README.md", *sources):
+        for _, extra in re.findall(SAID, file.read_text("utf-8")):
+            assert extra in PROJECT["project"]["optional-dependencies"], file
     for extra in re.findall(r'"\.\[(\w+)\]"', README):
         assert extra in PROJECT["project"]["optional-dependencies"]
+
+
+def test_pages_install_from_a_clone():
+    """No index has lagpu: only where it is installed does ``lagpu[...]`` install anything."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert {place for place, _ in re.findall(SAID, page.read_text("utf-8"))} <= {"."}, page
+
+
+def test_its_first_screen_leads_on():
+    assert len(README.splitlines()) < 200
+    screen = "\n".join(README.splitlines()[:36])
+    for word in (
+        "docs/course/01",
+        "docs/index.md",
+        "sphinx-build",
+        "docs/notation.md",
+        'backend="lagpu"',
+        '".[viz]"',
+    ):
+        assert word in screen, word
 
 
 def test_links_lead_somewhere():
