@@ -6,6 +6,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import lagpu
 
 project = "lagpu"
@@ -21,6 +24,9 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_copy_source = False
 pygments_style = "default"
+
+# Formulas are MathML, which browsers draw by themselves: no network, no script, no LaTeX.
+html_math_renderer = "mathml"
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -49,3 +55,13 @@ atexit.register(shutil.rmtree, _home, ignore_errors=True)
 )
 os.environ["IPYTHONDIR"] = str(_home)
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns
+
+
+def _formula(self, node):
+    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Let formulas be MathML."""
+    app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))

@@ -62,7 +62,7 @@ works = Matrix.from_coo(
 
 
 def best_way(A, source, start, over):
-    """Return what the best way to each vertex is worth.   b = b (+) b (+.x) A"""
+    """Return what the best way to each vertex is worth.   b = b ⊕ b ⊕.⊗ A"""
     best = Vector(FP64, A.nrows, like=A, name="best")
     best[source] = start
     for _ in loop(until_unchanged=best):

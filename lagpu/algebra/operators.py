@@ -316,7 +316,7 @@ class Monoid:
 
 @dataclass(frozen=True, eq=False)
 class Semiring:
-    """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = (+)_i u[i] (x) A[i, j]``.
+    """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``.
 
     Attributes
     ----------
@@ -345,8 +345,8 @@ class Semiring:
         return display.facts_html(
             f"{self!r}: Semiring",
             {
-                "u @ A": "w[j] = (+)_i u[i] (x) A[i, j]",
-                "(+)": self.monoid,
+                "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
+                "⊕": self.monoid,
                 "(x)": self.multiply,
                 "operands -> result": _by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
             },

@@ -146,7 +146,7 @@ class Collection(NoTruth):
         )
 
     def reduce(self, op: Any = "plus") -> Call:
-        """Return the sum of all entries over a monoid, ``s = (+)_i u[i]``; empty if none."""
+        """Return the sum of all entries over a monoid, ``s = ⊕ᵢ u[i]``; empty if none."""
         found = monoid.lookup(op)
         return Call(
             Reduce(self.data, found),

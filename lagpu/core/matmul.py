@@ -155,7 +155,7 @@ class MatrixOperand(NoTruth):
     __slots__ = ()
 
     def mxm(self: Any, B: Any, op: Semiring | str) -> Call:
-        """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = (+)_k A[i, k] (x) B[k, j]``.
+        """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = ⊕ₖ A[i, k] ⊗ B[k, j]``.
 
         Parameters
         ----------
@@ -168,24 +168,24 @@ class MatrixOperand(NoTruth):
         return _matrix_product(self, B, as_semiring(op), _getframe(1))
 
     def ewise_add(self: Any, other: Any, op: Any = None) -> Call:
-        """Combine on the union, ``C = A (+) B``; an entry of one side alone stays as it is."""
-        return _ewise(_getframe(1), "ewise_add", self, other, op, " (+) ")
+        """Combine on the union, ``C = A ⊕ B``; an entry of one side alone stays as it is."""
+        return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
 
     def ewise_mult(self: Any, other: Any, op: Any = None) -> Call:
-        """Combine on the intersection, ``C = A (x) B``."""
-        return _ewise(_getframe(1), "ewise_mult", self, other, op, " (x) ")
+        """Combine on the intersection, ``C = A ⊗ B``."""
+        return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
-        """Combine on the union, ``C = A (+) B``, with a default in place of a missing entry."""
+        """Combine on the union, ``C = A ⊕ B``, with a default in place of a missing entry."""
         _require_matrix("ewise_union", other)
         given = left_default, right_default
         found, defaults = with_defaults(op, self.dtype, other.dtype, given)
-        return _ewise(_getframe(1), "ewise_union", self, other, found, " (+) ", defaults)
+        return _ewise(_getframe(1), "ewise_union", self, other, found, " ⊕ ", defaults)
 
     def kronecker(self: Any, B: Any, op: Any) -> Call:
         """Return the Kronecker product with a matrix `B` of shape (p, q).
 
-        ``C[i p + k, j q + l] = A[i, j] (x) B[k, l]``
+        ``C[i p + k, j q + l] = A[i, j] ⊗ B[k, l]``
         """
         found = binary_operator(op)
         _require_matrix("kronecker", B)

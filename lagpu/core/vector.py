@@ -333,7 +333,7 @@ class Vector(Collection):
         kernel: str | None = None,
         policy: str | None = None,
     ) -> Call:
-        """Multiply by a matrix, as ``op(u @ A)``: ``w[j] = (+)_i u[i] (x) A[i, j]``.
+        """Multiply by a matrix, as ``op(u @ A)``: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``.
 
         Parameters
         ----------
@@ -347,20 +347,20 @@ class Vector(Collection):
         return vector_product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
 
     def ewise_add(self, other: Vector, op: Any = None) -> Call:
-        """Combine on the union, ``w = u (+) v``; an entry of one side alone stays as it is."""
-        return self._ewise("ewise_add", other, op, " (+) ")
+        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is."""
+        return self._ewise("ewise_add", other, op, " ⊕ ")
 
     def ewise_mult(self, other: Vector, op: Any = None) -> Call:
-        """Combine on the intersection, ``w = u (x) v``."""
-        return self._ewise("ewise_mult", other, op, " (x) ")
+        """Combine on the intersection, ``w = u ⊗ v``."""
+        return self._ewise("ewise_mult", other, op, " ⊗ ")
 
     def ewise_union(self, other: Vector, op: Any, left_default: Any, right_default: Any) -> Call:
-        """Combine on the union, ``w = u (+) v``, with a default in place of a missing entry."""
+        """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
         if not is_operand(other, 1):
             raise DomainMismatch(f"ewise_union: {kind_of(other)} is not a Vector.")
         given = left_default, right_default
         found, defaults = with_defaults(op, self.dtype, other.dtype, given)
-        return self._ewise("ewise_union", other, found, " (+) ", defaults)
+        return self._ewise("ewise_union", other, found, " ⊕ ", defaults)
 
     def _ewise(self, kind: str, other: Any, op: Any, sign: str, defaults: Any = None) -> Call:
         if not isinstance(other, Vector):

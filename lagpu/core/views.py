@@ -36,7 +36,7 @@ def mxv(
     kernel: str | None = None,
     policy: str | None = None,
 ) -> Call:
-    """Multiply by a vector, as ``op(A @ u)``: ``w[i] = (+)_j A[i, j] (x) u[j]``.
+    """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕ⱼ A[i, j] ⊗ u[j]``.
 
     Parameters
     ----------

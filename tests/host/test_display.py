@@ -361,7 +361,7 @@ def test_tables_list_their_operators():
 def test_what_operators_say():
     text = semiring.min_plus._repr_html_()
     for words in (
-        "w[j] = (+)_i u[i] (x) A[i, j]",
+        "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
         "monoid.min",
         "binary.plus",
         "INT32 -&gt; INT32",

@@ -100,7 +100,7 @@ def test_formulas_name_mask_accumulator_and_indices(backend):
         w << u.reduce(monoid.plus)
         w << A[0, :]
     assert [row.formula for row in t.rows] == [
-        "w(~u.V, accum=binary.plus) << min(u (+) u)",
+        "w(~u.V, accum=binary.plus) << min(u ⊕ u)",
         "w(u.S, replace)[I] << 5",
         "w << A' plus_first u",
         "s << plus(u)",

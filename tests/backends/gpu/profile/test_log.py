@@ -19,9 +19,9 @@ from lagpu.backends.gpu.fused import policy
 WHY = "one kernel for all levels, which keeps no log"
 SWEEP = [
     "share(here.S, replace) << plus(delta, 1.0)",
-    "share(here.S) << truediv(share (x) paths)",
+    "share(here.S) << truediv(share ⊗ paths)",
     "pulled(above.S, replace) << share plus_first A'",
-    "delta(accum=binary.plus) << times(pulled (x) paths)",
+    "delta(accum=binary.plus) << times(pulled ⊗ paths)",
 ]
 
 
