@@ -1,8 +1,7 @@
-"""Graphs from and to SciPy, NetworkX and arrays."""
+"""Graphs from and to SciPy, and from arrays."""
 
 import sys
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,9 +16,7 @@ from lagpu.errors import (
 )
 from lagpu.io import (
     from_arrays,
-    from_networkx,
     from_scipy,
-    to_networkx,
     to_scipy,
 )
 
@@ -47,42 +44,6 @@ def test_scipy_types():
         from_scipy(sp.eye_array(3, dtype=complex), backend="cpu")
     with pytest.raises(DomainMismatch, match="ndarray is not a 2-D sparse array"):
         from_scipy(np.eye(3), backend="cpu")
-
-
-def test_networkx_order_and_direction():
-    G = nx.Graph([("b", "a"), ("b", "b")])
-    assert edges(from_networkx(G, backend="cpu")) == [(0, 0), (0, 1), (1, 0)]
-    D = nx.DiGraph([("b", "a"), ("a", "c")])
-    assert edges(from_networkx(D, backend="cpu")) == [(0, 1), (1, 2)]
-    assert from_networkx(nx.empty_graph(3), backend="cpu").nvals == 0
-
-
-def test_networkx_weights():
-    loop = nx.Graph([(0, 0, {"w": 2}), (0, 1, {"w": 3})])
-    assert entries(from_networkx(loop, weight="w", backend="cpu")) == [
-        (0, 0, 2),
-        (0, 1, 3),
-        (1, 0, 3),
-    ]
-    G = nx.MultiDiGraph([(0, 1, {"w": 2}), (0, 1, {"w": 3}), (1, 0)])
-    assert entries(from_networkx(G, weight="w", backend="cpu")) == [(0, 1, 5), (1, 0, 1)]
-    assert from_networkx(G, backend="cpu").dtype is BOOL
-    with pytest.raises(DomainMismatch, match="not always a number"):
-        from_networkx(nx.Graph([(0, 1, {"w": "x"})]), weight="w", backend="cpu")
-
-
-def test_to_networkx():
-    A = from_scipy(sp.coo_array(([2.5], ([0], [1])), shape=(3, 3)), backend="cpu")
-    G = to_networkx(A)
-    assert list(G) == [0, 1, 2]
-    assert list(G.edges(data="weight")) == [(0, 1, 2.5)]
-    with pytest.raises(InvalidValue, match="not symmetric"):
-        to_networkx(A, directed=False)
-    C = from_networkx(nx.cycle_graph(4), backend="cpu")
-    assert nx.utils.graphs_equal(to_networkx(C, directed=False), nx.cycle_graph(4))
-    rectangle = from_scipy(sp.coo_array(([1], ([0], [1])), shape=(1, 3)), backend="cpu")
-    with pytest.raises(InvalidValue, match="nrows 1 != ncols 3"):
-        to_networkx(rectangle)
 
 
 class OnDevice:
@@ -129,13 +90,6 @@ def test_device_arrays_come_to_the_host(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "cupy", CuPy)
     assert edges(from_arrays(OnDevice(), OnDevice(), backend="cpu")) == [(1, 1)]
-
-
-def test_networkx_that_is_not_installed(monkeypatch):
-    A = from_arrays([0], [1], nrows=2, ncols=2, backend="cpu")
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(BackendUnavailable, match=r"NetworkX is missing. Install it"):
-        to_networkx(A)
 
 
 @pytest.mark.parametrize("form", ["csc", "csr", "coo"])

@@ -1,0 +1,306 @@
+"""Convert matrices from and to NetworkX graphs: names of nodes, weights, direction, multi-edges."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
+from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.host import memory
+from lagpu.io.csc import from_entries
+
+__all__ = ["Adjacency", "adjacency", "from_networkx", "to_networkx"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """The edges of a NetworkX graph as arrays, in the order in which NetworkX has them.
+
+    Attributes
+    ----------
+    nodes : list
+        The name of each vertex.
+    row_ptr : ndarray of int64, (n + 1,)
+        Vertex k has the edges ``row_ptr[k] .. row_ptr[k + 1] - 1``.
+    cols : ndarray of int64, (m,)
+        Where the edges lead. An undirected edge is there twice, a self-loop once, and each of
+        several parallel edges.
+    values : dict of ndarray, (m,)
+        The values of the edge attributes that were asked for.
+    """
+
+    nodes: list[Any]
+    row_ptr: Array
+    cols: Array
+    values: dict[Any, Array] = field(default_factory=dict)
+
+    def rows(self) -> Array:
+        """Return the vertex where each edge begins, (m,)."""
+        return np.repeat(np.arange(len(self.nodes)), np.diff(self.row_ptr))
+
+    def matrix(
+        self, weight: Any = None, dup_op: Any = None, backend: str | Backend | None = None
+    ) -> Matrix:
+        """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`."""
+        n, rows = len(self.nodes), self.rows()
+        values = None if weight is None else self.values[weight]
+        if values is not None and dup_op is not None:
+            return Matrix.from_coo(
+                rows, self.cols, values, nrows=n, ncols=n, dup_op=dup_op, backend=backend
+            )
+        return from_entries(rows, self.cols, values, n, n).matrix(backend)
+
+
+def adjacency(
+    G: Any, weights: Mapping[Any, Any] | None = None, nodelist: Iterable[Any] | None = None
+) -> Adjacency:
+    """Return the edges of a NetworkX graph between some nodes, in NetworkX' own order.
+
+    Parameters
+    ----------
+    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        A graph, or a view of one.
+    weights : dict, optional
+        Edge attributes to read, each with the value of an edge that lacks it.
+    nodelist : iterable, optional
+        Distinct nodes of `G` in the order of the vertices; by default ``list(G)``.
+
+    Raises
+    ------
+    DomainMismatch
+        If `G` is not a NetworkX graph, or an attribute is not always a number.
+    InvalidValue
+        If a node of `nodelist` is not in `G`, or is given twice.
+    """
+    _require_graph(G)
+    # Measured, docs/design/memory.md: lists of names and values, then arrays.
+    size = G.number_of_edges() * (1 if G.is_directed() else 2)
+    memory.require(size * 120 + G.number_of_nodes() * 100, "from_networkx")
+    found = dict(G.adjacency())
+    nodes = list(found) if nodelist is None else list(nodelist)
+    place = {node: k for k, node in enumerate(nodes)}
+    if nodelist is not None:
+        _require_nodes(nodes, place, found)
+        found = {u: {v: d for v, d in found[u].items() if v in place} for u in nodes}
+    each = found.values()
+    if G.is_multigraph():
+        ends: Iterable[Any] = (v for near in each for v, keys in near.items() for _ in keys)
+        degrees = [sum(map(len, near.values())) for near in each]
+        data = (x for near in each for keys in near.values() for x in keys.values())
+    else:
+        ends = itertools.chain.from_iterable(each)
+        degrees = [len(near) for near in each]
+        data = (x for near in each for x in near.values())
+    row_ptr = np.concatenate([[0], np.cumsum(degrees, dtype=np.int64)]).astype(np.int64)
+    cols = np.fromiter(map(place.__getitem__, ends), np.int64, int(row_ptr[-1]))
+    attributes = list(data) if weights else []
+    values = {
+        name: _numbers([x.get(name, default) for x in attributes], name)
+        for name, default in (weights or {}).items()
+    }
+    return Adjacency(nodes, row_ptr, cols, values)
+
+
+def _require_graph(G: Any) -> None:
+    """Raise `DomainMismatch` unless `G` has what a NetworkX graph has."""
+    if all(hasattr(G, name) for name in ("adjacency", "is_multigraph", "is_directed")):
+        return
+    kind, remedy = type(G).__name__, "Use Matrix.from_coo, or a function of lagpu.io."
+    if hasattr(G, "get_edgelist"):
+        kind, remedy = f"igraph's {kind}", "Give graph.to_networkx()."
+    elif isinstance(G, Matrix):
+        remedy = "It is a matrix already."
+    elif hasattr(G, "tocsc"):
+        remedy = "Use from_scipy."
+    raise DomainMismatch(f"from_networkx: {kind} is not a NetworkX graph. {remedy}")
+
+
+def _require_nodes(nodes: list[Any], place: Mapping[Any, int], found: Mapping[Any, Any]) -> None:
+    """Raise `InvalidValue` unless `nodes` are distinct nodes of the graph."""
+    unknown = [node for node in nodes if node not in found]
+    if unknown:
+        raise InvalidValue(
+            f"from_networkx: the node {unknown[0]!r} of nodelist is not in the graph. Leave it out."
+        )
+    if len(place) != len(nodes):
+        twice = next(node for k, node in enumerate(nodes) if place[node] != k)
+        raise InvalidValue(f"from_networkx: nodelist has {twice!r} twice. Give each node once.")
+
+
+def _numbers(values: list[Any], name: Any) -> Array:
+    """Return the values of an edge attribute as an array of numbers."""
+    try:
+        found = np.array(values) if values else np.zeros(0, np.int64)
+    except ValueError:  # lists of several lengths
+        found = np.array(None)
+    if found.ndim != 1 or found.dtype.kind not in "biuf":
+        raise DomainMismatch(f"from_networkx: the attribute {name!r} is not always a number.")
+    return found
+
+
+@overload
+def from_networkx(
+    G: Any,
+    *,
+    weight: Any = None,
+    dup_op: Any = None,
+    nodelist: Iterable[Any] | None = None,
+    return_nodes: Literal[False] = False,
+    backend: str | Backend | None = None,
+) -> Matrix: ...
+
+
+@overload
+def from_networkx(
+    G: Any,
+    *,
+    weight: Any = None,
+    dup_op: Any = None,
+    nodelist: Iterable[Any] | None = None,
+    return_nodes: Literal[True],
+    backend: str | Backend | None = None,
+) -> tuple[Matrix, list[Any]]: ...
+
+
+def from_networkx(
+    G: Any,
+    *,
+    weight: Any = None,
+    dup_op: Any = None,
+    nodelist: Iterable[Any] | None = None,
+    return_nodes: bool = False,
+    backend: str | Backend | None = None,
+) -> Matrix | tuple[Matrix, list[Any]]:
+    """Return the adjacency matrix of a NetworkX graph, and the names of its vertices if asked.
+
+    Parameters
+    ----------
+    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        Vertex k of the matrix is node ``list(G)[k]``. An undirected edge gives two entries, a
+        self-loop one.
+    weight : str, optional
+        Edge attribute with the value; an edge without the attribute counts 1. By default the matrix
+        is BOOL.
+    dup_op : BinaryOp, optional
+        Combines the values of parallel edges; by default they are summed, as NetworkX does for its
+        own matrices. Shortest paths over weights need ``"min"``, the length of the shortest edge.
+    nodelist : iterable, optional
+        Distinct nodes of `G` in the order of the vertices; edges to other nodes are left out.
+    return_nodes : bool
+        Also return the node of each vertex, for `to_networkx` and to read results by name.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Returns
+    -------
+    A : Matrix, (n, n)
+        The matrix.
+    nodes : list, (n,)
+        Vertex k is the node ``nodes[k]``; only with `return_nodes`.
+
+    Raises
+    ------
+    DomainMismatch
+        If `G` is not a NetworkX graph, or a weight is not a number.
+    InvalidValue
+        If a node of `nodelist` is not in `G`, or is given twice.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> G = nx.Graph([("Ann", "Bob"), ("Bob", "Cem")])
+    >>> A, nodes = from_networkx(G, return_nodes=True, backend="cpu")
+    >>> nodes, A.nvals
+    (['Ann', 'Bob', 'Cem'], 4)
+    """
+    found = adjacency(G, None if weight is None else {weight: 1}, nodelist)
+    A = found.matrix(weight, dup_op, backend)
+    return (A, found.nodes) if return_nodes else A
+
+
+def to_networkx(
+    A: Matrix,
+    *,
+    directed: bool | None = None,
+    nodes: Iterable[Any] | None = None,
+    weight: str = "weight",
+) -> Any:
+    """Return a matrix as a NetworkX graph.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        A matrix on any backend. Unless BOOL, values become an edge attribute.
+    directed : bool, optional
+        Return a ``DiGraph``, or a ``Graph``, for which the matrix must be symmetric; by default a
+        ``Graph`` if the matrix is symmetric.
+    nodes : iterable, optional
+        n distinct names of the vertices, as `from_networkx` returns them; by default
+        ``0 .. n-1``.
+    weight : str
+        Name of the edge attribute.
+
+    Raises
+    ------
+    InvalidValue
+        If the matrix is not square, or is not symmetric where it must be, or a name is given twice.
+    DimensionMismatch
+        If there is not a name for each vertex.
+    BackendUnavailable
+        If NetworkX is not installed.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> G = to_networkx(path(3, backend="cpu"), nodes="abc")
+    >>> list(G.edges)
+    [('a', 'b'), ('b', 'c')]
+    """
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise BackendUnavailable(
+            'to_networkx: NetworkX is missing. Install it with: pip install "lagpu[nx]"'
+        ) from error
+    if not isinstance(A, Matrix):
+        raise DomainMismatch(f"to_networkx: {type(A).__name__} is not a Matrix. Give a Matrix.")
+    if A.nrows != A.ncols:
+        raise InvalidValue(
+            f"to_networkx: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix."
+        )
+    if directed is None:
+        directed = not A.is_symmetric
+    elif not directed and not A.is_symmetric:
+        raise InvalidValue("to_networkx: the matrix is not symmetric. Give directed=True.")
+    names = range(A.nrows) if nodes is None else _names(nodes, A.nrows)
+    # Measured, docs/design/memory.md: dictionaries of nodes, neighbours and attributes.
+    edge = 270 if A.dtype.is_bool else 440
+    memory.require(A.nvals * edge + A.nrows * 750, "to_networkx", "Use to_scipy.")
+    G: Any = nx.DiGraph() if directed else nx.Graph()
+    G.add_nodes_from(names)
+    rows, cols, values = (array.tolist() for array in A.to_coo())
+    if nodes is not None:
+        rows, cols = ([names[k] for k in ends] for ends in (rows, cols))
+    if A.dtype.is_bool:
+        G.add_edges_from(zip(rows, cols, strict=True))
+    else:
+        G.add_weighted_edges_from(zip(rows, cols, values, strict=True), weight)
+    return G
+
+
+def _names(nodes: Iterable[Any], n: int) -> list[Any]:
+    """Return `n` distinct names of vertices."""
+    names = list(nodes)
+    if len(names) != n:
+        raise DimensionMismatch(f"to_networkx: {len(names)} nodes != {n} vertices.")
+    if len(set(names)) != n:
+        raise InvalidValue("to_networkx: a name is given twice. Give each node a name of its own.")
+    return names
