@@ -84,13 +84,14 @@ def adjacency(
     # Measured, docs/design/memory.md: lists of names and values, then arrays.
     size = G.number_of_edges() * (1 if G.is_directed() else 2)
     memory.require(size * 120 + G.number_of_nodes() * 100, "from_networkx")
-    found = dict(G.adjacency())
-    nodes = list(found) if nodelist is None else list(nodelist)
+    nodes = list(G) if nodelist is None else list(nodelist)
     place = {node: k for k, node in enumerate(nodes)}
-    if nodelist is not None:
+    if nodelist is None:
+        each = [near for _, near in G.adjacency()]
+    else:
+        found = dict(G.adjacency())
         _require_nodes(nodes, place, found)
-        found = {u: {v: d for v, d in found[u].items() if v in place} for u in nodes}
-    each = found.values()
+        each = [{v: data for v, data in found[u].items() if v in place} for u in nodes]
     if G.is_multigraph():
         ends: Iterable[Any] = (v for near in each for v, keys in near.items() for _ in keys)
         degrees = [sum(map(len, near.values())) for near in each]
