@@ -34,6 +34,7 @@ ORDER = (
     ("io",),
     ("generators",),
     ("algorithms", "check", "viz"),
+    ("nx",),
     ("crosscheck", "selftest", "bench"),
     ("cli",),
     ("",),

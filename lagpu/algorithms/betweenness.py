@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def betweenness_centrality(
     *,
     endpoints: bool = False,
     directed: bool | None = None,
-    seed: int | None = None,
+    seed: int | random.Random | None = None,
     batch: int | None = None,
 ) -> Vector:
     """Return the share of shortest paths that lead through each vertex.
@@ -55,8 +56,9 @@ def betweenness_centrality(
     directed : bool, optional
         If False, (s, t) and (t, s) are one pair, which matters only without `normalized`; by
         default True if the pattern is not symmetric.
-    seed : int, optional
-        Seed of the choice of sources; NetworkX chooses the same for vertices ``0 .. n-1``.
+    seed : int or random.Random, optional
+        Seed of the choice of sources, or what draws them; NetworkX chooses the same for vertices
+        ``0 .. n-1``.
     batch : int, optional
         Sources at once, 1 or more; by default ``lagpu.algorithms.brandes.batch_size(A, sources)``,
         which suits the graph and the free memory of the backend. It changes only time, memory and
@@ -107,7 +109,7 @@ def betweenness_estimate(
     *,
     endpoints: bool = False,
     directed: bool | None = None,
-    seed: int | None = None,
+    seed: int | random.Random | None = None,
     batch: int | None = None,
 ) -> tuple[Vector, Vector]:
     """Return betweenness centralities estimated from some sources, and their standard errors.

@@ -47,7 +47,7 @@ Array = np.ndarray[Any, Any]
 _LIVE = ((FP64, 5), (INT32, 2), (BOOL, 2))
 
 
-def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
+def sample(A: Matrix, k: int | None, seed: Any) -> list[int]:
     """Return all vertices, or `k` random ones, the same as NetworkX chooses."""
     require_square(A)
     if k is None:
@@ -55,7 +55,8 @@ def sample(A: Matrix, k: int | None, seed: int | None) -> list[int]:
     k = integer(k, "betweenness: k")
     if not 1 <= k <= A.nrows:
         raise InvalidValue(f"betweenness: k {k} is not one of 1 .. {A.nrows} sources.")
-    return random.Random(random_seed(seed, "betweenness", A)).sample(range(A.nrows), k)
+    drawn = seed if hasattr(seed, "sample") else random.Random(random_seed(seed, "betweenness", A))
+    return list(drawn.sample(range(A.nrows), k))
 
 
 def batch_size(A: Matrix, sources: Sequence[int]) -> int:

@@ -10,6 +10,8 @@ Row i of P meets row j of S if j is one level farther than i, where edges lie on
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
@@ -34,7 +36,7 @@ def edge_betweenness_centrality(
     normalized: bool = True,
     *,
     directed: bool | None = None,
-    seed: int | None = None,
+    seed: int | random.Random | None = None,
 ) -> Matrix:
     """Return the share of shortest paths that lead along each edge.
 

@@ -1,0 +1,118 @@
+"""Centralities: betweenness of nodes and edges, closeness, harmonic centrality, PageRank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from lagpu import algorithms
+from lagpu.algorithms.pagerank import MOST
+from lagpu.errors import NotConverged
+from lagpu.nx.answers import answers
+from lagpu.nx.graph import Graph
+from lagpu.nx.searches import require
+
+__all__ = [
+    "betweenness_centrality",
+    "closeness_centrality",
+    "edge_betweenness_centrality",
+    "harmonic_centrality",
+    "pagerank",
+]
+
+
+@answers(weight=(None,))
+def betweenness_centrality(
+    G: Graph,
+    k: int | None = None,
+    normalized: bool = True,
+    weight: None = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    """Return the share of shortest paths that lead through each node."""
+    found = algorithms.betweenness_centrality(
+        G.matrix(),
+        None if k == len(G) else k,
+        bool(normalized),
+        endpoints=bool(endpoints),
+        directed=G.is_directed(),
+        seed=seed,
+    )
+    return G.named(found.to_dense().tolist())
+
+
+@answers(not_for=("multigraph",), weight=(None,))
+def edge_betweenness_centrality(
+    G: Graph, k: int | None = None, normalized: bool = True, weight: None = None, seed: Any = None
+) -> dict[Any, float]:
+    """Return the share of shortest paths that lead along each edge."""
+    n, directed = len(G), G.is_directed()
+    found = algorithms.edge_betweenness_centrality(
+        G.matrix(), k, bool(normalized), directed=directed, seed=seed
+    )
+    col_ptr, row_idx, values = found.to_csc()
+    keys = np.repeat(np.arange(n), np.diff(col_ptr)) * n + row_idx
+    rows, cols = G.along()
+    if not directed:
+        rows, cols = rows[rows <= cols], cols[rows <= cols]
+    wanted = values[np.searchsorted(keys, cols * n + rows)].tolist()
+    nodes = G.nodes
+    ends = zip(rows.tolist(), cols.tolist(), wanted, strict=True)
+    return {(nodes[u], nodes[v]): value for u, v, value in ends}
+
+
+@answers(distance=(None,))
+def closeness_centrality(
+    G: Graph, u: Any = None, distance: None = None, wf_improved: bool = True
+) -> Any:
+    """Return the reciprocal of the mean distance to a node, or by nodes to each."""
+    chosen = None if u is None else require(G, u, "Source {} is not in G")
+    found = algorithms.closeness_centrality(G.matrix(), chosen, wf_improved=bool(wf_improved))
+    return G.named(found.to_dense().tolist()) if chosen is None else found.get(chosen)
+
+
+@answers(distance=(None,))
+def harmonic_centrality(
+    G: Graph, nbunch: Any = None, distance: None = None, sources: Any = None
+) -> dict[Any, float]:
+    """Return the sum of the reciprocals of the distances to each node."""
+    asked = [G.nodes[v] for v in G.bunch(nbunch)]
+    counted = None if sources is None else G.bunch(sources)
+    chosen = [G.index[node] for node in set(asked)]  # as NetworkX orders its result
+    if not chosen or counted == []:
+        return dict.fromkeys(set(asked), 0)
+    found = algorithms.harmonic_centrality(G.matrix(), chosen, sources=counted)
+    return G.named(found.to_dense(0)[chosen].tolist(), chosen)
+
+
+@answers()
+def pagerank(
+    G: Graph,
+    alpha: float = 0.85,
+    personalization: Any = None,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    nstart: Any = None,
+    weight: Any = "weight",
+    dangling: Any = None,
+) -> dict[Any, float]:
+    """Return the PageRank of each node."""
+    if personalization is not None and not sum(personalization.get(v, 0) for v in G):
+        raise ZeroDivisionError
+    given = (
+        None if x is None else {G.index[v]: x[v] for v in x if v in G.index}
+        for x in (personalization, nstart, dangling)
+    )
+    jump, start, lost_to = given
+    try:
+        found = algorithms.pagerank(
+            G.matrix(weight), alpha, jump, max_iter, tol, start, weight is not None, lost_to
+        )
+    except NotConverged as error:
+        if len(G) * tol > MOST:
+            raise NotImplementedError("lagpu: NetworkX stops at larger changes") from error
+        raise nx.PowerIterationFailedConvergence(max_iter) from error
+    return G.named(found.to_dense().tolist())

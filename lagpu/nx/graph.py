@@ -1,0 +1,209 @@
+"""The graph that NetworkX hands to the algorithms: converted once, with a matrix on each backend.
+
+NetworkX keeps the converted graph in ``G.__networkx_cache__`` until `G` changes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from lagpu import backends
+from lagpu.core.matrix import Matrix
+from lagpu.errors import LagpuError
+from lagpu.io.networkx_graphs import Adjacency, adjacency
+
+__all__ = ["Graph", "convert_from_nx", "convert_to_nx"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Graph:
+    """A NetworkX graph as arrays, and as matrices on the backends that have asked for one.
+
+    Parameters
+    ----------
+    edges : Adjacency
+        Names of nodes, edges and values of attributes, in NetworkX' order.
+    directed, multigraph : bool
+        What kind of graph it is.
+    whole : networkx.Graph, optional
+        The graph itself, where a function returns a part of it with all attributes.
+    """
+
+    __networkx_backend__ = "lagpu"
+
+    def __init__(
+        self, edges: Adjacency, *, directed: bool, multigraph: bool, whole: Any = None
+    ) -> None:
+        self.edges = edges
+        self.whole = whole
+        self._directed, self._multigraph = directed, multigraph
+        self._matrices: dict[Any, Matrix] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the matrices, which belong to this process and its device."""
+        return {**self.__dict__, "_matrices": {}}
+
+    def is_directed(self) -> bool:
+        """Return True for a graph of directed edges."""
+        return self._directed
+
+    def is_multigraph(self) -> bool:
+        """Return True for a graph that may have parallel edges."""
+        return self._multigraph
+
+    @property
+    def nodes(self) -> list[Any]:
+        """Names of the vertices."""
+        return self.edges.nodes
+
+    def __len__(self) -> int:
+        return len(self.edges.nodes)
+
+    def __iter__(self) -> Any:
+        return iter(self.edges.nodes)
+
+    def __contains__(self, node: Any) -> bool:
+        return self.find(node) is not None
+
+    @functools.cached_property
+    def index(self) -> dict[Any, int]:
+        """Vertex of each name."""
+        return {node: k for k, node in enumerate(self.nodes)}
+
+    def find(self, node: Any) -> int | None:
+        """Return the vertex of a name, or None if there is none."""
+        try:
+            return self.index.get(node)
+        except TypeError:  # no name: it cannot be a key
+            return None
+
+    def bunch(self, nodes: Any) -> list[int]:
+        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects.
+
+        Raises
+        ------
+        networkx.NetworkXError
+            If it is neither a node, nor nodes.
+        """
+        if nodes is None:
+            return list(range(len(self)))
+        if nodes in self:
+            return [self.index[nodes]]
+        try:
+            return [self.index[node] for node in dict.fromkeys(nodes) if node in self.index]
+        except TypeError as error:
+            raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
+
+    def named(self, values: Iterable[Any], vertices: Iterable[int] | None = None) -> dict[Any, Any]:
+        """Return values by names, of all vertices or of some."""
+        nodes = self.nodes
+        names = nodes if vertices is None else [nodes[k] for k in vertices]
+        return dict(zip(names, values, strict=True))
+
+    def matrix(self, weight: Any = None, dup_op: Any = None, *, back: bool = False) -> Matrix:
+        """Return the matrix on the default backend; `back`: with each edge reversed."""
+        place = backends.get()
+        back = back and self._directed
+        key = place.name, weight, dup_op, back
+        found = self._matrices.get(key)
+        if found is None:
+            if back:
+                found = self.matrix(weight, dup_op).T.new(name="A")
+            else:
+                self.weights(weight)
+                found = self.edges.matrix(weight, dup_op, place)
+            self._matrices[key] = found
+        return found
+
+    def weights(self, name: Any) -> Array | None:
+        """Return the values of an edge attribute in NetworkX' order, (m,), where lacking 1."""
+        if name is None:
+            return None
+        if name not in self.edges.values:
+            if self.whole is None:
+                raise NotImplementedError(f"the attribute {name!r} was not converted")
+            self.edges.values.update(adjacency(self.whole, {name: 1}).values)
+        return self.edges.values[name]
+
+    @functools.cached_property
+    def has_loops(self) -> bool:
+        """Whether an edge joins a vertex with itself."""
+        return bool((self.edges.rows() == self.edges.cols).any())
+
+    def along(self, *, back: bool = False) -> tuple[Array, Array]:
+        """Return (row, column) of each edge, (m,), in NetworkX' order, or reversed by vertices."""
+        return self._reversed if back and self._directed else (self.edges.rows(), self.edges.cols)
+
+    @functools.cached_property
+    def _reversed(self) -> tuple[Array, Array]:
+        order = np.argsort(self.edges.cols, kind="stable")
+        return self.edges.cols[order], self.edges.rows()[order]
+
+
+def convert_from_nx(
+    graph: Any,
+    *,
+    edge_attrs: Mapping[Any, Any] | None = None,
+    node_attrs: Mapping[Any, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False,
+    preserve_graph_attrs: bool = False,
+    name: str | None = None,
+    graph_name: str | None = None,
+) -> Graph:
+    """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads.
+
+    Raises
+    ------
+    NotImplementedError
+        If an edge attribute that is needed is not always a number, or memory is short, so that
+        NetworkX runs its own function.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if not isinstance(graph, nx.Graph):
+        raise NotImplementedError(f"{type(graph).__name__} is not a graph that lagpu converts")
+    try:
+        edges = adjacency(graph, edge_attrs)
+    except LagpuError as error:
+        raise NotImplementedError(str(error)) from error
+    return Graph(
+        edges,
+        directed=graph.is_directed(),
+        multigraph=graph.is_multigraph(),
+        whole=graph if preserve_edge_attrs or preserve_node_attrs else None,
+    )
+
+
+def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+    """Return a `Graph` as a NetworkX graph with the attributes it has, and anything else as it is.
+
+    Parallel edges get keys ``0, 1, ...``.
+    """
+    if not isinstance(result, Graph):
+        return result
+    if result.whole is not None:
+        return result.whole
+    kinds = {
+        (False, False): nx.Graph,
+        (True, False): nx.DiGraph,
+        (False, True): nx.MultiGraph,
+        (True, True): nx.MultiDiGraph,
+    }
+    G: Any = kinds[result.is_directed(), result.is_multigraph()]()
+    G.add_nodes_from(result.nodes)
+    rows, cols = result.along()
+    kept = np.full(len(rows), True) if result.is_directed() else rows <= cols
+    data = [x[kept].tolist() for x in result.edges.values.values()]
+    nodes, attributes = result.nodes, list(result.edges.values)
+    ends = zip(rows[kept].tolist(), cols[kept].tolist(), strict=True)
+    for k, (u, v) in enumerate(ends):
+        values = {name: x[k] for name, x in zip(attributes, data, strict=True)}
+        G.add_edge(nodes[u], nodes[v], **values)
+    return G

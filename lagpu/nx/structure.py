@@ -1,0 +1,152 @@
+"""Cores, independent sets, two sides of a bipartite graph, and topological orders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from networkx.utils import create_py_random_state
+
+from lagpu import algorithms
+from lagpu.errors import CycleFound
+from lagpu.nx.answers import answers
+from lagpu.nx.graph import Graph
+from lagpu.nx.searches import generations
+
+__all__ = [
+    "color",
+    "core_number",
+    "is_bipartite",
+    "is_directed_acyclic_graph",
+    "k_core",
+    "maximal_independent_set",
+    "sets",
+    "topological_generations",
+    "topological_sort",
+]
+
+
+@answers(not_for=("multigraph",))
+def core_number(G: Graph) -> dict[Any, int]:
+    """Return the largest k such that a node is in the k-core, by nodes."""
+    if G.has_loops:
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; "
+            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
+    A = G.matrix()
+    # Where each edge has its reverse, lagpu counts a neighbour once, NetworkX an edge in and out.
+    times = 2 if G.is_directed() and A.is_symmetric else 1
+    return G.named((algorithms.core_number(A).to_dense() * times).tolist())
+
+
+@answers(not_for=("multigraph",))
+def k_core(G: Graph, k: Any = None, core_number: Any = None) -> Any:
+    """Return the k-core as a NetworkX graph with all attributes."""
+    core = _core_number(G) if core_number is None else core_number
+    least = max(core.values()) if k is None else k
+    whole: Any = G.whole
+    return whole.subgraph(v for v in core if core[v] >= least).copy()
+
+
+_core_number = core_number  # the function; an argument of `k_core` hides its name
+
+
+@answers(not_for=("directed",))
+def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> list[Any]:
+    """Return nodes that no edge joins, and to which none can be added; `nodes` are the first."""
+    if seed is not create_py_random_state(None):
+        raise NotImplementedError("lagpu: a seed stands for the set that NetworkX draws")
+    if G.has_loops or not len(G):
+        raise NotImplementedError("lagpu: an independent set of no nodes, or with self-loops")
+    wanted = set(nodes) if nodes else {seed.choice(G.nodes)}
+    if any(node not in G for node in wanted):
+        raise nx.NetworkXUnfeasible(f"{wanted} is not a subset of the nodes of G")
+    first = [G.index[node] for node in wanted]
+    rows, cols = G.along()
+    chosen = np.zeros(len(G), bool)
+    chosen[first] = True
+    if (chosen[rows] & chosen[cols]).any():
+        raise nx.NetworkXUnfeasible(f"{wanted} is not an independent set of G")
+    drawn = seed.randint(0, 2**31 - 1)
+    found = algorithms.maximal_independent_set(G.matrix(), first, seed=drawn)
+    members = found.to_coo()[0]
+    others = members[~chosen[members]].tolist()
+    return [G.nodes[v] for v in (*first, *others)]
+
+
+@answers(quick=True)
+def is_bipartite(G: Graph) -> bool:
+    """Return True if each edge joins two sides."""
+    return algorithms.is_bipartite(G.matrix())
+
+
+@answers(quick=True)
+def color(G: Graph) -> dict[Any, int]:
+    """Return 0 or 1 by nodes, 1 for the first node of each component that has an edge."""
+    sides, _ = algorithms.bipartite_sides(G.matrix())
+    if sides is None:
+        raise nx.NetworkXError("Graph is not bipartite.")
+    side = sides.to_dense()
+    labels = algorithms.connected_components(G.matrix()).to_dense()
+    rows, cols = G.along()
+    first = np.full(len(G), len(G))
+    np.minimum.at(first, labels[rows], rows)  # the first node with an edge out of each component
+    alone = np.full(len(G), True)
+    alone[rows] = alone[cols] = False
+    own = first[labels]
+    same = side == side[np.minimum(own, len(G) - 1)]
+    return G.named(np.where(alone, 0, same).tolist())
+
+
+@answers(quick=True, top_nodes=(None,))
+def sets(G: Graph, top_nodes: None = None) -> tuple[set[Any], set[Any]]:
+    """Return the two sides of a connected bipartite graph."""
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    if algorithms.connected_components(G.matrix()).to_dense().any():
+        raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
+    found = color(G)
+    top = {node for node, side in found.items() if side}
+    return top, set(found) - top
+
+
+def _generations(G: Graph) -> list[list[Any]]:
+    """Return the nodes of each generation, or raise as NetworkX does."""
+    if not G.is_directed():
+        raise nx.NetworkXError("Topological sort not defined on undirected graphs.")
+    try:
+        levels = algorithms.topological_levels(G.matrix()).to_dense()
+    except CycleFound as error:
+        raise nx.NetworkXUnfeasible(
+            "Graph contains a cycle or graph changed during iteration"
+        ) from error
+    nodes = G.nodes
+    return [[nodes[v] for v in part.tolist()] for part in generations(*G.along(), levels)]
+
+
+@answers(quick=True, iterator=True)
+def topological_generations(G: Graph) -> Iterator[list[Any]]:
+    """Return an iterator over the nodes of each generation."""
+    return iter(_generations(G))
+
+
+@answers(quick=True, iterator=True)
+def topological_sort(G: Graph) -> Iterator[Any]:
+    """Return an iterator over the nodes, each after those that lead to it."""
+    return itertools.chain.from_iterable(_generations(G))
+
+
+@answers(quick=True)
+def is_directed_acyclic_graph(G: Graph) -> bool:
+    """Return True for a directed graph without cycles."""
+    if not G.is_directed():
+        return False
+    try:
+        algorithms.topological_levels(G.matrix())
+    except CycleFound:
+        return False
+    return True

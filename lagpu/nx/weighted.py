@@ -1,0 +1,130 @@
+"""Lengths of shortest paths over weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from lagpu import algorithms
+from lagpu.errors import CycleFound
+from lagpu.nx.answers import answers
+from lagpu.nx.graph import Graph
+from lagpu.nx.searches import require
+
+__all__ = [
+    "all_pairs_bellman_ford_path_length",
+    "all_pairs_dijkstra_path_length",
+    "bellman_ford_path_length",
+    "dijkstra_path_length",
+    "lengths",
+    "single_source_bellman_ford_path_length",
+    "single_source_dijkstra_path_length",
+]
+
+_UNKNOWN = "Node {} not found in graph"
+
+
+def lengths(
+    G: Graph, start: int, weight: Any, *, cutoff: Any = None, nearest: bool, back: bool = False
+) -> dict[Any, Any]:
+    """Return the distance of each node that is reached, the vertex itself first, then ascending.
+
+    Parameters
+    ----------
+    G : Graph
+        The graph; of parallel edges the shortest counts.
+    start : int
+        The vertex.
+    weight : str
+        Edge attribute with the length.
+    cutoff : number, optional
+        Largest distance that is returned.
+    nearest : bool
+        Whether no length may be negative, as for Dijkstra's algorithm.
+    back : bool
+        Search against the edges.
+    """
+    values = G.weights(weight)
+    if nearest and values is not None and values.size and values.min() < 0:
+        raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
+    A = G.matrix(weight, "min", back=back)
+    try:
+        found = algorithms.bellman_ford(A, start)
+    except CycleFound as error:
+        raise nx.NetworkXUnbounded("Negative cycle detected.") from error
+    reached, distances = found.to_coo()
+    if distances.dtype.kind == "f" and not np.isfinite(distances).all():
+        raise NotImplementedError("lagpu: a distance is infinite")
+    if cutoff is not None and cutoff != math.inf:
+        kept = (distances <= cutoff) | (reached == start)
+        reached, distances = reached[kept], distances[kept]
+    order = np.argsort(distances, kind="stable")
+    named = G.named(distances[order].tolist(), reached[order].tolist())
+    named.pop(G.nodes[start])
+    return {G.nodes[start]: 0} | named
+
+
+@answers()
+def single_source_dijkstra_path_length(
+    G: Graph, source: Any, cutoff: Any = None, weight: Any = "weight"
+) -> dict[Any, Any]:
+    """Return the distance of each node from a node, over weights that are not negative."""
+    start = require(G, source, _UNKNOWN)
+    return lengths(G, start, weight, cutoff=cutoff, nearest=True)
+
+
+@answers()
+def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+    """Return the distance of two nodes over weights that are not negative."""
+    start = require(G, source, _UNKNOWN)
+    if source == target:
+        return 0
+    found = lengths(G, start, weight, nearest=True)
+    if target not in G or target not in found:
+        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
+    return found[target]
+
+
+@answers()
+def all_pairs_dijkstra_path_length(
+    G: Graph, cutoff: Any = None, weight: Any = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Return an iterator over each node with the distances from it."""
+    return (
+        (node, single_source_dijkstra_path_length(G, node, cutoff=cutoff, weight=weight))
+        for node in G.nodes
+    )
+
+
+@answers()
+def single_source_bellman_ford_path_length(
+    G: Graph, source: Any, weight: Any = "weight"
+) -> dict[Any, Any]:
+    """Return the distance of each node from a node."""
+    return lengths(G, require(G, source, "Source {} not in G"), weight, nearest=False)
+
+
+@answers()
+def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+    """Return the distance of two nodes."""
+    start = require(G, source, _UNKNOWN if source == target else "Source {} not in G")
+    if source == target:
+        return 0
+    found = lengths(G, start, weight, nearest=False)
+    if target not in G or target not in found:
+        raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
+    return found[target]
+
+
+@answers()
+def all_pairs_bellman_ford_path_length(
+    G: Graph, weight: Any = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Return an iterator over each node with the distances from it."""
+    return (
+        (node, single_source_bellman_ford_path_length(G, node, weight=weight)) for node in G.nodes
+    )

@@ -1,0 +1,103 @@
+"""The converted graph: kept until the graph changes, one matrix a backend, and the way back."""
+
+import copy
+import pickle
+
+import networkx as nx
+import pytest
+from networkx_door import door  # noqa: F401
+
+import lagpu
+from lagpu.nx import Graph, convert_from_nx, convert_to_nx
+
+
+def kept(G):
+    return list(G.__networkx_cache__.get("backends", {}).get("lagpu", {}).values())
+
+
+def test_a_graph_is_converted_once_until_it_changes(door):
+    G = nx.path_graph(4)
+    assert nx.shortest_path_length(G, 0, 3, backend="lagpu") == 3
+    (first,) = kept(G)
+    nx.connected_components(G, backend="lagpu")
+    assert kept(G) == [first]
+    G.add_edge(0, 3)
+    assert nx.shortest_path_length(G, 0, 3, backend="lagpu") == 1
+    assert kept(G) != [first]
+    G.add_edge(0, 3, weight=9)
+    found = nx.single_source_dijkstra_path_length(G, 0, backend="lagpu")
+    assert found == {0: 0, 1: 1, 2: 2, 3: 3}
+    G.remove_node(1)
+    assert nx.single_source_dijkstra_path_length(G, 0, backend="lagpu") == {0: 0, 3: 9, 2: 10}
+
+
+def test_attributes_that_a_function_reads(door):
+    G = nx.MultiGraph()
+    G.add_weighted_edges_from([(0, 1, 5), (0, 1, 2), (1, 2, 1)])
+    assert nx.dijkstra_path_length(G, 0, 2, backend="lagpu") == 3
+    assert nx.dijkstra_path_length(G, 0, 2, weight="none", backend="lagpu") == 2
+    ours = nx.pagerank(G, tol=1e-12, max_iter=500, backend="lagpu")
+    assert ours == pytest.approx(nx.pagerank(G, tol=1e-12, max_iter=500), rel=1e-9)
+    G.add_edge(1, 2, weight="long")
+    with pytest.raises(NotImplementedError):
+        nx.pagerank(G, backend="lagpu")
+    assert nx.has_path(G, 0, 2, backend="lagpu")
+    H = convert_from_nx(nx.path_graph(2))
+    with pytest.raises(NotImplementedError, match="'w' was not converted"):
+        H.matrix("w")
+
+
+def test_a_whole_graph_serves_every_function(door):
+    G = nx.karate_club_graph()
+    core = nx.k_core(G, backend="lagpu")
+    assert nx.utils.graphs_equal(core, nx.k_core(G))
+    wanted = nx.single_source_dijkstra_path_length(G, 0, weight="weight")
+    ours = nx.single_source_dijkstra_path_length(G, 0, weight="weight", backend="lagpu")
+    assert ours == wanted
+    assert len(kept(G)) == 1
+
+
+def test_a_matrix_for_each_backend():
+    H = convert_from_nx(nx.DiGraph([("a", "b")]))
+    with lagpu.use("cpu"):
+        A = H.matrix()
+        assert H.matrix() is A
+        assert H.matrix(back=True).get(1, 0) is True
+    with lagpu.use("grid:2:cpu"):
+        assert H.matrix().backend.name == "grid:2:cpu"
+    assert (A.backend.name, A.get(0, 1), A.nvals) == ("cpu", True, 1)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda G: pickle.loads(pickle.dumps(G))])
+def test_a_graph_is_copied_without_its_matrices(door, again):
+    G = nx.path_graph(4)
+    nx.connected_components(G, backend="lagpu")
+    other = again(G)
+    assert nx.shortest_path_length(other, 0, 3, backend="lagpu") == 3
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_the_way_back(kind):
+    G = kind()
+    G.add_nodes_from("dcba")
+    G.add_weighted_edges_from([("a", "b", 2), ("b", "a", 2), ("c", "c", 4), ("a", "c", 1)])
+    back = convert_to_nx(convert_from_nx(G, edge_attrs={"weight": 1}))
+    assert type(back) is kind
+    assert list(back) == list("dcba")
+    assert sorted(back.edges(data="weight")) == sorted(G.edges(data="weight")) or (
+        not G.is_directed() and back.number_of_edges() == G.number_of_edges()
+    )
+    whole = convert_from_nx(G, preserve_edge_attrs=True)
+    assert convert_to_nx(whole) is G
+    assert convert_to_nx(7) == 7
+
+
+def test_what_is_no_graph():
+    H = convert_from_nx(nx.path_graph(3))
+    assert convert_from_nx(H) is H
+    assert isinstance(H, Graph)
+    assert (len(H), list(H), 2 in H, 9 in H, [] in H) == (3, [0, 1, 2], True, False, False)
+    with pytest.raises(NotImplementedError, match="list is not a graph"):
+        convert_from_nx([])
+    with pytest.raises(nx.NetworkXError, match="Node 9 is not in the graph"):
+        H.bunch(9)
