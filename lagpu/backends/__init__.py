@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, cast
 
+from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host.job import end_together, launched
@@ -302,7 +303,9 @@ def use(backend: str | Backend) -> Iterator[Backend]:
 
 
 @contextmanager
-def use_grid(pieces: int | str = "all", backend: str = "auto") -> Iterator[Backend]:
+def use_grid(
+    pieces: int | str = "all", backend: str = "auto", policy: str | None = None
+) -> Iterator[Backend]:
     """Set a grid as the default backend of new objects, inside ``with lagpu.grid(2): ...``.
 
     Parameters
@@ -312,6 +315,9 @@ def use_grid(pieces: int | str = "all", backend: str = "auto") -> Iterator[Backe
         that mpirun or srun has started, else one for each GPU.
     backend : str
         The backend of the pieces, such as ``"cpu"``; ``"auto"``: gpu if there is a device.
+    policy : str, optional
+        How searches run: a paper's system, such as ``"bfs2d:ratio=0.1"`` (docs/design/grid.md). It
+        belongs to the objects that are made inside.
 
     Yields
     ------
@@ -327,5 +333,6 @@ def use_grid(pieces: int | str = "all", backend: str = "auto") -> Iterator[Backe
     """
     count = "" if pieces == "all" else str(pieces)
     kind = "" if backend == "auto" else backend
-    with use(":".join(part for part in ("grid", count, kind) if part)) as place:
-        yield place
+    place = get(":".join(part for part in ("grid", count, kind) if part))
+    with use(overridden(place, None, policy)) as chosen:
+        yield chosen

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.operations import Multiply, Statement
+from lagpu.operations import FusedLoop, Multiply, Rejection, Statement, Sweep, Until
 
 __all__ = ["is_overridden", "overridden"]
 
@@ -26,7 +27,8 @@ def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Back
     if kernel is not None and policy is not None:
         raise InvalidValue("--policy: --kernel leaves nothing to choose. Give one of the two.")
     option = "--kernel" if policy is None else "--policy"
-    if not backend.capabilities.kernels:
+    offered = backend.capabilities
+    if not (offered.kernels if policy is None else offered.kernels or offered.policies):
         raise NotSupported(
             f"{option}: the {backend.name} backend has no kernels to choose from. "
             f"Use --backend gpu or sim, or leave out {option}."
@@ -47,8 +49,11 @@ class _Overridden:
     ) -> None:
         self._backend, self._option = backend, option
         self._choice: dict[str, Any] = {"kernel": kernel, "policy": policy}
-        # A loop that runs as one kernel would ignore the choice.
-        self.capabilities = backend.capabilities._replace(fuses=False, searches=False)
+        # A loop that runs as one kernel would ignore the choice, but for a search by a system.
+        name = (policy or "").partition(":")[0]
+        self.capabilities = backend.capabilities._replace(
+            fuses=False, searches=name in backend.capabilities.systems
+        )
         self.last_loop = ""
 
     def __getattr__(self, name: str) -> Any:
@@ -56,12 +61,19 @@ class _Overridden:
 
     def execute(self, statement: Statement) -> None:
         operation = statement.operation
-        if isinstance(operation, Multiply):
-            if len(operation.operand.shape) == 2:
-                raise NotSupported(
-                    f"{self._option}: a product of matrices has no kernels to choose from. "
-                    f"Leave out {self._option}, or take one source at a time."
-                )
-            product = operation.product._replace(**self._choice)
-            statement = statement._replace(operation=operation._replace(product=product))
-        self._backend.execute(statement)
+        if isinstance(operation, Multiply) and len(operation.operand.shape) == 2:
+            raise NotSupported(
+                f"{self._option}: a product of matrices has no kernels to choose from. "
+                f"Leave out {self._option}, or take one source at a time."
+            )
+        self._backend.execute(self._chosen(statement))
+
+    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+        return self._backend.plan_loop([self._chosen(s) for s in body], turns)
+
+    def _chosen(self, statement: Statement) -> Statement:
+        operation = statement.operation
+        if not isinstance(operation, Multiply):
+            return statement
+        product = operation.product._replace(**self._choice)
+        return statement._replace(operation=operation._replace(product=product))

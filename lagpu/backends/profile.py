@@ -3,11 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from lagpu.operations import FusedLoop, Handle, Operation, Rejection
 
-__all__ = ["LoopMeasured", "LoopRow", "Measured", "Meter"]
+__all__ = ["LoopMeasured", "LoopRow", "Measured", "Meter", "Phase", "Sent"]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The messages that pieces of a grid in this process have given to others in one form.
+
+    Attributes
+    ----------
+    form : str
+        ``"list"`` or ``"bitmap"`` of vertices, ``"pairs"`` of vertex and parent, ``"parents"`` in
+        an order that the receiver knows, or ``"counts"``.
+    messages : int
+        Those that are not empty.
+    bytes : int
+        Their bytes.
+    """
+
+    form: str
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase of a level of a search on a grid.
+
+    Attributes
+    ----------
+    name : str
+        ``"expand"``, ``"share"``, ``"expansion"``, ``"fold"``, ``"update"``, ``"agree"``; after the
+        last level ``"parents"``.
+    ms : float
+        Its time, of all pieces of this process together.
+    sent : tuple of Sent
+        What was sent in it, by form.
+    """
+
+    name: str
+    ms: float
+    sent: tuple[Sent, ...] = ()
 
 
 class Measured(NamedTuple):
@@ -30,6 +71,8 @@ class Measured(NamedTuple):
         Matrix entries that the product looked at.
     bytes : int or None
         Memory that the kernels moved, estimated (docs/design/trace.md).
+    phases : tuple of Phase
+        Of a level of a search by a grid's policy (docs/design/grid.md), its phases.
     """
 
     kernel_ms: float = 0.0
@@ -42,6 +85,7 @@ class Measured(NamedTuple):
     reason: str = ""
     edges: int | None = None
     bytes: int | None = None
+    phases: tuple[Phase, ...] = ()
 
 
 class LoopRow(NamedTuple):

@@ -44,6 +44,8 @@ class Capabilities(NamedTuple):
         Whether it runs searches from one frontier as one program; it rejects every other loop.
     kernels, policies : tuple of str
         The names that `Product.kernel` and `Product.policy` may have.
+    systems : tuple of str
+        Those of the policies by which a search runs as a whole, instead of product by product.
     sources_hash : str
         Identifies the sources of the kernels; an empty string if the backend has no kernels of its
         own.
@@ -57,6 +59,7 @@ class Capabilities(NamedTuple):
     sources_hash: str = ""
     searches: bool = False
     parts: Parts | None = None
+    systems: tuple[str, ...] = ()
 
     @property
     def records(self) -> bool:

@@ -100,7 +100,11 @@ Kernel = Annotated[
 ]
 Policy = Annotated[
     str | None,
-    typer.Option(help="Choose kernels by this policy (gpu, sim).", show_default=False),
+    typer.Option(
+        help="Choose kernels by this policy (gpu, sim), or search a grid by a paper's system, as "
+        "kepler, bfs2d:ratio=0.1 or hiragushi:alpha=48,beta=20.",
+        show_default=False,
+    ),
 ]
 Save = Annotated[
     Path | None, typer.Option(help="Write the result here: .npz, .txt or .csv.", show_default=False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ _CHECKERS: dict[str, Callable[..., Any]] = {
 }
 Array = np.ndarray[Any, Any]
 _FIRST, _LAST = 24, 8  # rows of a long table
+_PHASES = ("expand", "share", "expansion", "fold", "update", "agree", "parents")
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,7 @@ def _level(row: Row) -> dict[str, Any]:
         "kernel": row.kernel or None,
         "reason": row.reason or None,
         "ms": row.kernel_ms,
+        **({"phases": [asdict(phase) for phase in row.phases]} if row.phases else {}),
     }
 
 
@@ -307,6 +309,8 @@ def _print(found: dict[str, Any]) -> None:
     for name, text in facts.items():
         out.print(f"{name:>8}  {text}", markup=False, soft_wrap=True)
     out.print(_table(found["levels"]))
+    for table in _phases_tables(found["levels"]):
+        out.print(table)
 
 
 def _table(levels: list[dict[str, Any]]) -> FittingTable:
@@ -319,13 +323,75 @@ def _table(levels: list[dict[str, Any]]) -> FittingTable:
     table.add_column("direction")
     table.add_column("kernel")
     table.add_column("ms", justify="right")
+    _add_rows(table, levels, _cells, _summary)
+    return table
+
+
+def _add_rows(
+    table: FittingTable,
+    levels: list[dict[str, Any]],
+    cells: Callable[[dict[str, Any]], Iterable[str]],
+    summary: Callable[[list[dict[str, Any]]], Iterable[str]],
+) -> None:
     short = len(levels) <= _FIRST + _LAST + 1
     for level in levels if short else levels[:_FIRST]:
-        table.add_row(*_cells(level))
+        table.add_row(*cells(level))
     if not short:
-        table.add_row(*_summary(levels[_FIRST:-_LAST]))
+        table.add_row(*summary(levels[_FIRST:-_LAST]))
         for level in levels[-_LAST:]:
-            table.add_row(*_cells(level))
+            table.add_row(*cells(level))
+
+
+def _phases_tables(levels: list[dict[str, Any]]) -> Iterator[FittingTable]:
+    """Yield the tables of a search by a grid's policy: ms by phase, and what was sent, by form."""
+    phases = _phases(levels)
+    if not phases:
+        return
+
+    def ms(several: list[dict[str, Any]], name: str) -> str:
+        own = [phase["ms"] for phase in _phases(several) if phase["name"] == name]
+        return f"{sum(own):.3f}" if own else "-"
+
+    def messages(several: list[dict[str, Any]], form: str) -> str:
+        own = [sent for sent in _sent(several) if sent["form"] == form]
+        count, nbytes = (sum(sent[x] for sent in own) for x in ("messages", "bytes"))
+        return f"{nbytes:,} in {count:,}" if own else "-"
+
+    names = {phase["name"] for phase in phases}
+    forms = {sent["form"] for sent in _sent(levels)}
+    yield _by_level(levels, [x for x in _PHASES if x in names], ms, "ms of this process, by phase")
+    if forms:
+        yield _by_level(
+            levels, sorted(forms), messages, "bytes that this process sent, in messages, by form"
+        )
+
+
+def _phases(levels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [phase for level in levels for phase in level.get("phases", ())]
+
+
+def _sent(levels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [sent for phase in _phases(levels) for sent in phase["sent"]]
+
+
+def _by_level(
+    levels: list[dict[str, Any]],
+    names: list[str],
+    text: Callable[[list[dict[str, Any]], str], str],
+    caption: str,
+) -> FittingTable:
+    """Return a table with a row for each level, whose cells are the texts of some names."""
+    table = FittingTable(caption=caption)
+    for name in ("level", *names):
+        table.add_column(name, justify="right")
+
+    def cells(level: dict[str, Any]) -> list[str]:
+        return [str(level["level"]), *(text([level], name) for name in names)]
+
+    def summary(several: list[dict[str, Any]]) -> list[str]:
+        return [f"{len(several)} more", *(text(several, name) for name in names)]
+
+    _add_rows(table, levels, cells, summary)
     return table
 
 

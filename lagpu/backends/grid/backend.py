@@ -17,6 +17,7 @@ from lagpu.backends.grid.meter import GridMeter
 from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.pieces import Parts, Pieces, joined, on_host
 from lagpu.backends.grid.spread import whole
+from lagpu.backends.grid.systems import SYSTEMS
 from lagpu.backends.grid.together import together
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.profile import Meter
@@ -110,7 +111,11 @@ class GridBackend:
         self.name = name
         self.pieces = Pieces(engine, places, grid, shuffled)
         self.capabilities = places[0].capabilities._replace(
-            fuses=False, searches=fused.searches(self.pieces), parts=Parts(self.pieces)
+            fuses=False,
+            policies=tuple(dict.fromkeys((*places[0].capabilities.policies, *SYSTEMS))),
+            searches=fused.searches(self.pieces),
+            systems=tuple(SYSTEMS),
+            parts=Parts(self.pieces),
         )
 
     def __repr__(self) -> str:

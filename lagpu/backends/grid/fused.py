@@ -17,6 +17,7 @@ from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.search import PieceSearch, PieceSpace, slots_of
+from lagpu.backends.grid.systems import plan_system
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 
 __all__ = ["GridLoop", "plan_loop", "searches"]
@@ -33,7 +34,13 @@ def searches(pieces: Pieces) -> bool:
 def plan_loop(
     pieces: Pieces, statements: Sequence[Statement], turns: Until | Sweep
 ) -> FusedLoop | Rejection:
-    """Return the kernel that runs a loop on all pieces, or why there is none."""
+    """Return the kernel that runs a loop on all pieces, or why there is none.
+
+    A search whose product names a paper's system runs by that, on pieces of any kind.
+    """
+    by_system = plan_system(pieces, statements, turns)
+    if by_system is not None:
+        return by_system
     why = _why_apart(pieces)
     if why:
         return Rejection(why)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from lagpu.dtypes import DType
 from lagpu.operations import Handle
@@ -54,14 +57,17 @@ class GridMatrix(GridHandle):
         Whether the matrix equals its transpose, once known.
     turned : GridMatrix or None
         The transpose, once an operation has needed it.
+    degrees : list of array or None
+        The entries in the row of each vertex of each local piece, once a search has needed them.
     """
 
-    __slots__ = ("symmetric", "turned")
+    __slots__ = ("degrees", "symmetric", "turned")
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
         super().__init__(parts, dtype, shape)
         self.symmetric: bool | None = None
         self.turned: GridMatrix | None = None
+        self.degrees: list[np.ndarray[Any, Any]] | None = None
 
     def knows(self, symmetric: bool) -> None:
         """Remember whether the matrix equals its transpose, which is then not needed."""
@@ -71,5 +77,5 @@ class GridMatrix(GridHandle):
 
     def become(self, other: GridHandle) -> None:
         """See `GridHandle`; what was known of the earlier entries is forgotten first."""
-        self.symmetric, self.turned = None, None
+        self.symmetric, self.turned, self.degrees = None, None, None
         super().become(other)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 from lagpu.backends.gpu.profile.log import rows_without_log
 from lagpu.backends.grid.fused import GridLoop
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces
+from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.profile import LoopMeasured, Measured
 from lagpu.operations import (
     FusedLoop,
@@ -55,19 +57,9 @@ class GridMeter:
         self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
         engine = self._pieces.engine
-        parts: list[Callable[[], Measured]] = []
-
-        def watch(k: int, statement: Statement) -> None:
-            place = self._pieces.places[k]
-            run = self._of_piece[k].run
-            parts.append(run(lambda: place.execute(statement), statement.out, statement.operation))
-
         before, start = engine.sent, time.perf_counter()
-        self._pieces.watch = watch
-        try:
+        with self._watched() as parts:
             work()
-        finally:
-            self._pieces.watch = None
         if out is not None:
             for k, _, place in self._pieces:
                 place.wait(out.parts[k])
@@ -76,18 +68,41 @@ class GridMeter:
         said = exchanged if isinstance(operation, (Multiply, MultiplySelection)) else ""
         return lambda: _together([part() for part in parts], ms, said)
 
+    @contextmanager
+    def _watched(self) -> Iterator[list[Callable[[], Measured]]]:
+        """Measure each part of a statement by the meter of its place, in their order."""
+        parts: list[Callable[[], Measured]] = []
+
+        def watch(k: int, statement: Statement) -> None:
+            place = self._pieces.places[k]
+            run = self._of_piece[k].run
+            parts.append(run(lambda: place.execute(statement), statement.out, statement.operation))
+
+        self._pieces.watch = watch
+        try:
+            yield parts
+        finally:
+            self._pieces.watch = None
+
     def run_loop(
         self, plan: Callable[[], FusedLoop | Rejection]
     ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
-        """See `Meter`: the kernel of all pieces keeps no log, so the loop is timed as a whole."""
+        """See `Meter`: a kernel of all pieces keeps no log, so that loop is timed as a whole."""
         with self._pieces.lock:
             compiled, start = self._compile_ms(), time.perf_counter()
             loop = plan()
             if isinstance(loop, Rejection):
                 return loop, None
-            loop.run()  # it waits for its end
+            with self._watched() as parts:
+                loop.run()  # it waits for its end
             ms = (time.perf_counter() - start) * 1e3
             compile_ms = self._compile_ms() - compiled
+        if isinstance(loop, SystemLoop):
+            by_level = loop
+            return loop, LoopMeasured(
+                lambda: by_level.rows([part() for part in parts]),
+                lambda: Measured(host_ms=ms - compile_ms, compile_ms=compile_ms),
+            )
         multiply = [isinstance(s.operation, Multiply) for s in cast(GridLoop, loop).statements]
         whole = Measured(kernel_ms=ms - compile_ms, host_ms=ms - compile_ms, compile_ms=compile_ms)
         rows = rows_without_log(multiply, whole.kernel_ms)

@@ -9,6 +9,7 @@ from lagpu.algebra.tables import binary
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
 from lagpu.backends.grid.pieces import Pieces, empty, entries_of, from_entries
 from lagpu.backends.grid.spread import folded, needed, spread, whole
+from lagpu.backends.grid.systems import require_no_system
 from lagpu.dtypes import BOOL, INT64
 from lagpu.operations import (
     Assign,
@@ -32,6 +33,7 @@ def multiply(pieces: Pieces, op: Multiply, out: GridHandle) -> list[Operation]:
     A product of two matrices whose result is cut by rows is made where it belongs: each piece
     collects the rows of the left operand and the columns of the right one.
     """
+    require_no_system(op.product.policy)
     if _is_cut_by_rows(pieces, out.shape):
         return _of_collected(pieces, op, out)
     A, inner, products = local_products(pieces, op)

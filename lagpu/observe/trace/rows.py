@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
 
-from lagpu.backends.profile import LoopRow
+from lagpu.backends.profile import LoopRow, Phase
 from lagpu.core.expr import format_formula
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
@@ -59,6 +59,9 @@ class Row:
         Copies between host and device for the statement.
     mode : str
         ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
+    phases : tuple of Phase
+        Of a level of a search by a grid's policy: the phases, with what was sent
+        (docs/design/grid.md).
     """
 
     level: int | None
@@ -79,6 +82,7 @@ class Row:
     copy_ms: float
     copy_bytes: int
     mode: str = "eager"
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Product
 
-__all__ = ["POLICIES", "Plan", "choose"]
+__all__ = ["POLICIES", "Plan", "choose", "pulls_by_edges"]
 
 #: Entries a group of ``push_virtual``, where the author gives none.
 GROUP = 32
@@ -204,7 +204,7 @@ def _by_length(x: Numbers) -> tuple[str, str]:
     return kernel, f"column length {x.length:.1f} {sign} {WARP_LENGTH:.0f}"
 
 
-def _pulls(
+def pulls_by_edges(
     nvals: int,
     size: int,
     frontier_edges: int,
@@ -220,7 +220,7 @@ def _pulls(
 def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
     """Pull when few edges are left beside the frontier's, push again when few vertices are."""
     numbers: tuple[Any, ...]
-    pulls = _pulls(x.nvals, x.size, x.frontier_edges, x.unexplored, x.pulled, alpha, beta)
+    pulls = pulls_by_edges(x.nvals, x.size, x.frontier_edges, x.unexplored, x.pulled, alpha, beta)
     if x.pulled:
         numbers = x.nvals, x.size, beta
         text = f"pulled before; vertices {{}} {'>=' if pulls else '<'} {{}} / {{:g}}"

@@ -1,0 +1,118 @@
+"""The papers' systems of many GPUs as policies: their rules, their messages, their arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from lagpu.backends.gpu.ops.directions import BEAMER, BFS2D_RATIO, HIRAGUSHI
+from lagpu.backends.grid.systems.messages import FORMS
+from lagpu.errors import InvalidValue
+
+__all__ = ["SYSTEMS", "System", "system_of"]
+
+_CHOICES = {
+    "rule": ("push", "ratio", "edges"),
+    "messages": (*FORMS, "direction"),
+    "parents": ("late", "sent"),
+    "share": ("no", "yes"),
+}
+
+
+@dataclass(frozen=True)
+class System:
+    """A search of many pieces by a paper.
+
+    Attributes
+    ----------
+    rule : str
+        ``"push"`` at each level; ``"ratio"``: each piece by itself pulls where its frontier over
+        its unvisited vertices is at least `ratio`; ``"edges"``: all pieces alike, by `alpha` and
+        `beta` over the sums of all.
+    ratio, alpha, beta : float
+        See `rule`.
+    messages : str
+        Sets of vertices are sent as a ``"list"``, as a ``"bitmap"``, or as the ``"shorter"`` of the
+        two, message by message; ``"direction"``: lists in a level that pushes, else bitmaps.
+    parents : str
+        ``"sent"`` with each vertex, or asked for ``"late"``: after the last level.
+    share : str
+        ``"yes"``: before it pulls, a row of pieces is told what the owners have visited.
+    kernels : tuple of str
+        The kernels for a push and for a pull of few and of many entries a column, where the places
+        offer a choice.
+    """
+
+    rule: str
+    messages: str
+    parents: str
+    share: str
+    kernels: tuple[str, str, str]
+    ratio: float = BFS2D_RATIO
+    alpha: float = BEAMER[0]
+    beta: float = BEAMER[1]
+
+
+#: Bisson and others 2016; Bernaschi and others 2018; Hiragushi and Takahashi 2013.
+SYSTEMS = {
+    "kepler": System(
+        "push", "shorter", "late", "no", ("push_active", "pull_scalar", "pull_warp")
+    ),
+    "bfs2d": System(
+        "ratio", "shorter", "late", "yes", ("push_active", "pull_scalar", "pull_warp")
+    ),
+    "hiragushi": System(
+        "edges", "direction", "sent", "yes", ("push_queue", "pull_bitmap", "pull_bitmap"),
+        alpha=HIRAGUSHI[0], beta=HIRAGUSHI[1],
+    ),
+}  # fmt: skip
+
+
+def system_of(policy: str | None) -> System | None:
+    """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
+
+    Raises
+    ------
+    InvalidValue
+        If the system has no such argument, or not this value of it.
+    """
+    name, _, text = (policy or "").partition(":")
+    system = SYSTEMS.get(name)
+    if system is None:
+        return None
+    given: dict[str, str | float] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or key not in {*_CHOICES, *_NUMBERS}:
+            raise InvalidValue(
+                f"policy: {name} has no argument {part!r}. Use "
+                f"{', '.join(f'{known}=' for known in (*_CHOICES, *_NUMBERS))}."
+            )
+        given[key] = _number(key, value) if key in _NUMBERS else _choice(key, value)
+    found = dataclasses.replace(system, **given)  # type: ignore[arg-type]
+    if found.messages == "direction" and found.rule == "ratio":
+        raise InvalidValue(
+            "policy: messages=direction needs one direction for all pieces, which rule=ratio does "
+            "not give. Use rule=edges, or messages=shorter."
+        )
+    return found
+
+
+_NUMBERS = ("ratio", "alpha", "beta")
+
+
+def _choice(key: str, value: str) -> str:
+    if value not in _CHOICES[key]:
+        raise InvalidValue(f"policy: {key}={value} is not one of {', '.join(_CHOICES[key])}.")
+    return value
+
+
+def _number(key: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not number >= 0:
+        raise InvalidValue(f"policy: {key}={value} is not a number of 0 or more.")
+    return number

@@ -1,0 +1,28 @@
+"""A set of vertices is the same after its journey, and a message is as short as it can be."""
+
+import numpy as np
+import pytest
+
+from lagpu.backends.grid.systems.messages import FORMS, form_of, packed, summed, unpacked
+from lagpu.backends.profile import Sent
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 64, 1000])
+def test_what_was_packed(size, form):
+    rng = np.random.default_rng(size)
+    for count in {0, min(1, size), size // 32, min(size // 32 + 1, size), size}:
+        vertices = rng.permutation(size)[:count]
+        message = packed(vertices, size, form)
+        assert message.dtype == np.uint32
+        assert unpacked(message, size, form).tolist() == sorted(vertices.tolist())
+        words = -(-size // 32)
+        length = {"shorter": min(count, words), "list": count, "bitmap": words}[form]
+        assert len(message) == length
+        if form == "shorter" and size:
+            assert form_of(message, size, form) == ("list" if count < words else "bitmap")
+
+
+def test_messages_by_form():
+    given = [("list", 8), ("bitmap", 16), ("list", 0), ("list", 4)]
+    assert summed(given) == (Sent("bitmap", 1, 16), Sent("list", 2, 12))
