@@ -8,11 +8,13 @@ import functools
 import linecache
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 __all__ = [
+    "SYNTAX",
     "Expression",
     "author",
     "expression_at",
@@ -28,6 +30,9 @@ __all__ = [
     "target_of",
 ]
 
+#: Held while Python makes or takes syntax trees: 3.11 counts their nesting for all threads
+#: together, and raises SystemError if two threads do so at the same time.
+SYNTAX = threading.RLock()
 _TARGET = re.compile(r"(\w+)\s*=(?!=)")
 # The packages of the notation itself; the author is whoever called into them.
 _NOTATION = tuple(
@@ -230,6 +235,8 @@ def _nodes(code: CodeType) -> Iterator[ast.AST]:
     """Yield the syntax nodes of the file of `code`; none if it is not valid Python."""
     linecache.checkcache(code.co_filename)
     try:
-        yield from ast.walk(ast.parse("".join(linecache.getlines(code.co_filename))))
+        with SYNTAX:
+            tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     except SyntaxError:
         return
+    yield from ast.walk(tree)

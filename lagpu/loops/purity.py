@@ -22,6 +22,7 @@ from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
+from lagpu.host.source import SYNTAX
 
 __all__ = ["LoopBody", "backend_of", "read_body"]
 
@@ -121,12 +122,13 @@ def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
 def _read(code: CodeType, line: int, callee: str) -> LoopBody:
     """Read the loop at `line` of `code`, if the source file matches the running code."""
     try:
-        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-        whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
-        single = [  # as notebooks compile: each statement without the __future__ imports before it
-            compile(ast.Module([statement], []), code.co_filename, "exec", dont_inherit=True)
-            for statement in tree.body
-        ]
+        with SYNTAX:
+            tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+            whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
+            single = [  # as notebooks compile: each without the __future__ imports before it
+                compile(ast.Module([statement], []), code.co_filename, "exec", dont_inherit=True)
+                for statement in tree.body
+            ]
     except (SyntaxError, ValueError):
         return LoopBody(0, (), "its source cannot be read")
     if not any(

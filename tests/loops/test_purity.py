@@ -4,12 +4,15 @@ import ast
 import functools
 import importlib.util
 import linecache
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from loop_names import GENERATED, is_fused
 
 from lagpu import INT64, Matrix, Vector, binary, loop, semiring
 from lagpu.core.recorder import current_recorder
+from lagpu.loops import purity
 
 HEAD = "import lagpu\nfrom lagpu import binary, loop, semiring\n\n\n"
 
@@ -294,3 +297,23 @@ def test_an_object_of_an_authors_own_class_may_do_anything(place):
     written_by_a_class(x, one)
     assert Counting.calls == 3
     assert place.last_loop == "eager: x is neither a lagpu object nor a number"
+
+
+def test_threads_make_syntax_trees_one_at_a_time(monkeypatch):
+    """Python 3.11 raises SystemError where two do so at the same time."""
+    inside, most, parse = [], [], ast.parse
+
+    def watched(*args, **kwargs):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.01)
+        try:
+            return parse(*args, **kwargs)
+        finally:
+            inside.pop()
+
+    monkeypatch.setattr(ast, "parse", watched)
+    purity._read.cache_clear()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda line: purity._read(start.__code__, line, "loop"), range(4)))
+    assert most == [1] * 4

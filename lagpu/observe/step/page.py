@@ -10,6 +10,7 @@ from types import CodeType
 
 from lagpu.errors import LimitExceeded
 from lagpu.host.pages import fill, text
+from lagpu.host.source import SYNTAX
 from lagpu.observe.step.drawing import LARGEST, Layout, draw
 from lagpu.observe.step.state import StepRecord
 from lagpu.observe.step.svg import legend
@@ -140,7 +141,8 @@ def _code(line: str) -> str:
 def _docstring(lines: list[str]) -> range:
     """Return the indices of the lines of a function's docstring after the first."""
     try:
-        function = ast.parse("\n".join(lines)).body[0]
+        with SYNTAX:
+            function = ast.parse("\n".join(lines)).body[0]
     except SyntaxError:
         return range(0)
     body = getattr(function, "body", None)
