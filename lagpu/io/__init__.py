@@ -1,20 +1,25 @@
 """Read, write and convert graphs: files, SciPy, cupyx, NetworkX, NumPy, and arrays on a device.
 
-``read`` and ``write`` handle Matrix Market, edge lists (both also gzipped) and ``.npz``.
+``read`` and ``write`` handle the formats of :doc:`/files`.
 """
 
 from lagpu.io.arrays import from_arrays, from_scipy, to_scipy
 from lagpu.io.cupyx_matrices import from_cupyx, to_cupyx
 from lagpu.io.files import read, write, write_vector
 from lagpu.io.networkx_graphs import from_networkx, to_networkx
+from lagpu.io.objects import from_edgelist, from_igraph, from_pandas_edgelist, to_igraph
 
 __all__ = [
     "from_arrays",
     "from_cupyx",
+    "from_edgelist",
+    "from_igraph",
     "from_networkx",
+    "from_pandas_edgelist",
     "from_scipy",
     "read",
     "to_cupyx",
+    "to_igraph",
     "to_networkx",
     "to_scipy",
     "write",

@@ -23,6 +23,7 @@ from lagpu.host import memory
 
 __all__ = [
     "CSC",
+    "asymmetry",
     "bytes_for_entries",
     "column_blocks",
     "compress",
@@ -81,6 +82,17 @@ class CSC:
     def iso(self) -> bool:
         """Whether one scalar is the value of every entry."""
         return not isinstance(self.values, np.ndarray)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        values = 0 if self.iso else self.values.nbytes
+        return int(self.col_ptr.nbytes + self.row_idx.nbytes + values)
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether all values are True: places say all."""
+        return self.dtype.is_bool and bool(np.all(self.values))
 
     def columns(self) -> Array:
         """Return the column of every entry, (nvals,)."""
@@ -285,6 +297,27 @@ def symmetrise(csc: CSC, what: str) -> CSC:
         n,
         n,
     )
+
+
+def asymmetry(csc: CSC) -> tuple[int, int] | None:
+    """Return the place of an entry of a square matrix without an equal one across, or None."""
+    n = csc.nrows
+    data = np.arange(csc.nvals)  # where the entry across stands
+    here = sp.csc_array((data, csc.row_idx, csc.col_ptr), shape=(n, n))
+    across = here.T.tocsc()  # sorted
+    same = np.array_equal(across.indptr, here.indptr) and np.array_equal(
+        across.indices, here.indices
+    )
+    if same and (csc.iso or np.array_equal(csc.values[across.data], csc.values)):
+        return None
+    cols = csc.columns()
+    if same:
+        k = int(np.flatnonzero(csc.values[across.data] != csc.values)[0])
+        return int(csc.row_idx[k]), int(cols[k])
+    keys = cols.astype(np.int64) * n + csc.row_idx
+    back = csc.row_idx.astype(np.int64) * n + cols
+    k = int(np.flatnonzero(~np.isin(back, keys))[0])
+    return int(csc.row_idx[k]), int(cols[k])
 
 
 def compress(entries: Any, *, pattern: bool = False) -> CSC:

@@ -15,16 +15,17 @@ a Matrix Market file without its banner, and such a banner that is not written a
 from __future__ import annotations
 
 import re
-import warnings
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp
 from lagpu.errors import FileFormatError
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
+from lagpu.io.formats import named_edges
+from lagpu.io.reading import NAMES_HINT, NUMBERS_HINT, Edges, Options, Parsed, graph_of
 from lagpu.io.text import PIECE, data_lines, line_number, pieces, show, write_rows
+from lagpu.io.words import COMMENT, REAL, Malformed, fits, number, numbers, shape_of
 
 __all__ = ["dump", "parse"]
 
@@ -33,31 +34,10 @@ Array = np.ndarray[Any, Any]
 _UNDIRECTED = re.compile(rb"^[#%]\s*undirected graph", re.IGNORECASE | re.MULTILINE)
 _NODES = re.compile(rb"^[#%].*?\bnodes:[ \t]*([0-9]{1,30})\b", re.IGNORECASE | re.MULTILINE)
 _BANNER = re.compile(rb"^[ \t]*[#%]+[ \t]*matrix[ \t]*market\b.*", re.IGNORECASE | re.MULTILINE)
-_COMMENT = re.compile(rb"^[ \t]*[#%][^\n]*", re.MULTILINE)
-_WHOLE = re.compile(rb"[+-]?[0-9]+")
-_REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
-_INTEGER = np.zeros(256, bool)
-_INTEGER[list(b"0123456789- \t\n\v\f\r")] = True
 _LARGEST = 2**53  # FP64 represents whole numbers up to this exactly
 
 
-class _Edges(NamedTuple):
-    u: Array
-    v: Array
-    weights: Array | None
-
-    def largest(self) -> int:
-        """Return the largest vertex, -1 if there are no edges."""
-        return int(max(self.u.max(initial=-1), self.v.max(initial=-1)))
-
-
-class _Malformed(Exception):
-    """A piece contains a line that is not an edge; `_first_fault` then finds the line."""
-
-
-def parse(
-    data: bytes, budget: Budget, *, header: bool | None, dup_op: BinaryOp | None = None
-) -> tuple[CSC, bool]:
+def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the matrix of an edge list, and whether its comments call it undirected.
 
     Parameters
@@ -66,18 +46,17 @@ def parse(
         Content of the file; its last line has an end.
     budget : Budget
         Name of the file in messages, and the memory that it may take.
-    header : bool or None
-        Whether the first line is a header ``n m``; None decides by the rule of this module.
-    dup_op : BinaryOp, optional
-        Combines the weights of lines given twice, instead of summing them.
+    options : Options
+        `header`: whether the first line is a header ``n m``; None decides by the rule of this
+        module. `dup_op`: combines the weights of lines given twice, instead of summing them.
+        `renumber`: vertices may have any words as names.
 
     Returns
     -------
-    CSC
-        The entries in the file. BOOL without weights, where equal lines are merged; with weights
-        INT64 or FP64, where the weights of an edge given twice are summed.
-    bool
-        Whether a leading comment says ``Undirected graph``.
+    Parsed
+        BOOL without weights, where equal lines are merged; with weights INT64 or FP64, where the
+        weights of an edge given twice are summed. Undirected if a leading comment says
+        ``Undirected graph``.
 
     Raises
     ------
@@ -98,16 +77,14 @@ def parse(
         )
     nodes = _NODES.search(data, 0, offset)
     n = int(nodes[1]) if nodes else 0
-    if not first and (header or not nodes):
+    if not first and (options.header or not nodes):
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
     budget.require(_bytes_of_lines(data), "its lines", held=len(data))
-    end = data.find(b"\n", offset)
-    edges = _edges(data, offset, len(data) if end < 0 else end + 1, name)
-    top = _header(first, edges, name, header) if first else None
-    if top is not None:
-        n = max(n, top)
-    elif first:
-        edges = _join([_first_edge(data, offset, first, edges, name), edges])
+    undirected = _UNDIRECTED.search(data, 0, offset) is not None
+    if options.renumber:
+        return _renumbered(data, offset, first, budget, options, undirected)
+    edges, top = _numbered(data, offset, first, name, options)
+    n = max(n, top)
     largest = edges.largest()
     if n > largest:
         part = f"{n} vertices"
@@ -117,9 +94,36 @@ def parse(
         part = f"vertex {largest}{_line_of(largest, data)}" if sparse else f"{n} vertices"
     held = len(data) + 8 * len(edges.u)
     need = bytes_for_entries(len(edges.u), n, values=edges.weights is not None, held=held)
-    budget.require(need, part, "Number the vertices from 0 without gaps", held)
-    csc = from_entries(edges.u, edges.v, edges.weights, n, n, dup_op)
-    return csc, _UNDIRECTED.search(data, 0, offset) is not None
+    budget.require(need, part, NUMBERS_HINT, held)
+    csc = from_entries(edges.u, edges.v, edges.weights, n, n, options.dup_op)
+    return Parsed(csc, undirected)
+
+
+def _numbered(
+    data: bytes, offset: int, first: bytes, name: str, options: Options
+) -> tuple[Edges, int]:
+    """Return the edges of a file of numbers, and the number of vertices in its header, or 0."""
+    end = data.find(b"\n", offset)
+    edges = _edges(data, offset, len(data) if end < 0 else end + 1, name)
+    top = _header(first, edges, name, options) if first else None
+    if top is not None:
+        return edges, top
+    if first:
+        edges = Edges.join([_first_edge(data, offset, first, edges, name), edges])
+    return edges, 0
+
+
+def _renumbered(
+    data: bytes, offset: int, first: bytes, budget: Budget, options: Options, undirected: bool
+) -> Parsed:
+    """Return the graph of a file whose vertices have names, or numbers with gaps."""
+    ids = None
+    try:
+        edges, _ = _numbered(data, offset, first, budget.name, options)
+    except FileFormatError:  # names, or numbers that FP64 does not hold
+        edges, ids = named_edges.parse(data, offset, first, budget, options.header)
+    held = len(data) + 16 * len(edges.u)
+    return graph_of(edges, budget, options, held=held, ids=ids, undirected=undirected)
 
 
 def _bytes_of_lines(data: bytes) -> int:
@@ -137,96 +141,56 @@ def _line_of(vertex: int, data: bytes) -> str:
     return f" in line {line_number(data, found.start())}" if found else ""
 
 
-def _edges(data: bytes, first: int, start: int, name: str) -> _Edges:
+def _edges(data: bytes, first: int, start: int, name: str) -> Edges:
     """Return the edges of all lines from an offset on; the first line of all begins at `first`."""
-    found: list[_Edges] = []
+    found: list[Edges] = []
     for offset, text in pieces(data, start):
         try:
             if len(text) > PIECE:  # one line
-                raise _Malformed
+                raise Malformed
             table = _table(text)
             if found and len(table) and (found[0].weights is None) != (table.shape[1] == 2):
-                raise _Malformed
-        except _Malformed:
+                raise Malformed
+        except Malformed:
             raise _first_fault(data, first, offset, start, name) from None
         if len(table):
             found.append(_columns(table))
-    return _join(found)
+    return Edges.join(found)
 
 
 def _table(text: bytes) -> Array:
     """Return the numbers of whole lines, (lines, 2 or 3), as INT64, or FP64 if necessary."""
     if b"#" in text or b"%" in text:
-        text = _COMMENT.sub(b"", text)
+        text = COMMENT.sub(b"", text)
     raw = np.frombuffer(text, np.uint8)
-    full = raw > 32
-    begins = full.copy()
-    begins[1:] &= ~full[:-1]
-    line = np.cumsum(raw == 10, dtype=np.int32)[begins]  # the line of each number
-    if line.size == 0:
+    lines, width = shape_of(text, raw)
+    if lines == 0:
         return np.empty((0, 2), np.int64)
-    width = int(np.searchsorted(line, line[0], side="right"))
-    if width not in (2, 3) or line.size % width:
-        raise _Malformed
-    grid = line.reshape(-1, width)
-    if (grid[:, 0] != grid[:, -1]).any() or (np.diff(grid[:, 0]) <= 0).any():
-        raise _Malformed
-    numbers = _numbers(text, raw)
-    if numbers.size != line.size:  # pragma: no cover (should NumPy ever split otherwise)
-        raise _Malformed
-    table: Array = numbers.reshape(-1, width)
+    found = numbers(text, raw)
+    if found.size != lines * width:  # pragma: no cover (should NumPy ever split otherwise)
+        raise Malformed
+    table: Array = found.reshape(-1, width)
     ids = table[:, :2]
     if ids.min() < 0 or not ids.max() < _LARGEST:  # also refuses NaN
-        raise _Malformed
+        raise Malformed
     if table.dtype == np.float64 and (ids != np.floor(ids)).any():
-        raise _Malformed
+        raise Malformed
     return table
 
 
-def _numbers(text: bytes, raw: Array) -> Array:
-    whole = bool(_INTEGER[raw].all())
-    if whole:
-        minus = np.flatnonzero(raw == ord("-"))
-        after = raw[np.minimum(minus + 1, raw.size - 1)]
-        if (after < ord("0")).any():  # a "-" alone, which NumPy parses as 0
-            raise _Malformed
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # NumPy < 2.3 warns instead of raising
-        try:
-            numbers = np.fromstring(text, np.int64 if whole else np.float64, sep=" ")
-        except (ValueError, DeprecationWarning):
-            raise _Malformed from None
-    limits = np.iinfo(np.int64)
-    if whole and (np.max(numbers) == limits.max or np.min(numbers) == limits.min):
-        words = text.split()  # the parser saturates, so the text decides what is out of range
-        last = np.flatnonzero((numbers == limits.max) | (numbers == limits.min)).tolist()
-        if not all(_fits(_number(words[k])) for k in last):
-            raise _Malformed
-    return numbers
-
-
-def _columns(table: Array) -> _Edges:
+def _columns(table: Array) -> Edges:
     """Return the columns of a table, vertices in 32 bits if they fit."""
     kind = np.int32 if table[:, :2].max() < 2**31 - 1 else np.int64
     u, v = table[:, 0].astype(kind), table[:, 1].astype(kind)
-    return _Edges(u, v, table[:, 2].copy() if table.shape[1] == 3 else None)
+    return Edges(u, v, table[:, 2].copy() if table.shape[1] == 3 else None)
 
 
-def _join(parts: list[_Edges]) -> _Edges:
-    parts = [part for part in parts if len(part.u)]
-    if not parts:
-        nothing = np.empty(0, np.int32)
-        return _Edges(nothing, nothing, None)
-    weights = [part.weights for part in parts if part.weights is not None]
-    return _Edges(
-        np.concatenate([part.u for part in parts]),
-        np.concatenate([part.v for part in parts]),
-        np.concatenate(weights) if weights else None,
-    )
+def _header(first: bytes, edges: Edges, name: str, options: Options) -> int | None:
+    """Return n if the first line is a header ``n m``, else None.
 
-
-def _header(first: bytes, edges: _Edges, name: str, header: bool | None) -> int | None:
-    """Return n if the first line is a header ``n m``, else None."""
+    Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
+    """
+    header = options.header
     if header is False:
         return None
     tokens = first.split(None, 3)
@@ -234,12 +198,14 @@ def _header(first: bytes, edges: _Edges, name: str, header: bool | None) -> int 
     largest, count = edges.largest(), len(edges.u)
     if len(sizes) == len(tokens) == 2:
         n, m = sizes
-        if m == count and largest < n and (count or header):
+        if m == count and (largest < n or (header and options.renumber)) and (count or header):
             return n
         if header is None and m == count and n == largest and min(edges.u.min(), edges.v.min()) > 0:
+            if options.renumber:
+                return n
             raise FileFormatError(
-                f"read: {name}: {show(first)} looks like a header of vertices 1 .. {n}. Number "
-                "them from 0, or give header=False if it is an edge."
+                f"read: {name}: {show(first)} looks like a header of vertices 1 .. {n}. "
+                f"{NUMBERS_HINT}, or give header=False if it is an edge."
             )
     if (
         header is None
@@ -259,13 +225,13 @@ def _header(first: bytes, edges: _Edges, name: str, header: bool | None) -> int 
     return None
 
 
-def _first_edge(data: bytes, offset: int, first: bytes, edges: _Edges, name: str) -> _Edges:
+def _first_edge(data: bytes, offset: int, first: bytes, edges: Edges, name: str) -> Edges:
     """Return the first line as an edge, or raise if its width differs from the other lines."""
     try:
         table = _table(first)
         if len(edges.u) and (table.shape[1] == 2) != (edges.weights is None):
-            raise _Malformed
-    except _Malformed:
+            raise Malformed
+    except Malformed:
         raise _first_fault(data, offset, offset, offset, name) from None
     return _columns(table)
 
@@ -308,32 +274,22 @@ def _why(line: bytes, width: int) -> str:
     if len(tokens) != width:
         only = ". Separate them by spaces or tabs" if re.search(rb"[0-9][,;|:][0-9]", line) else ""
         return f"has {len(tokens)} numbers, not {width}{only}"
-    if not all(_REAL.fullmatch(token) for token in tokens):
-        only = ". Separate them by spaces or tabs alone" if re.search(rb"[0-9][,;|:]", line) else ""
-        return f"is not made of numbers{only}"
-    numbers = [_number(token) for token in tokens]
-    for vertex in numbers[:2]:
+    if not all(REAL.fullmatch(token) for token in tokens):
+        only = "Separate them by spaces or tabs alone" if re.search(rb"[0-9][,;|:]", line) else ""
+        return f"is not made of numbers. {only or NAMES_HINT}"
+    found = [number(token) for token in tokens]
+    for vertex in found[:2]:
         if vertex != vertex or vertex < 0 or vertex % 1:
             return "has a vertex that is not a whole number 0, 1, 2, ..."
         if vertex >= _LARGEST:
             return f"has a vertex beyond {_LARGEST - 1}, the largest that can be read"
-    whole = all(isinstance(x, int) for x in numbers)
-    return "has a weight beyond 64 bits" if whole and not _fits(numbers[-1]) else ""
-
-
-def _number(token: bytes) -> int | float:
-    if _WHOLE.fullmatch(token) and len(token) < 1000:  # Python converts up to 4300 digits
-        return int(token)
-    return float(token)
-
-
-def _fits(number: int | float) -> bool:
-    return -(2**63) <= number < 2**63
+    whole = all(isinstance(x, int) for x in found)
+    return "has a weight beyond 64 bits" if whole and not fits(found[-1]) else ""
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:
-    """Write ``i j``, or ``i j value`` unless BOOL, after a comment with the number of vertices."""
+    """Write ``i j``, or ``i j value`` unless all are True, after a comment with the vertices."""
     n = max(csc.nrows, csc.ncols)
     file.write(f"# Nodes: {n} Edges: {csc.nvals}\n# FromNodeId\tToNodeId\n".encode())
     columns = [csc.row_idx, csc.columns()]
-    write_rows(file, columns if csc.dtype.is_bool else [*columns, csc.dense_values()], "\t")
+    write_rows(file, columns if csc.is_pattern else [*columns, csc.dense_values()], "\t")

@@ -6,10 +6,11 @@ import contextlib
 import gzip
 import io
 import os
+import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -20,23 +21,50 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing
-from lagpu.io import edge_list, matrix_market, npz
 from lagpu.io.budget import Budget
-from lagpu.io.csc import CSC, symmetrise
+from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
+from lagpu.io.formats import metis, table
+from lagpu.io.formats.extras import needed
+from lagpu.io.formats.kinds import kind_of, kind_of_text
+from lagpu.io.formats.table import Format
+from lagpu.io.reading import Options, Parsed
 from lagpu.io.text import PIECE, is_binary, write_rows
 
 __all__ = ["read", "require_writable", "write", "write_vector"]
 
-_GZIP = b"\x1f\x8b"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, without members
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+Array = np.ndarray[Any, Any]
 
-Dump = Callable[[CSC, IO[bytes]], None]
-_GRAPH_FORMATS: dict[str, Dump] = {
-    ".mtx": matrix_market.dump,
-    ".npz": npz.dump,
-    ".txt": edge_list.dump,
-}
+_GZIP = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MANY = 1 << 13  # bytes at the beginning that tell what a file is
+
+
+@overload
+def read(
+    path: str | os.PathLike[str],
+    *,
+    backend: str | Backend | None = None,
+    directed: bool | None = None,
+    header: bool | None = None,
+    dup_op: BinaryOp | Monoid | str | None = None,
+    renumber: Literal[False] = False,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
+) -> Matrix: ...
+
+
+@overload
+def read(
+    path: str | os.PathLike[str],
+    *,
+    backend: str | Backend | None = None,
+    directed: bool | None = None,
+    header: bool | None = None,
+    dup_op: BinaryOp | Monoid | str | None = None,
+    renumber: Literal[True],
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
+) -> tuple[Matrix, Array]: ...
 
 
 def read(
@@ -46,73 +74,181 @@ def read(
     directed: bool | None = None,
     header: bool | None = None,
     dup_op: BinaryOp | Monoid | str | None = None,
-) -> Matrix:
-    """Return the graph in a file; the content, not the name, decides the format.
+    renumber: bool = False,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
+) -> Matrix | tuple[Matrix, Array]:
+    """Return the graph in a file; its content decides the format, and then its name.
 
     Parameters
     ----------
     path : str or path
-        A Matrix Market coordinate file or an edge list (both plain or compressed by gzip), or an
-        ``.npz`` archive of `write` or of `scipy.sparse.save_npz`.
+        A file of one of the formats in :doc:`/files`; text may be packed by gzip. ``"-"`` is the
+        standard input.
     backend : str or Backend, optional
         Where the matrix will live.
     directed : bool, optional
         False adds the reverse of every edge. None and True keep the entries of the file, except
-        that None symmetrises an edge list with the comment ``# Undirected graph``.
+        that None symmetrises a file that says that its edges are undirected.
     header : bool, optional
-        Whether the first line of an edge list is a header ``n m``; by default it is if it has two
-        numbers, exactly m >= 1 lines follow, and all their vertices are below n.
+        Whether the first line is a header: of an edge list ``n m``, or the names of columns. By
+        default it is ``n m`` if it has two numbers, exactly m >= 1 lines follow, and all their
+        vertices are below n; and names if it is not made of numbers.
     dup_op : BinaryOp, Monoid or str, optional
-        Combines the values of an entry that a text file gives twice; by default they are summed.
+        Combines the values of an entry that a file gives twice; by default they are summed.
         Shortest paths over weights need ``"min"``, the length of the shortest edge.
+    renumber : bool
+        Return (matrix, ids) instead, where ids[v] is the id of vertex v in the file: a number, with
+        gaps or beyond 2**53, or a text. Vertices without an edge are not there.
+    columns : sequence of str, optional
+        Names of the columns with the sources, the targets, and maybe the weights, of a table. By
+        default ``source`` and ``target`` (or ``src`` and ``dst``, ``from`` and ``to``) and
+        ``weight``, or the first two, and a third if there are three.
+    format : str, optional
+        A suffix, such as ``".graph"``, that decides the format instead.
 
     Returns
     -------
-    Matrix
+    matrix : Matrix
         BOOL for patterns and edge lists without weights, INT64 for whole and FP64 for other
-        numbers, the type of the archive for ``.npz``. Entry (i, j) is the edge i -> j. Values of an
-        entry given twice are combined by `dup_op`; without values the two are merged. If all
-        values are equal, one is stored.
+        numbers, the type of the file for ``.npz``, Parquet and Binsparse. Entry (i, j) is the edge
+        i -> j. Values of an entry given twice are combined by `dup_op`; without values the two are
+        merged. If all values are equal, one is stored.
+    ids : ndarray, (n,)
+        If `renumber`: the ids in ascending order, INT64 (or UINT64) if all are whole numbers, also
+        in text, else objects.
 
     Raises
     ------
     FileMissing
         If there is no such file.
     InvalidValue
-        If it is a folder or may not be read, or `directed` is False and the matrix is not square or
-        an edge has a different value in each direction.
+        If it is a folder or may not be read, an option has no effect on this format, or `directed`
+        is False and the matrix is not square or an edge has a different value in each direction.
     FileFormatError
-        If it is empty, malformed, truncated, binary, or its content contradicts its header.
+        If it is empty, malformed, truncated, of a kind that is not read, or its content contradicts
+        its header.
     NotSupported
         If it contains complex numbers or a dense matrix.
+    BackendUnavailable
+        If a library that the format needs is not installed.
     OutOfMemory, LimitExceeded
         If it needs more memory than is free, or than a file of its size should (one gigabyte, or a
         hundred times its bytes; ``LAGPU_READ_LIMIT`` replaces this limit); raised before the memory
         is allocated.
     """
-    file, op = Path(path), None if dup_op is None else binary_operator(dup_op)
+    file = _path_of(path)
+    options = Options(
+        header,
+        None if dup_op is None else binary_operator(dup_op),
+        renumber,
+        _three(columns),
+    )
+    asked = None if format is None else table.asked_for(format)
     with memory.shortage_named(f"read: {file.name}"):
-        with _named_errors("read", file), file.open("rb") as stream:
-            csc, undirected = _parse(stream, Budget.of(file.name, stream), header, op)
-        if directed is False or (undirected and directed is None):
+        with _named_errors("read", file), _opened(file) as stream:
+            budget = Budget.of(file.name, stream)
+            found = _parse(stream, budget, options, asked, file)
+        csc = found.csc
+        if directed is False or (found.undirected and directed is None):
+            both = bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso)
+            budget.require(both, f"{csc.ncols} vertices", held=csc.nbytes)
             csc = symmetrise(csc, f"read: {file.name}")
-        return csc.matrix(backend)
+        A = csc.matrix(backend)
+        return A if found.ids is None else (A, found.ids)
+
+
+def _path_of(path: Any) -> Path:
+    """Return a path, or raise for what is none."""
+    if hasattr(path, "read"):
+        raise InvalidValue(
+            "read: an open file is no path. Give its path, or write its content to a file first."
+        )
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidValue(f"read: {type(path).__name__} is no path. Give the path of a file.")
+    text = os.fspath(path)
+    if "://" in text:
+        raise InvalidValue(
+            f"read: {text} is an address. Download it first: "
+            "curl -O, or urllib.request.urlretrieve."
+        )
+    return Path(text)
+
+
+def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return names of columns as they must be."""
+    if columns is None:
+        return None
+    names = () if isinstance(columns, str) else tuple(columns)
+    if len(names) not in (2, 3) or not all(isinstance(name, str) for name in names):
+        raise InvalidValue(
+            f"read: columns {columns!r} are not two or three names. Write "
+            '("source", "target") or ("source", "target", "weight").'
+        )
+    return names
+
+
+def _opened(file: Path) -> contextlib.AbstractContextManager[io.BufferedReader]:
+    """Open a file, or the standard input for ``-``."""
+    if str(file) == "-":
+        return contextlib.nullcontext(cast(io.BufferedReader, sys.stdin.buffer))
+    return file.open("rb")
 
 
 def _parse(
-    stream: io.BufferedReader, budget: Budget, header: bool | None, dup_op: BinaryOp | None
-) -> tuple[CSC, bool]:
-    """Return the matrix in an open file, and whether the file calls itself undirected."""
-    if stream.peek(4).startswith(_ZIP):
-        return npz.parse(stream, budget), False
-    data = _text(stream, budget)
-    if data.startswith(matrix_market.BANNER):
-        return matrix_market.parse(data, budget, dup_op), False
-    return edge_list.parse(data, budget, header=header, dup_op=dup_op)
+    stream: io.BufferedReader, budget: Budget, options: Options, asked: Format | None, file: Path
+) -> Parsed:
+    """Return the graph in an open file."""
+    start = stream.peek(_MANY)[:_MANY]
+    form = table.of_start(start)
+    if form is not None:
+        _require_heeded(form, options, budget.name)
+        return form.read(stream if stream.seekable() else _copy(stream, budget), budget, options)
+    if kind := kind_of(start):
+        raise FileFormatError(f"read: {budget.name} is {kind}.")
+    data = _content(stream, budget)
+    form = asked or table.of_text(data, file)
+    if asked is not None and asked.magic:
+        raise FileFormatError(f"read: {budget.name} is no {asked.name}.")
+    if not form.binary and is_binary(data[: 1 << 16]):
+        raise FileFormatError(
+            f"read: {budget.name} is binary. Give one of {table.names()} (text also gzipped)."
+        )
+    if form.guessed and asked is None and (kind := kind_of_text(data)):
+        raise FileFormatError(f"read: {budget.name} is {kind}.")
+    _require_heeded(form, options, budget.name)
+    try:
+        return form.read(data, budget, options)
+    except FileFormatError as error:
+        if form.guessed and metis.looks_like_metis(data):
+            raise FileFormatError(
+                f'{error} If it is a METIS graph, name it .graph, or give format=".graph".'
+            ) from None
+        raise
 
 
-def _text(stream: io.BufferedReader, budget: Budget) -> bytes:
-    """Return a text file, unpacked if it is gzipped; its last line is whole."""
+def _require_heeded(form: Format, options: Options, name: str) -> None:
+    """Raise for an option that has no effect on a format."""
+    given = {
+        "renumber": options.renumber,
+        "columns": options.columns is not None,
+    }
+    for option in given:
+        if given[option] and option not in form.heeds:
+            why = {
+                "renumber": "numbers its vertices without gaps",
+                "columns": "has no columns with names",
+            }[option]
+            raise InvalidValue(f"read: {name}: {form.name} {why}. Leave {option} out.")
+
+
+def _copy(stream: Any, budget: Budget) -> IO[bytes]:
+    """Return what a pipe holds, for readers that seek."""
+    return io.BytesIO(_whole(stream, budget))
+
+
+def _content(stream: io.BufferedReader, budget: Budget) -> bytes:
+    """Return the whole of a file, unpacked if it is gzipped."""
     packed = stream.peek(2).startswith(_GZIP)
     source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
     try:
@@ -121,16 +257,11 @@ def _text(stream: io.BufferedReader, budget: Budget) -> bytes:
         raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}") from error
     if not data:
         raise FileFormatError(f"read: {budget.name} is empty.")
-    if is_binary(data[: 1 << 16]):
-        raise FileFormatError(
-            f"read: {budget.name} is binary. "
-            "Give Matrix Market, an edge list (also gzipped), or .npz."
-        )
     return data
 
 
 def _whole(source: Any, budget: Budget) -> bytes:
-    """Read to the end without a byte order mark, and end the last line.
+    """Read to the end without a byte order mark, and end the last line of a text.
 
     Each piece is asked for before it is read, since a small file may unpack to any size.
     """
@@ -144,7 +275,9 @@ def _whole(source: Any, budget: Budget) -> bytes:
         if not part:
             break
         content.write(part if have else part.removeprefix(_BYTE_ORDER_MARK))
-    if content.tell() and content.getbuffer()[-1] != ord("\n"):
+    with content.getbuffer() as view:
+        ends = not view or view[-1] == ord("\n") or is_binary(bytes(view[: 1 << 16]))
+    if not ends:
         content.write(b"\n")
     return content.getvalue()
 
@@ -157,44 +290,50 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     A : Matrix
         A matrix on any backend.
     path : str or path
-        ``.mtx`` or ``.mtx.gz`` (Matrix Market), ``.npz`` (fastest to read), ``.txt`` or
-        ``.txt.gz`` (edge list).
+        Its suffix is one of those in :doc:`/files`; ``.gz`` after it packs a text. ``.npz`` is the
+        fastest to read.
 
     Raises
     ------
     InvalidValue
-        If the suffix is not one of these, or the file cannot be written.
+        If the suffix is not one of these, the file cannot be written, or the format has no place
+        for something of the matrix.
+    BackendUnavailable
+        If a library that the format needs is not installed.
     FileMissing
         If there is no such folder.
     """
     file = Path(path)
-    dump = _dump_of(file)
+    form = _format_of(file)
     csc = CSC.of(A)
+    form.require_fit(csc, file.name)
     with _named_errors("write", file), replacing(file) as stream:
         if file.suffix == ".gz":
             # mtime=0, so that the same matrix gives the same bytes
             with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packing:
-                dump(csc, cast(IO[bytes], packing))
+                form.dump(csc, cast(IO[bytes], packing))
         else:
-            dump(csc, stream)
+            form.dump(csc, stream)
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
     """Raise the errors of `write` now, before minutes of work, if it cannot write `path`."""
     file = Path(path)
-    _dump_of(file)
+    form = _format_of(file)
+    if form.extra:
+        needed(form.extra, f"write: {file.name}")
     with _named_errors("write", file):
         probe(file)
 
 
-def _dump_of(file: Path) -> Dump:
-    """Return the function that writes a graph in the format of the suffix."""
-    packed = file.suffix == ".gz"
-    suffix = file.with_suffix("").suffix if packed else file.suffix
-    dump = _GRAPH_FORMATS.get(suffix)
-    if dump is None or (packed and suffix == ".npz"):
-        raise InvalidValue(f"write: {file.name}: use .mtx, .mtx.gz, .npz, .txt or .txt.gz.")
-    return dump
+def _format_of(file: Path) -> Format:
+    """Return the format that a file is to be written in, by its suffix."""
+    form = table.by_suffix(file)
+    if form is None:
+        raise InvalidValue(
+            f"write: {file.name}: use .mtx, .npz or .txt, or {table.suffixes()}; .gz after a text."
+        )
+    return form
 
 
 def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> None:

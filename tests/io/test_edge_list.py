@@ -12,8 +12,8 @@ from lagpu.host import memory
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("4 3\n1 2\n2 3\n3 4\n", r"'4 3' looks like a header of vertices 1 \.\. 4\. Number"),
-        ("3 2\n1 2 5\n2 3 6\n", r"'3 2' looks like a header of vertices 1 \.\. 3\. Number"),
+        ("4 3\n1 2\n2 3\n3 4\n", r"'4 3' looks like a header of vertices 1 \.\. 4\. Give"),
+        ("3 2\n1 2 5\n2 3 6\n", r"'3 2' looks like a header of vertices 1 \.\. 3\. Give"),
         ("3 3 2\n1 2 5\n2 3 6\n", "'3 3 2' looks like the sizes of a Matrix Market file. Give"),
         ("3 3 2\n1 2\n2 3\n", "'3 3 2' looks like the sizes of a Matrix Market file. Give"),
     ],
@@ -36,11 +36,12 @@ def test_three_numbers_that_do_not_fit_as_sizes_are_an_edge(save):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("0,1\n1,2\n", "line 1: '0,1' has 1 numbers, not 2. Separate them by spaces or tabs"),
-        ("# c\n\n0, 1\n1, 2\n", "line 3: '0, 1' is not made of numbers. Separate them"),
-        ("0;1;5\n1;2;3\n", "line 1: '0;1;5' has 1 numbers"),
-        ("0 1\n1,2\n", "line 2: '1,2' has 1 numbers"),
+        ("0 1\n1,2\n", "line 2: '1,2' has 1 numbers, not 2. Separate them by spaces or tabs"),
+        ("# c\n\n0 1\n1, 2\n", "line 4: '1, 2' is not made of numbers. Separate them"),
+        ("0 1 5\n1;2;3\n", "line 2: '1;2;3' has 1 numbers"),
+        ("0:1\n1:2\n", "line 1: '0:1' has 1 numbers, not 2. Separate them by spaces or tabs"),
         ("source target\n0 1\n1 2\n", "line 1: 'source target' is not made of numbers"),
+        ("a b\nb c\n", "line 1: 'a b' is not made of numbers. If they are names, give renumber="),
         ("0 1 2 3\n1 2 3 4\n", "line 1: '0 1 2 3' has 4 numbers"),
         ("0 9007199254740992\n", "line 1: .* has a vertex beyond 9007199254740991, the largest"),
         ("0 1\n9007199254740993 2\n", "line 2: .* has a vertex beyond 9007199254740991"),
@@ -70,7 +71,8 @@ def test_a_huge_vertex_is_named_with_its_line(save, monkeypatch):
     with pytest.raises(
         LimitExceeded,
         match=r"graph, vertex 500000000 in line 1: needs .* GB, more than the limit 1\.0 GB for a "
-        r"file of 12 bytes\. Number the vertices from 0 without gaps, or set LAGPU_READ_LIMIT=",
+        r"file of 12 bytes\. Give renumber=True, on the command line --renumber, or number the "
+        r"vertices from 0 without gaps, or set LAGPU_READ_LIMIT=",
     ):
         read_cpu(save("500000000 5\n"))
     with pytest.raises(OutOfMemory, match=r"graph, 99999999999999999999 vertices: needs"):

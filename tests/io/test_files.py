@@ -27,7 +27,6 @@ from lagpu.io import (
     write_vector,
 )
 from lagpu.io.csc import CSC
-from lagpu.io.files import _GRAPH_FORMATS
 
 
 @pytest.mark.parametrize(
@@ -37,8 +36,8 @@ from lagpu.io.files import _GRAPH_FORMATS
         (b"\xef\xbb\xbf", "is empty"),
         (gzip.compress(b"", mtime=0), "is empty"),
         (bytes(range(256)), "is binary"),
-        (b"\x89PNG\r\n\x1a\n", "is binary"),
-        ("0 1\n".encode("utf-16"), "is binary"),
+        (b"\x89PNG\r\n\x1a\n", "is a picture. Give the graph"),
+        ("0 1\n".encode("utf-16"), "is text in UTF-16. Convert"),
         (gzip.compress(bytes(100), mtime=0), "is binary"),
         (gzip.compress(b"0 1\n" * 1000, mtime=0)[:-9], "truncated or damaged"),
         (gzip.compress(b"0 1\n" * 1000, mtime=0)[:12] + b"junkjunkjunk", "truncated or damaged"),
@@ -210,11 +209,11 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, valued, mon
     path = tmp_path / "a.mtx"
     path.write_text("old")
 
-    def interrupted(csc, file):
+    def interrupted(file, *_, **__):
         file.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(_GRAPH_FORMATS, ".mtx", interrupted)
+    monkeypatch.setattr("scipy.io.mmwrite", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write(valued, path)
     assert path.read_text() == "old"

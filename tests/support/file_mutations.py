@@ -295,13 +295,67 @@ def packed(draw: random.Random, text: bytes) -> bytes:
     return data
 
 
+def table(draw: random.Random) -> bytes:
+    """Edges with commas or tabs, below names of columns in any order."""
+    n, names = draw.randrange(1, 9), ["source", "target"]
+    field = draw.choice(["", "integer", "real"])
+    rows = [[str(i), str(j)] for i, j in edges(draw, n, 0, "")]
+    if field:
+        names.append("weight")
+        rows = [[*row, number(draw, field)] for row in rows]
+    order = draw.sample(range(len(names)), len(names))
+    quote = draw.choice(["", "", '"'])
+    head = [[names[k] for k in order]] if draw.random() < 0.7 or order != sorted(order) else []
+    body = [[f"{quote}{row[k]}{quote}" for k in order] for row in rows]
+    mark = draw.choice([",", ",", "\t", ";", ", "]) if head else ","
+    end = draw.choice(["\n", "\n", "\r\n"])
+    return end.join([mark.join(row) for row in [*head, *body]] + [""]).encode()
+
+
+def dimacs(draw: random.Random) -> bytes:
+    n, kind = draw.randrange(1, 9), draw.choice(["sp", "sp", "edge", "col"])
+    rows = edges(draw, n, 1, "")
+    field = draw.choice(["integer", "real"])
+    lines = [f"a {i} {j} {number(draw, field)}" if kind == "sp" else f"e {i} {j}" for i, j in rows]
+    if draw.random() < 0.3:
+        lines.insert(draw.randrange(len(lines) + 1), "c a comment")
+    return "\n".join(["c made", f"p {kind} {n} {len(rows)}", *lines, ""]).encode()
+
+
+def metis(draw: random.Random) -> bytes:
+    n = draw.randrange(1, 9)
+    once = {(i, j) for i, j in edges(draw, n, 0, "symmetric") if i != j}
+    weights = {pair: draw.randrange(1, 9) for pair in sorted(once)}
+    both = weights | {(j, i): w for (i, j), w in weights.items()}
+    weighted, sized = draw.random() < 0.5, draw.random() < 0.3
+    lines = []
+    for i in range(n):
+        words = ["7"] if sized else []
+        for j in range(n):
+            if (i, j) in both:
+                words += [str(j + 1), *([str(both[i, j])] if weighted else [])]
+        lines.append(" ".join(words))
+    flags = f" {int(sized)}0{int(weighted)}" if weighted or sized or draw.random() < 0.2 else ""
+    head = ["% made"] * draw.randrange(2) + [f"{n} {len(once)}{flags}"]
+    return "\n".join([*head, *lines, ""]).encode()
+
+
+_TEXTS = (matrix_market, matrix_market, edge_list, table, dimacs, metis)
+
+
+def suffix(number: int) -> str:
+    """The suffix of a file's name, which tells a METIS graph from an edge list."""
+    kind = random.Random(number).randrange(1 + len(_TEXTS))
+    return ".graph" if kind and _TEXTS[kind - 1] is metis else ""
+
+
 def graph_file(number: int, folder) -> bytes:
     """The file of a number: valid in about one of seven cases."""
     draw = random.Random(number)
-    kind = draw.randrange(4)
+    kind = draw.randrange(1 + len(_TEXTS))
     if kind == 0:
         return archive(draw, folder)
-    text = (matrix_market if kind in (1, 2) else edge_list)(draw)
+    text = _TEXTS[kind - 1](draw)
     if draw.random() < 0.85:
         text = text_changed(draw, text)
     return packed(draw, text) if draw.random() < 0.2 else text

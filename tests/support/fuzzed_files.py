@@ -51,7 +51,7 @@ def wrong(data: bytes, path: Path) -> str:
     if A.nvals > 1000 or A.nrows > 10**7:
         return ""
     try:
-        nrows, ncols, expected = plain_files.read(data)
+        nrows, ncols, expected = plain_files.read(data, path.suffix)
     except Exception as error:
         return f"it is read, but {type(error).__name__}: {error}"
     rows, cols, values = (array.tolist() for array in A.to_coo())
@@ -63,12 +63,12 @@ def wrong(data: bytes, path: Path) -> str:
 
 
 def main(first: int, count: int, folder: Path) -> None:
-    from file_mutations import graph_file
+    from file_mutations import graph_file, suffix
 
     from lagpu.io import read
 
     for k in range(8):  # the first files load libraries and start threads
-        wrong(graph_file(k, folder), folder / "graph")
+        wrong(graph_file(k, folder), folder / f"graph{suffix(k)}")
     (folder / "graph").write_text("0 1\n1 2\n")
     read(folder / "graph", backend="cpu")
     base = status("VmRSS:")
@@ -80,7 +80,7 @@ def main(first: int, count: int, folder: Path) -> None:
         data = graph_file(k, folder)
         (folder / "now").write_text(str(k))
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        fault = wrong(data, folder / "graph")
+        fault = wrong(data, folder / f"graph{suffix(k)}")
         signal.setitimer(signal.ITIMER_PROF, 0)
         if not fault and status("VmHWM:") - base > BYTES:
             fault = f"{(status('VmHWM:') - base) / 1e9:.1f} GB"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import re
@@ -17,11 +18,16 @@ REAL = re.compile(
 )
 
 
+DIMACS = re.compile(
+    rb"(c([ \t][^\n]*)?\r?\n|[ \t]*\r?\n)*p[ \t]+[a-z]+([ \t]+[0-9]{1,18}){2}[ \t\r]*(\n|$)"
+)
+
+
 class Refused(Exception):
     """The file is no graph."""
 
 
-def read(data: bytes):
+def read(data: bytes, suffix: str = ""):
     """Return (n rows, n columns, {(i, j): value}); a pattern has the value True."""
     if data.startswith(b"PK"):
         return archive(data)
@@ -31,9 +37,122 @@ def read(data: bytes):
         except (OSError, EOFError, zlib.error) as error:
             raise Refused from error
     data = data.removeprefix(b"\xef\xbb\xbf")
+    data += b"" if data.endswith(b"\n") else b"\n"
     if data.startswith(b"%%MatrixMarket"):
         return matrix_market(data)
+    if DIMACS.match(data):
+        return dimacs(data)
+    if suffix == ".graph":
+        return metis(data)
+    first = next((line for line in data.split(b"\n")
+                  if line.strip() and line.strip()[:1] not in b"#%"), b"")  # fmt: skip
+    if b"," in first or b";" in first or (b"\t" in first and b"source" in first.lower()):
+        return table(data)
     return edge_list(data)
+
+
+def dimacs(data: bytes):
+    """Arcs, or edges in both directions."""
+    top, width, count, entries = None, 0, 0, {}
+    for line in data.split(b"\n"):
+        words = line.split()
+        if not words or line == b"c" or line[:2] in (b"c ", b"c\t", b"c\r"):
+            continue
+        if top is None:
+            top = words[1], *(number(word, True) for word in words[2:])
+            width = 4 if top[0] == b"sp" else 3
+            continue
+        if words[0] != (b"a" if width == 4 else b"e") or len(words) != width:
+            raise Refused(line)
+        i, j = (number(word, True) - 1 for word in words[1:3])
+        if not (0 <= i < top[1] and 0 <= j < top[1]):
+            raise Refused(line)
+        value = True
+        if width == 4:
+            value = int(words[3]) if WHOLE.fullmatch(words[3]) else number(words[3], False)
+        add(entries, (i, j), value)
+        count += 1
+    if count != top[2] and (width == 4 or count != 2 * top[2]):
+        raise Refused(count)
+    if width == 3:
+        entries |= dict.fromkeys([(j, i) for i, j in entries], True)
+    return top[1], top[1], entries
+
+
+def metis(data: bytes):
+    lines = [line for line in data.split(b"\n") if not line.strip().startswith(b"%")]
+    while not lines[0].strip():
+        lines.pop(0)
+    head = lines.pop(0).split()
+    flags = head[2].zfill(3) if len(head) > 2 else b"000"
+    n, m = (number(word, True) for word in head[:2])
+    skip = flags[0] - 48 + (int(head[3]) if len(head) > 3 else 1) * (flags[1] - 48)
+    if len(lines) < n or any(line.strip() for line in lines[n:]):
+        raise Refused("lines")
+    entries: dict = {}
+    count = 0
+    for i, line in enumerate(lines[:n]):
+        words = [number(word, True) for word in line.split()]
+        if len(words) < skip:
+            raise Refused(line)
+        words = words[skip:]
+        pairs = zip(words[::2], words[1::2], strict=True) if flags[2] == 49 else (
+            (word, True) for word in words)  # fmt: skip
+        for j, value in pairs:
+            if not 1 <= j <= n:
+                raise Refused(line)
+            add(entries, (i, j - 1), value)
+            count += 1
+    if count != 2 * m or any(entries.get((j, i)) != value for (i, j), value in entries.items()):
+        raise Refused("not both directions")
+    return n, n, entries
+
+
+def table(data: bytes):
+    """A table of numbers with two or three columns, or with usual names."""
+    lines = data.split(b"\n")
+    while not lines[0].strip() or lines[0].strip()[:1] in (b"#", b"%"):
+        lines.pop(0)
+    rows = csv_rows(b"\n".join(lines))
+    top = [field.strip().lower() for field in rows[0]]
+    numbered = all(REAL.fullmatch(field.encode()) for field in top)
+    if not numbered:
+        rows.pop(0)
+    sources, targets = {"source", "i", "u"} & {*top}, {"target", "j", "v"} & {*top}
+    places = [0, 1, 2][: len(top)]
+    if not numbered and sources and targets:
+        s, t = top.index(sources.pop()), top.index(targets.pop())
+        w = [top.index("weight")] if "weight" in top else [3 - s - t] if len(top) == 3 else []
+        places = [s, t, *w]
+    elif len(top) > 3:
+        raise Refused(top)
+    entries: dict = {}
+    n = 0
+    whole = len(places) < 3 or all(
+        len(row) > places[2] and WHOLE.fullmatch(row[places[2]].strip().encode())
+        for row in rows)  # fmt: skip
+    for row in rows:
+        if len(row) != len(top):
+            raise Refused(row)
+        words = [row[place].strip().encode() for place in places]
+        ends = [number(word, False) for word in words[:2]]
+        if any(end < 0 or end % 1 for end in ends):
+            raise Refused(row)
+        i, j = (int(word) if WHOLE.fullmatch(word) else int(float(word)) for word in words[:2])
+        add(entries, (i, j), number(words[2], whole) if len(words) == 3 else True)
+        n = max(n, i + 1, j + 1)
+    return n, n, entries
+
+
+def csv_rows(data: bytes) -> list[list[str]]:
+    first = data.split(b"\n")[0].strip()
+    if re.search(rb"\r(?!\n)", data):
+        raise Refused("a carriage return alone")
+    counts = {mark: first.count(mark.encode()) for mark in "\t,;"}
+    separator = max(counts, key=lambda mark: counts[mark])
+    lines = io.StringIO(data.decode(), newline="")
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    return [row for row in rows if row and (len(row) > 1 or row[0].strip())]
 
 
 def number(word: bytes, whole: bool):

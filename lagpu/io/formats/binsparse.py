@@ -1,0 +1,211 @@
+"""Matrices in the Binsparse layout, in HDF5 files, by h5py.
+
+Source: the Binsparse specification, version 0.1: a JSON descriptor in the attribute ``binsparse``,
+and an array in a data set of its own for pointers, indices and values. The compressed and the
+coordinate forms are read; `dump` writes CSC.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import IO, Any
+
+import numpy as np
+
+from lagpu.errors import NotSupported
+from lagpu.host import memory
+from lagpu.io.budget import Budget
+from lagpu.io.csc import CSC, bytes_for_entries, from_entries
+from lagpu.io.formats.extras import needed
+from lagpu.io.npz import errors_named
+from lagpu.io.reading import Options, Parsed
+
+__all__ = ["MAGIC", "dump", "parse"]
+
+MAGIC = b"\x89HDF\r\n\x1a\n"
+_VERSION = "0.1.0"
+_NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_TYPES: dict[str, np.dtype[Any]] = {"bint8": np.dtype(np.uint8)}
+_TYPES |= {name: np.dtype(name) for name in (*_NUMBERS, "float32", "float64")}
+# The arrays of a form, and whether its first index is of columns.
+_POINTED = {"CSR": False, "CSC": True}
+_DOUBLY = {"DCSR": False, "DCSC": True}
+_LISTED = {"COO": False, "COOR": False, "COOC": True}
+_STRUCTURE = re.compile("(symmetric|skew_symmetric)_(lower|upper)")
+
+Array = np.ndarray[Any, Any]
+
+
+def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
+    """Return the matrix in a file, with the values in their type.
+
+    Parameters
+    ----------
+    file : binary file
+        The file, from its first byte; it must allow seeking.
+    budget : Budget
+        Name of the file in messages, and the memory that it may take.
+    options : Options
+        `dup_op`.
+
+    Raises
+    ------
+    FileFormatError
+        If it is damaged, has no descriptor, or its arrays do not fit the descriptor.
+    NotSupported
+        For a vector, a dense matrix, complex values and custom formats.
+    BackendUnavailable
+        If h5py is not installed.
+    OutOfMemory, LimitExceeded
+        If its arrays do not fit.
+    """
+    h5py = needed("hdf5", f"read: {budget.name} is HDF5, and")
+    with errors_named(f"read: {budget.name} is no matrix of Binsparse"), h5py.File(file, "r") as h5:
+        if "binsparse" not in h5.attrs:
+            raise ValueError("its root has no attribute `binsparse`")
+        descriptor = json.loads(h5.attrs["binsparse"])
+        head = descriptor.get("binsparse", descriptor)
+        return Parsed(_Reader(h5, head, budget).matrix(options))
+
+
+class _Reader:
+    """The arrays of a file, whose sizes are checked before one is read."""
+
+    def __init__(self, h5: Any, head: dict[str, Any], budget: Budget) -> None:
+        self.h5, self.head, self.budget = h5, head, budget
+        version = str(head.get("version"))
+        if not re.fullmatch(r"0\.1(\.[0-9]+)?", version):
+            raise ValueError(f"version {version!r}, but this lagpu reads 0.1")
+        self.form = str(head["format"])
+        if self.form not in _POINTED | _DOUBLY | _LISTED:
+            raise NotSupported(
+                f"read: {budget.name} has the form {self.form[:20]!r} of Binsparse. Give a sparse "
+                "matrix: CSR, CSC, COO, DCSR or DCSC."
+            )
+        shape, count = head["shape"], head["number_of_stored_values"]
+        if len(shape) != 2 or not all(type(size) is int and size >= 0 for size in (*shape, count)):
+            raise ValueError(f"shape {shape} and {count} values are not of a matrix")
+        self.shape, self.count = (shape[0], shape[1]), count
+        self.structure = head.get("structure")
+        if self.structure is not None and not _STRUCTURE.fullmatch(str(self.structure)):
+            raise NotSupported(
+                f"read: {budget.name} has the structure {str(self.structure)[:40]!r}."
+            )
+        total = 0
+        for name in head["data_types"]:
+            if name in h5:
+                total += h5[name].size * max(8, h5[name].dtype.itemsize)
+        stored = count * (1 if self.structure is None else 2)
+        need = bytes_for_entries(stored, max(shape), values=True) + 16 * stored
+        budget.require(total + need, f"{shape[0]} x {shape[1]}")
+
+    def array(self, name: str, size: int | None) -> Array:
+        """Return a list of numbers of its type, as many as there must be."""
+        kind = str(self.head["data_types"][name])
+        data = self.h5[name]
+        if kind not in _TYPES:
+            raise NotSupported(f"read: {self.budget.name}: {name} has the type {kind[:30]!r}.")
+        if data.ndim != 1 or (size is not None and data.size != size):
+            raise ValueError(f"{name} has the shape {data.shape}, not ({size},)")
+        if data.dtype.kind not in "biuf":
+            raise ValueError(f"{name} has the type {data.dtype}, not {kind}")
+        found: Array = np.asarray(data[()])
+        found = found.astype(_TYPES[kind], copy=False)
+        return found != 0 if kind == "bint8" else found
+
+    def indices(self, name: str, size: int | None, limit: int) -> Array:
+        """Return places below a limit."""
+        found = self.array(name, size)
+        if found.dtype.kind not in "iu":
+            raise ValueError(f"{name} is not of whole numbers")
+        if found.size and not 0 <= found.min() <= found.max() < limit:
+            raise ValueError(f"{name} has an index outside 0 .. {limit - 1}")
+        return found.astype(np.int64)
+
+    def pointers(self, size: int) -> Array:
+        """Return where the entries of each row or column begin."""
+        found = self.indices("pointers_to_1", size + 1, self.count + 1)
+        if found[0] != 0 or found[-1] != self.count or (np.diff(found) < 0).any():
+            raise ValueError(f"pointers_to_1 does not rise from 0 to {self.count}")
+        return found
+
+    def values(self) -> Array:
+        """Return a value for each entry; one value stands for all in an iso-valued file."""
+        kind = str(self.head["data_types"]["values"])
+        iso = re.fullmatch(r"iso\[(.*)\]", kind)
+        if iso is None:
+            return self.array("values", self.count)
+        self.head["data_types"]["values"] = iso[1]
+        return np.full(self.count, self.array("values", 1)[0])
+
+    def matrix(self, options: Options) -> CSC:
+        """Return the matrix."""
+        by_columns = (_POINTED | _DOUBLY | _LISTED)[self.form]
+        outer, inner = self.shape[::-1] if by_columns else self.shape
+        if self.form in _LISTED:
+            first = self.indices("indices_0", self.count, outer)
+        elif self.form in _POINTED:
+            first = np.repeat(np.arange(outer), np.diff(self.pointers(outer)))
+        else:
+            lines = self.indices("indices_0", None, outer)
+            first = np.repeat(lines, np.diff(self.pointers(len(lines))))
+        second = self.indices("indices_1", self.count, inner)
+        rows, cols = (second, first) if by_columns else (first, second)
+        values = self.values()
+        if self.structure is not None:
+            rows, cols, values = self._both_triangles(rows, cols, values)
+        pattern = values.dtype.kind == "b" and bool(values.all())
+        data = None if pattern else values
+        if values.dtype.kind == "b" and not pattern:
+            found = from_entries(rows, cols, values.astype(np.int8), *self.shape, options.dup_op)
+            return CSC(*self.shape, found.col_ptr, found.row_idx, found.dense_values() != 0)
+        return from_entries(rows, cols, data, *self.shape, options.dup_op)
+
+    def _both_triangles(
+        self, rows: Array, cols: Array, values: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return the entries of both triangles, of which one is in the file."""
+        if self.shape[0] != self.shape[1]:
+            raise ValueError(f"shape {self.shape} is not square, but {self.structure}")
+        lower = str(self.structure).endswith("lower")
+        if (rows < cols if lower else rows > cols).any():
+            raise ValueError(f"an entry is outside the triangle of {self.structure}")
+        away = rows != cols
+        back = -values[away] if str(self.structure).startswith("skew") else values[away]
+        return (
+            np.concatenate([rows, cols[away]]),
+            np.concatenate([cols, rows[away]]),
+            np.concatenate([values, back]),
+        )
+
+
+def dump(csc: CSC, file: IO[bytes]) -> None:
+    """Write a matrix in CSC form; one value stands for all if they are equal."""
+    h5py = needed("hdf5", "write: Binsparse")
+    values = np.asarray([csc.values] if csc.iso else csc.values)
+    memory.require(24 * (csc.nvals + csc.ncols) + values.nbytes, "write", "Use .npz.")
+    kind = "bint8" if csc.dtype.is_bool else values.dtype.name
+    arrays = {
+        "pointers_to_1": csc.col_ptr.astype(np.uint64),
+        "indices_1": csc.row_idx.astype(np.uint64),
+        "values": values.astype(np.uint8) if csc.dtype.is_bool else values,
+    }
+    head = {
+        "version": _VERSION,
+        "format": "CSC",
+        "shape": [csc.nrows, csc.ncols],
+        "number_of_stored_values": csc.nvals,
+        "data_types": {
+            "pointers_to_1": "uint64",
+            "indices_1": "uint64",
+            "values": f"iso[{kind}]" if csc.iso else kind,
+        },
+    }
+    image = io.BytesIO()  # HDF5 reads what it has written, and a new file is only written
+    with h5py.File(image, "w") as h5:
+        h5.attrs["binsparse"] = json.dumps({"binsparse": head})
+        for name, array in arrays.items():
+            h5.create_dataset(name, data=array)
+    file.write(image.getbuffer())

@@ -1,0 +1,154 @@
+"""GraphML and GML files, by NetworkX; the edge attribute ``weight`` is the value."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import IO, Any
+
+import numpy as np
+
+from lagpu.errors import FileFormatError, LagpuError
+from lagpu.host import memory
+from lagpu.io.budget import Budget
+from lagpu.io.csc import CSC, asymmetry
+from lagpu.io.formats.extras import needed
+from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
+from lagpu.io.renumber import Names, whole_numbers
+
+__all__ = ["dump_gml", "dump_graphml", "is_gml", "is_graphml", "parse_gml", "parse_graphml"]
+
+Array = np.ndarray[Any, Any]
+
+# Measured, docs/design/memory.md: bytes that NetworkX takes for one of a file.
+_GRAPHML_BYTES = 60
+_GML_BYTES = 60
+_NUMBERED = re.compile(r"n[0-9]{1,18}")  # as yEd and igraph number nodes
+_GML = re.compile(rb"\s*+(?:(?:#|Creator|Version|comment)[^\n]*\n\s*+)*+graph\s*\[", re.IGNORECASE)
+_GRAPHML = re.compile(
+    rb"(?:<\?xml[^>]*>|<!--.*?-->|<!DOCTYPE[^>\[]*>|\s)*+<(?:\w+:)?graphml\b", re.DOTALL
+)
+
+
+def is_graphml(data: bytes) -> bool:
+    """Return whether the root of an XML text is ``graphml``."""
+    return _GRAPHML.match(data[: 1 << 16]) is not None
+
+
+def is_gml(data: bytes) -> bool:
+    """Return whether a text begins as GML."""
+    return _GML.match(data[: 1 << 16]) is not None
+
+
+def parse_graphml(data: bytes, budget: Budget, options: Options) -> Parsed:
+    """Return the graph of a GraphML file; see `_graph`."""
+    nx = needed("nx", f"read: {budget.name} is GraphML, and")
+    budget.require(_GRAPHML_BYTES * len(data), "its elements", held=len(data))
+    return _graph(lambda: nx.read_graphml(io.BytesIO(data)), data, budget, options)
+
+
+def parse_gml(data: bytes, budget: Budget, options: Options) -> Parsed:
+    """Return the graph of a GML file; see `_graph`."""
+    nx = needed("nx", f"read: {budget.name} is GML, and")
+    budget.require(_GML_BYTES * len(data), "its elements", held=len(data))
+    return _graph(lambda: nx.read_gml(io.BytesIO(data), label="id"), data, budget, options)
+
+
+def _graph(read: Any, data: bytes, budget: Budget, options: Options) -> Parsed:
+    """Return the graph that NetworkX reads.
+
+    Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
+    named by its label, if all have different ones, and is else the number of its id.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is damaged, nodes have names and are not renumbered, or a weight is no number.
+    """
+    name = budget.name
+    try:
+        G = read()
+    except (LagpuError, MemoryError):
+        raise
+    except Exception as error:  # of XML, of GML, of numbers, of nesting
+        fact = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+        raise FileFormatError(f"read: {name}: {fact}.") from error
+    weights = _weights(G, name)
+    nodes, ids = _numbers(G, options, name)
+    place = dict(zip(G, nodes.tolist(), strict=True))
+    pairs = np.array([(place[u], place[v]) for u, v in G.edges()], np.int64).reshape(-1, 2)
+    u, v = pairs[:, 0], pairs[:, 1]
+    undirected = not G.is_directed()
+    if undirected:  # parallel edges are summed, whichever end is first
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    n = int(nodes.max(initial=-1)) + 1
+    held = len(data) + 16 * len(u)
+    edges = Edges(u, v, weights)
+    return graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
+
+
+def _weights(G: Any, name: str) -> Array | None:
+    """Return the weight of each edge, 1 where it is missing; None if no edge has one."""
+    found = [value for _, _, value in G.edges(data="weight")]
+    if not any(value is not None for value in found):
+        return None
+    try:
+        whole = [1 if value is None else value for value in found]
+        texts = [int(x) if isinstance(x, str) and x.lstrip("+-").isdigit() else x for x in whole]
+        values = np.array([float(x) if isinstance(x, str) else x for x in texts])
+    except (ValueError, OverflowError):
+        values = np.array([], object)
+    if values.dtype.kind not in "biuf":
+        raise FileFormatError(f"read: {name}: a weight is no number of 64 bits.")
+    return values
+
+
+def _numbers(G: Any, options: Options, name: str) -> tuple[Array, Array | None]:
+    """Return the number of each node, and the ids if they are renumbered."""
+    labels: list[Any] = list(dict(G.nodes(data="label")).values())
+    named = None not in labels and len({*map(str, labels)}) == len(labels)
+    words: list[Any] = list(G)
+    if named and (options.renumber or whole_numbers([*map(str, labels)]) is not None):
+        words = [*map(str, labels)]
+    if options.renumber:
+        names = Names()
+        numbers, _, ids = names.ordered(names.codes(words, len(words)), np.empty(0, np.int64))
+        return numbers, ids
+    if all(isinstance(word, str) and _NUMBERED.fullmatch(word) for word in words):
+        words = [word[1:] for word in words]
+    found = whole_numbers(words)
+    if found is None or found.dtype.kind not in "iu" or found.min(initial=0) < 0:
+        odd = next((w for w in words if whole_numbers([w]) is None), words[0])
+        raise FileFormatError(
+            f"read: {name}: node {str(odd)[:60]!r} is no whole number 0, 1, 2, ... {NAMES_HINT}."
+        )
+    if len(set(found.tolist())) != len(found):
+        raise FileFormatError(f"read: {name}: two nodes are the same number. {NAMES_HINT}.")
+    return found, None
+
+
+def dump_graphml(csc: CSC, file: IO[bytes]) -> None:
+    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True."""
+    needed("nx", "write: GraphML").write_graphml(_networkx(csc), file)
+
+
+def dump_gml(csc: CSC, file: IO[bytes]) -> None:
+    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True."""
+    needed("nx", "write: GML").write_gml(_networkx(csc), file)
+
+
+def _networkx(csc: CSC) -> Any:
+    """Return the graph, undirected if the matrix is symmetric."""
+    nx = needed("nx", "write: GraphML and GML")
+    memory.require(csc.nvals * 440 + csc.nrows * 750, "write", "Use .npz.")
+    directed = asymmetry(csc) is not None
+    G = nx.DiGraph() if directed else nx.Graph()
+    G.add_nodes_from(range(csc.nrows))
+    rows, cols = csc.row_idx.tolist(), csc.columns().tolist()
+    if csc.is_pattern:
+        G.add_edges_from(zip(rows, cols, strict=True))
+    else:
+        values = csc.dense_values()
+        numbers = (values.astype(np.int8) if csc.dtype.is_bool else values).tolist()
+        G.add_weighted_edges_from(zip(rows, cols, numbers, strict=True))
+    return G

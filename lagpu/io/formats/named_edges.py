@@ -1,0 +1,118 @@
+"""Edge lists whose vertices have names: lines ``name name`` or ``name name weight``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.errors import FileFormatError
+from lagpu.io.budget import Budget
+from lagpu.io.formats.columns import are_columns
+from lagpu.io.reading import Edges
+from lagpu.io.renumber import Names
+from lagpu.io.text import PIECE, data_lines, line_number, pieces, show
+from lagpu.io.words import COMMENT, REAL, Malformed, fits, number, numbers_of, shape_of
+
+__all__ = ["parse"]
+
+Array = np.ndarray[Any, Any]
+
+
+def parse(
+    data: bytes, offset: int, first: bytes, budget: Budget, header: bool | None
+) -> tuple[Edges, Array]:
+    """Return the edges between renumbered vertices, and the id of each vertex.
+
+    Parameters
+    ----------
+    data : bytes
+        Content of the file; its last line has an end.
+    offset : int
+        Where the first line begins that is neither blank nor a comment.
+    first : bytes
+        That line.
+    budget : Budget
+        Name of the file in messages, and the memory that it may take.
+    header : bool or None
+        Whether the first line is a header; None if it has usual names of columns.
+
+    Raises
+    ------
+    FileFormatError
+        If a line is no edge, with its number, or a name is not UTF-8.
+    OutOfMemory, LimitExceeded
+        If the names do not fit.
+    """
+    # Measured (docs/design/memory.md): a name that is new takes some 150 bytes in tables.
+    budget.require(8 * len(data) + 80 * min(len(data), PIECE), "its names", held=len(data))
+    begin = offset
+    if header or (header is None and are_columns(first.decode("utf-8", "replace").split())):
+        begin = data.find(b"\n", offset) + 1 or len(data)
+    names = Names()
+    found: list[Edges] = []
+    for at, text in pieces(data, begin):
+        try:
+            if len(text) > PIECE:  # one line
+                raise Malformed
+            part = _edges(text, names)
+            if len(part.u) and found and (part.weights is None) != (found[0].weights is None):
+                raise Malformed
+        except Malformed:
+            raise _first_fault(data, begin, at, budget.name) from None
+        if len(part.u):
+            found.append(part)
+    edges = Edges.join(found)
+    u, v, ids = _decoded(names, budget.name).ordered(edges.u, edges.v)
+    return Edges(u, v, edges.weights), ids
+
+
+def _edges(text: bytes, names: Names) -> Edges:
+    """Return the edges of whole lines; new names are added to `names`."""
+    if b"#" in text or b"%" in text:
+        text = COMMENT.sub(b"", text)
+    count, width = shape_of(text, np.frombuffer(text, np.uint8))
+    words = text.split()
+    weights = numbers_of(words[2::3]) if width == 3 and count else None
+    return Edges(names.codes(words[::width], count), names.codes(words[1::width], count), weights)
+
+
+def _decoded(names: Names, file: str) -> Names:
+    """Return the same names as text."""
+    try:
+        words = [name.decode() for name in names]
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"read: {file}: {show(bytes(error.object))} is not UTF-8. Convert the file to UTF-8."
+        ) from None
+    text = Names()
+    text.codes(words, len(words))
+    return text
+
+
+def _first_fault(data: bytes, begin: int, at: int, name: str) -> FileFormatError:
+    """Return the error for the first line from an offset on that is no edge between names."""
+    width = len(next(data_lines(data, begin))[1].split(None, 3))
+    if width not in (2, 3):
+        at, width = begin, 2
+    for where, line in data_lines(data, at):
+        fault = _why(line, width)
+        if fault:
+            return FileFormatError(
+                f"read: {name}, line {line_number(data, where)}: {show(line)} {fault}."
+            )
+    return FileFormatError(f"read: {name} is not an edge list.")  # pragma: no cover (no such file)
+
+
+def _why(line: bytes, width: int) -> str:
+    if len(line) > PIECE:
+        return f"is longer than {PIECE} bytes"
+    words = line.split()
+    if len(words) != width:
+        return f"has {len(words)} words, not {width}"
+    if width == 2:
+        return ""
+    if not REAL.fullmatch(words[2]):
+        return f"has the weight {show(words[2])}, which is no number"
+    value = number(words[2])
+    return "has a weight beyond 64 bits" if isinstance(value, int) and not fits(value) else ""

@@ -1,0 +1,140 @@
+"""What a caller asks of a reader, and what a reader of any format returns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp
+from lagpu.io.budget import Budget
+from lagpu.io.csc import CSC, bytes_for_entries, from_entries
+from lagpu.io.renumber import renumbered
+
+__all__ = [
+    "NAMES_HINT",
+    "NUMBERS_HINT",
+    "Edges",
+    "Options",
+    "Parsed",
+    "graph_of",
+]
+
+Array = np.ndarray[Any, Any]
+
+NUMBERS_HINT = (
+    "Give renumber=True, on the command line --renumber, or number the vertices from 0 without gaps"
+)
+NAMES_HINT = "If they are names, give renumber=True, on the command line --renumber"
+
+
+class Options(NamedTuple):
+    """The options of `lagpu.io.read` that a reader may heed.
+
+    Attributes
+    ----------
+    header : bool, optional
+        Whether the first line is a header; None lets the reader decide.
+    dup_op : BinaryOp, optional
+        Combines the values of an entry given twice, instead of summing them.
+    renumber : bool
+        Whether vertices have names, or numbers with gaps.
+    columns : tuple of str, optional
+        Names of the columns of sources, of targets and maybe of weights.
+    """
+
+    header: bool | None = None
+    dup_op: BinaryOp | None = None
+    renumber: bool = False
+    columns: tuple[str, ...] | None = None
+
+
+class Parsed(NamedTuple):
+    """The graph in a file.
+
+    Attributes
+    ----------
+    csc : CSC
+        The entries in the file.
+    undirected : bool
+        Whether the file says that each edge has two directions and is there once.
+    ids : ndarray, (n,), optional
+        Id of each vertex, if the vertices were renumbered.
+    """
+
+    csc: CSC
+    undirected: bool = False
+    ids: Array | None = None
+
+
+class Edges(NamedTuple):
+    """Edges by the numbers of their ends.
+
+    Attributes
+    ----------
+    u, v : ndarray of int, (k,)
+        Ends.
+    weights : ndarray, (k,), optional
+        Values.
+    """
+
+    u: Array
+    v: Array
+    weights: Array | None = None
+
+    def largest(self) -> int:
+        """Return the largest vertex, -1 if there are no edges."""
+        return int(max(self.u.max(initial=-1), self.v.max(initial=-1)))
+
+    @classmethod
+    def join(cls, parts: list[Edges]) -> Edges:
+        """Return the edges of all parts."""
+        parts = [part for part in parts if len(part.u)]
+        if not parts:
+            nothing = np.empty(0, np.int32)
+            return cls(nothing, nothing)
+        weights = [part.weights for part in parts if part.weights is not None]
+        return cls(
+            np.concatenate([part.u for part in parts]),
+            np.concatenate([part.v for part in parts]),
+            np.concatenate(weights) if weights else None,
+        )
+
+
+def graph_of(
+    edges: Edges,
+    budget: Budget,
+    options: Options,
+    *,
+    held: int,
+    n: int = 0,
+    ids: Array | None = None,
+    undirected: bool = False,
+) -> Parsed:
+    """Return the graph of some edges, after asking for the memory.
+
+    Parameters
+    ----------
+    edges : Edges
+        Their ends are at least 0.
+    budget : Budget
+        Name of the file in messages, and the memory that it may take.
+    options : Options
+        `dup_op`, and `renumber` unless `ids` are given.
+    held : int
+        Bytes that are allocated already and freed before a matrix is made.
+    n : int
+        Least number of vertices, unless they are renumbered.
+    ids : ndarray, (n,), optional
+        Ids of the vertices, if the ends are renumbered already.
+    undirected : bool
+        As in `Parsed`.
+    """
+    u, v, weights = edges
+    if options.renumber and ids is None:
+        budget.require(48 * len(u), "its vertices", held=held)
+        u, v, ids = renumbered(u, v)
+    n = len(ids) if ids is not None else max(n, 1 + edges.largest())
+    need = bytes_for_entries(len(u), n, values=weights is not None, held=held)
+    budget.require(need, f"{n} vertices", NUMBERS_HINT, held)
+    return Parsed(from_entries(u, v, weights, n, n, options.dup_op), undirected, ids)

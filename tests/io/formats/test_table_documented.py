@@ -1,0 +1,31 @@
+"""The page of files has every format, and says of each what the table says."""
+
+from pathlib import Path
+
+from lagpu.io.formats.table import FORMATS
+
+PAGE = Path(__file__).parents[3] / "docs" / "files.md"
+LOST = {
+    "directed": "directed",
+    "values": "values",
+    "last": "last vertices without an edge",
+}
+
+
+def row(form):
+    suffixes = ", ".join(f"`{suffix}`" for suffix in form.suffixes)
+    lost = ", ".join(text for name, text in LOST.items() if name not in form.holds)
+    return [
+        form.name,
+        suffixes,
+        "" if form.magic else "`.gz`",
+        lost,
+        "yes" if "renumber" in form.heeds else "",
+        f"`lagpu[{form.extra}]`" if form.extra else "",
+    ]
+
+
+def test_the_page_has_the_table():
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    found = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    assert found[1:] == [row(form) for form in FORMATS]
