@@ -9,6 +9,7 @@ import numpy as np
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import DimensionMismatch, InvalidValue
+from lagpu.host.layout import places as layout_of
 from lagpu.viz.matrices import entries
 from lagpu.viz.searches import level_array
 from lagpu.viz.style import (
@@ -52,9 +53,8 @@ def graph(
     parents : Vector, (n,), optional
         Parents of a search; the edges of this tree are drawn thick.
     layout : array_like, (n, 2), or str, optional
-        Positions of the vertices; ``"levels"`` puts each level in a column. By default the
-        Kamada-Kawai layout of NetworkX if NetworkX is installed, else multidimensional scaling by
-        SciPy (see Notes). Both are the same in each run.
+        Positions of the vertices; ``"levels"`` puts each level in a column. By default distances
+        in the plane follow distances in the graph (see Notes); the same in each run.
     labels : bool, optional
         Whether to write vertex numbers; by default if there are at most 60 vertices.
     ax : Axes, optional
@@ -75,10 +75,7 @@ def graph(
 
     Notes
     -----
-    Without NetworkX, distances in the plane follow distances in the graph by classical scaling:
-    the two largest eigenvectors of the doubly centred matrix of squared numbers of edges between
-    vertices. The distance of vertices that no path joins is 0.6 times the longest path plus one.
-    Source: Torgerson 1952.
+    The default layout is stress majorization. Source: Gansner, Koren and North 2004.
     """
     pyplot()
     _refuse_large(A)
@@ -124,46 +121,7 @@ def _places(A: Matrix, rows: Array, cols: Array, level: Array | None, layout: An
                 f"viz.graph: layout has shape {given.shape} != ({n}, 2), or is not finite."
             )
         return given
-    distances = _distances(rows, cols, n)
-    start = _scaled(distances)
-    try:
-        import networkx as nx
-    except ImportError:
-        return start
-    G = nx.Graph(zip(rows.tolist(), cols.tolist(), strict=True))
-    G.add_nodes_from(range(n))
-    if n < 3:
-        return start
-    between = {i: dict(enumerate(row)) for i, row in enumerate(distances.tolist())}
-    found = nx.kamada_kawai_layout(G, dist=between, pos=dict(enumerate(start)))
-    return np.array([found[i] for i in range(n)])
-
-
-def _distances(rows: Array, cols: Array, n: int) -> Array:
-    """Return the number of edges between each two vertices, and a larger number without a path."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import shortest_path
-
-    pattern = coo_array((np.ones(len(rows)), (rows, cols)), shape=(n, n)).tocsr()
-    found = shortest_path(pattern, directed=False, unweighted=True)
-    finite = np.isfinite(found)
-    found[~finite] = 0.6 * found[finite].max(initial=0) + 1
-    return np.asarray(found)
-
-
-def _scaled(distances: Array) -> Array:
-    """Return positions whose distances approximate these, by classical scaling."""
-    n = len(distances)
-    if n < 3:
-        return np.column_stack([np.arange(n), np.zeros(n)]).astype(float)
-    squared = distances**2
-    centred = squared - squared.mean(0) - squared.mean(1)[:, None] + squared.mean()
-    sizes, vectors = np.linalg.eigh(-centred / 2)
-    vectors *= np.where(vectors[np.abs(vectors).argmax(0), np.arange(n)] < 0, -1, 1)
-    found = vectors[:, [-1, -2]] * np.sqrt(np.maximum(sizes[[-1, -2]], 1e-9))
-    turn = 2.4 * np.arange(n)  # vertices at one position are moved a little in several directions
-    away = 0.01 * float(np.ptp(found, axis=0).max()) * (1 + np.arange(n) / n)
-    return np.asarray(found + np.column_stack([np.cos(turn), np.sin(turn)]) * away[:, None])
+    return layout_of(rows, cols, n)
 
 
 def _by_level(level: Array) -> Array:

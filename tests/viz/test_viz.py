@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -287,7 +286,7 @@ def test_a_directed_graph_has_arrows():
     assert ids == {"tree-0-1", "tree-1-2", "tree-2-3", "edges-3-0"}
 
 
-def test_layouts(monkeypatch):
+def test_layouts():
     A = generators.grid2d(3, 4, backend="cpu")
     levels = bfs_levels(A, 0)
 
@@ -302,16 +301,12 @@ def test_layouts(monkeypatch):
     assert by_level[:, 0].tolist() == levels.to_dense().tolist()
     mine = np.arange(24.0).reshape(12, 2)
     assert np.array_equal(places(layout=mine), mine)
-    with_networkx = places()
-    assert np.array_equal(places(), with_networkx)
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    without = places()
-    assert not np.array_equal(with_networkx, without)
-    for found in (with_networkx, without):  # neighbours are nearer than the others
-        apart = np.linalg.norm(found[:, None] - found[None], axis=2)
-        near = A.to("cpu").to_coo()[:2]
-        assert apart[near].mean() < 0.6 * apart[np.triu_indices(12, 1)].mean()
-        assert apart[np.triu_indices(12, 1)].min() > 0
+    found = places()
+    assert np.array_equal(places(), found)
+    apart = np.linalg.norm(found[:, None] - found[None], axis=2)  # neighbours are nearer
+    near = A.to("cpu").to_coo()[:2]
+    assert apart[near].mean() < 0.6 * apart[np.triu_indices(12, 1)].mean()
+    assert apart[np.triu_indices(12, 1)].min() > 0
 
 
 def test_deep_graphs_get_a_bar_of_levels():

@@ -161,9 +161,8 @@ def _matrix(canvas: Canvas, step: StepRecord, layout: Layout) -> Grid:
     canvas.grow_to(
         grid.x(max(layout.ncols, longest)) + (2.5 * cell + 2 * _GAP if layout.above else 0), 0
     )
-    each = 1 if cell >= 16 else 4
-    for j in range(0, ncols, each):
-        canvas.words(grid.x(j + 0.5), 14, str(j), 11, _MIDDLE)
+    for j in range(0, ncols, _every(grid)):
+        canvas.words(grid.x(j + 0.5), 14, str(j), 14, _MIDDLE)
     _numbers(canvas, grid)
     if A is not None and name is not None:
         shows = f"{name}'" if transposed else name
@@ -185,10 +184,15 @@ _END = f'text-anchor="end" fill="{SOFT}"'
 _WRITTEN = f'font-weight="600" fill="{TOUCHED}"'
 
 
+def _every(grid: Grid) -> int:
+    """Return the distance of the rows and columns whose numbers are written."""
+    return 1 if grid.cell >= 20 else 2 if grid.cell >= 16 else 4
+
+
 def _numbers(canvas: Canvas, grid: Grid) -> None:
     """Write the number of each row beside it."""
-    for i in range(0, grid.nrows, 1 if grid.cell >= 16 else 4):
-        canvas.words(grid.left - 6, grid.y(i + 0.5) + 4, str(i), 11, _END)
+    for i in range(0, grid.nrows, _every(grid)):
+        canvas.words(grid.left - 6, grid.y(i + 0.5) + 5, str(i), 14, _END)
 
 
 def _written(canvas: Canvas, step: StepRecord, above: Grid, y: float) -> None:
@@ -221,9 +225,7 @@ def _entries(canvas: Canvas, step: StepRecord, grid: Grid, rows: Any, cols: Any)
         canvas.squares("dot", at(everything), size, size)
     else:
         factor = step.before[p.vector]
-        met = factor.pattern[rows if p.vector_left else cols]
-        out = cols if p.vector_left else rows
-        kept = everything if step.kept is None else step.kept[out]
+        met, kept = step.meeting(*((rows, cols) if p.vector_left else (cols, rows)))
         if p.vector_left:
             canvas.squares(
                 "band", [(grid.left, grid.y(i)) for i in factor.indices.tolist()], n * c, c
@@ -299,7 +301,7 @@ def _cells(canvas: Canvas, state: State, places: list[tuple[float, float]], c: f
     for j, value in entries.items():
         x, y = places[j]
         word = _fitting(value)
-        size = min(c * 0.5, 1.5 * c / len(word), 16)
+        size = min(max(c * 0.5, min(c * 0.8, 14)), 1.5 * c / len(word), 16)
         bold = "" if value else ' font-weight="700"'
         canvas.words(x + c / 2, y + c / 2 + size * 0.36, word, size, f'text-anchor="middle"{bold}')
 

@@ -12,6 +12,7 @@ from lagpu.errors import LimitExceeded
 from lagpu.host.pages import fill, text
 from lagpu.host.source import SYNTAX
 from lagpu.observe.step.drawing import LARGEST, Layout, draw
+from lagpu.observe.step.graph import GraphDrawing
 from lagpu.observe.step.state import StepRecord
 from lagpu.observe.step.svg import legend
 
@@ -89,7 +90,16 @@ def page(
         name = shared.setdefault(element, f"p{len(shared)}")
         return f'<use href="#{name}"/>'
 
-    sections = [_section(step, codes, draw(step, layout, share)) for step in small]
+    graph = _graph(layout, small)
+    sections = [
+        _section(
+            step,
+            codes,
+            draw(step, layout, share),
+            "" if graph is None else graph.draw(step, share),
+        )
+        for step in small
+    ]
     return fill(
         "step.html",
         title=text(title),
@@ -102,15 +112,25 @@ def page(
     )
 
 
-def _section(step: StepRecord, codes: list[CodeType], drawing: str) -> str:
+def _graph(layout: Layout, steps: list[StepRecord]) -> GraphDrawing | None:
+    """Return the drawing of the graph whose matrix the products use, if it is square."""
+    name = layout.matrix
+    found = [step.matrices[name] for step in steps if name in step.matrices] if name else []
+    if not found or not name or found[0].nrows != found[0].ncols:
+        return None
+    return GraphDrawing(name, steps)
+
+
+def _section(step: StepRecord, codes: list[CodeType], drawing: str, graph: str) -> str:
     code = codes.index(step.code) if step.code is not None else -1
     level = str(step.level) if step.level >= 0 else ""
     where = f"level {step.level}, {step.place}" if level else step.place
     return (
         f'<section class="step" data-code="{code}" data-line="{step.line}" '
         f'data-last="{step.last_line}" data-level="{level}">'
-        f"<h2>step {step.number}, {text(where)}</h2>"
-        f"<p>{text(step.formula)}</p><div>{drawing}</div></section>"
+        f'<div class="state"><h2>step {step.number}, {text(where)}</h2>'
+        f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
+        "</section>"
     )
 
 

@@ -119,6 +119,18 @@ class StepRecord:
         """The positions that the mask keeps; None without a mask, or for a matrix."""
         return None if self.mask is None else self.mask.kept
 
+    def meeting(self, begins: Array, ends: Array) -> tuple[Array, Array]:
+        """Return which matrix entries meet an entry of the product's vector; which the mask keeps.
+
+        Parameters
+        ----------
+        begins, ends : ndarray of int, (nvals,)
+            Of each entry, the index in the vector, and the index in the result.
+        """
+        assert self.product is not None
+        met = self.before[self.product.vector].pattern[begins]
+        return met, np.ones(len(ends), bool) if self.kept is None else self.kept[ends]
+
     @property
     def place(self) -> str:
         """``file.py:line``."""

@@ -60,8 +60,12 @@ class Canvas:
     ) -> None:
         """Draw rectangles of one size."""
         path = "".join(f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y in corners)
+        self.path(path, STYLES[style])
+
+    def path(self, path: str, look: str) -> None:
+        """Draw a path with attributes of its own."""
         if path:
-            made = f'<path d="{path}" {STYLES[style]}/>'
+            made = f'<path d="{path}" {look}/>'
             self.parts.append(made if self._share is None else self._share(made))
 
     def words(self, x: float, y: float, content: str, size: float, more: str = "") -> None:
@@ -79,26 +83,27 @@ class Canvas:
         w, h = self.width + 4, self.height + 4
         return (
             f'<svg viewBox="0 0 {w:g} {h:g}" width="{w:g}" height="{h:g}" role="img" '
+            f'style="--h:{h:g}px" '
             f'preserveAspectRatio="xMinYMin" aria-label="{text(label)}" fill="{INK}" '
             f'font-family="system-ui, DejaVu Sans, sans-serif">{"".join(self.parts)}</svg>'
         )
 
 
 def legend() -> str:
-    """Return the legend of the cells as SVG."""
-    canvas = Canvas(None)
-    x = 2.0
+    """Return the legend of the cells, an SVG for each, which wrap like words."""
     samples = (
         ("entry", "7", "entry"), ("zero", "0", "explicit zero"), ("none", "", "no entry"),
-        ("changed", "", "changed"), ("used", "", "meets the vector, kept"),
-        ("met", "", "meets it, masked out"), ("kept", "", "mask keeps"),
+        ("changed", "", "changed"), ("used", "", "meets the vector, and is kept"),
+        ("met", "", "meets it, but the mask drops it"), ("kept", "", "mask keeps"),
         ("blocked", "", "mask blocks"),
     )  # fmt: skip
+    drawn = []
     for style, word, meaning in samples:
-        canvas.squares(style, [(x, 3)], 18, 18)
+        canvas = Canvas(None)
+        canvas.squares(style, [(2, 3)], 18, 18)
         if word:
-            canvas.words(x + 9, 16.5, word, 12, 'text-anchor="middle"')
-        canvas.words(x + 24, 17, meaning, 14)
-        x += 24 + 7.6 * len(meaning) + 18
-    canvas.grow_to(x, 24)
-    return canvas.svg("legend")
+            canvas.words(11, 16.5, word, 12, 'text-anchor="middle"')
+        canvas.words(26, 17, meaning, 14)
+        canvas.grow_to(26 + 7.6 * len(meaning) + 12, 24)
+        drawn.append(canvas.svg(meaning))
+    return "".join(drawn)

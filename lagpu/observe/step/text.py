@@ -57,9 +57,9 @@ def _cells(state: State) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value in few characters: T and F, whole numbers, or four digits."""
+    """Return a value in few characters: 1 and 0 for BOOL, whole numbers, or four digits."""
     if isinstance(value, bool):
-        return "T" if value else "F"
+        return str(int(value))
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)

@@ -1,0 +1,73 @@
+"""Places of a graph's vertices in the plane, the same in each run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["places"]
+
+_ROUNDS = 150
+Array = np.ndarray[Any, Any]
+
+
+def places(rows: Array, cols: Array, n: int) -> Array:
+    """Return a place for each vertex, so that distances follow those in the graph.
+
+    Stress majorization from a start by classical scaling; the distance of vertices that no path
+    joins is 0.6 times the longest path plus one. Sources: Torgerson 1952; Gansner, Koren and
+    North 2004.
+
+    Parameters
+    ----------
+    rows, cols : ndarray of int
+        Edges, of which the directions do not count.
+    n : int
+        Vertices.
+
+    Returns
+    -------
+    ndarray of float, (n, 2)
+    """
+    wanted = _distances(rows, cols, n)
+    found = _scaled(wanted)
+    if n < 3:
+        return found
+    weights = np.zeros((n, n))
+    apart = wanted > 0
+    weights[apart] = wanted[apart] ** -2.0
+    solve = np.linalg.pinv(np.diag(weights.sum(1)) - weights)
+    for _ in range(_ROUNDS):
+        between = found[:, None] - found
+        lengths = np.maximum(np.hypot(between[..., 0], between[..., 1]), 1e-9)
+        pulls = weights * wanted / lengths
+        found = solve @ (pulls.sum(1)[:, None] * found - pulls @ found)
+    return np.asarray(found)
+
+
+def _distances(rows: Array, cols: Array, n: int) -> Array:
+    """Return the number of edges between each two vertices, and a larger number without a path."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
+
+    pattern = coo_array((np.ones(len(rows)), (rows, cols)), shape=(n, n)).tocsr()
+    found = shortest_path(pattern, directed=False, unweighted=True)
+    finite = np.isfinite(found)
+    found[~finite] = 0.6 * found[finite].max(initial=0) + 1
+    return np.asarray(found)
+
+
+def _scaled(distances: Array) -> Array:
+    """Return positions whose distances approximate these, by classical scaling."""
+    n = len(distances)
+    if n < 3:
+        return np.column_stack([np.arange(n), np.zeros(n)]).astype(float)
+    squared = distances**2
+    centred = squared - squared.mean(0) - squared.mean(1)[:, None] + squared.mean()
+    sizes, vectors = np.linalg.eigh(-centred / 2)
+    vectors *= np.where(vectors[np.abs(vectors).argmax(0), np.arange(n)] < 0, -1, 1)
+    found = vectors[:, [-1, -2]] * np.sqrt(np.maximum(sizes[[-1, -2]], 1e-9))
+    turn = 2.4 * np.arange(n)  # vertices at one position are moved a little in several directions
+    away = 0.01 * float(np.ptp(found, axis=0).max()) * (1 + np.arange(n) / n)
+    return np.asarray(found + np.column_stack([np.cos(turn), np.sin(turn)]) * away[:, None])
