@@ -29,6 +29,8 @@ __all__ = [
     "UnaryOp",
     "arithmetic",
     "index",
+    "integral",
+    "integral64",
     "logical",
     "real",
     "same",
@@ -58,6 +60,25 @@ def arithmetic(dtype: DType) -> DType:
 def real(dtype: DType) -> DType:
     """Return FP64 for integers and BOOL, and a float type itself."""
     return dtype if dtype.is_float else FP64
+
+
+def integral(dtype: DType) -> DType:
+    """Return INT64 for BOOL, and an integer type itself.
+
+    Raises
+    ------
+    DomainMismatch
+        For a float, which has no bits that count.
+    """
+    if dtype.is_float:
+        raise DomainMismatch(f"it takes integers, not {dtype}. Convert with x.dup('INT64').")
+    return arithmetic(dtype)
+
+
+def integral64(dtype: DType) -> DType:
+    """Return INT64 for BOOL and any integer type; raise as `integral` does."""
+    integral(dtype)
+    return INT64
 
 
 def logical(_dtype: DType) -> DType:
@@ -100,12 +121,15 @@ class Operator:
     cuda : str
         Name of the functor in a kernel.
     body : str
-        For a user's operator, the C++ expression of the functor; those of built-in ones are in
-        ``common/algebra.cuh``.
+        The C++ expression of the functor, or statements that return and end with a semicolon;
+        empty if the functor is in ``common/algebra.cuh``.
     domain, result : callable
         Rules from the unified operand type to the domain, and from the domain to the result.
     dtype : DType, optional
         A domain forced with ``op[dtype]``.
+    of_numbers : bool
+        Whether `numpy` takes numbers, as a user's function does, and not arrays: it may branch on
+        them, and Numba compiles it for the cpu backend.
     """
 
     name: str
@@ -115,6 +139,7 @@ class Operator:
     domain: Rule = same
     result: Rule = same
     dtype: DType | None = None
+    of_numbers: bool = False
 
     def __repr__(self) -> str:
         typed = f"[{self.dtype}]" if self.dtype else ""
@@ -138,17 +163,28 @@ class Operator:
     def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
         """Return (domain, result) for operands of these types."""
         unified = self.dtype or (left if right is None else unify(left, right))
-        domain = self.domain(unified)
+        try:
+            domain = self.domain(unified)
+        except DomainMismatch as error:
+            raise DomainMismatch(f"{self!r}: {error}") from None
         return domain, self.result(domain)
+
+    def takes(self, dtype: DType) -> bool:
+        """Whether operands of this type are in the domain: bits are those of integers alone."""
+        try:
+            self.domain(self.dtype or dtype)
+        except DomainMismatch:
+            return False
+        return True
 
     def evaluate(self, domain: DType, *operands: Any) -> Any:
         """Return the results for NumPy arrays or scalars, after casts to `domain`."""
         function, result = self.numpy, self.result(domain)
-        if self.body:  # a user's function takes numbers, and may branch on them
+        if self.of_numbers:
             function = np.frompyfunc(_on_numbers(self.numpy, domain, result), len(operands), 1)
         with np.errstate(all="ignore"):
             values = np.asarray(function(*(cast(x, domain) for x in operands)))
-            return cast(values.astype(result.numpy) if self.body else values, result)
+            return cast(values.astype(result.numpy) if self.of_numbers else values, result)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,6 +273,9 @@ class Monoid:
         Whether ``op(x, x) == x`` for every `x`: equal values need not be added up.
     registered : bool
         Whether a user registered the monoid.
+    cuda : (str, str), optional
+        The identity, and whether `z` is terminal, as C++ expressions in the type `Z`, of a monoid
+        whose operator has the text of its functor; for a user's they follow from the values.
     """
 
     name: str
@@ -247,6 +286,7 @@ class Monoid:
     exact: bool = True
     idempotent: bool = False
     registered: bool = False
+    cuda: tuple[str, str] | None = None
 
     def __repr__(self) -> str:
         typed = f"[{self.op.dtype}]" if self.op.dtype else ""
@@ -301,6 +341,10 @@ class Monoid:
             )
         self.identity(domain)
         return domain, result
+
+    def takes(self, dtype: DType) -> bool:
+        """Whether operands of this type are in the operator's domain."""
+        return self.op.takes(dtype)
 
     def is_exact(self, dtype: DType) -> bool:
         """Whether the result is the same in every order of the operands of `dtype`."""
@@ -400,3 +444,9 @@ class Semiring:
                 added = unify(domain, added)
             domain = self.multiply.domain(added)
         return domain, self.monoid.types(self.multiply.result(domain))[1]
+
+    @property
+    def casts(self) -> bool:
+        """Whether products of BOOL are cast before they are added, as `plus` counts truths."""
+        domain, result = self.types(BOOL, BOOL)
+        return self.multiply.result(domain) is not result

@@ -29,7 +29,10 @@ class Table(Generic[Row]):
 
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {
-            name: row for name, row in vars(type(self)).items() if isinstance(row, self.row)
+            name: row
+            for owner in type(self).__mro__
+            for name, row in vars(owner).items()
+            if isinstance(row, self.row)
         }
         if self.kind:
             _tables.setdefault(self.kind, self)

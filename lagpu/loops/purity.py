@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.algebra.operators import Monoid, Operator, Semiring
-from lagpu.algebra.tables import Table
+from lagpu.algebra.registry import Table
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector

@@ -29,6 +29,8 @@ __all__ = [
     "typed_operator",
 ]
 
+#: python-graphblas lists ldexp of floats under the types that it casts to them.
+_LDEXP = {"FP64": "INT64", "FP32": "BOOL"}
 KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
@@ -61,12 +63,12 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType, arity: i
     """Return an untyped python-graphblas operator of a function that Numba compiles when typed."""
     function, read, write = op.numpy, domain.numpy.type, result.numpy.type
     own = op.result(domain).numpy.type
-    if op.domain is arithmetic and domain.numpy.kind == "i":
+    if op.domain is arithmetic and domain.numpy.kind == "i" and not op.of_numbers:
         read = np.dtype(f"u{domain.numpy}").type  # signed integers do not wrap in Numba
     if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
-        inner = numba.njit(lambda *operands: function(*operands))
+        inner = numba.njit(lambda *operands: function(*operands), error_model="numpy")
     else:
-        inner = numba.njit(function)
+        inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises where nobody is
     if arity == 1:
         return gb.unary.register_anonymous(
             lambda x: write(own(inner(read(x)))), op.name, is_udt=True
@@ -89,13 +91,15 @@ def typed_operator(op: Operator, domain: DType) -> Any:
         IndexUnaryOp: (gb.indexunary, 4),
     }
     module, arity = kinds[type(op)]
-    if op.body:
+    if op.of_numbers:
         return _compiled(op, domain, op.result(domain), arity)
     if isinstance(op, BinaryOp) and op.positional:
         return getattr(module.ss, op.name)["INT64"]
     if isinstance(op, IndexUnaryOp) and not op.uses_value:
         return getattr(module, op.name)["INT64"]
-    return getattr(module, op.name)[domain.name]
+    kind = _LDEXP[domain.name] if op.name == "ldexp" else domain.name
+    extended = getattr(module, "ss", module)  # what the C library has beyond GraphBLAS' standard
+    return getattr(extended if op.name in dir(extended) else module, op.name)[kind]
 
 
 @functools.cache
@@ -108,8 +112,9 @@ def binary_operator(op: BinaryOp, left: DType, right: DType) -> Any:
 def c_monoid(monoid: Monoid, dtype: DType) -> Any:
     """Return the C monoid for operands of this type."""
     domain = monoid.types(dtype)[0]
-    if not monoid.registered:
-        return getattr(gb.monoid, monoid.name)[domain.name].gb_obj
+    found = None if monoid.registered else getattr(gb.monoid, monoid.name)
+    if found is not None and gb.dtypes.lookup_dtype(domain.name) in found.types:
+        return found[domain.name].gb_obj
     values = [monoid.identity(domain).item()]
     if monoid.terminal is not None:
         values.append(monoid.terminal(domain).item())
@@ -125,7 +130,7 @@ def c_monoid(monoid: Monoid, dtype: DType) -> Any:
 def c_semiring(semiring: Semiring, domain: DType) -> Any:
     """Return the C semiring whose multiplication works on `domain`."""
     add, multiply = semiring.monoid, semiring.multiply
-    if not add.registered and not multiply.body:
+    if not add.registered and not multiply.of_numbers:
         module = gb.semiring.ss if multiply.positional else gb.semiring
         kind = gb.dtypes.lookup_dtype("INT64" if multiply.positional else domain.name)
         found = getattr(module, semiring.name, None)

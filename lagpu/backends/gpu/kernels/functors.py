@@ -15,9 +15,9 @@ from lagpu.operations import Product
 __all__ = ["Prelude", "accum_macros", "accumulator", "macros_of"]
 
 _STRUCT = """struct {name} {{
-  static constexpr bool reads_x = true, reads_y = true;
+  static constexpr bool reads_x = {reads_x}, reads_y = {reads_y};
   template <class Z, class T>
-  LG_DEVICE static Z call(T x, T y, i64 i, i64 k, i64 j) {{ return Z({body}); }}
+  LG_DEVICE static Z call(T x, T y, i64 i, i64 k, i64 j) {{ {code} }}
 {more}}};
 """
 _MONOID = """  template <class Z>
@@ -25,6 +25,33 @@ _MONOID = """  template <class Z>
   template <class Z>
   LG_DEVICE static bool is_terminal(Z z) {{ return {terminal}; }}
 """
+# Functions that CUDA has without an include, for the functors that name them.
+_SIM_MATH = """#if defined(LAGPU_SIM) && !defined(LG_FUNCTOR_MATH)
+#define LG_FUNCTOR_MATH
+#define LG_ONE(name) extern "C" double name(double) noexcept; \\
+  inline float name(float x) {{ return __builtin_##name##f(x); }}
+#define LG_TWO(name) extern "C" double name(double, double) noexcept; \\
+  inline float name(float x, float y) {{ return __builtin_##name##f(x, y); }}
+{ones}
+{twos}
+#undef LG_ONE
+#undef LG_TWO
+inline double frexp(double x, int* e) {{ return __builtin_frexp(x, e); }}
+inline double ldexp(double x, int e) {{ return __builtin_ldexp(x, e); }}
+#endif
+""".format(
+    ones=" ".join(
+        f"LG_ONE({name})"
+        for name in (
+            *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf"),
+            *("erfc", "exp2", "expm1", "lgamma", "log10", "log1p", "log2", "rint", "round", "sin"),
+            *("sinh", "tan", "tanh", "tgamma", "trunc"),
+        )
+    ),
+    twos=" ".join(
+        f"LG_TWO({name})" for name in ("atan2", "copysign", "fmod", "hypot", "remainder")
+    ),
+)
 
 
 class Prelude:
@@ -43,7 +70,7 @@ class Prelude:
     @property
     def text(self) -> str:
         """The texts, to be pasted before the kernel; an empty string if there are none."""
-        return "".join(self._texts)
+        return _SIM_MATH + "".join(self._texts) if self._texts else ""
 
 
 def macros_of(
@@ -93,24 +120,36 @@ def accum_macros(accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude) -
 
 @functools.cache
 def _operator_functor(op: Operator) -> tuple[str, str]:
-    """Return the functor's name, and its C++ text if the operator is a user's."""
-    if not op.body:
-        return op.cuda, ""
-    return op.cuda, _STRUCT.format(name=op.cuda, body=op.body, more="")
+    """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
+    return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
 
 
 @functools.cache
 def _monoid_functor(monoid: Monoid) -> tuple[str, str]:
-    """Return the functor's name, and its C++ text if the monoid is a user's."""
-    if not monoid.registered:
+    """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
+    if not (monoid.registered or monoid.op.body):
         return monoid.op.cuda, ""
     name = f"User_monoid_{monoid.name}"
     body = monoid.op.body or f"{monoid.op.cuda}::call<Z, T>(x, y, i, k, j)"
+    identity, terminal = monoid.cuda or _as_numbers(monoid)
+    return name, _struct(
+        name, monoid.op, body, _MONOID.format(identity=identity, terminal=terminal)
+    )
+
+
+def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
+    """Return the text of a functor."""
+    x, y = (str(read).lower() for read in getattr(op, "reads", (True, True)))
+    code = body if body.endswith(";") else f"return Z({body});"
+    return _STRUCT.format(name=name, reads_x=x, reads_y=y, code=code, more=more)
+
+
+def _as_numbers(monoid: Monoid) -> tuple[str, str]:
+    """Return the identity of a user's monoid, and whether `z` is terminal, in C++."""
     end = "false"
     if monoid.terminal is not None:
         end = f"z == Z({_literal(monoid.terminal(FP64))})"
-    more = _MONOID.format(identity=_literal(monoid.identity(FP64)), terminal=end)
-    return name, _STRUCT.format(name=name, body=body, more=more)
+    return _literal(monoid.identity(FP64)), end
 
 
 def _literal(number: DType) -> str:

@@ -6,13 +6,15 @@ import pytest
 from lagpu import BOOL, FP64, INT32, monoid
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import from_source
+from lagpu.backends.gpu.kernels.functors import Prelude
 
 
-def flags(lines, count, ctype="i32", dtype=np.int32):
+def flags(lines, count, ctype="i32", dtype=np.int32, prelude=""):
     """Return what lines of C++ write to ``out`` on the sim device."""
     text = "\n".join(
         [
             '#include "common/algebra.cuh"',
+            prelude,
             f'extern "C" __global__ void flags({ctype}* out) {{',
             "if (global_thread() != 0) return;",
             *lines,
@@ -26,16 +28,18 @@ def flags(lines, count, ctype="i32", dtype=np.int32):
 
 @pytest.mark.parametrize("dtype", [BOOL, INT32, FP64], ids=str)
 def test_a_monoid_has_the_identity_and_the_end_of_its_functor(dtype):
-    rows = [m for m in monoid if not m.registered]
+    rows = [m for m in monoid if not m.registered and m.takes(dtype)]
+    prelude = Prelude()
+    functors = [prelude.functor(m) for m in rows]
     kinds = [m.types(dtype)[1] for m in rows]
     lines = []
-    for k, (m, z) in enumerate(zip(rows, kinds, strict=True)):
-        lines.append(f"out[{2 * k}] = f64({m.op.cuda}::identity<{z.ctype}>());")
+    for k, (m, z, functor) in enumerate(zip(rows, kinds, functors, strict=True)):
+        lines.append(f"out[{2 * k}] = f64({functor}::identity<{z.ctype}>());")
         end = m.terminal(z) if m.terminal is not None else m.identity(z)
         number = {np.inf: "Limits<f64>::largest()", -np.inf: "Limits<f64>::smallest()"}
         text = number.get(float(end), repr(float(end)))
-        lines.append(f"out[{2 * k + 1}] = {m.op.cuda}::is_terminal<{z.ctype}>({z.ctype}({text}));")
-    found = flags(lines, 2 * len(rows), "f64", np.float64).reshape(-1, 2)
+        lines.append(f"out[{2 * k + 1}] = {functor}::is_terminal<{z.ctype}>({z.ctype}({text}));")
+    found = flags(lines, 2 * len(rows), "f64", np.float64, prelude.text).reshape(-1, 2)
     for m, z, (identity, ends) in zip(rows, kinds, found, strict=True):
         if not m.has_any_terminal:  # the identity of `any` is never seen
             assert float(m.identity(z)) == identity, m.name
