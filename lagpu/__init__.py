@@ -12,6 +12,7 @@ from lagpu import errors
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
 from lagpu.backends import use_grid as grid
+from lagpu.core.aggregates.table import agg
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
@@ -35,6 +36,7 @@ __all__ = [
     "Matrix",
     "Scalar",
     "Vector",
+    "agg",
     "algorithms",
     "binary",
     "crosscheck",

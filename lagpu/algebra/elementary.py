@@ -303,6 +303,19 @@ class MonoidTable(Table[Monoid]):
     bxor = Monoid("bxor", binary.bxor, _zero, cuda=_BXOR)
     bxnor = Monoid("bxnor", binary.bxnor, _all_bits, cuda=_BXNOR)
 
+    def lookup(self, op: Any) -> Monoid:
+        """Return the monoid given as itself, by name, or as its binary operator.
+
+        Raises
+        ------
+        DomainMismatch, UnknownOperator
+            As `Table.lookup` raises them.
+        """
+        if isinstance(op, BinaryOp) and op.name in self and self[op.name].op.name == op.name:
+            found = self[op.name]
+            return found if op.dtype is None else found[op.dtype]
+        return super().lookup(op)
+
     def register(self, name: str, op: BinaryOp, identity: Any, *, terminal: Any = None) -> Monoid:
         """Make a monoid of an operator that is associative and commutative.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from sys import _getframe
-from typing import Any
+from typing import Any, Self
 
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
+from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import bound_operator, selected
 from lagpu.core.exchange.pickled import taken_apart
 from lagpu.core.expr import Call, Mask, Updater, assign
@@ -41,12 +42,13 @@ class Collection(NoTruth):
         """Number of entries."""
         return self._flushed().nvals(self.data)
 
-    def wait(self) -> None:
-        """Return when all operations that make this object have ended, for measuring time.
+    def wait(self, how: str = "materialize") -> Self:
+        """Return this object when all operations that make it have ended, for measuring time.
 
         A backend may run behind the program; reading an object waits in any case.
         """
         self._flushed().wait(self.data)
+        return self
 
     def _flushed(self) -> Backend:
         """Run the recorded statements, on which this object may depend; return the backend."""
@@ -146,7 +148,16 @@ class Collection(NoTruth):
         )
 
     def reduce(self, op: Any = "plus") -> Call:
-        """Return the sum of all entries over a monoid, ``s = ⊕ᵢ u[i]``; empty if none."""
+        """Return the sum of all entries over a monoid, ``s = ⊕ᵢ u[i]``; empty if none.
+
+        Parameters
+        ----------
+        op : Monoid, Aggregator or str
+            The monoid, or an aggregator such as ``agg.mean``, whose statements run at once.
+        """
+        aggregator = agg.named(op)
+        if aggregator is not None:
+            return aggregate(self, aggregator, "reduce", _getframe(1))
         found = monoid.lookup(op)
         return Call(
             Reduce(self.data, found),

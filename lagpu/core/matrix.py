@@ -10,6 +10,7 @@ import numpy as np
 from lagpu import backends
 from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
+from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import (
     as_size,
     as_values,
@@ -27,7 +28,9 @@ from lagpu.core.compressed import (
     transpose_compressed,
 )
 from lagpu.core.exchange.foreign import dtype_for
-from lagpu.core.expr import OUTPUTS, Call, Updater, assign, mixed_backends
+from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, mixed_backends
+from lagpu.core.forms.matrices import MatrixForms
+from lagpu.core.forms.vectors import as_type, narrowed
 from lagpu.core.hints import for_matrix
 from lagpu.core.indexing import MatrixIndex, matrix_assignment
 from lagpu.core.matmul import MatrixOperand
@@ -43,7 +46,7 @@ __all__ = ["Matrix"]
 Array = np.ndarray[Any, Any]
 
 
-class Matrix(Collection, MatrixOperand):
+class Matrix(MatrixForms, Collection, MatrixOperand):  # type: ignore[misc]  # is iterable
     """A sparse matrix on one backend.
 
     Parameters
@@ -223,24 +226,49 @@ class Matrix(Collection, MatrixOperand):
         data = from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)
 
-    def to_csc(self, *, on_device: bool = False) -> tuple[Array, Array, Array]:
+    def to_csc(
+        self, dtype: Any = None, *, sort: bool = True, on_device: bool = False
+    ) -> tuple[Array, Array, Array]:
         """Return (col_ptr, row_idx, values), copies, with rows rising in a column.
 
         They are NumPy arrays, INT64 but for the values. With `on_device` they are CuPy arrays where
         the backend has a GPU, INT32 where that holds all indices.
         """
         place = self._flushed()
-        return place.matrix_to_csc(self.data, True) if on_device else place.matrix_to_csc(self.data)
+        if on_device:
+            ptr, idx, values = place.matrix_to_csc(self.data, True)
+        else:
+            ptr, idx, values = place.matrix_to_csc(self.data)
+        return ptr, idx, as_type(values, dtype)
 
-    def to_csr(self) -> tuple[Array, Array, Array]:
+    def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[Array, Array, Array]:
         """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
-        ptr, idx, values = self.to_csc()
+        ptr, idx, values = self.to_csc(dtype)
         return transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
 
-    def to_coo(self) -> tuple[Array, Array, Array]:
-        """Return (rows, cols, values) as NumPy arrays, by rows and then by columns."""
-        ptr, idx, values = self.to_csr()
-        return np.repeat(np.arange(self.nrows), np.diff(ptr)), idx, values
+    def to_coo(
+        self,
+        dtype: Any = None,
+        *,
+        rows: bool = True,
+        columns: bool = True,
+        values: bool = True,
+        sort: bool = True,
+    ) -> tuple[Any, Any, Any]:
+        """Return (rows, cols, values) as NumPy arrays, by rows and then by columns.
+
+        Parameters
+        ----------
+        dtype : DType, optional
+            Type of the values; by default that of the matrix.
+        rows, columns, values : bool
+            Whether to return each array; None stands for one that is not wanted.
+        sort : bool
+            Accepted as in python-graphblas; the entries always come in order.
+        """
+        ptr, idx, what = self.to_csr(dtype)
+        found = np.repeat(np.arange(self.nrows), np.diff(ptr)) if rows else None
+        return found, idx if columns else None, what if values else None
 
     def to(self, backend: str | Backend) -> Matrix:
         """Return a copy on another backend: the only way data moves."""
@@ -299,9 +327,32 @@ class Matrix(Collection, MatrixOperand):
         return display.matrix_html(self)
 
     # -------------------------------------------------------------------------- contents
-    def dup(self, dtype: Any = None, *, name: str | None = None) -> Matrix:
-        """Return a copy, cast to `dtype` if it is given."""
+    def dup(
+        self,
+        dtype: Any = None,
+        *,
+        clear: bool = False,
+        mask: Mask | None = None,
+        name: str | None = None,
+    ) -> Matrix:
+        """Return a copy, cast to `dtype` if it is given.
+
+        Parameters
+        ----------
+        dtype : DType, optional
+            Type of the values of the copy.
+        clear : bool
+            Whether to leave out all entries, for an object of the same size and type.
+        mask : Mask, optional
+            Copy only the entries that the mask keeps.
+        name : str, optional
+            Name of the copy.
+        """
         kind = self.dtype if dtype is None else lookup(dtype)
+        if clear or mask is not None:
+            new = Matrix(kind, *self.shape, like=self, name=name or self.name)
+            narrowed(new, self, clear, mask)
+            return new
         data = self._flushed().dup(self.data, kind)
         return Matrix._of(data, kind, self.shape, self.backend, name or self.name)
 
@@ -314,13 +365,16 @@ class Matrix(Collection, MatrixOperand):
 
     def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
         """Whether both have the same shape, the same entries and equal values."""
-        if not isinstance(other, Matrix):
-            raise DomainMismatch(f"isequal: {type(other).__name__} is not a Matrix.")
-        if other.backend is not self.backend:
-            raise mixed_backends("isequal", (self, other))
+        self._same_place(other, "isequal")
         if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
             return False
         return self._flushed().isequal(self.data, other.data)
+
+    def _same_place(self, other: Any, what: str) -> None:
+        if not isinstance(other, Matrix):
+            raise DomainMismatch(f"{what}: {type(other).__name__} is not a Matrix.")
+        if other.backend is not self.backend:
+            raise mixed_backends(what, (self, other))
 
     # ------------------------------------------------------------------ parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:
@@ -351,6 +405,10 @@ class Matrix(Collection, MatrixOperand):
         return self._reduce_vector(op, self.ncols, True)
 
     def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
+        aggregator = agg.named(op)
+        if aggregator is not None:
+            way = "reduce_columnwise" if transpose else "reduce_rowwise"
+            return aggregate(self, aggregator, way, _getframe(2))
         found = monoid.lookup(op)
         return Call(
             ReduceRows(self.data, found, transpose),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from lagpu.core.expr import OUTPUTS, Call, Updater, constant
 from lagpu.core.hints import NoArithmetic, name_of
 from lagpu.core.indexing import IndexExpr
 from lagpu.core.recorder import flush
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, NotSupported
 from lagpu.host import display
 from lagpu.operations import Counter, ScalarValue
@@ -44,9 +45,10 @@ class Scalar(NoArithmetic):
         self.data = ScalarValue(self.dtype, number)
 
     @classmethod
-    def from_value(cls, value: Any) -> Scalar:
-        """Return a scalar that has the type of `value`."""
-        return cls(scalar_dtype(value, lookup(int), "Scalar"), value)
+    def from_value(cls, value: Any, dtype: Any = None, *, name: str | None = None) -> Scalar:
+        """Return a scalar of a value, of type `dtype` or else of the type of `value`."""
+        kind = scalar_dtype(value, lookup(int), "Scalar") if dtype is None else dtype
+        return cls(kind, value, name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy or pickle the value; the backend that computes it stays behind."""
@@ -73,6 +75,46 @@ class Scalar(NoArithmetic):
     def nvals(self) -> int:
         """1 if there is a value, else 0."""
         return int(self._value is not None)
+
+    def get(self, default: Any = None) -> Any:
+        """Return the value as a Python number, or `default` if there is none."""
+        found = self.value
+        return default if found is None else found
+
+    def dup(self, dtype: Any = None, *, clear: bool = False, name: str | None = None) -> Scalar:
+        """Return a copy, cast to `dtype` if it is given; empty with `clear`."""
+        new = Scalar(self.dtype if dtype is None else dtype, name=name or self.name)
+        found = None if clear else self._value
+        if found is not None:
+            new.data.set(cast(found, new.dtype))
+        return new
+
+    def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
+        """Whether both have equal values, or none."""
+        if check_dtype and isinstance(other, Scalar) and other.dtype is not self.dtype:
+            return False
+        return bool(self == other)
+
+    def isclose(
+        self,
+        other: Any,
+        *,
+        rel_tol: float = 1e-7,
+        abs_tol: float = 0.0,
+        check_dtype: bool = False,
+    ) -> bool:
+        """Whether both have values equal up to a tolerance, or none."""
+        if check_dtype and isinstance(other, Scalar) and other.dtype is not self.dtype:
+            return False
+        x, y = self.value, other.value if isinstance(other, Scalar) else other
+        if x is None or y is None:
+            return x is y
+        return math.isclose(x, y, rel_tol=rel_tol, abs_tol=abs_tol)
+
+    def wait(self, how: str = "materialize") -> Scalar:
+        """Return this scalar when its value is known."""
+        self.data.get()
+        return self
 
     def clear(self) -> None:
         """Make the scalar empty."""

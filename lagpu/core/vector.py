@@ -29,6 +29,7 @@ from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
+    Mask,
     Updater,
     assign,
     constant,
@@ -36,6 +37,7 @@ from lagpu.core.expr import (
     kind_of,
     mixed_backends,
 )
+from lagpu.core.forms.vectors import VectorForms, as_type, narrowed
 from lagpu.core.hints import for_vector, name_of, no_operator
 from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
 from lagpu.core.matmul import vector_product
@@ -49,7 +51,7 @@ from lagpu.operations import Ewise, ExtractElement, Handle
 __all__ = ["Vector"]
 
 
-class Vector(Collection):
+class Vector(VectorForms, Collection):  # type: ignore[misc]  # is iterable
     """A sparse vector on one backend.
 
     Parameters
@@ -181,9 +183,22 @@ class Vector(Collection):
         data = place.vector_from_coo(None, what, kind, size)
         return cls._of(data, kind, size, place, name)
 
-    def to_coo(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return (indices, rising, INT64; values) as NumPy arrays of length `nvals`."""
-        return self._flushed().vector_to_coo(self.data)
+    def to_coo(
+        self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True
+    ) -> tuple[Any, Any]:
+        """Return (indices, INT64; values) as NumPy arrays of length `nvals`.
+
+        Parameters
+        ----------
+        dtype : DType, optional
+            Type of the values; by default that of the vector.
+        indices, values : bool
+            Whether to return each array; None stands for one that is not wanted.
+        sort : bool
+            Accepted as in python-graphblas; the indices always rise.
+        """
+        where, what = self._flushed().vector_to_coo(self.data)
+        return where if indices else None, as_type(what, dtype) if values else None
 
     def to_dense(
         self, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
@@ -237,9 +252,32 @@ class Vector(Collection):
         return display.vector_html(self)
 
     # -------------------------------------------------------------------------- contents
-    def dup(self, dtype: Any = None, *, name: str | None = None) -> Vector:
-        """Return a copy, cast to `dtype` if it is given."""
+    def dup(
+        self,
+        dtype: Any = None,
+        *,
+        clear: bool = False,
+        mask: Mask | None = None,
+        name: str | None = None,
+    ) -> Vector:
+        """Return a copy, cast to `dtype` if it is given.
+
+        Parameters
+        ----------
+        dtype : DType, optional
+            Type of the values of the copy.
+        clear : bool
+            Whether to leave out all entries, for an object of the same size and type.
+        mask : Mask, optional
+            Copy only the entries that the mask keeps.
+        name : str, optional
+            Name of the copy.
+        """
         kind = self.dtype if dtype is None else lookup(dtype)
+        if clear or mask is not None:
+            new = Vector(kind, self.size, like=self, name=name or self.name)
+            narrowed(new, self, clear, mask)
+            return new
         data = self._flushed().dup(self.data, kind)
         return Vector._of(data, kind, self.size, self.backend, name or self.name)
 
@@ -275,10 +313,17 @@ class Vector(Collection):
             return False
         return self._flushed().isequal(self.data, other.data)
 
-    def isclose(self, other: Vector, *, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> bool:
+    def isclose(
+        self,
+        other: Vector,
+        *,
+        rel_tol: float = 1e-7,
+        abs_tol: float = 0.0,
+        check_dtype: bool = False,
+    ) -> bool:
         """Whether both have the same entries, with values equal up to a tolerance."""
         self._same_place(other, "isclose")
-        if self.size != other.size:
+        if self.size != other.size or (check_dtype and self.dtype is not other.dtype):
             return False
         (i, x), (j, y) = self.to_coo(), other.to_coo()
         return np.array_equal(i, j) and bool(
@@ -390,12 +435,12 @@ class Vector(Collection):
         """
         return SelectionMatrix(self, nrows)
 
-    def diag(self, k: int = 0) -> Any:
+    def diag(self, k: int = 0, *, name: str | None = None) -> Any:
         """Return the square matrix with this vector on diagonal `k`."""
         k = integer(k, "diag: diagonal")
         n = as_size(self.size + abs(k), "diag")
         data = self._flushed().matrix_from_diagonal(self.data, k)
-        return OUTPUTS[2]._of(data, self.dtype, (n, n), self.backend, None)
+        return OUTPUTS[2]._of(data, self.dtype, (n, n), self.backend, name)
 
 
 OUTPUTS[1] = Vector

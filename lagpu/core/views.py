@@ -14,6 +14,7 @@ from lagpu.algebra.operators import Semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_semiring, as_size
 from lagpu.core.expr import Call, is_operand
+from lagpu.core.forms.transposed import TransposedForms
 from lagpu.core.hints import for_matrix, name_of
 from lagpu.core.matmul import MatMul, MatrixOperand, vector_product
 from lagpu.core.recorder import flush, why_unreadable
@@ -88,7 +89,7 @@ class MatrixView(MatrixOperand):
         raise NotImplementedError
 
 
-class TransposedMatrix(MatrixView):
+class TransposedMatrix(TransposedForms, MatrixView):  # type: ignore[misc]  # is iterable
     """The transpose ``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
     __slots__ = ("stored",)

@@ -1,4 +1,4 @@
-"""Logic that adds products of arithmetic: each product is made first, then cast (types, rule 6)."""
+"""Logic that adds products of arithmetic: each product is made first, then cast (types, rule 8)."""
 
 from itertools import product
 

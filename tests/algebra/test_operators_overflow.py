@@ -1,4 +1,4 @@
-"""Integers that overflow in registered operators: results wrap on every backend (types, rule 8)."""
+"""Integers that overflow in registered operators wrap on every backend (types, rule 10)."""
 
 import functools
 import itertools

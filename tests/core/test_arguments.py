@@ -223,7 +223,7 @@ CASES = {
         DomainMismatch,
         r"monoid.plus is not a Semiring",
     ),
-    "binary as monoid": (lambda o: o.u.reduce(binary.plus), DomainMismatch, r"is not a Monoid"),
+    "binary as monoid": (lambda o: o.u.reduce(binary.minus), DomainMismatch, r"is not a Monoid"),
     "positional outside a product": (
         lambda o: o.u.ewise_add(o.w, binary.firsti),
         DomainMismatch,

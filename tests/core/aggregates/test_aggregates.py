@@ -1,0 +1,96 @@
+"""Aggregators: every one gives what python-graphblas gives, over all, by rows and by columns."""
+
+import math
+
+import pytest
+
+import lagpu
+from lagpu import FP64, INT64, Matrix, Scalar, Vector, agg, binary, monoid
+from lagpu.errors import DomainMismatch, NotSupported, UnknownOperator
+
+gb = pytest.importorskip("graphblas")  # a dependency of the cpu backend
+
+COUNTS = {"count_nonzero", "count_zero", "L0norm"}  # theirs counts rows in the type of the values
+BITS = {"bitwise_all", "bitwise_any"}
+ROWS, COLS, VALUES = [0, 0, 0, 2, 3, 3], [4, 1, 3, 2, 0, 1], [3.0, 2.5, 1.5, -4.0, 7.0, 7.0]
+
+
+def objects(library, name, **where):
+    dtype = "UINT32" if name in BITS else "FP64"
+    values = [int(abs(x)) for x in VALUES] if name in BITS else VALUES
+    A = library.Matrix.from_coo(ROWS, COLS, values, dtype, nrows=4, ncols=5, **where)
+    u = library.Vector.from_coo([1, 3, 4], values[:3], dtype, size=6, **where)
+    return A, u, library.Vector(dtype, 3, **where)
+
+
+def close(x, y):
+    if x is None or y is None:
+        return x is y
+    return math.isclose(x, y, rel_tol=1e-12) or (math.isnan(x) and math.isnan(y))
+
+
+def entries(w):
+    return dict(zip(*(part.tolist() for part in w.to_coo()), strict=True))
+
+
+@pytest.mark.parametrize("name", [op.name for op in agg])
+def test_a_sum_is_that_of_python_graphblas(backend, name):
+    (A, u, none), (B, v, nothing) = objects(lagpu, name, backend=backend), objects(gb, name)
+    ours = agg[name]
+    theirs = getattr(gb.agg.ss if name in dir(gb.agg.ss) else gb.agg, name)
+    for x, y in ((u, v), (none, nothing)):
+        got, wanted = x.reduce(ours).new(), y.reduce(theirs).new()
+        if name == "any_value" and y.nvals:  # which one is free
+            assert got.value in x.to_coo()[1]
+            continue
+        assert close(got.value, wanted.value) or (not y.nvals and not wanted.value), name
+    for way in ("reduce_rowwise", "reduce_columnwise"):
+        got, wanted = getattr(A, way)(ours).new(), getattr(B, way)(theirs).new()
+        if name == "any_value":
+            assert set(entries(got)) == set(entries(wanted))
+            continue
+        assert got.dtype.name == ("INT64" if name in COUNTS else wanted.dtype.name), (name, way)
+        assert entries(got).keys() == entries(wanted).keys(), (name, way)
+        assert all(close(x, entries(wanted)[i]) for i, x in entries(got).items()), (name, way)
+        turned = "reduce_columnwise" if way == "reduce_rowwise" else "reduce_rowwise"
+        assert entries(getattr(A.T, turned)(ours).new()).keys() == entries(got).keys()
+
+
+def test_every_aggregator_is_there():
+    theirs = {n for n in dir(gb.agg) if not n.startswith("_")} - {"ss", "Aggregator"}
+    theirs -= {"TypedAggregator", "dtypes", "from_string", "namedtuple", "Scalar"}
+    assert theirs <= {op.name for op in agg}
+
+
+def test_a_reduction_is_written_in_every_way(backend):
+    A, u, _ = objects(lagpu, "mean", backend=backend)
+    w, s = Vector(FP64, 4, backend=backend), Scalar(INT64)
+    w << A.reduce_rowwise("count")
+    assert w.to_coo()[1].tolist() == [3.0, 1.0, 2.0]
+    w(accum=binary.plus) << A.reduce_rowwise(agg.mean)
+    s << u.reduce("argmax")
+    assert s.value == 1
+    assert A.reduce("count").new().value == 6
+    assert u.reduce(binary.plus).new().value == u.reduce(monoid.plus).new().value
+    assert u.reduce(binary.plus["INT64"]).new().value == 6
+
+
+def test_what_cannot_be_is_refused():
+    A = Matrix(FP64, 2, 2, backend="cpu")
+    with pytest.raises(NotSupported, match="Write reduce_rowwise or reduce_columnwise"):
+        A.reduce(agg.argmin)
+    with pytest.raises(NotSupported, match=r"Write u\.reduce\(agg\.mean\)"):
+        agg.mean(A)
+    with pytest.raises(DomainMismatch, match="is not a Monoid"):
+        A.reduce(binary.minus)
+    with pytest.raises(UnknownOperator, match="mean"):
+        agg.meann  # noqa: B018
+
+
+def test_in_a_loop_it_reads_what_the_loop_has_written(backend):
+    u = Vector.from_coo([0, 2], [1.0, 3.0], size=4, backend=backend)
+    s = Scalar(FP64)
+    for _ in lagpu.loop(times=3):
+        u << u.apply(binary.plus, 1)
+        s << u.reduce(agg.mean)
+    assert s.value == 5
