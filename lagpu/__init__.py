@@ -6,6 +6,7 @@ from lagpu.host.interrupt import end_commands as _end_commands
 _end_commands()  # before the imports that take long
 
 import importlib as _importlib
+import sys as _sys
 from typing import Any as _Any
 
 from lagpu import errors
@@ -13,6 +14,7 @@ from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
 from lagpu.backends import use_grid as grid
 from lagpu.core.aggregates.table import agg
+from lagpu.core.infix.described import replace
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
@@ -47,6 +49,7 @@ __all__ = [
     "indexunary",
     "loop",
     "monoid",
+    "replace",
     "semiring",
     "step",
     "sweep",
@@ -54,6 +57,9 @@ __all__ = [
     "unary",
     "use",
 ]
+
+for _table in (binary, indexunary, monoid, semiring, unary):  # from lagpu.semiring import min_plus
+    _sys.modules[f"lagpu.{_table.kind}"] = _table  # type: ignore[assignment]
 
 _LAZY = ("algorithms", "check", "generators", "io", "viz")
 

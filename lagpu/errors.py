@@ -12,7 +12,7 @@
     ├── NoPath              (ValueError)           a vertex that another one does not reach
     ├── NotConverged        (ArithmeticError)      an iteration that did not reach its tolerance
     ├── UnknownOperator     (AttributeError)       an operator name that no table holds
-    ├── NotComputed         (AttributeError)       a value asked of a call that waits for its output
+    ├── NotComputed         (AttributeError)       a value asked of a mask, which has none
     ├── BackendMismatch     (TypeError)            operands that live on different backends
     ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
     ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
@@ -136,7 +136,7 @@ class UnknownOperator(LagpuError, AttributeError):
 
 
 class NotComputed(LagpuError, AttributeError):
-    """A value was asked of a call that still waits for its output."""
+    """A value was asked of a mask, which has none until a vector is made of it."""
 
 
 class BackendMismatch(LagpuError, TypeError):

@@ -12,6 +12,7 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -196,6 +197,37 @@ class UnaryOp(Operator):
         return operand.apply(self)._written_in(sys._getframe(1))
 
 
+def _joined(
+    op: BinaryOp | Monoid,
+    applied: BinaryOp,
+    operands: tuple[Any, ...],
+    defaults: dict[str, Any],
+    by: FrameType,
+) -> Any:
+    """Return the deferred call of an operator on ``u | v``, ``u & v``, or an object and a number.
+
+    Raises
+    ------
+    DomainMismatch
+        If two objects leave open whether their union or their intersection is meant.
+    """
+    combined = getattr(operands[0], "combined", None) if len(operands) == 1 else None
+    if combined is not None:
+        return combined(op, by, **defaults)
+    sparse = [getattr(type(x), "apply", None) is not None for x in operands]
+    if sparse == [True, False] and not defaults:
+        return operands[0].apply(applied, operands[1])._written_in(by)
+    if sparse == [False, True] and not defaults:
+        return operands[1].apply(applied, left=operands[0])._written_in(by)
+    for operand in operands:
+        if isinstance(operand, _Deferred):
+            operand._mark_used()  # one error is enough
+    raise DomainMismatch(
+        f"{op!r}: takes one u | v, on the union, or u & v, on the intersection, or u and a number. "
+        f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)."
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class BinaryOp(Operator):
     """``z = f(x, y)``; ``numpy(x, y)``, C++ body in `x` and `y`.
@@ -216,18 +248,18 @@ class BinaryOp(Operator):
     positional: str = ""
     reads: tuple[bool, bool] = (True, True)
 
-    def __call__(self, *operands: Any) -> Any:
-        """Refuse: the author chooses between the union and the intersection of two operands.
+    def __call__(self, *operands: Any, **defaults: Any) -> Any:
+        """Return the deferred call of ``op(u | v)``, ``op(u & v)``, ``op(u, 3)`` or ``op(3, u)``.
 
-        Raises
-        ------
-        DomainMismatch
-            Always.
+        Parameters
+        ----------
+        *operands
+            Two vectors or matrices on the union, ``u | v``, or on the intersection, ``u & v``; or
+            one of them and a number.
+        **defaults
+            ``left_default=`` and ``right_default=``: in place of a missing entry of ``u | v``.
         """
-        raise DomainMismatch(
-            f"{self!r}: cannot be called. Write u.ewise_add(v, binary.{self.name}), on the union, "
-            f"or ewise_mult, on the intersection; u.apply(binary.{self.name}, 3) with a number."
-        )
+        return _joined(self, self, operands, defaults, sys._getframe(1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,18 +324,9 @@ class Monoid:
         typed = f"[{self.op.dtype}]" if self.op.dtype else ""
         return f"monoid.{self.name}{typed}"
 
-    def __call__(self, *operands: Any) -> Any:
-        """Refuse: a monoid reduces one vector, and a binary operator combines two.
-
-        Raises
-        ------
-        DomainMismatch
-            Always.
-        """
-        raise DomainMismatch(
-            f"{self!r}: cannot be called. Write u.reduce(monoid.{self.name}), or "
-            f"u.ewise_add(v, binary.{self.name}) for two vectors."
-        )
+    def __call__(self, *operands: Any, **defaults: Any) -> Any:
+        """Return the deferred call of ``op(u | v)``, or as a `BinaryOp` does."""
+        return _joined(self, self.op, operands, defaults, sys._getframe(1))
 
     def _repr_html_(self) -> str:
         def identity(t: DType) -> str:

@@ -72,7 +72,7 @@ def source_vertex(A: Any, source: Any, what: str = "source") -> int:
         If `source` is not in ``0 .. n-1``, or there is no vertex at all.
     """
     _require_vertices(A, what)
-    return single_index(source, A.nrows, what)
+    return single_index(source, A.nrows, what, from_end=False)
 
 
 def _require_vertices(A: Any, what: str) -> None:
@@ -96,8 +96,8 @@ def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
     if isinstance(sources, (set, frozenset)):
         sources = list(sources)
     elif np.ndim(sources) == 0:
-        sources = [single_index(sources, A.nrows, what)]
-    chosen = index_array(sources, A.nrows, what)
+        sources = [single_index(sources, A.nrows, what, from_end=False)]
+    chosen = index_array(sources, A.nrows, what, from_end=False)
     found = list(range(A.nrows)) if chosen is None else chosen.tolist()
     if not found:
         raise InvalidValue(f"{what}: the list is empty. Give one vertex or more.")

@@ -163,17 +163,19 @@ def integer(number: Any, what: str) -> int:
     raise DomainMismatch(f"{what} {number!r} is not an integer.")
 
 
-def single_index(i: Any, size: int, what: str) -> int:
-    """Return `i` as an int in ``0 .. size-1``.
+def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:
+    """Return `i` as an int in ``0 .. size-1``; -1 is the last one if `from_end`.
 
     Raises
     ------
     DomainMismatch
         If it is not an integer.
     IndexOutOfBound
-        If it lies outside; negative ones do, as in GraphBLAS.
+        If it lies outside.
     """
     found = integer(i, f"{what}: index")
+    if found < 0 and from_end and found >= -size:
+        return found + size
     if not 0 <= found < size:
         raise outside(f"{what}: index", found, size)
     return found
@@ -207,8 +209,10 @@ def integer_array(array: Any, what: str) -> Any:
     return array
 
 
-def index_array(indices: Any, size: int, what: str) -> Array | None:
+def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) -> Array | None:
     """Return a list of indices as INT64, or None for all indices in order.
+
+    A negative index counts from the end if `from_end`.
 
     Raises
     ------
@@ -225,8 +229,10 @@ def index_array(indices: Any, size: int, what: str) -> Array | None:
     if array.size == 0:
         return np.empty(0, np.int64)
     low, high = int(array.min()), int(array.max())
-    if low < 0 or high >= size:
+    if low < (-size if from_end else 0) or high >= size:
         raise outside(f"{what}: index", low if low < 0 else high, size)
+    if low < 0:
+        array = np.where(array < 0, array + size, array)
     return array.astype(np.int64, copy=False)
 
 

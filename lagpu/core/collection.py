@@ -11,18 +11,18 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import bound_operator, selected
 from lagpu.core.exchange.pickled import taken_apart
-from lagpu.core.expr import Call, Mask, Updater, assign
-from lagpu.core.hints import NoTruth, name_of
-from lagpu.core.matmul import MatMul
+from lagpu.core.expr import Call, Mask, Updater, assign, constant
+from lagpu.core.hints import object_of
+from lagpu.core.infix.arithmetic import Arithmetic
+from lagpu.core.infix.described import described
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.dtypes import DType
-from lagpu.errors import DomainMismatch
 from lagpu.operations import Apply, Handle, Reduce, Select
 
 __all__ = ["Collection"]
 
 
-class Collection(NoTruth):
+class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
     __slots__ = ("backend", "data", "dtype", "name")
@@ -81,15 +81,20 @@ class Collection(NoTruth):
 
     # ----------------------------------------------------------------------- assignments
     def __call__(
-        self, mask: Mask | None = None, *more: Any, accum: Any = None, replace: bool = False
+        self,
+        first: Any = None,
+        *more: Any,
+        mask: Any = None,
+        accum: Any = None,
+        replace: bool = False,
     ) -> Updater:
-        """Return the updater of ``w(mask, accum=op, replace=True) << call``."""
-        if more:
-            raise DomainMismatch(
-                f"{name_of(self)}(...): takes one mask, not {1 + len(more)}. "
-                "Write an operator as accum=binary.plus, and replace=True by its name."
-            )
-        return Updater(self, mask, accum, replace)
+        """Return the updater of ``w(mask, accum=op, replace=True) << call``.
+
+        Mask, accumulator and `lagpu.replace` may be given by position, in any order.
+        """
+        if more or mask is not None or (first is not None and type(first) is not Mask):
+            first, accum, replace = described(self, (first, *more), mask, accum, replace)
+        return Updater(self, first, accum, replace)
 
     def __lshift__(self, value: Any) -> None:
         assign(Updater(self), value)
@@ -99,12 +104,6 @@ class Collection(NoTruth):
         assign(Updater(self), value)
 
     # ------------------------------------------------------------------------ operations
-    def __matmul__(self, other: Any) -> MatMul:
-        return MatMul(self, other)
-
-    def __rmatmul__(self, other: Any) -> MatMul:
-        return MatMul(other, self)
-
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
         """Apply an operator to each entry: ``w[i] = f(u[i])`` or ``C[i, j] = f(A[i, j])``.
 
@@ -115,6 +114,7 @@ class Collection(NoTruth):
         right, left : scalar, optional
             The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
         """
+        left, right = object_of(left), object_of(right)
         function = bound_operator(self.dtype, op, left, right)
         before = () if left is None else (function.left, ", ")
         after = () if right is None else (", ", function.right)
@@ -147,23 +147,31 @@ class Collection(NoTruth):
             _getframe(1),
         )
 
-    def reduce(self, op: Any = "plus") -> Call:
+    def reduce(self, op: Any = "plus", *, allow_empty: bool = True) -> Call:
         """Return the sum of all entries over a monoid, ``s = ⊕ᵢ u[i]``; empty if none.
 
         Parameters
         ----------
         op : Monoid, Aggregator or str
             The monoid, or an aggregator such as ``agg.mean``, whose statements run at once.
+        allow_empty : bool
+            With False the sum is computed now, and without entries it is the identity of the
+            monoid.
         """
         aggregator = agg.named(op)
         if aggregator is not None:
             return aggregate(self, aggregator, "reduce", _getframe(1))
         found = monoid.lookup(op)
-        return Call(
+        result = found.types(self.dtype)[1]
+        call = Call(
             Reduce(self.data, found),
             (self,),
-            found.types(self.dtype)[1],
+            result,
             (),
             (found.name, "(", self, ")"),
             _getframe(1),
         )
+        if allow_empty:
+            return call
+        total = call.new()
+        return constant(found.identity(result) if total.is_empty else total._value, result)

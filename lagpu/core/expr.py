@@ -6,14 +6,14 @@ and against its output, mask and accumulator when it is assigned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
-from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, NotYet, how_to_join, name_of
+from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, how_to_join, name_of, object_of
 from lagpu.core.observer import current_observer
 from lagpu.core.recorder import current_recorder, run_statement
 from lagpu.core.unused import Unassigned
@@ -29,7 +29,9 @@ __all__ = [
     "Call",
     "Mask",
     "Updater",
+    "as_mask",
     "assign",
+    "compute",
     "constant",
     "format_as_written",
     "format_formula",
@@ -37,6 +39,7 @@ __all__ = [
     "kind_of",
     "mark_used",
     "mixed_backends",
+    "temporary",
 ]
 
 #: Instructions that drop a call only if there is an error: w << call, w[I] = call, end of except.
@@ -69,6 +72,23 @@ class Mask(Deferred):
     def __invert__(self) -> Mask:
         return Mask(self.vector, self.structure, not self.complement)
 
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        if sign not in ("&", "|") or not isinstance(other, Mask):
+            self.refuse(f"has no {sign}")
+        op = "land" if sign == "&" else "lor"
+        way = self.new().ewise_mult if sign == "&" else self.new().ewise_add
+        return Mask(way(other.new(), op).new(), True)
+
+    @property
+    def parent(self) -> Any:
+        """The vector or the matrix of the mask: `vector`, under its name in python-graphblas."""
+        return self.vector
+
+    @property
+    def value(self) -> bool:
+        """Whether entries of value zero do not count: the opposite of `structure`."""
+        return not self.structure
+
     @property
     def formula(self) -> tuple[Any, ...]:
         """The mask as mathematics, for `format_formula`."""
@@ -83,9 +103,9 @@ class Mask(Deferred):
     def _output(self, value: Any) -> str:
         return f"Write w({self!r}) << {name_of(value)}."
 
-    def new(self, *, name: str | None = None) -> Any:
-        """Return a vector or a matrix that is True at every position that the mask keeps."""
-        out = type(self.vector)(BOOL, *self.vector.shape, like=self.vector, name=name)
+    def new(self, dtype: Any = BOOL, *, name: str | None = None) -> Any:
+        """Return a vector or a matrix of True (1) at every position that the mask keeps."""
+        out = type(self.vector)(dtype, *self.vector.shape, like=self.vector, name=name)
         Updater(out, self) << True
         return out
 
@@ -113,11 +133,11 @@ class Call(Unassigned, Deferred):
 
     __slots__ = (
         *("_at", "_code"),  # where the call is written; a frame would keep its variables alive
+        "_result",  # once a value was asked for
         *("backend", "dtype", "formula", "inputs", "operation", "shape"),
     )
     _remedy = "{0} was never used. Write w << call, or call.new(); w = call only names it."
     _hint = "Assign it with w << call first, or make an object of it with call.new()."
-    value = NotYet()
 
     def __init__(
         self,
@@ -171,6 +191,13 @@ class Call(Unassigned, Deferred):
         w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
         return f"Write {w} << call, with the output on the left."
 
+    def call(self) -> Call:
+        """Return the call itself, as other expressions return the call that they stand for."""
+        return self
+
+    def _computed(self) -> Any:
+        return compute(self, self.call)
+
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's type."""
         self.__class__ = _UsedCall
@@ -180,6 +207,30 @@ class Call(Unassigned, Deferred):
         out = make(wanted, *self.shape, name=name, **where)
         assign(Updater(out, mask), self)
         return out
+
+
+def compute(x: Any, call: Callable[[], Call]) -> Any:
+    """Return the result of an expression as an object, computed at the first time.
+
+    In a loop's body that is recorded, the statement that computes it is recorded as well.
+    """
+    x._mark_used()
+    try:
+        return x._result
+    except AttributeError:  # the slot is empty
+        pass
+    x._result = found = temporary(call())
+    return found
+
+
+def temporary(call: Call, dtype: Any = None) -> Any:
+    """Return the result of a call as an object that no statement of the author's names."""
+    recorder = current_recorder()
+    before = 0 if recorder is None else len(recorder.statements)
+    found = call.new(dtype)
+    if recorder is not None and recorder.is_open:
+        recorder.temporaries += len(recorder.statements) - before
+    return found
 
 
 def format_formula(formula: tuple[Any, ...], names: Mapping[int, str] | None = None) -> str:
@@ -219,14 +270,24 @@ def kind_of(x: Any) -> str:
     return type(x).__name__
 
 
-def _as_mask(x: Any) -> str:
-    """Return the hint for an object that was given where a mask belongs."""
-    if is_operand(x, 1):
+def as_mask(out: Any, x: Any) -> Mask:
+    """Return a mask, or the mask ``x.V`` of a BOOL object that was given where one belongs.
+
+    Raises
+    ------
+    DomainMismatch
+        If it is of another type, which may mean ``x.S``, or no object at all.
+    """
+    if isinstance(x, Mask):
+        return x
+    found = object_of(x)
+    if isinstance(found, NoTruth) and getattr(found, "dtype", None) is BOOL:
+        return Mask(found, False)
+    hint = "Write m.S for the entries of m, m.V for those that are not zero."
+    if isinstance(found, NoTruth):
         v = name_of(x)
-        return f"Write {v}.S for where {v} has entries, {v}.V for where they are not zero."
-    return (
-        "Write m.S for the entries of m, m.V for those that are not zero, accum= for an operator."
-    )
+        hint = f"Write {v}.S for where {v} has entries, {v}.V for where they are not zero."
+    raise DomainMismatch(f"{out.name}(...): {kind_of(x)} is not a mask. {hint}")
 
 
 def _mask_does_not_fit(mask: Mask, out: Any) -> LagpuError:
@@ -254,9 +315,7 @@ class Updater(Unassigned, NoArithmetic):
         indices: Any = None,
     ) -> None:
         if mask is not None and not isinstance(mask, Mask):
-            raise DomainMismatch(
-                f"{out.name}(...): {kind_of(mask)} is not a mask. {_as_mask(mask)}"
-            )
+            mask = as_mask(out, mask)
         if mask is not None and (
             (vector := mask.vector).backend is not out.backend
             or vector.ndim != out.ndim

@@ -1,11 +1,13 @@
-"""Operators and methods that sparse objects refuse, each with a hint: the line to write instead.
+"""Operators of Python on sparse objects: what an object does not have raises, with a hint.
 
-Python gives every object a truth value, ``==`` and ``+``; on a sparse vector each of them would be
+Python gives every object a truth value and a length; on a sparse vector each of them would be
 a silent mistake. Here they raise, with the line to write instead, in the author's own names.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -14,29 +16,35 @@ from lagpu.errors import DomainMismatch, NotComputed
 from lagpu.host.source import author
 
 __all__ = [
+    "Computed",
     "Deferred",
     "NoArithmetic",
     "NoTruth",
-    "NotYet",
-    "for_matrix",
-    "for_vector",
     "how_to_enter",
     "how_to_join",
     "name_of",
-    "no_operator",
+    "object_of",
 ]
 
-# sign -> (operator, whether ewise_add, on the union, is the likelier meaning)
-_BINARY: dict[str, tuple[str, bool]] = {
-    "+": ("plus", True),
-    "-": ("minus", True),
-    "*": ("times", False),
-    "/": ("truediv", False),
-    "&": ("land", False),
-    "|": ("lor", True),
-    "^": ("lxor", True),
-}
-_COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+Operator = Callable[[Any, Any], Any]
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg, "abs()": operator.abs, "~": operator.invert
+}  # fmt: skip
+
+
+def _two(sign: str, reflected: bool = False) -> Operator:
+    """Return the method of ``self sign other``, or of ``other sign self`` if `reflected`."""
+    return lambda self, other: self._infix(sign, other, reflected)
+
+
+def _into(sign: str) -> Operator:
+    """Return the method of ``self sign= other``."""
+    return lambda self, other: self._inplace(sign, other)
+
+
+def _one(sign: str) -> Callable[[Any], Any]:
+    """Return the method of ``sign self``."""
+    return lambda self: self._alone(sign)
 
 
 def name_of(x: Any) -> str:
@@ -69,7 +77,7 @@ def how_to_enter(backend: Any, x: Any) -> str:
 
 
 class NoArithmetic:
-    """An object without arithmetic and order; a subclass hints at what to write instead."""
+    """An object without arithmetic and order, unless a subclass overrides `_infix`."""
 
     __slots__ = ()
     _hint = "Assign it with << first."
@@ -82,94 +90,39 @@ class NoArithmetic:
         self._mark_used()
         raise DomainMismatch(f"{type(self).__name__}: {what}. {instead or self._hint}")
 
-    def _instead(self, sign: str, other: Any, reflected: bool) -> str:
-        """Return a hint for ``self sign other``, or for ``other sign self`` if `reflected`."""
-        return ""
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        """Return ``self sign other``, or ``other sign self`` if `reflected`."""
+        if isinstance(other, NoArithmetic):
+            other._mark_used()  # one error is enough
+        self.refuse(f"has no {sign}")
 
-    def _no(self, sign: str, other: Any, reflected: bool = False) -> NoReturn:
-        self.refuse(f"has no {sign}", self._instead(sign, other, reflected))
+    def _inplace(self, sign: str, other: Any) -> Any:
+        """Do ``self sign= other``, and return the object to which the name is bound then."""
+        self._infix(f"{sign}=", other)
 
-    def __add__(self, other: Any) -> NoReturn:
-        self._no("+", other)
+    def _alone(self, sign: str) -> Any:
+        """Return ``-self``, ``abs(self)`` or ``~self``."""
+        self.refuse(f"has no {sign}")
 
-    def __radd__(self, other: Any) -> NoReturn:
-        self._no("+", other, True)
-
-    def __sub__(self, other: Any) -> NoReturn:
-        self._no("-", other)
-
-    def __rsub__(self, other: Any) -> NoReturn:
-        self._no("-", other, True)
-
-    def __mul__(self, other: Any) -> NoReturn:
-        self._no("*", other)
-
-    def __rmul__(self, other: Any) -> NoReturn:
-        self._no("*", other, True)
-
-    def __truediv__(self, other: Any) -> NoReturn:
-        self._no("/", other)
-
-    def __rtruediv__(self, other: Any) -> NoReturn:
-        self._no("/", other, True)
-
-    def __and__(self, other: Any) -> NoReturn:
-        self._no("&", other)
-
-    def __or__(self, other: Any) -> NoReturn:
-        self._no("|", other)
-
-    def __xor__(self, other: Any) -> NoReturn:
-        self._no("^", other)
-
-    def __floordiv__(self, other: Any) -> NoReturn:
-        self._no("//", other)
-
-    def __mod__(self, other: Any) -> NoReturn:
-        self._no("%", other)
-
-    def __pow__(self, other: Any) -> NoReturn:
-        self._no("**", other)
-
-    def __iadd__(self, other: Any) -> NoReturn:
-        self._no("+=", other)
-
-    def __isub__(self, other: Any) -> NoReturn:
-        self._no("-=", other)
-
-    def __imul__(self, other: Any) -> NoReturn:
-        self._no("*=", other)
-
-    def __iand__(self, other: Any) -> NoReturn:
-        self._no("&=", other)
-
-    def __ior__(self, other: Any) -> NoReturn:
-        self._no("|=", other)
+    __add__, __radd__, __iadd__ = _two("+"), _two("+", True), _into("+")
+    __sub__, __rsub__, __isub__ = _two("-"), _two("-", True), _into("-")
+    __mul__, __rmul__, __imul__ = _two("*"), _two("*", True), _into("*")
+    __truediv__, __rtruediv__, __itruediv__ = _two("/"), _two("/", True), _into("/")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _two("//"), _two("//", True), _into("//")
+    __mod__, __rmod__, __imod__ = _two("%"), _two("%", True), _into("%")
+    __pow__, __rpow__, __ipow__ = _two("**"), _two("**", True), _into("**")
+    __and__, __rand__, __iand__ = _two("&"), _two("&", True), _into("&")
+    __or__, __ror__, __ior__ = _two("|"), _two("|", True), _into("|")
+    __xor__, __rxor__, __ixor__ = _two("^"), _two("^", True), _into("^")
+    __lt__, __le__, __gt__, __ge__ = _two("<"), _two("<="), _two(">"), _two(">=")
+    __neg__, __abs__ = _one("-"), _one("abs()")
 
     def __ilshift__(self, other: Any) -> NoReturn:  # Python would bind the name to None
         self.refuse(f"<<= would bind {name_of(self)} to something else", "Write << alone.")
 
-    def __neg__(self) -> NoReturn:
-        self._no("-", None)
-
-    def __abs__(self) -> NoReturn:
-        self._no("abs()", None)
-
-    def __lt__(self, other: Any) -> bool:
-        self._no("<", other)
-
-    def __le__(self, other: Any) -> bool:
-        self._no("<=", other)
-
-    def __gt__(self, other: Any) -> bool:
-        self._no(">", other)
-
-    def __ge__(self, other: Any) -> bool:
-        self._no(">=", other)
-
 
 class NoTruth(NoArithmetic):
-    """An object without truth value, length, iteration and comparison either."""
+    """An object without truth value, length and iteration either, and never equal by identity."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -188,7 +141,7 @@ class NoTruth(NoArithmetic):
     def __bool__(self) -> bool:
         self.refuse("has no truth value", self._fill_in(self._truth))
 
-    def __iter__(self) -> NoReturn:
+    def __iter__(self) -> Any:
         self.refuse("cannot be iterated over", self._fill_in(self._items))
 
     def __len__(self) -> int:
@@ -197,28 +150,17 @@ class NoTruth(NoArithmetic):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         self.refuse("is not a NumPy array", self._fill_in(self._dense))
 
-    def __invert__(self) -> Any:
-        self._no("~", None)
-
-    def __matmul__(self, other: Any) -> Any:
-        self._no("@", other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        self._no("@", other, True)
-
+    __invert__ = _one("~")
+    __matmul__, __rmatmul__ = _two("@"), _two("@", True)
     # Equality by identity would silently be False for two equal vectors.
-    def __eq__(self, other: object) -> bool:
-        self._no("==", other)
-
-    def __ne__(self, other: object) -> bool:
-        self._no("!=", other)
+    __eq__, __ne__ = _two("=="), _two("!=")
 
     def __lshift__(self, value: Any) -> None:
         self.refuse("cannot be written to", self._output(value))
 
 
-class NotYet:
-    """An attribute that only results have; on a deferred expression it raises `NotComputed`.
+class Computed:
+    """An attribute that results have: an expression or a view computes its result, and asks it.
 
     ``__getattr__`` would catch every name, but would slow down every attribute of every call.
     """
@@ -226,89 +168,68 @@ class NotYet:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, waiting: Deferred, owner: type) -> NoReturn:
-        waiting._mark_used()
-        raise NotComputed(
-            f"{type(waiting).__name__}: {waiting!r} is not computed yet and has no {self.name}. "
-            f"{waiting._hint}"
-        )
+    def __get__(self, waiting: Any, owner: type) -> Any:
+        return self if waiting is None else getattr(waiting._computed(), self.name)
 
 
 class Deferred(NoTruth):
-    """An expression that waits for its output: it has no values yet, and raises if asked."""
+    """An expression that waits for its output, or is computed once when a value is asked for."""
 
     __slots__ = ()
 
-    nvals, size, nrows, ncols = NotYet(), NotYet(), NotYet(), NotYet()
-    to_coo, to_dense, to_csc, get = NotYet(), NotYet(), NotYet(), NotYet()
-    dup, isequal, isclose = NotYet(), NotYet(), NotYet()
-    reduce, apply, select, S, V, T = NotYet(), NotYet(), NotYet(), NotYet(), NotYet(), NotYet()
-    vxm, mxv, ewise_add, ewise_mult = NotYet(), NotYet(), NotYet(), NotYet()
-    selection = NotYet()
+    def _computed(self) -> Any:
+        """Return the result as an object, computed when it is first asked for.
+
+        Raises
+        ------
+        NotComputed
+            If this expression has no result of its own.
+        """
+        self._mark_used()
+        raise NotComputed(f"{type(self).__name__}: {self!r} has no values. {self._hint}")
+
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        return self._computed()._infix(sign, other, reflected)
+
+    def _inplace(self, sign: str, other: Any) -> Any:
+        return self._infix(sign, other)
+
+    def _alone(self, sign: str) -> Any:
+        return _UNARY[sign](self._computed())
+
+    def __bool__(self) -> bool:
+        return bool(self._computed())
+
+    def __iter__(self) -> Any:
+        return iter(self._computed())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __index__(self) -> int:
+        return operator.index(self._number())
+
+    def _number(self) -> Any:
+        found = self._computed()
+        if found.ndim:
+            self.refuse("is not a number", "Use reduce, or one index for one entry.")
+        return found
+
+    nvals, size, nrows, ncols = Computed(), Computed(), Computed(), Computed()
+    to_coo, to_dense, to_csc, to_csr, get = (Computed() for _ in range(5))
+    value, is_empty, diag = Computed(), Computed(), Computed()
+    dup, isequal, isclose = Computed(), Computed(), Computed()
+    S, V, T, apply, select = Computed(), Computed(), Computed(), Computed(), Computed()
+    reduce, reduce_scalar = Computed(), Computed()
+    reduce_rowwise, reduce_columnwise = Computed(), Computed()
+    ewise_add, ewise_mult, ewise_union = Computed(), Computed(), Computed()
+    vxm, mxv, mxm, kronecker = Computed(), Computed(), Computed(), Computed()
+    inner, outer, power, selection = Computed(), Computed(), Computed(), Computed()
 
 
-def no_operator(method: str, u: Any, v: Any) -> NoReturn:
-    """Raise `DomainMismatch` for an element-wise method that was called without an operator."""
-    op = "times" if method.endswith("mult") else "plus"
-    raise DomainMismatch(
-        f"{method}: has no operator. Write {name_of(u)}.{method}({name_of(v)}, binary.{op}), "
-        "or another operator."
-    )
-
-
-def for_vector(u: Any, sign: str, other: Any, reflected: bool) -> str:
-    """Return a hint for ``u sign other`` of a vector `u`."""
-    me, it = name_of(u), name_of(other)
-    both = isinstance(other, NoTruth) and getattr(other, "ndim", None) == u.ndim
-    if other is None and sign in ("==", "!="):
-        return f"Write {me} is {'not ' * (sign == '!=')}None."
-    if sign in _COMPARED:
-        return _compared(me, it, _COMPARED[sign], both)
-    if sign[:-1] in _BINARY and sign.endswith("="):
-        op = _BINARY[sign[:-1]][0]
-        return f"Write {me}(accum=binary.{op}) << {it}."
-    if isinstance(other, NoTruth) and not both:
-        pair = f"{it} @ {me}" if reflected else f"{me} @ {it}"
-        return f"A product is semiring.plus_times({pair}), or another semiring."
-    if other is None:
-        return {
-            "-": f"Write {me}.apply(unary.ainv).",
-            "abs()": f"Write {me}.apply(unary.abs).",
-            "~": f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0.",
-        }[sign]
-    if sign not in _BINARY:
-        return "There is no such operator: make one with binary.register, then apply or ewise_mult."
-    op, union = _BINARY[sign]
-    if not both:
-        left = f"left={it}" if reflected else it
-        return f"Write {me}.apply(binary.{op}, {left})."
-    if sign == "-":
-        return f"Write {me}.ewise_union({it}, binary.minus, 0, 0)."
-    ways = ("ewise_add", "on the union"), ("ewise_mult", "on the intersection")
-    (first, where), (second, there) = ways if union else ways[::-1]
-    return f"Write {me}.{first}({it}, binary.{op}), {where}, or {second}, {there}."
-
-
-def for_matrix(A: Any, sign: str, other: Any, reflected: bool) -> str:
-    """Return a hint for ``A sign other`` of a matrix or its transpose."""
-    me, it = name_of(A), name_of(other)
-    if isinstance(other, NoTruth) and getattr(other, "ndim", None) == 1:
-        return for_vector(other, sign, A, not reflected) if sign not in _COMPARED else ""
-    if isinstance(other, NoTruth) and sign in ("==", "!="):
-        return f"Write {'not ' * (sign == '!=')}{me}.isequal({it})."
-    return for_vector(A, sign, other, reflected)
-
-
-def _compared(me: str, it: str, op: str, both: bool) -> str:
-    if both and op in ("eq", "ne"):
-        negated = "not " * (op == "ne")
-        return (
-            f"Write {negated}{me}.isequal({it}) for one answer, "
-            f"{me}.ewise_mult({it}, binary.{op}) for one per entry."
-        )
-    if both:
-        return f"Write {me}.ewise_mult({it}, binary.{op}) for one answer per entry."
-    return (
-        f"Write {me}.select('value{op}', {it}) to keep such entries, "
-        f"{me}.apply(binary.{op}, {it}) for one answer per entry."
-    )
+def object_of(x: Any) -> Any:
+    """Return `x` itself, or the computed result of a deferred expression."""
+    return x._computed() if isinstance(x, Deferred) else x

@@ -13,11 +13,25 @@ from lagpu.core.arguments import (
     scalar_value,
     single_index,
 )
-from lagpu.core.expr import Call, Mask, Updater, assign, is_operand, kind_of
+from lagpu.core.expr import (
+    OUTPUTS,
+    Call,
+    Mask,
+    Updater,
+    as_mask,
+    assign,
+    compute,
+    is_operand,
+    kind_of,
+    temporary,
+)
 from lagpu.core.hints import Deferred, NoTruth, name_of
-from lagpu.core.matmul import MatMul
+from lagpu.core.infix.broadcast import as_column, as_row
+from lagpu.core.infix.described import described
+from lagpu.core.infix.pair import Pair
 from lagpu.core.types import MatrixLike, VectorLike
-from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
+from lagpu.dtypes import BOOL, DType
+from lagpu.errors import DimensionMismatch, DomainMismatch
 from lagpu.host import display
 from lagpu.host.sorting import distinct
 from lagpu.operations import (
@@ -35,7 +49,7 @@ __all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "matrix_assignment", "vect
 class IndexExpr(Deferred):
     """A part of an object, ``w[I]`` or ``A[i, :]``, to be read or written."""
 
-    __slots__ = ()
+    __slots__ = ("_result",)
 
     def call(self) -> Call:
         """Return the deferred extraction."""
@@ -45,24 +59,44 @@ class IndexExpr(Deferred):
         """Return the part as a new vector, or one entry as a `Scalar`."""
         return self.call().new(dtype, mask=mask, name=name)
 
+    def _computed(self) -> Any:
+        return compute(self, self.call)
+
     @property
     def value(self) -> Any:
         """One entry as a Python number, or None."""
-        call = self.call()
-        if call.shape:
+        found = self._computed()
+        if found.ndim:
             raise DomainMismatch(f"{self!r}: is a vector, not one entry. Use .new().")
-        return call.new().value
+        return found.value
 
-    def _instead(self, sign: str, other: Any, reflected: bool) -> str:
-        if sign[-1] == "=" and sign[:-1] in ("+", "-", "*", "&", "|"):
-            return ""
-        pair = f"{name_of(other)} {sign} {self!r}.value" if reflected else f"{self!r}.value {sign} "
-        return f"For one entry, write {pair}{'' if reflected else name_of(other)}."
+    def _to(self) -> tuple[Any, Any]:
+        """Return (the object, the indices), for an assignment."""
+        raise NotImplementedError
 
-    def __int__(self) -> int:
-        self.refuse("is not a number", f"For one entry, write {self!r}.value.")
+    @property
+    def dtype(self) -> DType:
+        """Type of the values."""
+        found: DType = self._to()[0].dtype
+        return found
 
-    __index__ = __float__ = __int__
+    def __call__(
+        self, *given: Any, mask: Any = None, accum: Any = None, replace: bool = False
+    ) -> Updater:
+        """Return the updater of ``w[I](mask, accum=op) << call``; the mask is for the part."""
+        out, indices = self._to()
+        mask, accum, replace = described(out, given, mask, accum, replace)
+        if mask is not None:
+            mask = whole_mask(self, as_mask(out, mask))
+        return Updater(out, mask, accum, replace, indices)
+
+    def __lshift__(self, value: Any) -> None:
+        out, indices = self._to()
+        assign(Updater(out, indices=indices), value)
+
+    def update(self, value: Any) -> None:
+        """Do what ``<<`` does."""
+        self << value
 
 
 class VectorIndex(IndexExpr):
@@ -73,7 +107,11 @@ class VectorIndex(IndexExpr):
 
     def __init__(self, vector: VectorLike, indices: Any) -> None:
         self.vector = vector
-        self.indices = _checked(vector, indices, vector.size, vector.name)
+        every = slice(None) if indices is Ellipsis else indices
+        self.indices = _checked(vector, every, vector.size, vector.name)
+
+    def _to(self) -> tuple[Any, Any]:
+        return self.vector, self.indices
 
     def __repr__(self) -> str:
         return f"{name_of(self.vector)}[{_format_index(self.indices)}]"
@@ -92,13 +130,6 @@ class VectorIndex(IndexExpr):
         indices, size = (None, u.size) if where is None else ((where,), len(where))
         return Call(Extract(u.data, indices), (u,), u.dtype, (size,), (u, "[I]"))
 
-    def __lshift__(self, value: Any) -> None:
-        assign(Updater(self.vector, indices=self.indices), value)
-
-    def update(self, value: Any) -> None:
-        """Do what ``<<`` does."""
-        self << value
-
 
 class MatrixIndex(IndexExpr):
     """A part of a matrix: ``A[i, :]``, ``A[:, j]``, ``A[I, J]`` or ``A[i, j]``.
@@ -111,20 +142,20 @@ class MatrixIndex(IndexExpr):
 
     def __init__(self, A: Any, where: Any) -> None:
         self.matrix = A
-        row, col = _two(A, where)
+        row, col = (slice(None), slice(None)) if where is Ellipsis else _two(A, where)
         self.where = (
             _checked(A, row, A.nrows, f"{A.name} row"),
             _checked(A, col, A.ncols, f"{A.name} column"),
         )
+
+    def _to(self) -> tuple[Any, Any]:
+        return self.matrix, self.where
 
     def __repr__(self) -> str:
         return f"{name_of(self.matrix)}[{', '.join(map(_format_index, self.where))}]"
 
     def _repr_html_(self) -> str:
         return display.part_html(self, self.matrix)
-
-    def __lshift__(self, value: Any) -> None:
-        assign(Updater(self.matrix, indices=self.where), value)
 
     def call(self) -> Call:
         """Return the deferred extraction of a row, a column, a submatrix or one entry."""
@@ -141,10 +172,10 @@ class MatrixIndex(IndexExpr):
             i = single_index(row, A.nrows, f"{A.name} row")
             column, size, formula = ExtractColumn(A.data, i, True), A.ncols, f"[{i}, :]"
         elif _is_one(row) or _is_one(col):
-            raise NotSupported(
-                f"{A.name}[{row}, {col}]: extracts a part of one row or column. "
-                "Write lists for a matrix, as in A[[i], J], or take the whole row first."
-            )
+            part = temporary(A[[row], col].call() if _is_one(row) else A[row, [col]].call())
+            call: Call = (part[0, :] if _is_one(row) else part[:, 0]).call()
+            call.formula = (A, f"[{row}, J]" if _is_one(row) else f"[I, {col}]")
+            return call
         else:
             rows, cols = _index_lists(A, self.where)
             shape = (
@@ -248,6 +279,15 @@ def _is_all(index: Any) -> bool:
     return isinstance(index, slice) and index == slice(None)
 
 
+def whole_mask(part: IndexExpr, mask: Mask) -> Mask:
+    """Return the mask of a whole object that keeps in a part what `mask` keeps, and all outside."""
+    out, indices = part._to()
+    whole = type(out)(BOOL, *out.shape, like=out)
+    whole << True
+    whole[indices] << mask.new()
+    return Mask(whole, True)
+
+
 def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
     """Return the call that assigns `value` to ``out[indices]``, or to all of `out` for None.
 
@@ -265,10 +305,14 @@ def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
     if indices is None and (type(value) is int or type(value) is Counter):
         number = scalar_value(value, out.dtype, out.name)
         return Call(AssignScalar(number), (out,), out.dtype, out.shape, (_shown(value, number),))
-    if isinstance(value, IndexExpr):
+    if isinstance(value, (IndexExpr, Pair)):
         value = value.call()
-    if isinstance(value, (MatMul, Mask)):
+    if isinstance(value, Mask):
         value.refuse("is not a result")
+    if isinstance(value, (list, tuple, np.ndarray)):
+        value = _from_array(value, out)
+    if indices is Ellipsis:
+        indices = slice(None)
     if indices is not None:
         _require_indices(out, indices)
     if indices is None:
@@ -280,13 +324,7 @@ def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
     if isinstance(value, Call):
         if where is None and value.shape:
             return value
-        value = value.new()
-    if type(value) is list or type(value) is tuple:
-        kind = type(value).__name__
-        raise DomainMismatch(
-            f"{out.name} << {kind}: a {kind} is not a number. Write {name_of(out)} << "
-            "Vector.from_dense(x, like=w)."
-        )
+        value = temporary(value)
     if getattr(value, "ndim", 0) == 0:
         number = scalar_value(value, out.dtype, out.name)
         # An index given twice counts once, also with an accumulator.
@@ -322,21 +360,24 @@ def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
     indices : pair of int, slice or array_like of int, or None
         The rows and columns that are assigned.
     """
-    if isinstance(value, IndexExpr):
+    if isinstance(value, (IndexExpr, Pair)):
         value = value.call()
-    if isinstance(value, (MatMul, Mask)):
+    if isinstance(value, Mask):
         value.refuse("is not a result")
+    if indices is Ellipsis:
+        indices = (slice(None), slice(None))
     rows, cols = (None, None) if indices is None else _index_lists(out, indices)
     if isinstance(value, Call):
-        if len(value.shape) == 1:
-            value._used = True
-            raise DimensionMismatch(
-                f"{out.name} << {value!r}: {value.shape} is not the shape of a matrix. "
-                "Make a matrix of one row or column with Matrix.from_coo."
-            )
-        if indices is None and value.shape:
+        if indices is None and len(value.shape) == 2:
             return value
-        value = value.new()
+        if indices is None and value.shape:
+            value._mark_used()
+            raise _not_a_row(out, value)
+        value = temporary(value)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        value = _from_array(value, out)
+    if is_operand(value, 1):
+        value = _one_row_or_column(out, value, indices)
     if getattr(value, "ndim", 0) == 0 and not isinstance(value, (list, tuple, str)):
         number = scalar_value(value, out.dtype, out.name)
         lists = None if rows is None and cols is None else (_distinct(rows), _distinct(cols))
@@ -360,6 +401,38 @@ def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
     stored = value.stored
     operation = Assign(stored.data, (rows, cols), value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
+
+
+def _from_array(array: Any, like: Any) -> Any:
+    """Return a list or an array of numbers as a vector or a matrix where `like` lives."""
+    dense = np.asarray(array)
+    if dense.ndim == 0:
+        return dense[()]
+    if dense.ndim == 1:
+        return OUTPUTS[1].from_dense(dense, like=like)
+    if dense.ndim > 2:
+        raise DimensionMismatch(f"{like.name} << array: it is {dense.ndim}-D. Give 1-D or 2-D.")
+    rows, cols = (i.ravel() for i in np.indices(dense.shape))
+    nrows, ncols = dense.shape
+    return OUTPUTS[2].from_coo(rows, cols, dense.ravel(), nrows=nrows, ncols=ncols, like=like)
+
+
+def _one_row_or_column(out: Any, v: Any, indices: Any) -> Any:
+    """Return a vector as the matrix of the one row or column that `indices` name."""
+    row, col = (None, None) if indices is None else _two(out, indices)
+    if indices is not None and _is_one(row) and not _is_one(col):
+        return as_row(v)
+    if indices is not None and _is_one(col) and not _is_one(row):
+        return as_column(v)
+    raise _not_a_row(out, v)
+
+
+def _not_a_row(out: Any, value: Any) -> DimensionMismatch:
+    me = name_of(out)
+    return DimensionMismatch(
+        f"{out.name} << {value!r}: {value.shape} is not the shape of a matrix. "
+        f"Write {me}[i, :] << v for a row, {me}[:, j] << v for a column."
+    )
 
 
 def _distinct(indices: Any) -> Any:

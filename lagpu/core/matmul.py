@@ -4,86 +4,86 @@ from __future__ import annotations
 
 from sys import _getframe
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from lagpu.algebra.operators import Semiring
-from lagpu.core.arguments import as_semiring, as_size, binary_operator, with_defaults
-from lagpu.core.expr import Call, format_as_written, is_operand, kind_of
-from lagpu.core.hints import Deferred, NoTruth, NotYet, name_of, no_operator
+from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.core.arguments import (
+    as_semiring,
+    as_size,
+    binary_operator,
+    integer,
+    with_defaults,
+)
+from lagpu.core.expr import Call, is_operand, kind_of, temporary
+from lagpu.core.hints import NoTruth, name_of, object_of
+from lagpu.core.infix.broadcast import broadcast
+from lagpu.core.infix.pair import Pair
 from lagpu.core.types import VectorLike
-from lagpu.core.unused import Unassigned
-from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotSupported
-from lagpu.host import display
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Product
 
 __all__ = ["MatMul", "MatrixOperand", "vector_product"]
 
 
-class MatMul(Unassigned, Deferred):
-    """A product that still needs its semiring: ``u @ A``, ``A @ u`` or ``A @ B``."""
+_PLUS_TIMES = semiring.plus_times
 
-    __slots__ = ("left", "right")
+
+class MatMul(Pair):
+    """A product that still needs its semiring, plus_times if none comes: ``u @ A``, ``A @ B``."""
+
+    __slots__ = ()
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
-    new, value = NotYet(), NotYet()
+    sign, wanted = "@", "semiring"
 
     def __init__(self, left: Any, right: Any) -> None:
         for operand in (left, right):
-            if not (isinstance(operand, NoTruth) and getattr(operand, "ndim", 0) in (1, 2)):
+            if not isinstance(operand, NoTruth) or getattr(operand, "ndim", 1) == 0:
                 raise DomainMismatch(
                     f"@: {kind_of(operand)} is neither a Vector nor a Matrix. "
-                    + (operand._hint if isinstance(operand, Deferred) else "")
-                    + "Make one with from_dense or from_coo." * (not isinstance(operand, Deferred))
+                    "Make one with from_dense or from_coo."
                 )
-        self.left = left
-        self.right = right
-        self._used = False
+        self._begin(object_of(left), object_of(right))
 
     @property
-    def formula(self) -> tuple[Any, ...]:
-        """The product as mathematics."""
-        return (self.left, " @ ", self.right)
+    def example(self) -> str:
+        """The product with a semiring, in the author's names."""
+        return f"semiring.plus_times({self.as_line})"
 
     @property
     def _hint(self) -> str:  # type: ignore[override]
-        return f"Write semiring.plus_times({_as_line(self)}), or another semiring."
+        return f"Write {self.example}, or another semiring."
 
-    def __repr__(self) -> str:
-        return format_as_written(self.formula)
+    def call(self, by: FrameType | None = None) -> Call:
+        """Return the deferred product over plus_times, as in linear algebra."""
+        return self.times(_PLUS_TIMES, by)
 
-    def _repr_html_(self) -> str:
-        return display.product_html(self)
-
-    def _output(self, value: Any) -> str:
-        w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
-        return f"Write {w} << semiring.plus_times({_as_line(self)})."
-
-    def __matmul__(self, other: Any) -> NoReturn:
-        self.refuse("a second @ needs the first product's result", self._one_each(other))
-
-    def _one_each(self, other: Any) -> str:
-        return f"Write w << semiring.plus_times({_as_line(self)}), then w @ {name_of(other)}."
-
-    def times(self, semiring: Semiring, by: FrameType, **options: Any) -> Call:
+    def times(self, semiring: Semiring, by: FrameType | None, **options: Any) -> Call:
         """Return the deferred product over `semiring`, written in the frame `by`."""
         self._mark_used()
         left, right = self.left, self.right
-        if left.ndim == right.ndim == 1:
-            raise NotSupported(
-                f"{semiring!r}: there is no inner product of two vectors. "
-                "Write u.ewise_mult(v, op), then reduce."
-            )
         if left.ndim == right.ndim:
             if options:
                 raise InvalidValue(f"mxm: takes no {', '.join(options)}. Leave it out.")
-            return _matrix_product(left, right, semiring, by)
+            product = inner_product if left.ndim == 1 else _matrix_product
+            return product(left, right, semiring, by)
         if left.ndim == 1:
             return vector_product(right, left, semiring, True, by, **options)
         return vector_product(left, right, semiring, False, by, **options)
 
 
-def _as_line(pair: MatMul) -> str:
-    """Return ``u @ A`` in the author's names, with ``A.T`` for a transpose."""
-    return f"{name_of(pair.left)} @ {name_of(pair.right)}"
+def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> Call:
+    """Return the deferred ``u @ v``: the sum over the indices at which both have an entry.
+
+    The products are computed now; their sum waits.
+    """
+    if u.size != v.size:
+        raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
+    domain, result = semiring.types(u.dtype, v.dtype)
+    products = temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
+    total = products.reduce(semiring.monoid)
+    formula = (u, f" {semiring.name} ", v)
+    return Call(total.operation, (products,), result, (), formula, by)
 
 
 def _other_ways(A: Any, u: Any, flip: bool) -> str:
@@ -121,6 +121,8 @@ def vector_product(
         The author's choice, where the backend offers one.
     """
     if not (is_operand(A, 2) and is_operand(u, 1)):
+        A, u = object_of(A), object_of(u)
+    if not (is_operand(A, 2) and is_operand(u, 1)):
         raise DomainMismatch(
             f"{semiring!r}: takes a Matrix and a Vector, not {kind_of(A)} and {kind_of(u)}. "
             f"Write {semiring.name}(q @ A)."
@@ -154,7 +156,7 @@ class MatrixOperand(NoTruth):
 
     __slots__ = ()
 
-    def mxm(self: Any, B: Any, op: Semiring | str) -> Call:
+    def mxm(self: Any, B: Any, op: Semiring | str = _PLUS_TIMES) -> Call:
         """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = ⊕ₖ A[i, k] ⊗ B[k, j]``.
 
         Parameters
@@ -164,31 +166,33 @@ class MatrixOperand(NoTruth):
         op : Semiring
             The algebra.
         """
-        _require_matrix("mxm", B)
+        B = _require_matrix("mxm", B)
         return _matrix_product(self, B, as_semiring(op), _getframe(1))
 
-    def ewise_add(self: Any, other: Any, op: Any = None) -> Call:
+    def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
         """Combine on the union, ``C = A ⊕ B``; an entry of one side alone stays as it is."""
         return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
 
-    def ewise_mult(self: Any, other: Any, op: Any = None) -> Call:
+    def ewise_mult(self: Any, other: Any, op: Any = binary.times) -> Call:
         """Combine on the intersection, ``C = A ⊗ B``."""
         return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
         """Combine on the union, ``C = A ⊕ B``, with a default in place of a missing entry."""
-        _require_matrix("ewise_union", other)
+        other = object_of(other)
+        if not isinstance(other, NoTruth):
+            _require_matrix("ewise_union", other)
         given = left_default, right_default
         found, defaults = with_defaults(op, self.dtype, other.dtype, given)
         return _ewise(_getframe(1), "ewise_union", self, other, found, " ⊕ ", defaults)
 
-    def kronecker(self: Any, B: Any, op: Any) -> Call:
+    def kronecker(self: Any, B: Any, op: Any = binary.times) -> Call:
         """Return the Kronecker product with a matrix `B` of shape (p, q).
 
         ``C[i p + k, j q + l] = A[i, j] ⊗ B[k, l]``
         """
         found = binary_operator(op)
-        _require_matrix("kronecker", B)
+        B = _require_matrix("kronecker", B)
         shape = (
             as_size(self.nrows * B.nrows, "kronecker"),
             as_size(self.ncols * B.ncols, "kronecker"),
@@ -199,8 +203,29 @@ class MatrixOperand(NoTruth):
         formula = (found.name, " kronecker(", self, ", ", B, ")")
         return Call(operation, (left, right), result, shape, formula, _getframe(1))
 
+    def power(self: Any, n: int, op: Semiring | str = _PLUS_TIMES) -> Call:
+        """Return the product of `n` times this square matrix, ``A @ A @ ... @ A``.
 
-def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType) -> Call:
+        Raises
+        ------
+        InvalidValue
+            If `n` is less than 1.
+        DimensionMismatch
+            If the matrix is not square.
+        """
+        semiring, n = as_semiring(op), integer(n, "power: n")
+        if n < 1:
+            raise InvalidValue(f"power: n is {n} < 1. Give 1 or more.")
+        square, done = self, None
+        while n > 1:  # by the bits of n: few products
+            if n % 2:
+                done = square if done is None else temporary(done.mxm(square, semiring))
+            square, n = temporary(square.mxm(square, semiring)), n // 2
+        call: Call = square.copying() if done is None else done.mxm(square, semiring)
+        return call._written_in(_getframe(1))
+
+
+def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) -> Call:
     """Return the deferred ``A @ B``, as written in the frame `by`."""
     if A.ncols != B.nrows:
         raise DimensionMismatch(
@@ -226,16 +251,21 @@ def _transpose_of(A: Any) -> str:
     return f"{name_of(A)}.T" if A.stored is A else name_of(A.stored)
 
 
-def _require_matrix(what: str, B: Any) -> None:
-    if not is_operand(B, 2):
-        raise DomainMismatch(f"{what}: {kind_of(B)} is not a Matrix.")
+def _require_matrix(what: str, B: Any) -> Any:
+    """Return `B`, computed if it is an expression, if that is a matrix."""
+    found = object_of(B)
+    if not is_operand(found, 2):
+        raise DomainMismatch(f"{what}: {kind_of(found)} is not a Matrix.")
+    return found
 
 
 def _ewise(
     by: FrameType, kind: str, A: Any, B: Any, op: Any, sign: str, defaults: Any = None
 ) -> Call:
+    found, B = binary_operator(op), object_of(B)
+    if is_operand(B, 1):
+        return broadcast(kind, A, B, found, defaults, by)
     _require_matrix(kind, B)
-    found = no_operator(kind, A, B) if op is None else binary_operator(op)
     if A.shape != B.shape:
         raise DimensionMismatch(
             f"{kind}: {name_of(A)} has shape {A.shape} != {B.shape} of {name_of(B)}."

@@ -31,7 +31,6 @@ from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, mixed_backends
 from lagpu.core.forms.matrices import MatrixForms
 from lagpu.core.forms.vectors import as_type, narrowed
-from lagpu.core.hints import for_matrix
 from lagpu.core.indexing import MatrixIndex, matrix_assignment
 from lagpu.core.matmul import MatrixOperand
 from lagpu.core.vector import Vector
@@ -46,7 +45,7 @@ __all__ = ["Matrix"]
 Array = np.ndarray[Any, Any]
 
 
-class Matrix(MatrixForms, Collection, MatrixOperand):  # type: ignore[misc]  # is iterable
+class Matrix(MatrixForms, Collection, MatrixOperand):
     """A sparse matrix on one backend.
 
     Parameters
@@ -76,7 +75,6 @@ class Matrix(MatrixForms, Collection, MatrixOperand):  # type: ignore[misc]  # i
     _truth = "Use {0}.nvals to ask for entries, {0}.isequal(B) to compare."
     _items = "Use {0}.nrows, {0}.nvals, {0}[i, :].new() for a row, or {0}.to_coo() for all entries."
     _dense = "Use {0}.to_coo(), or lagpu.io.to_scipy({0}).toarray() if it fits."
-    _instead = for_matrix
 
     def __init__(
         self,

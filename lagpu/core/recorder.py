@@ -41,6 +41,8 @@ class Recorder:
         As given, or as the first statement set it.
     statements : list of Statement
         The recorded statements that have not run.
+    temporaries : int
+        How many of them compute a part of an expression, and are no statement of the author's.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Recorder:
     ) -> None:
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
+        self.temporaries = 0
         self._replay_one = replay_one or (lambda _, work: work())
         self._is_open = False
 
@@ -92,6 +95,7 @@ class Recorder:
         """Run the recorded statements, in order, and take no more."""
         self.close()
         taken, self.statements = self.statements, []
+        self.temporaries = 0
         for k, s in enumerate(taken):
             self._replay_one(k, partial(run_statement, self.backend, s))
 

@@ -6,11 +6,15 @@ import math
 from functools import partial
 from typing import Any
 
+from lagpu.algebra.tables import unary
 from lagpu.core.arguments import scalar_dtype, scalar_value
 from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import OUTPUTS, Call, Updater, constant
-from lagpu.core.hints import NoArithmetic, name_of
+from lagpu.core.hints import NoArithmetic, object_of
 from lagpu.core.indexing import IndexExpr
+from lagpu.core.infix.arithmetic import SIGNS, UNARY, operator_of
+from lagpu.core.infix.described import described
+from lagpu.core.infix.pair import Pair
 from lagpu.core.recorder import flush
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, NotSupported
@@ -47,6 +51,7 @@ class Scalar(NoArithmetic):
     @classmethod
     def from_value(cls, value: Any, dtype: Any = None, *, name: str | None = None) -> Scalar:
         """Return a scalar of a value, of type `dtype` or else of the type of `value`."""
+        value = object_of(value)
         kind = scalar_dtype(value, lookup(int), "Scalar") if dtype is None else dtype
         return cls(kind, value, name=name)
 
@@ -121,8 +126,12 @@ class Scalar(NoArithmetic):
         flush()
         self.data.set(None)
 
-    def __call__(self, *, accum: Any = None) -> Updater:
+    def __call__(self, *given: Any, accum: Any = None) -> Updater:
         """Return the updater of ``s(accum=op) << call``."""
+        if given:
+            mask, accum, replaces = described(self, given, None, accum, False)
+            if mask is not None or replaces:
+                raise NotSupported(f"{self.name}(...): a scalar has no mask. Leave it out.")
         return Updater(self, None, accum)
 
     def __lshift__(self, value: Any) -> None:
@@ -137,16 +146,41 @@ class Scalar(NoArithmetic):
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
         if isinstance(value, Call):
             return value
-        if isinstance(value, IndexExpr):
+        if isinstance(value, (IndexExpr, Pair)):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)
         return constant(number, self.dtype, value if type(value) is Counter else None)
 
-    def _instead(self, sign: str, other: Any, reflected: bool) -> str:
-        me, it = f"{name_of(self)}.value", name_of(other)
-        if len(sign) == 2 and sign[1] == "=" and sign not in ("<=", ">="):
-            return f"Write {name_of(self)} << {me} {sign[0]} {it}."
-        return f"Write {it} {sign} {me}." if reflected else f"Write {me} {sign} {it}."
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        other = object_of(other)
+        if getattr(other, "ndim", 0):
+            return other._infix(sign, self, not reflected)
+        if sign in ("==", "!="):
+            return (self == other) is (sign == "==")
+        if sign not in SIGNS:
+            self.refuse(f"has no {sign}", "Use it on vectors and matrices.")
+        op, way = operator_of(sign), SIGNS[sign][1]
+        kinds = self.dtype, scalar_dtype(other, self.dtype, sign)
+        numbers = self._value, other._value if isinstance(other, Scalar) else other
+        if reflected:
+            kinds, numbers = kinds[::-1], numbers[::-1]
+        domain, result = op.types(*kinds)
+        present = [x for x in numbers if x is not None]
+        if len(present) == 2:
+            return constant(op.evaluate(domain, *numbers), result)
+        if way == "ewise_union" and present:  # a missing number counts as zero
+            return constant(op.evaluate(domain, *(x or 0 for x in numbers)), result)
+        found = cast(present[0], result) if present and way == "ewise_add" else None
+        return constant(found, result)
+
+    def _inplace(self, sign: str, other: Any) -> Any:
+        self << self._infix(sign, other)
+        return self
+
+    def _alone(self, sign: str) -> Any:
+        op, found = unary[UNARY[sign]], self._value
+        domain, result = op.types(self.dtype)
+        return constant(None if found is None else op.evaluate(domain, found), result)
 
     def _known(self) -> Any:
         found = self._value
@@ -155,7 +189,7 @@ class Scalar(NoArithmetic):
         return found
 
     def __bool__(self) -> bool:
-        return bool(self._known())
+        return bool(self._value)  # False if there is none, as the sum of no entries is nothing
 
     def __int__(self) -> int:
         return int(self._known())

@@ -9,6 +9,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.operators import Semiring
+from lagpu.algebra.tables import binary, monoid, semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
     as_semiring,
@@ -38,9 +39,10 @@ from lagpu.core.expr import (
     mixed_backends,
 )
 from lagpu.core.forms.vectors import VectorForms, as_type, narrowed
-from lagpu.core.hints import for_vector, name_of, no_operator
+from lagpu.core.hints import name_of, object_of
 from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
-from lagpu.core.matmul import vector_product
+from lagpu.core.infix.broadcast import broadcast, outer_product
+from lagpu.core.matmul import inner_product, vector_product
 from lagpu.core.observer import current_observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.dtypes import DType, lookup
@@ -51,7 +53,7 @@ from lagpu.operations import Ewise, ExtractElement, Handle
 __all__ = ["Vector"]
 
 
-class Vector(VectorForms, Collection):  # type: ignore[misc]  # is iterable
+class Vector(VectorForms, Collection):
     """A sparse vector on one backend.
 
     Parameters
@@ -81,7 +83,6 @@ class Vector(VectorForms, Collection):  # type: ignore[misc]  # is iterable
     _truth = "Use {0}.nvals to ask for entries, {0}.isequal(u) to compare, {0}.get(i) for one."
     _items = "Use {0}.size, {0}.nvals, or {0}.to_coo() for indices and values; loop() repeats."
     _dense = "Use {0}.to_dense(fill_value), or {0}.to_coo() for indices and values."
-    _instead = for_vector
 
     def __init__(
         self,
@@ -373,7 +374,7 @@ class Vector(VectorForms, Collection):  # type: ignore[misc]  # is iterable
     def vxm(
         self,
         A: Any,
-        op: Semiring | str,
+        op: Semiring | str = semiring.plus_times,
         *,
         kernel: str | None = None,
         policy: str | None = None,
@@ -391,27 +392,42 @@ class Vector(VectorForms, Collection):  # type: ignore[misc]  # is iterable
         """
         return vector_product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
 
-    def ewise_add(self, other: Vector, op: Any = None) -> Call:
-        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is."""
+    def inner(self, other: Any, op: Semiring | str = semiring.plus_times) -> Call:
+        """Return the inner product, ``s = ⊕ᵢ u[i] ⊗ v[i]``; empty if no index is in both."""
+        return inner_product(self, self._vector("inner", other), as_semiring(op), _getframe(1))
+
+    def outer(self, other: Any, op: Any = binary.times) -> Call:
+        """Return the outer product, ``C[i, j] = u[i] ⊗ v[j]``."""
+        v, found = self._vector("outer", other), binary_operator(op)
+        return outer_product(self, v, found)._written_in(_getframe(1))
+
+    def ewise_add(self, other: Any, op: Any = monoid.plus) -> Call:
+        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is.
+
+        A matrix beside a vector has the vector's entries in its rows.
+        """
         return self._ewise("ewise_add", other, op, " ⊕ ")
 
-    def ewise_mult(self, other: Vector, op: Any = None) -> Call:
+    def ewise_mult(self, other: Any, op: Any = binary.times) -> Call:
         """Combine on the intersection, ``w = u ⊗ v``."""
         return self._ewise("ewise_mult", other, op, " ⊗ ")
 
-    def ewise_union(self, other: Vector, op: Any, left_default: Any, right_default: Any) -> Call:
+    def ewise_union(self, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
         """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
-        if not is_operand(other, 1):
-            raise DomainMismatch(f"ewise_union: {kind_of(other)} is not a Vector.")
+        other = object_of(other)
+        if not is_operand(other, 2):
+            other = self._vector("ewise_union", other)
         given = left_default, right_default
         found, defaults = with_defaults(op, self.dtype, other.dtype, given)
         return self._ewise("ewise_union", other, found, " ⊕ ", defaults)
 
     def _ewise(self, kind: str, other: Any, op: Any, sign: str, defaults: Any = None) -> Call:
+        found = binary_operator(op)
         if not isinstance(other, Vector):
-            hint = getattr(other, "_hint", f"With a number, write {name_of(self)}.apply(op, x).")
-            raise DomainMismatch(f"{kind}: {kind_of(other)} is not a Vector. {hint}")
-        found = no_operator(kind, self, other) if op is None else binary_operator(op)
+            other = object_of(other)
+            if is_operand(other, 2):
+                return broadcast(kind, self, other, found, defaults, _getframe(2))
+            other = self._vector(kind, other)
         if other.size != self.size:
             raise DimensionMismatch(
                 f"{kind}: {name_of(self)}.size {self.size} != {other.size} of {name_of(other)}."
@@ -424,6 +440,18 @@ class Vector(VectorForms, Collection):  # type: ignore[misc]  # is iterable
             (found.name, "(", self, sign, other, ")"),
             _getframe(2),
         )
+
+    def _vector(self, what: str, other: Any) -> Any:
+        """Return a vector, or the computed result of an expression."""
+        found = object_of(other)
+        if not is_operand(found, 1):
+            hint = (
+                ""
+                if is_operand(found, 2)
+                else f" With a number, write {name_of(self)}.apply(op, x)."
+            )
+            raise DomainMismatch(f"{what}: {kind_of(found)} is not a Vector.{hint}")
+        return found
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:
         """Return a `SelectionMatrix`: a view with an entry (v[j], j) for each entry j.

@@ -11,12 +11,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lagpu.algebra.operators import Semiring
+from lagpu.algebra.tables import semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_semiring, as_size
-from lagpu.core.expr import Call, is_operand
+from lagpu.core.expr import Call, is_operand, temporary
 from lagpu.core.forms.transposed import TransposedForms
-from lagpu.core.hints import for_matrix, name_of
-from lagpu.core.matmul import MatMul, MatrixOperand, vector_product
+from lagpu.core.hints import Computed, name_of
+from lagpu.core.infix.arithmetic import Arithmetic
+from lagpu.core.matmul import MatrixOperand, vector_product
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.core.types import VectorLike
 from lagpu.dtypes import BOOL, DType
@@ -32,7 +34,7 @@ Array = np.ndarray[Any, Any]
 def mxv(
     self: Any,
     u: VectorLike,
-    op: Semiring | str,
+    op: Semiring | str = semiring.plus_times,
     *,
     kernel: str | None = None,
     policy: str | None = None,
@@ -51,12 +53,11 @@ def mxv(
     return vector_product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
 
 
-class MatrixView(MatrixOperand):
+class MatrixView(Arithmetic, MatrixOperand):
     """An object that is read as a matrix and stored as something else."""
 
     __slots__ = ()
     ndim = 2
-    _instead = for_matrix
     _why_unreadable = why_unreadable
 
     def __repr__(self) -> str:
@@ -72,12 +73,6 @@ class MatrixView(MatrixOperand):
         """Refuse ``A.T(mask) << C``."""
         self.refuse("cannot be written to", MatrixView._output(self, None))
 
-    def __matmul__(self, other: Any) -> MatMul:
-        return MatMul(self, other)
-
-    def __rmatmul__(self, other: Any) -> MatMul:
-        return MatMul(other, self)
-
     mxv = mxv
 
     def new(self, dtype: Any = None, *, name: str | None = None) -> Any:
@@ -88,8 +83,20 @@ class MatrixView(MatrixOperand):
         """Return the deferred copy of the entries as a matrix."""
         raise NotImplementedError
 
+    def _computed(self) -> Any:
+        """Return the entries as a matrix, for what a view itself does not have."""
+        return temporary(self.copying())
 
-class TransposedMatrix(TransposedForms, MatrixView):  # type: ignore[misc]  # is iterable
+    apply, select, reduce, reduce_scalar = Computed(), Computed(), Computed(), Computed()
+    reduce_rowwise, reduce_columnwise, diag = Computed(), Computed(), Computed()
+    S, V, get, to_coo = Computed(), Computed(), Computed(), Computed()
+    isequal, isclose, dup = Computed(), Computed(), Computed()
+
+    def __getitem__(self, where: Any) -> Any:
+        return self._computed()[where]
+
+
+class TransposedMatrix(TransposedForms, MatrixView):
     """The transpose ``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
     __slots__ = ("stored",)

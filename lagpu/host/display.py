@@ -19,8 +19,8 @@ __all__ = [
     "mask_html",
     "matrix_html",
     "matrix_text",
+    "pair_html",
     "part_html",
-    "product_html",
     "short",
     "updater_html",
     "vector_html",
@@ -207,14 +207,14 @@ def mask_html(m: Any) -> str:
     return f"<div>{_title(f'{m!r}: Mask, lets through where {where}')}{shown}</div>"
 
 
-def product_html(pair: Any) -> str:
-    """Return a product without a semiring as HTML: operands, and the call to write."""
+def pair_html(pair: Any) -> str:
+    """Return two operands without an operator as HTML: operands, and the call to write."""
     return facts_html(
-        f"MatMul: {pair!r}",
+        f"{type(pair).__name__}: {pair!r}",
         {
             "left": _operand(pair.left),
             "right": _operand(pair.right),
-            "state": f"no semiring yet: write semiring.plus_times({pair!r})",
+            "state": f"no {pair.wanted} yet: write {pair.example}",
         },
     )
 

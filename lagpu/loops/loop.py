@@ -161,7 +161,7 @@ def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
         yield Counter(0)
         recorder.close()
         statements = recorder.statements
-        if len(statements) == body.statements:
+        if len(statements) == body.statements + recorder.temporaries:
             if fuse and run_recorded(recorder, until.handles()):
                 return
             if observer is None and sys.gettrace() is None:

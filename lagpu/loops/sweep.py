@@ -190,7 +190,9 @@ def _record_and_run(backend: Backend, levels: _Levels, body: LoopBody) -> Iterat
         yield here, above
         recorder.close()
         statements = recorder.statements
-        if len(statements) < body.statements:  # a statement of the other kind ended the recording
+        if (
+            len(statements) < body.statements + recorder.temporaries
+        ):  # a statement of the other kind ended the recording
             backend.last_loop = "eager: the body writes vectors and matrices"
         elif run_recorded(recorder, Sweep(here.data, above.data, levels.data)):
             return

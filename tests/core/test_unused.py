@@ -293,7 +293,9 @@ def test_an_error_right_of_an_output_is_enough(q, A, recwarn):
         lambda: w(q.S)[[0, 1]] << 1 / 0,
         lambda: w(q.S) << semiring.any_pair(short @ A),
         lambda: w(q.S) << semiring.any_pair(q @ A, kernel=missing),  # noqa: F821
-        lambda: w(q.S) << q @ A,
+        lambda: w(q.S) << (q | q),
+        lambda: w(q.S) << binary.plus(q | short),
+        lambda: w(q.S) << q + short,
         lambda: w(q.S) + q,
         lambda: w(short.S) << q,
         lambda: w(q.S)[[7]] << 1,
@@ -302,7 +304,7 @@ def test_an_error_right_of_an_output_is_enough(q, A, recwarn):
         lambda: w(accum="none") << 1,
         lambda: semiring.any_pair(q @ A, 3),
         lambda: semiring.any_pair(q.apply(unary.abs), A),
-        lambda: semiring.any_pair(q @ q),
+        lambda: semiring.any_pair(q @ short),
         lambda: backends.get(q @ A),
     ):
         with pytest.raises((LagpuError, NameError, ZeroDivisionError)):

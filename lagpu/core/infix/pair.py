@@ -1,0 +1,73 @@
+"""`Pair`: two operands that wait for their operator, which comes by a call: ``op(u | v)``."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+from lagpu.core.expr import Call, Mask, compute, format_as_written
+from lagpu.core.hints import Deferred, name_of
+from lagpu.core.unused import Unassigned
+from lagpu.host import display
+
+__all__ = ["Pair"]
+
+
+class Pair(Unassigned, Deferred):
+    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``.
+
+    Attributes
+    ----------
+    left, right : Vector, Matrix, their views or expressions
+        The operands.
+    sign : str
+        The sign between them.
+    wanted : str
+        What they wait for, in messages.
+    """
+
+    __slots__ = ("_result", "left", "right")
+    sign: str
+    wanted = ""
+
+    def _begin(self, left: Any, right: Any) -> None:
+        for operand in (left, right):
+            getattr(operand, "_mark_used", lambda: None)()
+        self.left, self.right = left, right
+        self._used = False
+
+    def call(self, by: FrameType | None = None) -> Call:
+        """Return the deferred operation with the operator that is usual for the sign."""
+        raise NotImplementedError
+
+    def _computed(self) -> Any:
+        return compute(self, self.call)
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the result with the usual operator, as a new object."""
+        return self.call().new(dtype, mask=mask, name=name)
+
+    @property
+    def formula(self) -> tuple[Any, ...]:
+        """The pair as mathematics."""
+        return (self.left, f" {self.sign} ", self.right)
+
+    @property
+    def as_line(self) -> str:
+        """The pair in the author's names, with ``A.T`` for a transpose."""
+        return f"{name_of(self.left)} {self.sign} {name_of(self.right)}"
+
+    @property
+    def example(self) -> str:
+        """The expression with its operator, in the author's names."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return format_as_written(self.formula)
+
+    def _repr_html_(self) -> str:
+        return display.pair_html(self)
+
+    def _output(self, value: Any) -> str:
+        w = name_of(value) if getattr(value, "ndim", 0) else "w"
+        return f"Write {w} << {self.example}."

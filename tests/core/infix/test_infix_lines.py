@@ -1,0 +1,277 @@
+"""Python's operators mean here what they mean in python-graphblas: one line, both libraries."""
+
+import ast
+import gc
+
+import graphblas as gb
+import numpy as np
+import pytest
+from both_libraries import converted, plain, same
+
+import lagpu
+from lagpu import BOOL, FP64, INT64, Matrix, Scalar, Vector, binary, monoid, semiring
+from lagpu.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    InvalidValue,
+    UnusedCall,
+)
+
+
+def their_objects():
+    """Return small objects of python-graphblas, all with missing entries."""
+    V, M = gb.Vector.from_coo, gb.Matrix.from_coo
+    return {
+        "x": V([0, 2], [3.0, -1.0], size=4, name="x"),
+        "y": V([1, 2], [5.0, 2.0], size=4, name="y"),
+        "i": V([0, 1], [7, 2], size=4, name="i"),
+        "b": V([0, 1], [True, False], size=4, name="b"),
+        "c": V([1, 2], [True, True], size=4, name="c"),
+        "e": gb.Vector(float, 4, name="e"),
+        "A": M([0, 0, 1, 3], [1, 2, 2, 0], [1.0, 4.0, 2.0, 0.5], nrows=4, ncols=4, name="A"),
+        "B": M([0, 1, 2], [1, 1, 3], [2.0, 3.0, -6.0], nrows=4, ncols=4, name="B"),
+        "C": M([0, 1], [1, 0], [True, False], nrows=4, ncols=4, name="C"),
+        "s": gb.Scalar.from_value(2.5, name="s"),
+        "none": gb.Scalar(float, name="none"),
+    }
+
+
+NAMES = ("binary", "unary", "monoid", "semiring", "indexunary", "replace", "Vector", "Scalar")
+
+
+def run(line, library, backend=None):
+    """Run a line in one library, and return the value of `z`, then those of all objects."""
+    objects = their_objects()
+    if library is lagpu:
+        seen = {}
+        objects = {name: converted(x, backend, seen) for name, x in objects.items()}
+    world = {name: getattr(library, name) for name in NAMES} | {"np": np, "z": None}
+    world |= objects
+    node = ast.parse(line).body[0]
+    shift = isinstance(node, ast.Expr) and isinstance(getattr(node.value, "op", None), ast.LShift)
+    exec(f"z = {line}" if isinstance(node, ast.Expr) and not shift else line, world)
+    return [plain(world["z"]), *(plain(world[name]) for name in objects)]
+
+
+# Each line runs in both libraries; a line without an assignment is the value of `z`.
+ENTRIES = """
+x + y|x - y|x * y|x / y|y - x|x + 1|1 - x|x / 2.5|2 * x|-x|abs(x)
+i + i|i / 2|b ^ c|~b|x == y|x != y|x > 0|x <= y|3 > x|x == 3|x * s|s - x
+A + B|A - B|A * B|A / B|A * 3|2 - A|A.T + B|A - A.T|A * A.T|A < B|A == 2|-A|abs(B)
+x + y * 2|(x + y) * (x - y)|2 * x / y + 1|abs(x - y)|-(x * y)|(A * B) + A|(x - 1) * x
+s + 1|1 - s|s * s|s / 2|-s|abs(-s)|(s > 2).new()|(s + x[0]).new()
+s == 2.5|s != 2.5
+x[0] + 1|1 + x[0]|(x[0] * x[2]).new()|float(x[0])|int(x[0])|x[0] == 3|bool(x[0])|bool(x[1])
+binary.plus(x \\| y)|binary.plus(x & y)|monoid.min(x \\| y)
+monoid.times(x & y)|binary.minus(y \\| x)
+binary.second(A \\| B)|binary.first(A & B)|monoid.max(x \\| y \\| i)|monoid.plus(x & y & x)
+binary.minus(x \\| y, left_default=0, right_default=10)|binary.plus(2 * x \\| y)
+binary.plus(x, 2)|binary.minus(2, x)|binary.times(-2.0, A)|binary.first(x, 3)|unary.abs(x - y)
+(b \\| c).new()|(b & c).new()|(C \\| C.T).new()|(b \\| c).nvals
+binary.times(x & A)|binary.second(x & A)|binary.times(A & x)|binary.first(A & x)
+x * A|A * x|A / x|A - x|x + A|x == A|A.T * x|binary.plus(x \\| A)|binary.plus(A \\| y)
+x.ewise_add(y)|x.ewise_mult(y)|A.ewise_mult(x)|x.ewise_mult(A)|A.ewise_add(B)|A.ewise_add(x)
+A.ewise_union(x, binary.minus, 1, 2)|x.ewise_add(2 * y, binary.plus)|A.mxm(B)|A.mxv(x)|x.vxm(A)
+"""
+PRODUCTS = """
+(x @ A).new()|(A @ x).new()|(A @ B).new()|(A.T @ A).new()|A.T @ A @ B|x @ (A * B)|(x + y) @ A
+(x @ y).new()|(x @ y).get(0)|x.inner(y)|semiring.plus_times(x @ y)|semiring.min_plus(x @ y).value
+semiring.any_pair(x @ e).value|bool(semiring.any_pair(x @ y))|bool(semiring.any_pair(x @ e))
+semiring.plus_first(x @ y)|semiring.plus_second(x @ y)|semiring.plus_pair(x @ y)|float(x @ x)
+x.outer(y)|x.outer(y, binary.minus)|x.outer(x).new(mask=A.S)|A.power(1)|A.power(2)|A.power(5)
+A.power(3, semiring.min_plus)|semiring.plus_times(x @ A).nvals|semiring.min_plus(x @ A).to_coo()
+"""
+SUMS = """
+x.reduce().get(0)|x.reduce().value|x.reduce(monoid.max).new()|e.reduce().get(7)|e.reduce().value
+x.reduce(allow_empty=False)|e.reduce(allow_empty=False)|e.reduce(monoid.min, allow_empty=False)
+e.reduce(monoid.times, allow_empty=False).value|float(x.reduce())|bool(x.reduce())|bool(e.reduce())
+A.reduce_rowwise().nvals|A.reduce_rowwise().to_coo()|A.reduce_scalar().get(0)|x.reduce() + 1
+A.reduce_columnwise().reduce().value|2 * x.reduce() / A.reduce_scalar()|x / x.reduce()
+x.reduce() > 1|A.T.reduce_rowwise()|A.T.apply(unary.abs)|x.apply(binary.plus, x.reduce().value)
+"""
+PARTS = """
+x[-1].value|x[-2].value|x.get(-2)|x[[-2, 0]].new()|A[-1, 0].value|A[0, [1, 2]].new()
+A[[0, 1], 2].new()
+A[0, :].nvals|A[:, 2].nvals|A[[0, 1], [1, 2]].nvals|A[0, :] + x|x[...].new()|A[0, :].get(1)
+(~x.S).new()|(x.S & y.S).new()|(x.S \\| y.S).new()|(x.S & ~y.S).new()|(~x.S).parent|x.V.value
+x.dup().apply(unary.abs)|A[1, :].reduce().value|A.T[2, :].new()|A.T[[0, 1], :].new()
+"""
+STATEMENTS = """
+x += y|x -= y|x *= y|x /= y|x += 1|x -= 1|x *= 2|x /= 2|b |= c|b &= c|b ^= c|x += y * 2|A += B
+A -= B|A *= B|A *= x|A /= 2|A += x|x += semiring.plus_times(x @ A)|s += 1|s *= 4|s -= x[0]
+x << x + y|x << A @ y|x << y @ A|A << A.T @ B|s << x @ y|x << binary.min(x \\| y)|b << (b \\| c)
+x(binary.plus) << y|x(binary.min) << A @ y|x(y.S) << 3|x(y.S, binary.plus) << 3
+x(binary.plus, y.S) << 3|x(y.S, replace) << y|x(~y.S, replace) << y|x(b) << 9|x(mask=y.S) << 9
+x(y.S, binary.plus, replace) << y|x(binary.second, y.V, replace) << i|s(binary.plus) << x.reduce()
+A(binary.plus) << B|A(B.S, replace) << A|A(binary.plus)[:, :] = 3|x(binary.plus)[:] = 2|A(C) << 7
+x[:](mask=y.S) << i|x[:](y.S) << 3|x[...] << 4|x[[0, 1]](binary.plus) << 5|x[-1] << 8|x[-1] = 8
+x[[1, 2, 3]](c[[0, 1, 2]].new().S) << 5|x[[1, 2]](b[[0, 1]].new().V, replace) << y[[0, 1]].new()
+x[[0, 1]](~b[[0, 1]].new().V, binary.plus) << 4|A[[0, 1], [1, 2]](C[[0, 1], [0, 1]].new().S) << 5
+A[0, :] << x|A[:, 1] << y|A[0, :] = x|A[2, [0, 1]] << y[[1, 2]].new()|A[-1, :] << x + y|A[...] << 3
+A[0, :](binary.plus) << y|A[0, :](y.S) << x|A[:, 0](~y.S, replace) << x|A[[0, 1], 3] << x[[0, 1]]
+x[:] << [1, 2, 3, 4]|x[...] << np.array([1.5, 0, 3, 4])|x[[0, 1]] << [8, 9]|A[0, :] << [1, 2, 3, 4]
+x[1] = x[0] + 1|del x[-2]; z = 1|A[1, 2] << 5|x << x.reduce()|x << s|x(y.S) << s + 1
+"""
+
+
+TABLES = (ENTRIES, PRODUCTS, SUMS, PARTS, STATEMENTS)
+ROWS = [row for table in TABLES for row in table.strip().splitlines()]
+
+
+def lines(row):
+    """Return the lines of a row, which | separates where it is no operator."""
+    parts = row.replace("\\|", "\0").replace("|=", "\1").split("|")
+    return [part.replace("\0", "|").replace("\1", "|=") for part in parts if part]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_line_means_the_same_in_both_libraries(backend, row):
+    for line in lines(row):
+        found, expected = run(line, lagpu, backend), run(line, gb)
+        assert same(found, expected), (line, found, expected)
+
+
+# Lines that python-graphblas refuses, and lagpu's line for what they can only mean.
+ONLY_HERE = {
+    "np.int64(2) * x": "2 * x",
+    "x << [1, 2, 3, 4]": "x << Vector.from_dense([1, 2, 3, 4], like=x)",
+    "x << np.array([1, 2, 3, 4])": "x << Vector.from_dense([1, 2, 3, 4], like=x)",
+    "x[0] += 1": "x[0] = x.get(0) + 1",
+    "A << [[0, 1, 0, 0]] * 4": "A << 0; A[:, 1] << 1",
+}
+
+
+@pytest.mark.parametrize("line", ONLY_HERE)
+def test_a_line_of_lagpu_alone(backend, line):
+    assert same(run(line, lagpu, backend), run(ONLY_HERE[line], lagpu, backend))
+
+
+REFUSED = {
+    "y << (x | y)": (DomainMismatch, "no operator, and its types FP64 and FP64 are not both BOOL"),
+    "x | b & c": (DomainMismatch, "two meanings"),
+    "(b | c) & b": (DomainMismatch, "two meanings"),
+    "binary.plus(x, y)": (DomainMismatch, "Write binary.plus(u | v), binary.plus(u & v)"),
+    "binary.plus(x & y, left_default=0, right_default=0)": (
+        DomainMismatch,
+        "takes no left_default",
+    ),
+    "x ^ y": (DomainMismatch, "has no ^ for"),
+    "~x": (DomainMismatch, "has no ~ for FP64. As a mask, write ~x.S for where x has no entry"),
+    "x == None": (DomainMismatch, "Write x is None."),
+    "x != None": (DomainMismatch, "Write x is not None."),
+    "bool(x)": (DomainMismatch, "Use x.nvals to ask for entries, x.isequal(u) to compare"),
+    "bool(x + y)": (DomainMismatch, "has no truth value"),
+    "bool(x == y)": (DomainMismatch, "has no truth value"),
+    "x in [y]": (DomainMismatch, "has no truth value"),
+    "float(x + y)": (DomainMismatch, "is not a number"),
+    "int(x[[0, 1]])": (DomainMismatch, "is not a number"),
+    "float(none)": (lagpu.errors.EmptyObject, "no value"),
+    "x + none": (lagpu.errors.EmptyObject, "no value"),
+    "len(x + y)": (DomainMismatch, "has no len()"),
+    "x + 'a'": (DomainMismatch, "str is not a number"),
+    "x + np.ones(4)": (DomainMismatch, "ndarray is not a Vector"),
+    "x + Vector(float, 9)": (DimensionMismatch, "ewise_add: x.size 4 != 9"),
+    "(x @ Vector(float, 9)).new()": (DimensionMismatch, "inner: x.size 4 != v.size 9"),
+    "x * A[[0, 1], :].new()": (DimensionMismatch, "on the left counts for the rows"),
+    "A[[0, 1], :].new().T * x": (DimensionMismatch, "on the right for its columns"),
+    "x.S.nvals": (lagpu.errors.NotComputed, "Mask: x.S has no values. Use it as w(mask) << call"),
+    "x.S | y": (DomainMismatch, "Mask: has no |"),
+    "x.S + 1": (DomainMismatch, "Mask: has no +"),
+    "A.power(0)": (InvalidValue, "power: n is 0 < 1"),
+    "x(y) << 1": (
+        DomainMismatch,
+        "x(...): Vector is not a mask. Write y.S for where",
+    ),
+    "x(y.S, x.S) << 1": (DomainMismatch, "x(...): takes one mask, not two"),
+    "x(binary.plus, monoid.min) << 1": (DomainMismatch, "takes one accumulator, not two"),
+    "x(3) << 1": (DomainMismatch, "x(...): int is no mask, accumulator or replace"),
+    "s(y.S) << 1": (lagpu.errors.NotSupported, "a scalar has no mask"),
+    "A << x": (DimensionMismatch, "Write A[i, :] << v for a row, A[:, j] << v for a column"),
+    "A << x + y": (DimensionMismatch, "Write A[i, :] << v for a row"),
+    "x << A": (DomainMismatch, "Matrix: is neither a vector nor a number"),
+    "x << y.S": (DomainMismatch, "Mask: is not a result"),
+    "x << np.ones((2, 2))": (DomainMismatch, "Matrix: is neither a vector nor a number"),
+    "x <<= y": (DomainMismatch, "<<= would bind x to something else. Write << alone."),
+    "s <<= 1": (DomainMismatch, "Write << alone."),
+    "x @ 3": (DomainMismatch, "int is neither a Vector nor a Matrix"),
+    "s @ x": (DomainMismatch, "Scalar is neither"),
+    "s | 1": (DomainMismatch, "Scalar: has no |"),
+    "x @ A @ A @ 3": (DomainMismatch, "int is neither a Vector nor a Matrix"),
+}
+
+
+@pytest.mark.usefixtures("own_garbage")
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_line_that_is_refused_changes_nothing(backend, line):
+    objects = {name: converted(x, backend, {}) for name, x in their_objects().items()}
+    before = {name: plain(x) for name, x in objects.items()}
+    error, hint = REFUSED[line]
+
+    def author():
+        world = {"np": np, "binary": binary, "monoid": monoid, "Vector": _on(backend), **objects}
+        exec(line, world)
+
+    with pytest.raises(error) as caught:
+        author()
+    text = str(caught.value)
+    assert hint in text, text
+    del caught
+    gc.collect()  # what was dropped with the error does not warn as well
+    assert all(same(plain(x), before[name]) for name, x in objects.items())
+
+
+def _on(backend):
+    return lambda dtype, size: Vector(dtype, size, backend=backend)
+
+
+def test_a_result_is_computed_once_when_it_is_asked_for(backend):
+    u = Vector.from_coo([0, 2], [1, 2], size=3, backend=backend)
+    total = u + 1
+    assert total.nvals == 2
+    u[1] = 5
+    assert total.nvals == 2, "as it was when first asked for"
+    w = Vector(INT64, 3, like=u)
+    w << total
+    assert w.to_coo()[1].tolist() == [2, 6, 3], "a statement reads its operands when it runs"
+
+
+def test_types_are_lagpus_own(backend):
+    i = Vector.from_coo([0], [7], dtype="INT32", size=2, backend=backend)
+    assert (i + 1).new().dtype is i.dtype
+    assert (i / 2).new().dtype is FP64
+    assert (i == 7).new().dtype is BOOL
+    assert (i + 1.5).new().dtype is FP64
+    assert (Scalar(INT64, 2) * 3).new().dtype is INT64
+
+
+@pytest.mark.usefixtures("own_garbage")
+def test_two_backends_do_not_mix(backend):
+    u = Vector(FP64, 3, backend=backend)
+    v = Vector(FP64, 3, backend="sim" if backend.name == "cpu" else "cpu")
+    A = Matrix(FP64, 3, 3, like=v)
+    for wrong in (
+        lambda: u + v, lambda: binary.plus(u | v), lambda: u.inner(v), lambda: u * A,
+        lambda: u.outer(v), lambda: u.__iadd__(v), lambda: u[:](v.S) << 1,
+    ):  # fmt: skip
+        with pytest.raises(BackendMismatch):
+            wrong()
+        gc.collect()
+
+
+@pytest.mark.usefixtures("own_garbage")
+@pytest.mark.parametrize("line", ["u + u", "2 * u", "u | u", "u @ u", "-u", "u == u", "u * 2 + u"])
+def test_an_expression_that_nobody_uses_warns(backend, line, tmp_path):
+    u = Vector.from_coo([0, 2], [1, 2], size=3, backend=backend)
+    path = tmp_path / "program.py"
+    path.write_text(f"def program(u):\n    {line}\n", "utf-8")
+    world = {}
+    exec(compile(path.read_text("utf-8"), str(path), "exec"), world)
+    with pytest.warns(UnusedCall, match="was never used"):
+        world["program"](u)
+
+
+def test_the_modules_of_operators_can_be_imported_from():
+    from lagpu.semiring import min_plus
+
+    assert min_plus is semiring.min_plus
