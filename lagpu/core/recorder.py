@@ -34,6 +34,8 @@ class Recorder:
         that writes a scalar counts as one that writes a vector.
     replay_one : callable, optional
         Called with k and a callable that runs the k-th recorded statement; calls it.
+    before_running : callable, optional
+        Called before recorded statements run by themselves after all.
 
     Attributes
     ----------
@@ -41,6 +43,8 @@ class Recorder:
         As given, or as the first statement set it.
     statements : list of Statement
         The recorded statements that have not run.
+    mixed : bool
+        Whether a statement of the other kind ended the recording.
     temporaries : int
         How many of them compute a part of an expression, and are no statement of the author's.
     """
@@ -50,11 +54,14 @@ class Recorder:
         backend: Backend,
         ndim: int | None = None,
         replay_one: Callable[[int, Callable[[], None]], None] | None = None,
+        before_running: Callable[[], None] | None = None,
     ) -> None:
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
         self.temporaries = 0
+        self.mixed = False
         self._replay_one = replay_one or (lambda _, work: work())
+        self._before_running = before_running or (lambda: None)
         self._is_open = False
 
     def open(self) -> None:
@@ -86,6 +93,7 @@ class Recorder:
         if self.ndim is None:
             self.ndim = kind
         if kind != self.ndim:
+            self.mixed = True
             self.flush()
             return False
         self.statements.append(s)
@@ -93,9 +101,11 @@ class Recorder:
 
     def flush(self) -> None:
         """Run the recorded statements, in order, and take no more."""
+        was_open, taken = self._is_open, self.statements
         self.close()
-        taken, self.statements = self.statements, []
-        self.temporaries = 0
+        self.statements, self.temporaries = [], 0
+        if was_open or taken:  # what follows runs by itself, too
+            self._before_running()
         for k, s in enumerate(taken):
             self._replay_one(k, partial(run_statement, self.backend, s))
 

@@ -152,8 +152,13 @@ def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
     outer = -1 if observer is None else observer.level
     watched = until.unchanged if until.empty is None else until.empty
     ndim = None if watched is None else watched.ndim
-    recorder = Recorder(backend, ndim, None if observer is None else observer.replay)
-    before = None
+    copies: list[Any] = []  # of `unchanged`, before the first iteration has written it
+
+    def copy() -> None:
+        if until.unchanged is not None and not copies:
+            copies.append(until.unchanged.dup())
+
+    recorder = Recorder(backend, ndim, None if observer is None else observer.replay, copy)
     try:
         recorder.open()
         if observer is not None:
@@ -170,12 +175,13 @@ def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
                 return
         elif fuse:
             why = "a line of the body writes nothing"
-            if body.scalar:
+            if recorder.mixed and body.scalar:
                 why = f"{body.scalar} is a scalar, and a loop over matrices cannot write a scalar"
-            elif not statements:
+            elif recorder.mixed:
                 why = "the body writes vectors and matrices"
+            elif not statements:
+                why = "a line of the body reads a value on the host"
             backend.last_loop = f"eager: {why}"
-        before = until.unchanged.dup() if until.unchanged is not None else None
     except GeneratorExit:  # nothing else leaves a body that can be recorded
         if fuse:
             backend.last_loop = "eager: the body raised an error"
@@ -185,7 +191,7 @@ def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
         if observer is not None:
             observer.level = outer
             observer.forget()
-    if before is None or not before.isequal(until.unchanged):  # type: ignore[arg-type]
+    if not copies or not copies[0].isequal(until.unchanged):
         yield from _iterate(until, 1)
 
 

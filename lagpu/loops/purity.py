@@ -17,6 +17,7 @@ import numpy as np
 
 from lagpu.algebra.operators import Monoid, Operator, Semiring
 from lagpu.algebra.registry import Table
+from lagpu.core.infix.described import Replace
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
@@ -28,12 +29,14 @@ __all__ = ["LoopBody", "backend_of", "read_body"]
 
 # Attributes and methods without side effects: views and deferred calls.
 _PURE = frozenset((
-    "S", "V", "T", "vxm", "mxv", "ewise_add", "ewise_mult", "ewise_union", "apply", "select",
-    "reduce", "selection",
+    "S", "V", "T", "vxm", "mxv", "mxm", "ewise_add", "ewise_mult", "ewise_union", "apply",
+    "select", "reduce", "reduce_scalar", "reduce_rowwise", "reduce_columnwise", "selection",
+    "inner", "outer",
 ))  # fmt: skip
 _NUMBERS = (bool, int, float, np.generic)
+_BUILTIN = {"abs": abs}  # of Python, and applies to vectors
 _VIEWS = (TransposedMatrix, SelectionMatrix)
-_KNOWN = (Vector, Matrix, *_VIEWS, Scalar, Operator, Monoid, Semiring, DType, *_NUMBERS)
+_KNOWN = (Vector, Matrix, *_VIEWS, Scalar, Operator, Monoid, Semiring, DType, Replace, *_NUMBERS)
 
 
 class LoopBody(NamedTuple):
@@ -49,12 +52,16 @@ class LoopBody(NamedTuple):
         Why the body cannot be recorded, or an empty string.
     scalar : str
         One of the names, which refers to a `Scalar`, or an empty string.
+    written : tuple of str
+        Those of the names that ``w += x`` writes, which must be vectors or matrices: a number
+        would be bound to another number.
     """
 
     statements: int
     names: tuple[str, ...] = ()
     reason: str = ""
     scalar: str = ""
+    written: tuple[str, ...] = ()
 
 
 class Impure(Exception):
@@ -79,15 +86,19 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
             if last == "value" and isinstance(_lookup(base, local, outer), Scalar):
                 return LoopBody(0, (), f"{name} is read on the host; write {base} instead")
             return LoopBody(0, (), f"{name} is neither a lagpu object nor a number")
+        if name in body.written and not isinstance(found, (Vector, Matrix)):
+            return LoopBody(0, (), f"{name} is a {type(found).__name__}, which += binds anew")
         if type(found) is Scalar:
             scalar = name
     return body._replace(scalar=scalar) if scalar else body
 
 
 def _is_known(x: Any) -> bool:
-    """Return True for a number or an object of a lagpu class, not of an author's subclass."""
-    return isinstance(x, _NUMBERS) or (
-        isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu.")
+    """Return True for a number, ``abs`` or an object of a lagpu class, not of a subclass of it."""
+    return (
+        x is abs
+        or isinstance(x, _NUMBERS)
+        or (isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu."))
     )
 
 
@@ -107,7 +118,7 @@ def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     if dotted in local:
         return local[dotted]
     first, *rest = dotted.split(".")
-    value: Any = (local if first in local else outer).get(first)
+    value: Any = (local if first in local else outer).get(first, _BUILTIN.get(first))
     for name in rest:
         if isinstance(value, Table):
             return getattr(value, name) if name in value else None
@@ -253,14 +264,23 @@ def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
     """
     counter = targets[0] if callee == "loop" else ""
     names: dict[str, None] = {}
+    written: dict[str, None] = {}
     for statement in loop.body:
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            if not isinstance(statement.op, _INPLACE):
+                raise Impure(f"line {statement.lineno} is not a w << call statement")
+            written[statement.target.id] = None
+            _visit(statement.target, counter, names)
+            _visit(statement.value, counter, names)
+            continue
         shift = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
             raise Impure(f"line {statement.lineno} is not a w << call statement")
         _visit(shift.left, counter, names)
         if not (counter and isinstance(shift.right, ast.Name) and shift.right.id == counter):
             _visit(shift.right, counter, names)
-    return LoopBody(len(loop.body), tuple(n for n in names if counter or n not in targets))
+    read = tuple(n for n in names if counter or n not in targets)
+    return LoopBody(len(loop.body), read, written=tuple(written))
 
 
 def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
@@ -288,13 +308,19 @@ def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
             _visit(part, counter, names)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.USub):
         _visit(node.operand, counter, names)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+    elif isinstance(node, ast.BinOp) and not isinstance(node.op, ast.LShift | ast.RShift):
         _visit(node.left, counter, names)
         _visit(node.right, counter, names)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], _ORDER):
+        _visit(node.left, counter, names)
+        _visit(node.comparators[0], counter, names)
     else:
         kind = _KINDS.get(type(node), "an expression")
         raise Impure(f"line {node.lineno} has {kind} that is not a lagpu call")
 
+
+_ORDER = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_INPLACE = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 # Names of expressions in messages.
 _KINDS: dict[type[ast.expr], str] = {
