@@ -163,11 +163,22 @@ def rows_of_notation():
 def objects(library):
     """Return the names that the lines use, in one of the two libraries."""
     if library == "lagpu":
-        from lagpu import FP64, INT64, Matrix, Scalar, Vector, binary, monoid, semiring, unary
+        from lagpu import (
+            FP64,
+            INT64,
+            Matrix,
+            Scalar,
+            Vector,
+            binary,
+            monoid,
+            replace,
+            semiring,
+            unary,
+        )
 
         where = {"backend": "cpu"}
     else:
-        from graphblas import Matrix, Scalar, Vector, binary, monoid, semiring, unary
+        from graphblas import Matrix, Scalar, Vector, binary, monoid, replace, semiring, unary
         from graphblas.dtypes import FP64, INT64
 
         where = {}
@@ -175,6 +186,7 @@ def objects(library):
     n = 4
     world = {"n": n, "FP64": FP64, "Matrix": Matrix, "Vector": Vector}
     world |= {"binary": binary, "monoid": monoid, "semiring": semiring, "unary": unary}
+    world["replace"] = replace
     world["A"] = Matrix.from_coo(I, J, X, nrows=n, ncols=n, **where)
     world["B"] = Matrix(FP64, n, n, **where)
     world["P"] = Matrix.from_coo([0, 1, 2], [1, 2, 0], [1, 1, 1], nrows=n, ncols=n, **where)

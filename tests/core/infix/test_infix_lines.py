@@ -88,6 +88,7 @@ x.reduce(allow_empty=False)|e.reduce(allow_empty=False)|e.reduce(monoid.min, all
 e.reduce(monoid.times, allow_empty=False).value|float(x.reduce())|bool(x.reduce())|bool(e.reduce())
 A.reduce_rowwise().nvals|A.reduce_rowwise().to_coo()|A.reduce_scalar().get(0)|x.reduce() + 1
 A.reduce_columnwise().reduce().value|2 * x.reduce() / A.reduce_scalar()|x / x.reduce()
+x.reduce(binary.max)|b.reduce(binary.lor)|A.reduce_rowwise(binary.plus)
 x.reduce() > 1|A.T.reduce_rowwise()|A.T.apply(unary.abs)|x.apply(binary.plus, x.reduce().value)
 """
 PARTS = """
@@ -101,7 +102,7 @@ STATEMENTS = """
 x += y|x -= y|x *= y|x /= y|x += 1|x -= 1|x *= 2|x /= 2|b |= c|b &= c|b ^= c|x += y * 2|A += B
 A -= B|A *= B|A *= x|A /= 2|A += x|x += semiring.plus_times(x @ A)|s += 1|s *= 4|s -= x[0]
 x << x + y|x << A @ y|x << y @ A|A << A.T @ B|s << x @ y|x << binary.min(x \\| y)|b << (b \\| c)
-x(binary.plus) << y|x(binary.min) << A @ y|x(y.S) << 3|x(y.S, binary.plus) << 3
+x('+') << y|x(binary.plus) << y|x(binary.min) << A @ y|x(y.S) << 3|x(y.S, binary.plus) << 3
 x(binary.plus, y.S) << 3|x(y.S, replace) << y|x(~y.S, replace) << y|x(b) << 9|x(mask=y.S) << 9
 x(y.S, binary.plus, replace) << y|x(binary.second, y.V, replace) << i|s(binary.plus) << x.reduce()
 A(binary.plus) << B|A(B.S, replace) << A|A(binary.plus)[:, :] = 3|x(binary.plus)[:] = 2|A(C) << 7
