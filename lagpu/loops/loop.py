@@ -17,6 +17,7 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.loops.counted import Counted
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
 from lagpu.operations import Counter, FusedLoop, Rejection, Sweep, Until
@@ -91,7 +92,8 @@ def loop(
     if body.scalar and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(0, (), why)
-    return _record_and_run(backend, until, body, fuse=not _eager.get())
+    counted = Counted(body.counter, frame.f_globals) if body.counter else None
+    return _record_and_run(backend, until, body, not _eager.get(), counted)
 
 
 class _Until(NamedTuple):
@@ -138,7 +140,9 @@ def _why_not_recorded() -> str:
     return "" if current_observer() is None else why_eager()
 
 
-def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool) -> Iterator[int]:
+def _record_and_run(
+    backend: Backend, until: _Until, body: LoopBody, fuse: bool, counted: Counted | None
+) -> Iterator[int]:
     """Record the body once and run the whole loop from the record; if impossible, iterate."""
     if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         backend.last_loop = "no iteration"
@@ -167,11 +171,13 @@ def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
         recorder.close()
         statements = recorder.statements
         if len(statements) == body.statements + recorder.temporaries:
-            if fuse and run_recorded(recorder, until.handles()):
+            if fuse and run_recorded(recorder, until.handles(), counted):
                 return
             if observer is None and sys.gettrace() is None:
                 recorder.statements = []
-                replay(backend, statements, *until)
+                done = replay(backend, statements, *until)
+                if counted is not None:
+                    counted.leave(done - 1)
                 return
         elif fuse:
             why = "a line of the body writes nothing"
@@ -195,13 +201,15 @@ def _record_and_run(backend: Backend, until: _Until, body: LoopBody, fuse: bool)
         yield from _iterate(until, 1)
 
 
-def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
+def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | None = None) -> bool:
     """Run a recorded loop or sweep as one program and return True, unless the backend rejects it.
 
     `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
     """
     backend = recorder.backend
     plan = partial(backend.plan_loop, recorder.statements, turns)
+    if counted is not None:
+        plan = partial(counted.plan, backend, recorder, turns)
     observer = current_observer()
     try:
         with backend.lock:  # what a plan has found holds until the loop has run
@@ -213,6 +221,8 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep) -> bool:
             backend.last_loop = f"eager: {loop.why}"
             return False
         backend.last_loop = f"{loop.name}: {loop.why}"
+        if counted is not None:
+            counted.leave()
         recorder.statements = []
         return True
     except BaseException:  # an interrupt after the loop has run, too: no statement runs again

@@ -55,6 +55,9 @@ class LoopBody(NamedTuple):
     written : tuple of str
         Those of the names that ``w += x`` writes, which must be vectors or matrices: a number
         would be bound to another number.
+    counter : str
+        The name of the counter of a loop outside a function, where anybody may read it later;
+        else an empty string.
     """
 
     statements: int
@@ -62,6 +65,7 @@ class LoopBody(NamedTuple):
     reason: str = ""
     scalar: str = ""
     written: tuple[str, ...] = ()
+    counter: str = ""
 
 
 class Impure(Exception):
@@ -78,6 +82,8 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     if not body.statements:
         return body
     local, outer = frame.f_locals, frame.f_globals  # f_locals makes a new mapping at each access
+    if body.counter and local is not outer:
+        return LoopBody(0, (), "it is in the body of a class, where any code may read its counter")
     scalar = ""
     for name in body.names:
         found = _lookup(name, local, outer)
@@ -157,8 +163,14 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         return LoopBody(0, (), f"{callee}(...) is not the iterable of exactly one for statement")
     try:
         targets = _targets(found[0], callee)
-        _require_unread(found[0], tree, targets, "counter " if callee == "loop" else "")
-        return _check(found[0], targets, callee)
+        around = _function_around(found[0], tree)
+        if around is None and callee != "loop":
+            raise Impure("it is outside a function, where any code may read its masks")
+        if around is not None:
+            kind = "counter " if callee == "loop" else ""
+            _require_unread(found[0], around, targets, kind)
+        body = _check(found[0], targets, callee)
+        return body if around is not None else body._replace(counter=targets[0])
     except Impure as impure:
         return LoopBody(0, (), str(impure))
 
@@ -197,24 +209,25 @@ def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
     return names
 
 
+def _function_around(loop: ast.For, tree: ast.Module) -> ast.AST | None:
+    """Return the outermost function around a loop: a closure may read what it leaves, too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+            inner is loop for inner in ast.walk(node)
+        ):
+            return node
+    return None
+
+
 def _require_unread(
-    loop: ast.For, tree: ast.Module, targets: tuple[str, ...], kind: str = "counter "
+    loop: ast.For, around: ast.AST, targets: tuple[str, ...], kind: str = "counter "
 ) -> None:
     """Raise `Impure` if a target may be read outside the loop: recording leaves the first value.
 
     `kind` is the word before the target's name in messages.
     """
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and any(inner is loop for inner in ast.walk(node))
-    ]
-    if not around:
-        what = kind.strip() or "masks"
-        raise Impure(f"it is outside a function, where any code may read its {what}")
-    inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around[0], loop, targets)
-    for node in ast.walk(around[0]):  # the outermost: a closure may read it too
+    inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around, loop, targets)
+    for node in ast.walk(around):
         named = node.id if isinstance(node, ast.Name) else ""
         if named in ("locals", "eval", "exec", "vars"):
             raise Impure(f"line {node.lineno} may read the {kind}{targets[0]}")  # type: ignore[attr-defined]

@@ -19,8 +19,8 @@ def replay(
     empty: Vector | Matrix | None,
     unchanged: Vector | Matrix | None,
     times: int | None,
-) -> None:
-    """Run the iterations of a recorded loop, of which there is at least one.
+) -> int:
+    """Run the iterations of a recorded loop, of which there is at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
     is tested as late in an iteration as possible, so that the device has work meanwhile.
@@ -40,12 +40,13 @@ def replay(
     while done != times:
         _run(backend, first, done)
         if empty is not None and not empty.nvals:
-            return
+            return done
         before = None if unchanged is None else unchanged.dup()
         _run(backend, others, done)
         done += 1
         if before is not None and before.isequal(unchanged):  # type: ignore[arg-type]
-            return
+            return done
+    return done
 
 
 def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:

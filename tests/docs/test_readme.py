@@ -43,6 +43,20 @@ def test_python_blocks_run(number):
     assert done.stdout.split("\n")[:-1] == printed
 
 
+def test_the_first_loop_runs_as_one_kernel_as_it_is_pasted(tmp_path, monkeypatch):
+    block = next(block for block in blocks("python") if "loop(" in block)
+    program = tmp_path / "pasted.py"
+    program.write_text(block, "utf-8")
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {"__name__": "pasted"}
+    with lagpu.use("sim") as sim:
+        exec(compile(block, str(program), "exec"), names)
+    assert sim.last_loop.startswith("grid search")
+    levels = names["levels"]
+    assert isinstance(levels, lagpu.Vector)
+    assert names["depth"] == levels.reduce("max").value
+
+
 def test_there_is_a_short_algorithm_to_write():
     (components,) = [block for block in blocks("python") if "components" in block]
     assert len([line for line in components.splitlines() if line]) <= 10

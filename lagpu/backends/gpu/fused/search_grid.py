@@ -203,6 +203,14 @@ class GridSearch:
         self._body, self._times = body, times
         self._sums, self._iso, self._keep = sums, iso, keep
         self.statements = body.statements
+        self._depths: list[Any] | None = None  # where the next run is to keep its depth
+
+    def count(self) -> Callable[[], int]:
+        """Let the next run keep its depth; return what fetches the last value of the counter."""
+        depths: list[Any] = []
+        self._depths = depths
+        to_host = self._body.A.device.to_host
+        return lambda: int(to_host(depths[0])[0]) - 1
 
     @property
     def nbytes(self) -> int:
@@ -224,6 +232,7 @@ class GridSearch:
 
     def _prepared(self, log: LoopLog | None) -> Prepared:
         body, times, f = self._body, self._times, self._body.frontier
+        depths, self._depths = self._depths, None
         space, result_words = self._workspace(), None if times is None else f.spare_words()
         result = space.result if log is None else log.words
         num_sources, source = f.nvals, f.single
@@ -248,6 +257,8 @@ class GridSearch:
                 f.set_bitmap(result_words, f_values, number, left)
             else:
                 f.set_empty()
+            if depths is not None:
+                depths[:] = [result[:1].copy()]  # the words are of every search on this matrix
             if log is not None:
                 why = functools.partial(why_level, self._n, self._alpha(space), SEARCH_BETA)
                 log.ran(SearchRows(body.statements, had, why))
