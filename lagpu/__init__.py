@@ -10,6 +10,7 @@ import sys as _sys
 from typing import Any as _Any
 
 from lagpu import errors
+from lagpu.algebra.namespaces import op, select
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends import use
 from lagpu.backends import use_grid as grid
@@ -49,7 +50,9 @@ __all__ = [
     "indexunary",
     "loop",
     "monoid",
+    "op",
     "replace",
+    "select",
     "semiring",
     "step",
     "sweep",
@@ -64,12 +67,27 @@ for _table in (binary, indexunary, monoid, semiring, unary):  # from lagpu.semir
 _LAZY = ("algorithms", "check", "generators", "io", "viz")
 
 
+#: What to write instead of names of python-graphblas that have no place here.
+_INSTEAD = {
+    "Recorder": "Write with lagpu.trace() as t:, and t.table(), to see each statement.",
+    "init": "Nothing is to be started. lagpu.use('gpu') chooses the default backend.",
+    "config": "There is none. backend= and lagpu.use choose where objects live.",
+    "backend": "lagpu.use names and chooses the default backend; A.backend is that of an object.",
+    "ss": "SuiteSparse stands behind the cpu backend alone. A.orientation, kernel= and policy= are "
+    "what can be chosen here.",
+    "MAX_SIZE": "The largest size is 2**60.",
+    "dtypes": "The seven types are lagpu.BOOL, INT32, INT64, UINT32, UINT64, FP32 and FP64.",
+}
+
+
 def __getattr__(name: str) -> _Any:
     """Import a package of `lagpu` when it is first asked for: ``lagpu.algorithms``."""
     if name in _LAZY:
         return _importlib.import_module(f"lagpu.{name}")
-    raise AttributeError(f"module 'lagpu' has no attribute {name!r}")
+    if name == "exceptions":  # the name in python-graphblas
+        return errors
+    raise AttributeError(f"lagpu: there is no {name!r}. {_INSTEAD.get(name, '')}".rstrip())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*__all__, *_LAZY, "__version__", "__doc__", "__file__", "__name__"})

@@ -7,6 +7,7 @@ Each row is one operator with its meaning in NumPy; its functor is in
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -140,6 +141,26 @@ class BinaryTable(Arithmetic, Bits, Table[BinaryOp]):
     secondi = _positional("secondi", "k")
     secondj = _positional("secondj", "j")
 
+    @functools.cache  # noqa: B019 (one object for each pair of tolerances)
+    def isclose(self, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> BinaryOp:
+        """Return the operator that says whether two numbers are equal up to a tolerance.
+
+        Parameters
+        ----------
+        rel_tol : float
+            Share of the greater of the two numbers.
+        abs_tol : float
+            The least difference that counts.
+        """
+        relative, absolute = (float(scalar) for scalar in (rel_tol, abs_tol))
+
+        def close(x: Any, y: Any) -> Any:
+            return x == y or abs(x - y) <= max(relative * max(abs(x), abs(y)), absolute)
+
+        words = f"{relative.hex()}_{absolute.hex()}".translate(str.maketrans(".+-", "pam"))
+        body = _CLOSE.format(repr(relative), repr(absolute))
+        return BinaryOp("isclose", close, f"Isclose_{words}", body, real, logical, of_numbers=True)
+
     def register(
         self, name: str, numpy: Callable[[Any, Any], Any], cuda: str, *, result: Any = None
     ) -> BinaryOp:
@@ -165,6 +186,9 @@ class BinaryTable(Arithmetic, Bits, Table[BinaryOp]):
 
 
 # ----------------------------------------------------------------------------------- indexunary
+
+
+_CLOSE = "x == y || fabs(x - y) <= max(T({0}) * max(T(fabs(x)), T(fabs(y))), T({1}))"
 
 
 class IndexUnaryTable(Table[IndexUnaryOp]):
@@ -204,6 +228,11 @@ class IndexUnaryTable(Table[IndexUnaryOp]):
     valuege = IndexUnaryOp(
         "valuege", lambda x, i, j, t: x >= t, "ValueGe", result=logical, uses_value=True
     )
+
+    def lookup(self, op: Any) -> IndexUnaryOp:
+        """Return the operator given as itself, by name, or as an operator of `lagpu.select`."""
+        kept = getattr(op, "op", None)
+        return super().lookup(kept if isinstance(kept, IndexUnaryOp) else op)
 
     def register(
         self, name: str, numpy: Callable[[Any, Any, Any, Any], Any], cuda: str, *, result: Any
@@ -302,6 +331,12 @@ class MonoidTable(Table[Monoid]):
     band = Monoid("band", binary.band, _all_bits, terminal=_zero, idempotent=True, cuda=_BAND)
     bxor = Monoid("bxor", binary.bxor, _zero, cuda=_BXOR)
     bxnor = Monoid("bxnor", binary.bxnor, _all_bits, cuda=_BXNOR)
+
+    def register_new(
+        self, name: str, binaryop: BinaryOp, identity: Any, *, terminal: Any = None, **lazy: Any
+    ) -> Monoid:
+        """Do what `register` does, by its name in python-graphblas."""
+        return self.register(name, binaryop, identity, terminal=terminal)
 
     def lookup(self, op: Any) -> Monoid:
         """Return the monoid given as itself, by name, or as its binary operator.

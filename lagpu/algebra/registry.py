@@ -5,17 +5,42 @@ from __future__ import annotations
 import copyreg
 import difflib
 import re
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
 
-__all__ = ["Table"]
+__all__ = ["Table", "instead_of"]
 
 _tables: dict[str, Any] = {}  #: the table of each kind
 
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
+
+SIGNS = {
+    "+": "plus", "-": "minus", "*": "times", "/": "truediv", "//": "floordiv", "**": "pow",
+    "%": "remainder", "&": "land", "|": "lor", "^": "lxor", "~": "lnot", "==": "eq", "!=": "ne",
+    "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "@": "plus_times",
+}  # fmt: skip
+#: What to write instead of names of python-graphblas that are not here.
+INSTEAD = {
+    r"(.*_)?(first|second)[ij]1": "Take it without the 1, then add 1: apply(binary.plus, 1).",
+    r"position[ij]1?": "Write x.apply(indexunary.rowindex, 0), or colindex; 1 counts from 1.",
+    r"carg|cimag|creal|conj|cmplx": "Complex types are not there. Keep two real objects.",
+    r"isclose": "Write binary.isclose(), or binary.isclose(rel_tol, abs_tol).",
+    r"numpy": "The functions of NumPy have the names of C here, as in unary.acos and binary.hypot.",
+}
+
+
+def instead_of(name: str, kind: str, names: Iterable[str]) -> str:
+    """Return what to write instead of a name that a table of this kind lacks."""
+    for pattern, advice in INSTEAD.items():
+        if re.fullmatch(pattern, name):
+            return advice
+    near = difflib.get_close_matches(name, names, n=5, cutoff=0.4)
+    if near:
+        return f"The nearest names are {', '.join(near)}."
+    return f"dir({kind}) lists the names."
 
 
 class Table(Generic[Row]):
@@ -67,15 +92,54 @@ class Table(Generic[Row]):
         try:
             return self._rows[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self._rows, n=5, cutoff=0.4) or [*self._rows]
             raise UnknownOperator(
-                f"{self.kind}: there is no {name!r}. The nearest names are {', '.join(near)}."
+                f"{self.kind}: there is no {name!r}. {instead_of(name, self.kind, self._rows)}"
             ) from None
 
-    def __getattr__(self, name: str) -> Row:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
+    if not TYPE_CHECKING:  # a type checker knows the rows alone, so that it finds a wrong name
+
+        def __getattr__(self, name: str) -> Row:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return self[name]
+
+    @property
+    def ss(self) -> Self:
+        """The table itself: python-graphblas lists what is not in the standard under ``ss``."""
+        return self
+
+    def from_string(self, text: str) -> Row:
+        """Return the operator of a text: a name, or a sign such as ``"+"``, with ``"[FP64]"``.
+
+        Raises
+        ------
+        UnknownOperator
+            If there is none.
+        """
+        name, _, dtype = text.strip().partition("[")
+        plain = name.strip().replace(".", "_") if self.kind == "semiring" else name.strip()
+        words = [SIGNS.get(part, part) for part in plain.split("_")] if plain else [plain]
+        found = self["_".join(words)]
+        typed: Row = found[dtype.rstrip("] ")] if dtype else found
+        return typed
+
+    def register_new(self, name: str, *args: Any, **options: Any) -> Any:
+        """Refuse: an operator needs its C++ text too.
+
+        Raises
+        ------
+        NotSupported
+            Always; the message has the line to write.
+        """
+        raise NotSupported(
+            f"{self.kind}: there is no register_new, for a GPU cannot run a Python function. "
+            f"Write {self.kind}.register({name!r}, function, text), with the same as a C++ "
+            "expression, such as 'x + 1'."
+        )
+
+    def register_anonymous(self, *args: Any, **options: Any) -> Any:
+        """Refuse, as `register_new` does."""
+        return self.register_new("name")
 
     def lookup(self, op: Row | str) -> Row:
         """Return `op` itself, or the row of this name.

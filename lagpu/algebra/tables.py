@@ -7,9 +7,12 @@ left out, and some more.
 
 from __future__ import annotations
 
+from typing import Any
+
 from lagpu.algebra.elementary import binary, indexunary, monoid, unary
 from lagpu.algebra.operators import BinaryOp, Monoid, Semiring
 from lagpu.algebra.registry import Table
+from lagpu.errors import InvalidValue
 
 __all__ = ["binary", "indexunary", "monoid", "semiring", "unary"]
 
@@ -252,6 +255,21 @@ class SemiringTable(Table[Semiring]):
     bxnor_bor = Semiring(_M.bxnor, _B.bor)
     bxnor_bxor = Semiring(_M.bxnor, _B.bxor)
     bxnor_bxnor = Semiring(_M.bxnor, _B.bxnor)
+
+    def register_new(self, name: str, monoid: Any, binaryop: Any, **lazy: Any) -> Semiring:
+        """Do what `register` does, by its name in python-graphblas; `name` is a second name."""
+        made = self.register_anonymous(monoid, binaryop)
+        if self._rows.setdefault(name, made) is not made:
+            raise InvalidValue(f"semiring: {name!r} is taken. Choose another name.")
+        return made
+
+    def register_anonymous(self, monoid: Any, binaryop: Any) -> Semiring:
+        """Return the semiring of a monoid and a multiplication, registered if it is new."""
+        add, multiply = _M.lookup(monoid), _B.lookup(binaryop)
+        known = self._rows.get(f"{add.name}_{multiply.name}")
+        if known is not None and known.monoid is add and known.multiply is multiply:
+            return known
+        return self.register(add, multiply)
 
     def register(self, monoid: Monoid, multiply: BinaryOp) -> Semiring:
         """Make a semiring; its name is ``monoid_multiply``.

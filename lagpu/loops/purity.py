@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lagpu.algebra.namespaces import Operators
 from lagpu.algebra.operators import Monoid, Operator, Semiring
 from lagpu.algebra.registry import Table
 from lagpu.core.infix.described import Replace
@@ -126,7 +127,7 @@ def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     first, *rest = dotted.split(".")
     value: Any = (local if first in local else outer).get(first, _BUILTIN.get(first))
     for name in rest:
-        if isinstance(value, Table):
+        if isinstance(value, (Table, Operators)):
             return getattr(value, name) if name in value else None
         attributes = getattr(value, "__dict__", {})
         if name not in attributes or hasattr(type(value), name):  # a property could run any code
