@@ -13,11 +13,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
+from lagpu.algebra.described import by_type, describe
+from lagpu.algebra.formulas import FORMULAS
+from lagpu.algebra.rules import Rule, arithmetic, index, integral, integral64, logical, real, same
+from lagpu.dtypes import BOOL, DType, cast, lookup, unify
 from lagpu.errors import DomainMismatch
 from lagpu.host import display
 
@@ -37,8 +40,6 @@ __all__ = [
     "same",
 ]
 
-Rule = Callable[[DType], DType]
-
 
 @runtime_checkable
 class _Deferred(Protocol):
@@ -48,65 +49,27 @@ class _Deferred(Protocol):
         """Suppress the warning."""
 
 
-def same(dtype: DType) -> DType:
-    """Return `dtype` itself."""
-    return dtype
-
-
-def arithmetic(dtype: DType) -> DType:
-    """Return INT64 for BOOL, and a numeric type itself."""
-    return INT64 if dtype.is_bool else dtype
-
-
-def real(dtype: DType) -> DType:
-    """Return FP64 for integers and BOOL, and a float type itself."""
-    return dtype if dtype.is_float else FP64
-
-
-def integral(dtype: DType) -> DType:
-    """Return INT64 for BOOL, and an integer type itself.
-
-    Raises
-    ------
-    DomainMismatch
-        For a float, which has no bits that count.
-    """
-    if dtype.is_float:
-        raise DomainMismatch(f"it takes integers, not {dtype}. Convert with x.dup('INT64').")
-    return arithmetic(dtype)
-
-
-def integral64(dtype: DType) -> DType:
-    """Return INT64 for BOOL and any integer type; raise as `integral` does."""
-    integral(dtype)
-    return INT64
-
-
-def logical(_dtype: DType) -> DType:
-    """Return BOOL, in which every value but zero is true."""
-    return BOOL
-
-
-def index(_dtype: DType) -> DType:
-    """Return INT64, the type of positions."""
-    return INT64
-
-
-def _by_type(describe: Callable[[DType], str]) -> str:
-    """Return the distinct descriptions of all types; a type that raises is left out."""
-    descriptions = []
-    for dtype in ALL:
-        try:
-            descriptions.append(describe(dtype))
-        except DomainMismatch:
-            continue
-    return ", ".join(dict.fromkeys(descriptions))
-
-
 def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
     """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
     number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
     return lambda *operands: cast(function(*map(number, operands)), result)
+
+
+Result = TypeVar("Result", covariant=True)
+
+
+class _Applies(Protocol[Result]):
+    """A vector or a matrix, whose `apply` returns a deferred call."""
+
+    def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Result:
+        """Apply an operator to each entry."""
+
+
+class _Product(Protocol[Result]):
+    """A product ``u @ A`` that waits for its semiring."""
+
+    def times(self, semiring: Any, by: Any, **options: Any) -> Result:
+        """Return the deferred product over a semiring."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +109,21 @@ class Operator:
         typed = f"[{self.dtype}]" if self.dtype else ""
         return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
 
+    @property
+    def formula(self) -> str:
+        """What the operator computes, as text; its C++ text if a user registered it."""
+        kind = type(self).__name__.removesuffix("Op").lower()
+        return FORMULAS.get(kind, {}).get(self.name, self.body)
+
+    def described(self) -> list[str]:
+        """Return the paragraphs of this operator's docstring."""
+        return [
+            f"{self!r}: z = {self.formula}.",
+            "Operands -> result: " + by_type(lambda t: "{} -> {}".format(*self.types(t))) + ".",
+        ]
+
     def _repr_html_(self) -> str:
-        facts = {"operands -> result": _by_type(lambda t: "{} -> {}".format(*self.types(t)))}
+        facts = {"operands -> result": by_type(lambda t: "{} -> {}".format(*self.types(t)))}
         if self.body:
             facts["C++"] = self.body
         return display.facts_html(f"{self!r}: {type(self).__name__}", facts)
@@ -192,9 +168,11 @@ class Operator:
 class UnaryOp(Operator):
     """``z = f(x)``; ``numpy(x)``, C++ body in `x`."""
 
-    def __call__(self, operand: Any) -> Any:
+    def __call__(self, operand: _Applies[Result]) -> Result:
         """Return the deferred call that applies this operator to a vector or a matrix."""
-        return operand.apply(self)._written_in(sys._getframe(1))
+        call: Any = operand.apply(self)
+        applied: Result = call._written_in(sys._getframe(1))
+        return applied
 
 
 def _joined(
@@ -277,9 +255,11 @@ class IndexUnaryOp(Operator):
 
     uses_value: bool = False
 
-    def __call__(self, operand: Any, thunk: Any = 0) -> Any:
+    def __call__(self, operand: _Applies[Result], thunk: Any = 0) -> Result:
         """Return the deferred call that applies this operator to a vector or a matrix."""
-        return operand.apply(self, thunk)._written_in(sys._getframe(1))
+        call: Any = operand.apply(self, thunk)
+        applied: Result = call._written_in(sys._getframe(1))
+        return applied
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,16 +308,34 @@ class Monoid:
         """Return the deferred call of ``op(u | v)``, or as a `BinaryOp` does."""
         return _joined(self, self.op, operands, defaults, sys._getframe(1))
 
+    def described(self) -> list[str]:
+        """Return the paragraphs of this monoid's docstring."""
+
+        def identity(t: DType) -> str:
+            return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
+
+        found = [
+            f"{self!r}: x (+) y = {self.op.formula}.",
+            f"Identity: {by_type(identity)}.",
+        ]
+        if self.has_any_terminal:
+            found.append("Any value ends a sum.")
+        if self.terminal is not None:
+            end = self.terminal
+            ends = by_type(lambda t: f"{self.types(t)[1]}: {end(self.types(t)[1])}")
+            found.append(f"A sum ends early at: {ends}.")
+        return found
+
     def _repr_html_(self) -> str:
         def identity(t: DType) -> str:
             return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
 
         ends = "every value" if self.has_any_terminal else "none"
         if self.terminal is not None:
-            ends = _by_type(lambda t: f"{self.types(t)[1]}: {self.terminal(self.types(t)[1])}")  # type: ignore[misc]
+            ends = by_type(lambda t: f"{self.types(t)[1]}: {self.terminal(self.types(t)[1])}")  # type: ignore[misc]
         return display.facts_html(
             f"{self!r}: Monoid",
-            {"operator": self.op, "identity": _by_type(identity), "terminal": ends},
+            {"operator": self.op, "identity": by_type(identity), "terminal": ends},
         )
 
     def __getitem__(self, dtype: Any) -> Monoid:
@@ -408,6 +406,17 @@ class Semiring:
         typed = f"[{self.dtype}]" if self.dtype else ""
         return f"semiring.{self.name}{typed}"
 
+    def described(self) -> list[str]:
+        """Return the paragraphs of this semiring's docstring."""
+        types = by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
+        return [
+            f"{self!r}: w[j] = (+)_i u[i] (x) A[i, j], the sum over all i of products.",
+            f"(x) is {self.multiply!r}: x (x) y = {self.multiply.formula}.",
+            f"(+) is {self.monoid!r}: x (+) y = {self.monoid.op.formula}.",
+            f"Operands -> result: {types}.",
+            f"Write w << {self!r}(u @ A), {self!r}(A @ u) or {self!r}(A @ B).",
+        ]
+
     def _repr_html_(self) -> str:
         return display.facts_html(
             f"{self!r}: Semiring",
@@ -415,7 +424,7 @@ class Semiring:
                 "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
                 "⊕": self.monoid,
                 "(x)": self.multiply,
-                "operands -> result": _by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
+                "operands -> result": by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
             },
         )
 
@@ -427,7 +436,7 @@ class Semiring:
     def _forced(self, dtype: DType) -> Semiring:
         return dataclasses.replace(self, dtype=dtype)
 
-    def __call__(self, product: Any, *more: Any, **options: Any) -> Any:
+    def __call__(self, product: _Product[Result], *more: Any, **options: Any) -> Result:
         """Return the deferred product ``u @ A`` or ``A @ u`` over this semiring.
 
         Parameters
@@ -451,7 +460,8 @@ class Semiring:
                 f"{self!r}: takes a product such as q @ A, not {type(product).__name__}. "
                 f"Write {self.name}(q @ A)."
             )
-        return times(self, sys._getframe(1), **options)
+        call: Result = times(self, sys._getframe(1), **options)
+        return call
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (semirings live as long as the program)
     def types(self, left: DType, right: DType) -> tuple[DType, DType]:
@@ -473,3 +483,7 @@ class Semiring:
         """Whether products of BOOL are cast before they are added, as `plus` counts truths."""
         domain, result = self.types(BOOL, BOOL)
         return self.multiply.result(domain) is not result
+
+
+for _kind in (UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring):
+    describe(_kind)
