@@ -115,6 +115,10 @@ class Operator:
         kind = type(self).__name__.removesuffix("Op").lower()
         return FORMULAS.get(kind, {}).get(self.name, self.body)
 
+    def listed(self) -> tuple[str, str, str]:
+        """Return (name, formula, types) for a table of operators."""
+        return self.name, self.formula, by_type(lambda t: "{} -> {}".format(*self.types(t)))
+
     def described(self) -> list[str]:
         """Return the paragraphs of this operator's docstring."""
         return [
@@ -308,6 +312,10 @@ class Monoid:
         """Return the deferred call of ``op(u | v)``, or as a `BinaryOp` does."""
         return _joined(self, self.op, operands, defaults, sys._getframe(1))
 
+    def listed(self) -> tuple[str, str, str]:
+        """Return (name, formula, types) for a table of operators."""
+        return self.name, self.op.formula, by_type(lambda t: str(self.types(t)[1]))
+
     def described(self) -> list[str]:
         """Return the paragraphs of this monoid's docstring."""
 
@@ -405,6 +413,11 @@ class Semiring:
     def __repr__(self) -> str:
         typed = f"[{self.dtype}]" if self.dtype else ""
         return f"semiring.{self.name}{typed}"
+
+    def listed(self) -> tuple[str, str, str]:
+        """Return (name, sum and product, types) for a table of operators."""
+        types = by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
+        return self.name, f"{self.monoid!r} of {self.multiply!r}", types
 
     def described(self) -> list[str]:
         """Return the paragraphs of this semiring's docstring."""

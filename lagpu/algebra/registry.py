@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
+from lagpu.host import display
 
 __all__ = ["Table", "instead_of"]
 
@@ -74,6 +75,12 @@ class Table(Generic[Row]):
 
     def __repr__(self) -> str:
         return f"{self.kind}: {len(self)} operators, {', '.join(self._rows)}"
+
+    def _repr_html_(self) -> str:
+        rows = [op.listed() for op in self._rows.values()]
+        return display.listing_html(
+            f"{self.kind}: {len(self)} operators", ("name", "value", "operands -> result"), rows
+        )
 
     def __contains__(self, name: str) -> bool:
         return name in self._rows

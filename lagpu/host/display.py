@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = [
@@ -264,6 +264,18 @@ def facts_html(title: str, facts: dict[str, Any]) -> str:
         f'<td style="{style}">{html.escape(str(fact))}</td></tr>'
         for name, fact in facts.items()
     ]
+    return f"<div>{_title(title)}{_table(lines)}</div>"
+
+
+def listing_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a title and a table of texts as HTML, each row led by its name in code."""
+    style = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
+    heads = "".join(f'<th style="{style};color:gray">{html.escape(name)}</th>' for name in columns)
+    lines = [f"<tr>{heads}</tr>"]
+    for name, *facts in rows:
+        cells = "".join(f'<td style="{style}">{html.escape(fact)}</td>' for fact in facts)
+        code = f'<td style="{style}"><code>{html.escape(name)}</code></td>'
+        lines.append(f"<tr>{code}{cells}</tr>")
     return f"<div>{_title(title)}{_table(lines)}</div>"
 
 

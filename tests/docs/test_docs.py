@@ -176,8 +176,10 @@ def objects(library):
             unary,
         )
 
+        namespaces = lagpu
         where = {"backend": "cpu"}
     else:
+        import graphblas as namespaces
         from graphblas import Matrix, Scalar, Vector, binary, monoid, replace, semiring, unary
         from graphblas.dtypes import FP64, INT64
 
@@ -187,6 +189,7 @@ def objects(library):
     world = {"n": n, "FP64": FP64, "Matrix": Matrix, "Vector": Vector}
     world |= {"binary": binary, "monoid": monoid, "semiring": semiring, "unary": unary}
     world["replace"] = replace
+    world |= {name: getattr(namespaces, name) for name in ("agg", "op", "select")}
     world["A"] = Matrix.from_coo(I, J, X, nrows=n, ncols=n, **where)
     world["B"] = Matrix(FP64, n, n, **where)
     world["P"] = Matrix.from_coo([0, 1, 2], [1, 2, 0], [1, 1, 1], nrows=n, ncols=n, **where)

@@ -97,6 +97,11 @@ class Aggregator:
     def __repr__(self) -> str:
         return f"agg.{self.name}"
 
+    def listed(self) -> tuple[str, str, str]:
+        """Return (name, meaning, recipe) for a table of aggregators."""
+        kind = "one sum" if self.monoid is not None else "several statements"
+        return self.name, self.meaning, kind
+
     def __call__(self, *operands: Any) -> Any:
         """Refuse: an aggregator stands in a reduction.
 
