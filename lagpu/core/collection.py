@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import _getframe
 from typing import Any, Self
 
-from lagpu.algebra.operators import IndexUnaryOp
+from lagpu.algebra.operators import IndexUnaryOp, Monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import as_monoid, bound_operator, selected
@@ -157,7 +157,7 @@ class Collection(Arithmetic):
             With False the sum is computed now, and without entries it is the identity of the
             monoid.
         """
-        aggregator = agg.named(op)
+        aggregator = None if type(op) is Monoid else agg.named(op)
         if aggregator is not None:
             return aggregate(self, aggregator, "reduce", _getframe(1))
         found = as_monoid(op)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu import backends
+from lagpu.algebra.operators import Monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import (
@@ -403,7 +404,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         return self._reduce_vector(op, self.ncols, True)
 
     def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
-        aggregator = agg.named(op)
+        aggregator = None if type(op) is Monoid else agg.named(op)
         if aggregator is not None:
             way = "reduce_columnwise" if transpose else "reduce_rowwise"
             return aggregate(self, aggregator, way, _getframe(2))

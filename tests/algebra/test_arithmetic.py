@@ -8,7 +8,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 from samples import picked
 from strategies import TYPES
 
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, monoid, semiring, unary
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop, monoid, semiring, unary
 from lagpu.algebra.operators import BinaryOp, UnaryOp
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.backends.gpu.kernels.functors import Prelude
@@ -218,3 +218,21 @@ def test_operators_with_text_run_in_statements(backend):
     assert u.to_coo()[1].tolist() == [2 // -3, -3 // -8]
     assert u.apply(unary.floor).new().dtype.name == "FP64"
     assert u.apply(binary.pow, right=2).new().to_coo()[1].tolist() == [1, 0]
+
+
+def test_operators_with_text_run_in_a_loop(backend):
+    """As one kernel where the backend fuses loops, with what one backend says."""
+
+    def run(place):
+        u = Vector.from_coo([0, 1, 3], [100, -77, 9], size=5, backend=place)
+        A = Matrix.from_coo([0, 1, 3], [1, 3, 4], [3, 5, 7], nrows=5, ncols=5, backend=place)
+        w = Vector(INT64, 5, backend=place)
+        for _ in loop(times=3):
+            w(accum=binary.bxor) << semiring.bor_band(u @ A)
+            u << u.apply(binary.floordiv, 2)
+        return u, w
+
+    for mine, theirs in zip(run(backend), run("cpu"), strict=True):
+        assert mine.to("cpu").isequal(theirs, check_dtype=True)
+    if backend.capabilities.fuses:
+        assert not backend.last_loop.startswith("eager"), backend.last_loop
