@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import _getframe
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lagpu.algebra.operators import IndexUnaryOp, Monoid
 from lagpu.backends.protocol import Backend
@@ -20,6 +20,13 @@ from lagpu.operations import Apply, Handle, Reduce, Select
 
 __all__ = ["Collection"]
 
+#: What to write instead of attributes of python-graphblas that are not here.
+_INSTEAD = {
+    "ss": "SuiteSparse is behind the cpu backend alone. Use to_csr, to_csc, to_coo, from_csr, "
+    "from_csc, A.orientation, or dup for a copy.",
+    "gb_obj": "Objects of the C library are the cpu backend's own. Use to_coo or to_csr.",
+}
+
 
 class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
@@ -30,6 +37,13 @@ class Collection(Arithmetic):
     dtype: DType
     name: str
     _why_unreadable = why_unreadable
+
+    if not TYPE_CHECKING:  # a type checker knows the real attributes alone
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"{type(self).__name__}: there is no {name!r}. {_INSTEAD.get(name, '')}".rstrip()
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:

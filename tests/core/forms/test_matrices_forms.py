@@ -216,3 +216,12 @@ def test_what_is_resized_keeps_its_loops(backend):
     s = Scalar(INT64)
     s << A.T.reduce("plus")
     assert s.is_empty
+
+
+@pytest.mark.parametrize("name", ["ss", "gb_obj"])
+def test_what_is_the_c_librarys_says_what_to_use(name):
+    for x in (Vector(FP64, 2, backend="cpu"), Matrix(FP64, 2, 2, backend="cpu")):
+        with pytest.raises(AttributeError, match=f"there is no '{name}'. .*to_csr"):
+            getattr(x, name)
+        with pytest.raises(AttributeError, match=r"there is no 'nvalls'\.$"):
+            x.nvalls  # noqa: B018
