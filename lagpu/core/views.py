@@ -14,7 +14,7 @@ from lagpu.algebra.operators import Semiring
 from lagpu.algebra.tables import semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_semiring, as_size
-from lagpu.core.expr import Call, is_operand, temporary
+from lagpu.core.expr import Call, Mask, is_operand, temporary
 from lagpu.core.forms.transposed import TransposedForms
 from lagpu.core.hints import Computed, name_of
 from lagpu.core.infix.arithmetic import Arithmetic
@@ -75,9 +75,9 @@ class MatrixView(Arithmetic, MatrixOperand):
 
     mxv = mxv
 
-    def new(self, dtype: Any = None, *, name: str | None = None) -> Any:
-        """Return a new `Matrix` with the entries that the view has now."""
-        return self.copying().new(dtype, name=name)
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return a new `Matrix` with the entries that the view has now, or those under a mask."""
+        return self.copying().new(dtype, mask=mask, name=name)
 
     def copying(self) -> Call:
         """Return the deferred copy of the entries as a matrix."""

@@ -115,6 +115,8 @@ A.T.select("tril").new()
 A.T.isequal(A.T)
 A.T.isclose(A)
 A.T.dup("FP32")
+A.T.new("INT64", mask=A.T.new().V, name="B")
+A.T[[0, 1], [0, 3]].new(mask=A.T[[0, 1], [0, 3]].new().S)
 A.T.reposition(1, 0).new()
 Scalar.from_value(3, "FP64", name="x").value
 Scalar.from_value(3).get(7)
