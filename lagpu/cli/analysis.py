@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from lagpu import algorithms, backends, io, versions
 from lagpu.backends.override import overridden
 from lagpu.cli.console import busy, console, print_json, tell_written
 from lagpu.cli.graphs import facts_of, timed_load
+from lagpu.cli.names import Names
 from lagpu.cli.pages import SAVED, require_file
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
@@ -37,6 +38,7 @@ class Place:
     policy: str | None
     directed: bool | None
     seed: int | None
+    renumber: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +50,17 @@ class Job:
     name : str
         Name of the algorithm.
     run : callable
-        Returns the result for a matrix.
+        Returns the result for (matrix, *vertices).
     prove : callable
-        Checks (matrix, result), raises `CheckFailed`.
+        Checks (matrix, result, *vertices), raises `CheckFailed`.
     tell : callable
-        Returns the facts to print of a result; a list of pairs is a ranking of vertices.
+        Returns the facts to print of (result, *vertices); a list of pairs is a ranking of vertices.
     vector : callable
         Returns the vector to save of a result.
+    vertices : dict
+        The vertices that the user names, by option.
+    of_vertices : bool
+        Whether the values of the result are vertices.
     dup_op : str, optional
         Combines the weights of an edge that a file gives twice; by default they are summed.
     seed_for : str
@@ -62,12 +68,14 @@ class Job:
     """
 
     name: str
-    run: Callable[[Matrix], Any]
-    prove: Callable[[Matrix, Any], Any]
-    tell: Callable[[Any], dict[str, Any]]
+    run: Callable[..., Any]
+    prove: Callable[..., Any]
+    tell: Callable[..., dict[str, Any]]
     vector: Callable[[Any], Vector | None] = lambda result: result
     dup_op: str | None = None
     seed_for: str = ""
+    vertices: dict[str, str] = field(default_factory=dict)
+    of_vertices: bool = False
 
 
 def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: bool) -> None:
@@ -82,18 +90,22 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
     """
     require_file("--save", save, SAVED)
     where = overridden(backends.get(place.backend), place.kernel, place.policy)
+    if not place.renumber:  # wrong words are told before a graph is read
+        _at(job, Names())
     how = {"directed": place.directed, "seed": place.seed, "dup_op": job.dup_op}
-    A, load_ms = timed_load(place.graph, where, seed_for=job.seed_for, **how)
+    how |= {"renumber": place.renumber, "seed_for": job.seed_for}
+    A, names, load_ms = timed_load(place.graph, where, **how)
+    at = _at(job, names)
     facts = facts_of(A)
-    result, ms, warm = _timed(A, job)
-    refusal = _refusal(A, job, result) if check else None
+    result, ms, warm = _timed(A, job, at)
+    refusal = _refusal(A, job, result, at) if check else None
     found: dict[str, Any] = {
         "graph": place.graph,
         "vertices": facts.vertices,
         "edges": facts.edges,
         "edges_kind": facts.kind,
         "algorithm": job.name,
-        **job.tell(result),
+        **_named(job.tell(result, *at), names),
         "load_ms": load_ms,
         "ms": ms,
         "warm": warm,
@@ -104,7 +116,9 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
     entries = job.vector(result)
     written = save if refusal is None and entries is not None else None
     if written is not None and entries is not None:
-        io.write_vector(*entries.to_coo(), written)
+        indices, values = entries.to_coo()
+        values = names.of(values) if job.of_vertices else values
+        io.write_vector(names.of(indices), values, written)
     if as_json:
         print_json(found)
     else:
@@ -114,28 +128,48 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         raise refusal
 
 
-def _timed(A: Matrix, job: Job) -> tuple[Any, float, bool]:
+def _at(job: Job, names: Names) -> tuple[int, ...]:
+    """Return the vertices that the user names."""
+    return tuple(names.vertex(text, option) for option, text in job.vertices.items())
+
+
+_VERTICES = ("source", "target", "begin", "end", "path", "odd_cycle")
+
+
+def _named(found: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Return facts with what stands for each vertex."""
+    return {
+        name: [[names.shown(pair[0]), *pair[1:]] for pair in value]
+        if _is_ranking(value)
+        else names.shown(value)
+        if name in _VERTICES
+        else value
+        for name, value in found.items()
+    }
+
+
+def _timed(A: Matrix, job: Job, at: tuple[int, ...]) -> tuple[Any, float, bool]:
     """Return the result, its time, and whether this is the time of a second run."""
     with busy(f"{job.name} on {A.backend.name}"):
-        result, ms = _once(A, job)
+        result, ms = _once(A, job, at)
         warm = ms <= _AGAIN_MS
         if warm:
-            result, ms = _once(A, job)
+            result, ms = _once(A, job, at)
     return result, ms, warm
 
 
-def _once(A: Matrix, job: Job) -> tuple[Any, float]:
+def _once(A: Matrix, job: Job, at: tuple[int, ...]) -> tuple[Any, float]:
     start = time.perf_counter()
-    result = job.run(A)
+    result = job.run(A, *at)
     if isinstance(result, Vector):
         result.wait()
     return result, (time.perf_counter() - start) * 1e3
 
 
-def _refusal(A: Matrix, job: Job, result: Any) -> CheckFailed | None:
+def _refusal(A: Matrix, job: Job, result: Any, at: tuple[int, ...]) -> CheckFailed | None:
     with busy(f"checking {job.name}"):
         try:
-            job.prove(A, result)
+            job.prove(A, result, *at)
         except CheckFailed as error:
             return error
     return None

@@ -14,12 +14,13 @@ from lagpu import io
 from lagpu.algorithms.brandes import is_directed
 from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.cli.console import busy, console, print_json, tell_written
-from lagpu.cli.graphs import load, require_no_device
+from lagpu.cli.graphs import load_named, require_no_device
+from lagpu.cli.names import Names
 from lagpu.cli.options import SHORTEST
 from lagpu.cli.start import Begin
 from lagpu.core.matrix import Matrix
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.vectors import read_vector
+from lagpu.io.vectors import read_named_vector, read_vector
 
 __all__ = ["WHOLE", "prove", "prove_installation", "prove_sides"]
 
@@ -86,6 +87,7 @@ def prove(
     files: dict[str, Path],
     *,
     directed: bool | None,
+    renumber: bool,
     seed: int | None,
     as_json: bool,
 ) -> None:
@@ -105,18 +107,26 @@ def prove(
     if begin.is_given and not searched:
         option = "--source" if begin.source is not None else "--sources and --each"
         raise InvalidValue(f"{option}: no given result is of a search. Leave it out.")
-    start = begin.start("check") if searched else None
+    if searched:
+        begin.require_one("check")
+        if not renumber:  # wrong words are told before a graph is read
+            begin.start("check")
     checks = {"": _FROM_ONE, "jointly": _JOINTLY, "of each": _OF_EACH}[begin.kind]
     for name in searched:
         if name not in checks:
             raise InvalidValue(f"--{name}: is for one source. Give --source 0.")
-    A = load(graph, "cpu", directed=directed, seed=seed)
+    how: dict[str, Any] = {"directed": directed, "renumber": renumber, "seed": seed}
+    A, names = load_named(graph, "cpu", **how)
+    start = begin.start("check", names) if searched else None
     lengths = A
     if "distances" in files:
-        lengths = load(graph, "cpu", directed=directed, seed=seed, dup_op=SHORTEST)
+        lengths = load_named(graph, "cpu", **how, dup_op=SHORTEST)[0]
     if start is not None:
         (source_vertices if isinstance(start, list) else source_vertex)(A, start)
-    results = {name: _read(path, begin.each and name in checks) for name, path in files.items()}
+    results = {
+        name: _read(path, begin.each and name in checks, names, name in _OF_VERTICES)
+        for name, path in files.items()
+    }
     reports: dict[str, Any] = {}
     with busy("checking"):
         for name in searched:
@@ -126,17 +136,27 @@ def prove(
             reports[name] = checks[name](weighted, start, results[name], *more)
         for name in files.keys() - checks.keys():
             reports[name] = WHOLE[name](A, results[name])
-    _show(graph, begin, start, {name: reports[name] for name in files}, as_json)
+    _show(graph, begin, names.shown(start), {name: reports[name] for name in files}, as_json)
 
 
-def _read(path: Path, is_matrix: bool) -> Any:
+# Results whose values are vertices.
+_OF_VERTICES = ("parents", "components", "strong")
+
+
+def _read(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
     """Return a result whose values are numbers; anything else is no result, right or wrong."""
     require_no_device(path)
     if is_matrix:
         found = io.read(path, backend="cpu", directed=True)
         _require_numbers(found.to_coo()[2], path)
         return found
-    indices, values = read_vector(path)
+    if names.ids is not None:
+        words, values = read_named_vector(path, texts=of_vertices)
+        if of_vertices:
+            values = names.places(values.tolist(), path.name)
+        indices = names.places(words.tolist(), path.name)
+    else:
+        indices, values = read_vector(path)
     _require_numbers(values, path)
     return indices, values
 

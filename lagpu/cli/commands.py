@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lagpu.cli.options import (
+    FILES,
     AsJson,
     Backend,
     Check,
@@ -19,6 +20,7 @@ from lagpu.cli.options import (
     OneSource,
     Output,
     Policy,
+    Renumber,
     Report,
     Save,
     Seed,
@@ -77,6 +79,7 @@ def bfs(
     kernel: Kernel = None,
     policy: Policy = None,
     directed: Directed = None,
+    renumber: Renumber = False,
     seed: Seed = None,
     save: Save = None,
     check: Check = False,
@@ -102,27 +105,48 @@ def bfs(
 
     begin = Begin(source, sources, each)
     place = placed(backend, grid)
-    request = Request(graph, begin, place, output.value, kernel, policy, directed, seed)
+    how = (output.value, kernel, policy, directed, renumber, seed)
+    request = Request(graph, begin, place, *how)
     files = {"trace_file": trace_file, "step_file": step_file}
     search(request, check=check, save=save, as_json=as_json, **files)
 
 
 @app.command()
 def info(
-    graph: Graph, directed: Directed = None, seed: Seed = None, as_json: AsJson = False
+    graph: Graph,
+    directed: Directed = None,
+    renumber: Renumber = False,
+    seed: Seed = None,
+    as_json: AsJson = False,
 ) -> None:
     """Describe a graph and the memory it needs."""
     from lagpu.cli.describe import describe
 
-    describe(graph, directed=directed, seed=seed, as_json=as_json)
+    describe(graph, directed=directed, renumber=renumber, seed=seed, as_json=as_json)
+
+
+@app.command()
+def convert(
+    graph: Graph,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"{FILES}.")],
+    directed: Directed = None,
+    renumber: Renumber = False,
+    ids: Annotated[
+        Path | None,
+        typer.Option(help="Write the id of each vertex: .npz, .txt or .csv.", show_default=False),
+    ] = None,
+    seed: Seed = None,
+) -> None:
+    """Write a graph to a file of another format, by the suffix."""
+    from lagpu.cli.describe import convert
+
+    convert(graph, out, directed=directed, renumber=renumber, ids=ids, seed=seed)
 
 
 @app.command()
 def generate(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="Such as kron:16 or road:512.")],
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help=".npz, .mtx, .txt, .mtx.gz or .txt.gz.")
-    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"{FILES}.")],
     seed: Seed = None,
 ) -> None:
     """Make a graph and write it to a file in the format of the suffix."""
@@ -159,6 +183,7 @@ def check(
     closeness: Result = None,
     harmonic: Result = None,
     directed: Directed = None,
+    renumber: Renumber = False,
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
@@ -172,7 +197,15 @@ def check(
     from lagpu.cli.start import Begin
 
     begin = Begin(source, sources, each)
-    prove(graph, begin, given, directed=directed, seed=seed, as_json=as_json)
+    prove(
+        graph,
+        begin,
+        given,
+        directed=directed,
+        renumber=renumber,
+        seed=seed,
+        as_json=as_json,
+    )
 
 
 @app.command()
@@ -197,11 +230,13 @@ def crosscheck(
         ),
     ] = None,
     target: Annotated[
-        int | None, typer.Option("--target", "-t", help="For path.", show_default=False)
+        str | None,
+        typer.Option("--target", "-t", metavar="VERTEX", help="For path.", show_default=False),
     ] = None,
     kernel: Kernel = None,
     policy: Policy = None,
     directed: Directed = None,
+    renumber: Renumber = False,
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
@@ -216,6 +251,7 @@ def crosscheck(
         kernel=kernel,
         policy=policy,
         directed=directed,
+        renumber=renumber,
         seed=seed,
         as_json=as_json,
     )

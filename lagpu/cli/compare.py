@@ -12,7 +12,8 @@ from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.cli.check import WHOLE, prove_sides
 from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import load
+from lagpu.cli.graphs import load_named
+from lagpu.cli.names import Names
 from lagpu.cli.options import SHORTEST
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
@@ -26,7 +27,7 @@ class Call(NamedTuple):
     """An algorithm with its arguments besides the graph, and the checker of its result."""
 
     run: Callable[..., Any]
-    args: tuple[Any, ...] = ()
+    vertices: tuple[tuple[str, str], ...] = ()  # by option: the arguments
     named: dict[str, Any] = {}  # noqa: RUF012 (never changed)
     prove: Proof | None = None
     dup_op: str | None = None  # combines the weights of an edge that a file gives twice
@@ -57,7 +58,7 @@ _NAMES = (*_FROM_ONE, *_WHOLE, "independent")
 
 
 def call(
-    algorithm: str, source: int | None, *, target: int | None, output: str | None, seed: int | None
+    algorithm: str, source: str | None, *, target: str | None, output: str | None, seed: int | None
 ) -> Call:
     """Return the call for the name and the options of a command.
 
@@ -80,17 +81,18 @@ def call(
         )
     if source is not None and algorithm not in _FROM_ONE:
         raise InvalidValue(f"--source: {algorithm} does not take it. Leave it out.")
-    source = source or 0
+    begin = ("--source", source or "0")
     if algorithm == "bfs":
         run, prove = BFS[output or "levels"]
-        return Call(run, (source,), prove=prove)
+        return Call(run, (begin,), prove=prove)
     if algorithm == "independent":
         run, prove = algorithms.maximal_independent_set, checkers.check_independent_set
         return Call(run, named={"seed": seed or 0}, prove=prove, seed_for="the algorithm")
     if algorithm == "path":
-        return Call(algorithms.shortest_path, (source, target), prove=checkers.check_route)
+        ends = (begin, ("--target", target or "0"))
+        return Call(algorithms.shortest_path, ends, prove=checkers.check_route)
     if algorithm == "sssp":
-        return Call(algorithms.sssp, (source,), prove=checkers.check_distances, dup_op=SHORTEST)
+        return Call(algorithms.sssp, (begin,), prove=checkers.check_distances, dup_op=SHORTEST)
     run, prove = _WHOLE[algorithm]
     return Call(run, prove=prove)
 
@@ -103,6 +105,7 @@ def compare(
     kernel: str | None,
     policy: str | None,
     directed: bool | None,
+    renumber: bool,
     seed: int | None,
     as_json: bool,
 ) -> None:
@@ -119,11 +122,14 @@ def compare(
     """
     places = _places(names, kernel, policy)
     how: dict[str, Any] = {"directed": directed, "seed": seed, "dup_op": what.dup_op}
-    A = load(graph, "cpu", seed_for=what.seed_for, **how)
+    if not renumber:  # wrong words are told before a graph is read
+        _at(what, Names())
+    A, vertices = load_named(graph, "cpu", seed_for=what.seed_for, renumber=renumber, **how)
+    args = _at(what, vertices)
     failed = None
     with busy(f"crosschecking on {names}"):
         try:
-            report = crosscheck(what.run, A, *what.args, backends=places, **what.named)
+            report = crosscheck(what.run, A, *args, backends=places, **what.named)
         except CrosscheckFailed as error:
             failed, report = error, error.report
     if as_json:
@@ -134,10 +140,15 @@ def compare(
         raise failed
     if what.prove is not None:
         with busy("checking"):
-            what.prove(A, *what.args, report.result)
+            what.prove(A, *args, report.result)
             if len(places) == 1:  # the fused result, of which maybe only indices were compared
-                again = what.run(A.to(places[0]), *what.args, **what.named)
-                what.prove(A, *what.args, again)
+                again = what.run(A.to(places[0]), *args, **what.named)
+                what.prove(A, *args, again)
+
+
+def _at(what: Call, names: Names) -> tuple[int, ...]:
+    """Return the vertices that the user names."""
+    return tuple(names.vertex(text, option) for option, text in what.vertices)
 
 
 def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]:

@@ -10,18 +10,22 @@ from rich.filesize import decimal
 
 from lagpu import backends, generators, io
 from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import facts_of, load
+from lagpu.cli.graphs import facts_of, load, load_named
+from lagpu.cli.pages import SAVED, require_file
+from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
 from lagpu.generators.spec import is_random, is_spec
 from lagpu.io.files import require_writable
 
-__all__ = ["describe", "list_backends", "make"]
+__all__ = ["convert", "describe", "list_backends", "make"]
 
 
-def describe(graph: str, *, directed: bool | None, seed: int | None, as_json: bool) -> None:
+def describe(
+    graph: str, *, directed: bool | None, renumber: bool, seed: int | None, as_json: bool
+) -> None:
     """Print the sizes, the degrees and the memory of a graph."""
-    facts = facts_of(load(graph, "cpu", directed=directed, seed=seed))
+    facts = facts_of(load(graph, "cpu", directed=directed, renumber=renumber, seed=seed))
     found = _summary(graph, facts)
     if as_json:
         print_json(found)
@@ -71,6 +75,30 @@ def make(spec: str, out: Path, *, seed: int | None) -> None:
         raise InvalidValue(f"--seed: nothing about {spec} is random. Leave it out.")
     with busy(f"making {spec}"):
         A = generators.from_spec(spec, seed=seed, backend="cpu")
+    _write(A, out)
+
+
+def convert(
+    graph: str,
+    out: Path,
+    *,
+    directed: bool | None,
+    renumber: bool,
+    ids: Path | None,
+    seed: int | None,
+) -> None:
+    """Read a graph and write it, and the ids of its vertices if they are wanted."""
+    require_writable(out)
+    if ids is not None and not renumber:
+        raise InvalidValue("--ids: vertices have no ids. Add --renumber, or leave it out.")
+    require_file("--ids", ids, SAVED)
+    A, names = load_named(graph, "cpu", directed=directed, renumber=renumber, seed=seed)
+    _write(A, out)
+    if ids is not None and names.ids is not None:
+        io.write_vector(np.arange(A.nrows), names.ids, ids)
+
+
+def _write(A: Matrix, out: Path) -> None:
     with busy(f"writing {out.name}"):
         io.write(A, out)
     console().print(

@@ -7,23 +7,38 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lagpu import generators
+from lagpu import generators, io
 from lagpu.backends.protocol import Backend
 from lagpu.cli.console import busy
+from lagpu.cli.names import Names
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
 from lagpu.generators.load import load as load_quietly
 from lagpu.generators.spec import is_random
 
-__all__ = ["facts_of", "load", "require_no_device", "timed_load"]
+__all__ = ["facts_of", "load", "load_named", "require_no_device", "timed_load"]
 
 
 def load(graph: str, backend: str | Backend, *, seed_for: str = "", **options: Any) -> Matrix:
-    """Return the graph; `options` are those of `lagpu.generators.load.load`.
+    """Return the graph of `load_named`, whose vertices are numbers."""
+    return load_named(graph, backend, seed_for=seed_for, **options)[0]
+
+
+def load_named(
+    graph: str,
+    backend: str | Backend,
+    *,
+    seed_for: str = "",
+    renumber: bool = False,
+    **options: Any,
+) -> tuple[Matrix, Names]:
+    """Return the graph and its vertices; `options` are those of `lagpu.generators.load.load`.
 
     Parameters
     ----------
+    renumber : bool
+        Whether the vertices of a file have names, or numbers with gaps.
     seed_for : str
         What else the seed is for; without it a seed that makes no graph is refused.
 
@@ -40,18 +55,24 @@ def load(graph: str, backend: str | Backend, *, seed_for: str = "", **options: A
     if is_made and options.get("directed") is not None:
         option = "--directed" if options["directed"] else "--undirected"
         raise InvalidValue(f"{option}: {graph} is made, not read from a file. Leave it out.")
+    if is_made and renumber:
+        raise InvalidValue(f"--renumber: {graph} is made, not read from a file. Leave it out.")
     if not is_made:
         require_no_device(Path(graph))
     verb = "making" if is_made else "reading"
     with busy(f"{verb} {graph}"):
-        return load_quietly(graph, backend, **options)
+        if not renumber:
+            return load_quietly(graph, backend, **options), Names()
+        how = {name: options.get(name) for name in ("directed", "dup_op")}
+        A, ids = io.read(graph, backend=backend, renumber=True, **how)
+        return A, Names(ids)
 
 
-def timed_load(graph: str, backend: str | Backend, **options: Any) -> tuple[Matrix, float]:
-    """Return the graph as `load` does, and the milliseconds that this has taken."""
+def timed_load(graph: str, backend: str | Backend, **options: Any) -> tuple[Matrix, Names, float]:
+    """Return what `load_named` returns, and the milliseconds that this has taken."""
     start = time.perf_counter()
-    A = load(graph, backend, **options)
-    return A, (time.perf_counter() - start) * 1e3
+    A, names = load_named(graph, backend, **options)
+    return A, names, (time.perf_counter() - start) * 1e3
 
 
 def require_no_device(file: Path) -> None:

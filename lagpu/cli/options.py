@@ -24,6 +24,7 @@ __all__ = [
     "OneSource",
     "Output",
     "Policy",
+    "Renumber",
     "Report",
     "Save",
     "Seed",
@@ -44,16 +45,25 @@ class Output(StrEnum):
     PATHS = "paths"
 
 
+# The suffixes are those of lagpu.io.formats.table, whose import would take time (a test compares).
+FILES = (
+    ".mtx, .npz, .graphml, .gml, .gr, .col, .graph, .metis, .sg, .wsg, .parquet, .h5, .hdf5, .csv, "
+    ".tsv, .txt, .el, .wel; text also .gz"
+)
 _GRAPH_HELP = (
-    "A file (Matrix Market, edge list, .npz; also .gz), or kron:16, urand:16, road:512, "
+    f"A file ({FILES}; - is the standard input), or kron:16, urand:16, road:512, "
     "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9; "
     "kron16 is the same as kron:16, and kron16e8 as kron:16:8."
 )
 Graph = Annotated[str, typer.Argument(metavar="GRAPH", help=_GRAPH_HELP)]
-Source = Annotated[int, typer.Option("--source", "-s", help="Vertex to start from.")]
+Source = Annotated[
+    str, typer.Option("--source", "-s", metavar="VERTEX", help="Vertex to start from.")
+]
 OneSource = Annotated[
-    int | None,
-    typer.Option("--source", "-s", help="Vertex to start from.", show_default=False),
+    str | None,
+    typer.Option(
+        "--source", "-s", metavar="VERTEX", help="Vertex to start from.", show_default=False
+    ),
 ]
 Sources = Annotated[
     str | None,
@@ -88,6 +98,13 @@ Directed = Annotated[
         help="Take the entries of a file as they are, or add each edge's reverse; "
         "by default the file decides.",
         show_default=False,
+    ),
+]
+Renumber = Annotated[
+    bool,
+    typer.Option(
+        "--renumber",
+        help="Vertices of the file have names, or numbers with gaps: take and show these.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -39,10 +39,15 @@ def sssp(
 
     return Job(
         "sssp",
-        lambda A: algorithms.sssp(A, source, delta=delta),
-        lambda A, found: checkers.check_distances(A, source, found),
-        lambda found: {"source": source, "reached": found.nvals, "farthest": ranking(found)},
+        lambda A, start: algorithms.sssp(A, start, delta=delta),
+        lambda A, found, start: checkers.check_distances(A, start, found),
+        lambda found, start: {
+            "source": start,
+            "reached": found.nvals,
+            "farthest": ranking(found),
+        },
         dup_op=SHORTEST,
+        vertices={"--source": source},
     )
 
 

@@ -67,6 +67,7 @@ class Request:
     kernel: str | None
     policy: str | None
     directed: bool | None
+    renumber: bool
     seed: int | None
 
     @property
@@ -133,7 +134,12 @@ def search(
     require_file("--trace", trace_file, (".html", ".json"))
     require_file("--step", step_file, (".html",))
     require_apart(trace_file, step_file)
-    start, several = request.begin.start("bfs"), request.begin.kind != ""
+    several = request.begin.kind != ""
+    request.begin.require_one("bfs")
+    if request.renumber:
+        _require_names_fit(request, save, step_file)
+    else:  # wrong words are told before a graph is read
+        request.begin.start("bfs")
     kind = request.search
     if several and step_file is not None:
         raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
@@ -143,7 +149,9 @@ def search(
         )
     require_file("--save", save, (".npz", ".mtx") if request.begin.each else SAVED)
     place = overridden(backends.get(request.backend), request.kernel, request.policy)
-    A, load_ms = timed_load(request.graph, place, directed=request.directed, seed=request.seed)
+    how: dict[str, Any] = {"directed": request.directed, "seed": request.seed}
+    A, names, load_ms = timed_load(request.graph, place, renumber=request.renumber, **how)
+    start = request.begin.start("bfs", names)
     if several:
         source_vertices(A, start)
     else:
@@ -153,11 +161,14 @@ def search(
     run = _measured(A, kind, start)
     refusal = _refusal(A, kind, start, run.result) if check else None
     found = _report(request, facts, run, load_ms, None if not check else refusal is None)
+    found |= {"sources" if several else "source": names.shown(start)}
     if save is not None and refusal is None:
         if isinstance(run.result, Matrix):
             io.write(run.result, save)
         else:
-            io.write_vector(*run.result.to_coo(), save)
+            indices, values = run.result.to_coo()
+            parents = request.output == "parents"
+            io.write_vector(names.of(indices), names.of(values) if parents else values, save)
     if trace_file is not None:
         write_trace(run.traced, trace_file, _facts(found, run))
     if step_file is not None and isinstance(start, int):
@@ -171,6 +182,16 @@ def search(
     tell_written(files, as_json=as_json)
     if refusal is not None:
         raise refusal
+
+
+def _require_names_fit(request: Request, save: Path | None, step_file: Path | None) -> None:
+    """Raise if a file would show vertices by numbers that the user does not know."""
+    if step_file is not None:
+        raise InvalidValue("--step: shows vertices by number. Leave --renumber out.")
+    if request.begin.each and save is not None:
+        raise InvalidValue(
+            "--save: a matrix has no place for names. Leave --each or --renumber out."
+        )
 
 
 def _measured(A: Matrix, kind: str, start: Any) -> _Run:
@@ -251,10 +272,9 @@ def _report(
         reached[vertices] = True
         traversed += facts.edges_from(reached)
         count += len(vertices)
-    start = request.begin.start("bfs")
-    begin: dict[str, Any] = {"source": start}
+    begin: dict[str, Any] = {"source": None}  # the caller fills in how they are shown
     if request.begin.kind:
-        begin = {"sources": start, "each": request.begin.each}
+        begin = {"sources": None, "each": request.begin.each}
     return {
         "graph": request.graph,
         "vertices": facts.vertices,

@@ -63,6 +63,7 @@ def components(
         run,
         lambda A, labels: checkers.check_components(A, labels, strong=strong),
         tell,
+        of_vertices=True,
     )
 
 
@@ -72,9 +73,13 @@ def diameter(
         bool, typer.Option("--pseudo", help="Estimate by a few searches: two vertices far apart.")
     ] = False,
     source: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            "--source", "-s", help="Where --pseudo begins; by default 0.", show_default=False
+            "--source",
+            "-s",
+            metavar="VERTEX",
+            help="Where --pseudo begins; by default 0.",
+            show_default=False,
         ),
     ] = None,
 ) -> Job:
@@ -86,7 +91,7 @@ def diameter(
     if source is not None and not pseudo:
         raise InvalidValue("--source: is where --pseudo begins. Leave it out, or add --pseudo.")
 
-    def prove_pseudo(A: Matrix, found: tuple[int, int, int]) -> None:
+    def prove_pseudo(A: Matrix, found: tuple[int, int, int], *_: int) -> None:
         length, begin, end = found
         route = algorithms.shortest_path(A, begin, end)
         checkers.check_route(A, begin, end, route)
@@ -104,10 +109,11 @@ def diameter(
     )
     estimate = Job(
         "pseudo_diameter",
-        lambda A: algorithms.pseudo_diameter(A, source or 0),
+        lambda A, start=0: algorithms.pseudo_diameter(A, start),
         prove_pseudo,
-        lambda found: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
+        lambda found, *_: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
         lambda _: None,
+        vertices={} if source is None else {"--source": source},
     )
     return estimate if pseudo else exact
 
@@ -115,7 +121,9 @@ def diameter(
 @analysis(app, save=False)
 def path(
     source: Source,
-    target: Annotated[int, typer.Option("--target", "-t", help="Vertex to reach.")],
+    target: Annotated[
+        str, typer.Option("--target", "-t", metavar="VERTEX", help="Vertex to reach.")
+    ],
 ) -> Job:
     """Find a path with fewest edges between two vertices."""
     from lagpu import algorithms
@@ -124,10 +132,11 @@ def path(
 
     return Job(
         "shortest_path",
-        lambda A: algorithms.shortest_path(A, source, target),
-        lambda A, found: checkers.check_route(A, source, target, found),
-        lambda found: {"length": len(found) - 1, "path": found},
+        algorithms.shortest_path,
+        lambda A, found, start, end: checkers.check_route(A, start, end, found),
+        lambda found, *_: {"length": len(found) - 1, "path": found},
         lambda _: None,
+        vertices={"--source": source, "--target": target},
     )
 
 

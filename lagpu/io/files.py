@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import io
 import os
@@ -342,7 +343,7 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
     Parameters
     ----------
     indices, values : array_like, (nvals,)
-        As `Vector.to_coo` returns them.
+        As `Vector.to_coo` returns them; or ids, which may be texts, in the place of vertices.
     path : str or path
         ``.npz`` (arrays ``indices`` and ``values``), ``.txt`` (lines ``index value``) or ``.csv``
         (the same with commas, after a line of names). In text, BOOL is written as 0 and 1.
@@ -352,7 +353,8 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
     DimensionMismatch
         If the arrays differ in length.
     InvalidValue
-        If the suffix is not one of these, or the file cannot be written.
+        If the suffix is not one of these, an id in ``.txt`` has a space, or the file cannot be
+        written.
     FileMissing
         If there is no such folder.
     """
@@ -361,6 +363,11 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
         raise DimensionMismatch(f"write: indices {where.shape} != values {what.shape}.")
     if file.suffix not in (".npz", ".txt", ".csv"):
         raise InvalidValue(f"write: {file.name}: use .npz, .txt or .csv.")
+    texts = [column.dtype.kind in "OU" for column in (where, what)]
+    if any(texts):
+        where, what = (
+            _texts(c, file) if t else c for c, t in zip((where, what), texts, strict=True)
+        )
     with _named_errors("write", file), replacing(file) as stream:
         if file.suffix == ".npz":
             np.savez(stream, allow_pickle=False, indices=where, values=what)
@@ -368,6 +375,26 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
         if file.suffix == ".csv":
             stream.write(b"index,value\n")
         write_rows(stream, [where, what], "," if file.suffix == ".csv" else " ")
+
+
+def _texts(ids: Array, file: Path) -> Array:
+    """Return ids as texts that a file of this suffix can hold."""
+    words = [str(name) for name in ids.tolist()]
+    if file.suffix == ".npz":
+        return np.array(words, str)
+    if file.suffix == ".csv":
+        line = io.StringIO()
+        rows = csv.writer(line, lineterminator="")
+        for k, word in enumerate(words):
+            if any(mark in word for mark in ',"\r\n'):
+                rows.writerow([word])
+                words[k] = line.getvalue()
+                line.seek(line.truncate(0))
+    elif odd := next((word for word in words if word.split() != [word]), None):
+        raise InvalidValue(
+            f"write: {file.name}: the id {odd[:60]!r} has a space. Use .csv or .npz."
+        )
+    return np.fromiter(words, object, len(words))
 
 
 @contextlib.contextmanager

@@ -45,6 +45,8 @@ class Archive:
         The archive, from its first byte; it must allow seeking.
     budget : Budget
         The memory that the arrays may take.
+    texts : bool
+        Whether arrays of texts are read too.
 
     Raises
     ------
@@ -55,7 +57,7 @@ class Archive:
         If its arrays do not fit.
     """
 
-    def __init__(self, file: IO[bytes], budget: Budget) -> None:
+    def __init__(self, file: IO[bytes], budget: Budget, *, texts: bool = False) -> None:
         self._zip = zipfile.ZipFile(file)
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         total = 0
@@ -63,7 +65,7 @@ class Archive:
             name = member.filename.removesuffix(".npy")
             if name in self.headers:
                 raise ValueError(f"{member.filename} is there twice")
-            shape, dtype, size = _header(self._zip, member)
+            shape, dtype, size = _header(self._zip, member, _KINDS + "U" if texts else _KINDS)
             self.headers[name] = shape, dtype
             total += size
         budget.require(total, "its arrays")
@@ -103,7 +105,7 @@ class Archive:
 
 
 def _header(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str
 ) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     """Return shape, type and bytes of an array, checked against the size of its member."""
     with archive.open(member) as array:
@@ -115,7 +117,7 @@ def _header(
         if array.tell() + size != member.file_size:
             raise ValueError(f"{member.filename}: {member.file_size} bytes, not {size}")
     word = dtype.kind in "SU" and shape == () and size <= 4 * _LONGEST
-    if not word and (dtype.kind not in _KINDS or min(shape, default=0) < 0):
+    if not word and (dtype.kind not in kinds or min(shape, default=0) < 0):
         raise ValueError(f"{member.filename} has the type {dtype}, which no matrix has")
     return shape, dtype, size
 

@@ -60,9 +60,16 @@ def show(line: bytes) -> str:
 
 
 def write_rows(file: IO[bytes], columns: list[Array], separator: str, prefix: str = "") -> None:
-    """Write arrays of equal length as the columns of a table, after a prefix; BOOL as 0 and 1."""
+    """Write arrays of equal length as the columns of a table, after a prefix.
+
+    BOOL is written as 0 and 1, and objects as texts.
+    """
     plain = [column.astype(np.int8) if column.dtype.kind == "b" else column for column in columns]
-    line = prefix + separator.join(["%r"] * len(plain)) + "\n"
+    line = (
+        prefix
+        + separator.join("%s" if column.dtype.kind == "O" else "%r" for column in plain)
+        + "\n"
+    )
     for k in range(0, len(plain[0]), _LINES):
         part = [column[k : k + _LINES].tolist() for column in plain]
         # Formatting many lines at once is several times faster than line by line.
