@@ -14,7 +14,7 @@ from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory
 from lagpu.io.csc import CSC, asymmetry, from_entries, symmetrise
 from lagpu.io.formats.extras import needed
-from lagpu.io.renumber import Names, renumbered
+from lagpu.io.renumber import BYTES_OF_NAME, Names, renumbered
 
 __all__ = ["from_edgelist", "from_igraph", "from_pandas_edgelist", "to_igraph"]
 
@@ -156,7 +156,6 @@ def _graph(
     count = len(sources)
     if len(targets) != count:
         raise DimensionMismatch(f"{what}: {count} sources != {len(targets)} targets.")
-    memory.require(120 * count, what)  # measured, docs/design/memory.md
     u, v, ids = _numbered(sources, targets, what)
     weights = None if values is None or values is True else _weights(values, count, what)
     op = None if dup_op is None else binary_operator(dup_op)
@@ -174,7 +173,9 @@ def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Arra
         u, v = ends
         if any(end.dtype.kind == "f" and np.isnan(end).any() for end in (u, v)):
             raise DomainMismatch(f"{what}: an id is NaN, which is equal to nothing. Drop its row.")
+        memory.require(72 * len(u), what)
         return renumbered(u, v)
+    memory.require(2 * BYTES_OF_NAME * len(sources), what)
     # Numbers of two kinds would meet in FP64, which does not hold them all.
     sources, targets = (
         column if e is None else e.tolist()

@@ -16,7 +16,10 @@ import numpy as np
 
 from lagpu.host.sorting import distinct
 
-__all__ = ["Names", "renumbered", "whole_numbers"]
+__all__ = ["BYTES_OF_NAME", "Names", "renumbered", "whole_numbers"]
+
+# Measured, docs/design/memory.md: a name of some characters in the tables, while it is ordered too.
+BYTES_OF_NAME = 250
 
 Array = np.ndarray[Any, Any]
 
@@ -58,13 +61,17 @@ class Names:
         """Return the number of each name, (count,), in the order of first sight so far."""
         return np.fromiter(map(self._place.__getitem__, names), np.int64, count)
 
-    def ordered(self, u: Array, v: Array) -> tuple[Array, Array, Array]:
+    def ordered(self, u: Array, v: Array, *, utf8: bool = False) -> tuple[Array, Array, Array]:
         """Return the ends of edges as final numbers, and the id of each number.
+
+        The names are forgotten, to take less memory.
 
         Parameters
         ----------
         u, v : ndarray of INT64, (k,)
             Results of `codes`.
+        utf8 : bool
+            Whether the names are bytes, and the ids are to be texts.
 
         Returns
         -------
@@ -73,8 +80,16 @@ class Names:
         ids : ndarray, (n,)
             INT64 or UINT64 if all names are whole numbers, also in text; FP64 if all are numbers;
             else objects.
+
+        Raises
+        ------
+        UnicodeDecodeError
+            If a name is not UTF-8.
         """
-        names = list(self._place)
+        names: list[Any] = list(self._place)
+        self._place.clear()
+        if utf8:
+            names = [name.decode() for name in names]
         numbers = whole_numbers(names)
         if numbers is None:
             ids = _objects(names)

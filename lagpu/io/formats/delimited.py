@@ -19,7 +19,7 @@ from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC
 from lagpu.io.formats.columns import are_columns, chosen
 from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
-from lagpu.io.renumber import Names, whole_numbers
+from lagpu.io.renumber import BYTES_OF_NAME, Names, whole_numbers
 from lagpu.io.text import PIECE, data_lines, line_number, pieces, write_rows
 from lagpu.io.words import REAL, Malformed, numbers, numbers_of
 
@@ -122,8 +122,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
         try:
             edges, ids = _of_numbers(table), None
         except Malformed:  # names, quotes, or a fault
-            budget.require(ask + 8 * len(data), "its names", held=len(data))
-            edges, ids = _of_words(table, options)
+            edges, ids = _of_words(table, options, budget)
     except UnicodeDecodeError:
         raise FileFormatError(f"read: {name} is not UTF-8. Convert the file to UTF-8.") from None
     except csv.Error as error:
@@ -217,12 +216,14 @@ def _grid(text: bytes, separator: bytes, width: int) -> Array:
     return found.reshape(-1, width)
 
 
-def _of_words(table: _Table, options: Options) -> tuple[Edges, Array | None]:
+def _of_words(table: _Table, options: Options, budget: Budget) -> tuple[Edges, Array | None]:
     """Return the edges of any table, and the ids of its vertices if they are renumbered."""
     names, found, done = Names(), [], 0
     rows = table.rows()
     source, target, weight = table.places
     while part := list(itertools.islice(rows, _ROWS)):
+        have = len(table.data) + len(names) * BYTES_OF_NAME + 48 * done
+        budget.require((2 * BYTES_OF_NAME + 100 * table.width) * _ROWS, "its names", held=have)
         for k, row in enumerate(part):
             if len(row) != table.width:
                 raise table.fault(done + k, f"has {len(row)} fields, not {table.width}")

@@ -10,7 +10,7 @@ from lagpu.errors import FileFormatError
 from lagpu.io.budget import Budget
 from lagpu.io.formats.columns import are_columns
 from lagpu.io.reading import Edges
-from lagpu.io.renumber import Names
+from lagpu.io.renumber import BYTES_OF_NAME, Names
 from lagpu.io.text import PIECE, data_lines, line_number, pieces, show
 from lagpu.io.words import COMMENT, REAL, Malformed, fits, number, numbers_of, shape_of
 
@@ -44,14 +44,15 @@ def parse(
     OutOfMemory, LimitExceeded
         If the names do not fit.
     """
-    # Measured (docs/design/memory.md): a name that is new takes some 150 bytes in tables.
-    budget.require(8 * len(data) + 80 * min(len(data), PIECE), "its names", held=len(data))
     begin = offset
     if header or (header is None and are_columns(first.decode("utf-8", "replace").split())):
         begin = data.find(b"\n", offset) + 1 or len(data)
     names = Names()
     found: list[Edges] = []
     for at, text in pieces(data, begin):
+        new = 2 * text.count(b"\n") * BYTES_OF_NAME + 16 * len(text)
+        have = len(data) + len(names) * BYTES_OF_NAME + sum(48 * len(p.u) for p in found)
+        budget.require(new, "its names", held=have)
         try:
             if len(text) > PIECE:  # one line
                 raise Malformed
@@ -63,7 +64,13 @@ def parse(
         if len(part.u):
             found.append(part)
     edges = Edges.join(found)
-    u, v, ids = _decoded(names, budget.name).ordered(edges.u, edges.v)
+    try:
+        u, v, ids = names.ordered(edges.u, edges.v, utf8=True)
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"read: {budget.name}: {show(bytes(error.object))} is not UTF-8. Convert the file to "
+            "UTF-8."
+        ) from None
     return Edges(u, v, edges.weights), ids
 
 
@@ -75,19 +82,6 @@ def _edges(text: bytes, names: Names) -> Edges:
     words = text.split()
     weights = numbers_of(words[2::3]) if width == 3 and count else None
     return Edges(names.codes(words[::width], count), names.codes(words[1::width], count), weights)
-
-
-def _decoded(names: Names, file: str) -> Names:
-    """Return the same names as text."""
-    try:
-        words = [name.decode() for name in names]
-    except UnicodeDecodeError as error:
-        raise FileFormatError(
-            f"read: {file}: {show(bytes(error.object))} is not UTF-8. Convert the file to UTF-8."
-        ) from None
-    text = Names()
-    text.codes(words, len(words))
-    return text
 
 
 def _first_fault(data: bytes, begin: int, at: int, name: str) -> FileFormatError:
