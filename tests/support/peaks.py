@@ -14,7 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-READING = ["edges", "weighted edges", "edges gz", "pattern mtx", "real mtx", "npz", "real npz"]
+READING = ["edges", "weighted edges", "edges gz", "pattern mtx", "real mtx", "npz", "real npz",
+           "csv", "weighted gr", "metis", "renumbered edges", "renumbered names"]  # fmt: skip
 MAKING = ["from_coo", "from_coo weighted"]
 GENERATING = ["kron", "urand", "delaunay", "road", "path", "directed path", "star", "complete"]
 CONVERTING = ["to scipy", "to sim", "to cpu", "transpose", "to networkx", "to networkx weighted",
@@ -41,12 +42,29 @@ def measured(task: str, backend: str, n: int, m: int) -> tuple[int, int]:
 def saved(task: str, n: int, m: int, folder: str) -> Path:
     """A random graph in a file, which another process writes."""
     ends = {"edges": "txt", "weighted edges": "txt", "edges gz": "txt.gz", "npz": "npz",
-            "real npz": "npz", "pattern mtx": "mtx", "real mtx": "mtx"}  # fmt: skip
+            "real npz": "npz", "pattern mtx": "mtx", "real mtx": "mtx", "csv": "csv",
+            "weighted gr": "gr", "metis": "graph", "renumbered edges": "txt",
+            "renumbered names": "txt"}  # fmt: skip
     path = Path(folder) / f"graph.{ends[task]}"
     if os.fork() == 0:
+        import scipy.sparse as sp
+
         from lagpu import io
 
-        io.write(random_matrix(n, m, "weighted" in task or "real" in task, "cpu"), path)
+        A = random_matrix(n, m, "weighted" in task or "real" in task, "cpu")
+        if task in ("csv", "renumbered names"):  # which have no place for vertices alone
+            mark = "," if task == "csv" else " v"
+            rows, cols, _ = A.to_coo()
+            lines = (f"{i}{mark}{j}\n" for i, j in zip(rows.tolist(), cols.tolist(), strict=True))
+            path.write_text("".join(lines))
+        elif task == "metis":
+            rows, cols, _ = A.to_coo()
+            ends = rows[rows != cols], cols[rows != cols]
+            B = io.from_scipy(sp.coo_array((ends[0] >= 0, ends), shape=(n, n)), backend="cpu")
+            both = io.from_scipy(io.to_scipy(B) + io.to_scipy(B).T, backend="cpu")
+            io.write(both, path)
+        else:
+            io.write(A, path)
         os._exit(0)
     os.wait()
     return path
@@ -74,7 +92,7 @@ def task_of(task: str, backend: str, n: int, m: int, folder: str):
     weighted = "weighted" in task
     if task in READING:
         path = saved(task, n, m, folder)
-        return lambda: io.read(path, backend=backend)
+        return lambda: io.read(path, backend=backend, renumber="renumbered" in task)
     if task in MAKING:
         rng = np.random.default_rng(1)
         u, v = rng.integers(0, n, (2, m))
