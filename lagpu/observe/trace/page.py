@@ -40,6 +40,7 @@ _COLUMNS = (
     _Column("why", "reason", text=True, may_lack=True),
 )
 _BARS = 240  # in a longer search a bar stands for several levels
+_LEFT, _ABOVE, _BELOW, _LEAST = 70, 30, 44, 160  # pixels around the bars, and their least width
 
 
 def page(rows: Sequence[Row], totals: Totals, title: str, facts: Mapping[str, object]) -> str:
@@ -132,9 +133,9 @@ def _chart(rows: Sequence[Row]) -> str:
     for level, row in by_level:
         bars[level // a_bar][kind(row)] += row.kernel_ms
     highest = max(sum(bar.values()) for bar in bars) or 1.0
-    width, height = 1200, 120
+    width, height = 1130, 140
     each = min(60.0, width / len(bars))
-    shapes = []
+    shapes = [_axes(highest, height, len(bars), each, a_bar)]
     for k, bar in enumerate(bars):
         top = float(height)
         for name, colour in KINDS.items():
@@ -148,10 +149,34 @@ def _chart(rows: Sequence[Row]) -> str:
     present = [name for name in KINDS if any(bar[name] for bar in bars)]
     legend = ", ".join(f'<b style="color:{KINDS[name]}">{name}</b>' for name in present)
     steps = f"levels 0 to {last}" + (f", {a_bar} per bar" if a_bar > 1 else "")
+    wide = max(len(bars) * each, _LEAST)
     return (
-        f'<figure><svg viewBox="0 0 {len(bars) * each:.0f} {height}" '
-        f'width="{len(bars) * each:.0f}" height="{height}" role="img" '
+        f'<figure><svg viewBox="{-_LEFT} {-_ABOVE} {_LEFT + wide:.0f} {_ABOVE + height + _BELOW}" '
+        f'width="{_LEFT + wide:.0f}" height="{_ABOVE + height + _BELOW}" role="img" '
         f'aria-label="kernel time by level">{"".join(shapes)}</svg>'
-        f"<figcaption>Kernel time by level, {steps}; the highest bar is {highest:.4f} ms: "
+        f"<figcaption>Kernel time in milliseconds by level, {steps}: "
         f"{legend}.{left_out and ' '}{text(left_out)}</figcaption></figure>"
+    )
+
+
+def _axes(highest: float, height: int, bars: int, each: float, a_bar: int) -> str:
+    """Return lines and numbers of both axes, below the bars: milliseconds, and levels."""
+    wide = max(bars * each, _LEAST)
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        y = height - share * height
+        parts.append(f'<path d="M0 {y:g}H{wide:.0f}" stroke="#d8dee5"/>')
+        parts.append(_number(-6, y + 5, f"{share * highest:.3g}", "end"))
+    parts.append(_number(-_LEFT + 2, -14, "kernel ms", "start"))
+    every = max(1, -(-bars * 40 // int(wide)))
+    for k in range(0, bars, every):
+        parts.append(_number((k + 0.5) * each, height + 17, str(k * a_bar), "middle"))
+    parts.append(_number(0, height + 36, "level", "start"))
+    return "".join(parts)
+
+
+def _number(x: float, y: float, content: str, anchor: str) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="14" fill="#5b6775" '
+        f'text-anchor="{anchor}">{text(content)}</text>'
     )

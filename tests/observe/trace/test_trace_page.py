@@ -255,3 +255,17 @@ def test_a_trace_onto_a_folder_is_one_error(tmp_path, capsys):
     (tmp_path / "t.html").mkdir()
     assert main(["bfs", "path:3", "-s", "0", "-b", "cpu", "--trace", str(tmp_path / "t.html")]) == 2
     assert "t.html" in capsys.readouterr().err
+
+
+def test_the_chart_has_axes_with_units(backend):
+    A = generators.path(30, backend=backend)
+    with lagpu.trace(fuse=False) as t:
+        algorithms.bfs_levels(A, 0)
+    chart = re.search(r"<figure>.*?</figure>", t.to_html(), re.DOTALL)[0]
+    words = re.findall(r">([^<>]*)</text>", chart)
+    assert {"kernel ms", "level", "0"} <= set(words)
+    assert "Kernel time in milliseconds by level" in chart
+    levels = [int(word) for word in words[words.index("kernel ms") + 1 : -1]]
+    assert levels[0] == 0
+    assert 20 < levels[-1] < 30
+    assert set(re.findall(r'font-size="(\d+)"', chart)) == {"14"}
