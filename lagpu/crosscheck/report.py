@@ -14,6 +14,8 @@ __all__ = ["SHOWN", "Difference", "Place", "Plan", "Report", "Row"]
 #: Most indices that a difference lists.
 SHOWN = 10
 
+_LAGPU = Path(__file__).parents[1]  # its files have the same names on every machine
+
 
 @dataclass(frozen=True)
 class Place:
@@ -33,8 +35,10 @@ class Place:
 
     def __str__(self) -> str:
         file = Path(self.file)
-        here = Path.cwd()
-        return f"{file.relative_to(here) if file.is_relative_to(here) else file}:{self.line}"
+        for folder, inside in ((_LAGPU.parent, _LAGPU), (Path.cwd(), Path.cwd())):
+            if file.is_relative_to(inside):
+                return f"{file.relative_to(folder)}:{self.line}"
+        return f"{file}:{self.line}"
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = ["product"]
 
-LAYOUTS = ("equation", "aligned")
+LAYOUTS = ("aligned", "equation")
 
 Extent = tuple[float, float, float, float]  # left, right, top, bottom
 Sign = tuple[float, float, str, float]  # x, y, text, size relative to the text of a cell
 
 
 def product(
-    call: Call, *, mask: Mask | None = None, layout: str = "equation", ax: Axes | None = None
+    call: Call,
+    *,
+    mask: Mask | None = None,
+    layout: str = "aligned",
+    name: str = "w",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw one product of a vector and a small matrix, with its result.
 
@@ -38,8 +43,10 @@ def product(
     mask : Mask, optional
         The mask of the result.
     layout : str
-        ``"equation"`` draws vector, matrix and result side by side; ``"aligned"`` draws the vector
-        along the rows that it multiplies, and the result along the columns.
+        ``"aligned"`` draws the vector along the rows that it multiplies, and the result along the
+        columns; ``"equation"`` draws vector, matrix and result side by side.
+    name : str
+        Name of the result.
     ax : Axes, optional
         The axes to draw on; by default those of a new figure.
 
@@ -74,7 +81,7 @@ def product(
         "product", max(*left.shape, *right.shape), CELLS, "rows or columns", "Use a small graph."
     )
     pyplot()
-    grids = _CellGrids(left, right, call.new(mask=mask, name="w"), mask)
+    grids = _CellGrids(left, right, call.new(mask=mask, name=name), mask)
     put = grids.equation if layout == "equation" else grids.aligned
     extent, signs = put()
     left_edge, right_edge, top, bottom = extent
@@ -87,8 +94,8 @@ def product(
         how = {"ha": "center", "va": "center", "fontsize": share * size, "color": colour}
         ax.text(x, y, text, **how, **AS_IT_IS)
     under = "" if mask is None else f"({format_formula(mask.formula)})"
-    name = operation.product.semiring.name
-    title = f"w{under} << {name}({left.name} @ {right.name})"
+    op = operation.product.semiring.name
+    title = f"{name}{under} << {op}({left.name} @ {right.name})"
     ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
     legend(ax, grids.kinds)
     return ax
@@ -102,7 +109,7 @@ class _CellGrids:
         u, A = (left, right) if self.vector_first else (right, left)
         upright = not self.vector_first
         self.u = CellGrid(u.name, u.size, 1) if upright else CellGrid(u.name, 1, u.size)
-        self.w = CellGrid("w", w.size, 1) if upright else CellGrid("w", 1, w.size)
+        self.w = CellGrid(w.name, w.size, 1) if upright else CellGrid(w.name, 1, w.size)
         self.A = CellGrid(A.name, A.nrows, A.ncols)
         self.touched = set(u.to_coo()[0].tolist())
         self.kept = set(range(w.size) if mask is None else mask.new().to_coo()[0].tolist())

@@ -1,6 +1,7 @@
 """Crosschecks: backends agree, and what may differ may."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -237,3 +238,11 @@ def test_terms_that_cancel():
     assert crosscheck(sums, A, u, backends=("cpu", with_operations(mxv=holding([0], [5e3])))).ok
     found = difference(sums, A, u, faulty=with_operations(mxv=holding([0], [5e4])))
     assert found.rows[0][2] == 5e4
+
+
+def test_places_in_lagpu_have_no_path_of_the_machine(graph, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    report = crosscheck(algorithms.bfs_levels, graph, 1, backends=BOTH)
+    folder = str(Path(inspect.getfile(algorithms.bfs_levels)).parent)
+    assert "  lagpu/algorithms/bfs.py:" in repr(report)
+    assert folder not in repr(report)

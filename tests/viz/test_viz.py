@@ -198,6 +198,7 @@ def test_a_product_from_the_right(layout):
     ax = viz.product(semiring.plus_times(A @ q), layout=layout)
     assert of_kind(kinds(ax, "A"), "used") == [(0, 1), (1, 2)]
     assert of_kind(kinds(ax, "w"), "result") == [(0, 0), (1, 0)]
+    assert viz.product(semiring.plus_times(A @ q), name="out").get_title().startswith("out << ")
     ax = viz.product(semiring.plus_times(A.T @ q), layout=layout)
     assert of_kind(kinds(ax, "A'"), "used") == [(0, 1), (2, 1), (3, 2)]
 

@@ -33,7 +33,7 @@ def test_names_are_text(kind, name):
         "matrix": lambda: viz.matrix(A),
         "large matrix": lambda: viz.matrix(A),
         "mask": lambda: viz.mask(~u.S),
-        "product": lambda: viz.product(semiring.plus_times(u @ A), mask=~u.S),
+        "product": lambda: viz.product(semiring.plus_times(u @ A), mask=~u.S, layout="equation"),
         "aligned": lambda: viz.product(semiring.plus_times(u @ A), layout="aligned"),
     }[kind]()
     with mpl.rc_context({"svg.fonttype": "none"}):  # text as text

@@ -84,7 +84,7 @@ WRONG = {
     "a strange product layout": (
         lambda o: viz.product(o.good, layout="round"),
         InvalidValue,
-        r"there is no layout 'round'. Use one of \('equation', 'aligned'\)",
+        r"there is no layout 'round'. Use one of \('aligned', 'equation'\)",
     ),
     "a large frontier": (
         lambda o: viz.frontier(Matrix(BOOL, 121, 121, backend="cpu"), o.levels, 0),
