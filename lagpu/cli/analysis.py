@@ -15,7 +15,7 @@ from lagpu.backends.override import overridden
 from lagpu.cli.console import busy, console, print_json, tell_written
 from lagpu.cli.graphs import facts_of, timed_load
 from lagpu.cli.names import Names
-from lagpu.cli.pages import SAVED, require_file
+from lagpu.cli.pages import SAVED, require_file, require_numbers, require_small, write_steps
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed
@@ -78,7 +78,15 @@ class Job:
     of_vertices: bool = False
 
 
-def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: bool) -> None:
+def analyse(
+    place: Place,
+    job: Job,
+    *,
+    check: bool,
+    save: Path | None,
+    as_json: bool,
+    step_file: Path | None = None,
+) -> None:
     """Run the job, prove and save the result if requested, and print it.
 
     Raises
@@ -89,12 +97,15 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         For wrong input.
     """
     require_file("--save", save, SAVED)
+    require_file("--step", step_file, (".html",))
+    require_numbers(step_file, place.renumber)
     where = overridden(backends.get(place.backend), place.kernel, place.policy)
     if not place.renumber:  # wrong words are told before a graph is read
         _at(job, Names())
     how = {"directed": place.directed, "seed": place.seed, "dup_op": job.dup_op}
     how |= {"renumber": place.renumber, "seed_for": job.seed_for}
     A, names, load_ms = timed_load(place.graph, where, **how)
+    require_small(step_file, A)
     at = _at(job, names)
     facts = facts_of(A)
     result, ms, warm = _timed(A, job, at)
@@ -123,7 +134,9 @@ def analyse(place: Place, job: Job, *, check: bool, save: Path | None, as_json: 
         print_json(found)
     else:
         _print(found)
-    tell_written({"--save": written}, as_json=as_json)
+    if step_file is not None:
+        write_steps(lambda: job.run(A, *at), job.name, A, place.graph, step_file)
+    tell_written({"--save": written, "--step": step_file}, as_json=as_json)
     if refusal is not None:
         raise refusal
 

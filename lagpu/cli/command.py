@@ -22,6 +22,7 @@ from lagpu.cli.options import (
     Renumber,
     Save,
     Seed,
+    Steps,
     placed,
 )
 
@@ -41,6 +42,7 @@ _SHARED: dict[str, tuple[Any, Any]] = {
     "seed": (Seed, None),
     "save": (Save, None),
     "check": (Check, False),
+    "step_file": (Steps, None),
     "as_json": (AsJson, False),
 }
 
@@ -67,7 +69,7 @@ def analysis(
             given["backend"] = placed(given["backend"], given["grid"])
             job = job_of(**{name: given[name] for name in own})
             place = Place(**{field.name: given[field.name] for field in fields(Place)})
-            how = {name: given[name] for name in ("check", "as_json")}
+            how = {name: given[name] for name in ("check", "step_file", "as_json")}
             analyse(place, job, save=given.get("save"), **how)
 
         shared = {name: _parameter(name, *of) for name, of in _SHARED.items()}

@@ -25,6 +25,7 @@ from lagpu.cli.options import (
     Save,
     Seed,
     Sources,
+    Steps,
     placed,
 )
 
@@ -89,14 +90,7 @@ def bfs(
             "--trace", help="Write the cost of each statement: .html or .json.", show_default=False
         ),
     ] = None,
-    step_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--step",
-            help="Write a page to step through the search of a small graph: .html.",
-            show_default=False,
-        ),
-    ] = None,
+    step_file: Steps = None,
     as_json: AsJson = False,
 ) -> None:
     """Search a graph from one vertex or several, and show the cost of each level."""

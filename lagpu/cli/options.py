@@ -31,6 +31,7 @@ __all__ = [
     "SeedOfBoth",
     "Source",
     "Sources",
+    "Steps",
     "placed",
 ]
 
@@ -125,6 +126,14 @@ Policy = Annotated[
 ]
 Save = Annotated[
     Path | None, typer.Option(help="Write the result here: .npz, .txt or .csv.", show_default=False)
+]
+Steps = Annotated[
+    Path | None,
+    typer.Option(
+        "--step",
+        help="Write a page to step through the algorithm on a small graph: .html.",
+        show_default=False,
+    ),
 ]
 Check = Annotated[bool, typer.Option("--check", help="Prove the result.")]
 SeedOfBoth = Annotated[

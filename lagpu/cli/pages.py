@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
 from lagpu.errors import InvalidValue
 from lagpu.host.files import replacing, require_writable
 from lagpu.observe.step import step
@@ -18,6 +18,7 @@ __all__ = [
     "SAVED",
     "require_apart",
     "require_file",
+    "require_numbers",
     "require_small",
     "write_steps",
     "write_trace",
@@ -67,18 +68,21 @@ def write_trace(traced: Trace, file: Path, facts: Mapping[str, object]) -> None:
             traced.to_html(file, title=f"lagpu bfs {facts['graph']}", facts=facts)
 
 
+def require_numbers(step_file: Path | None, renumber: bool) -> None:
+    """Raise if a page of steps would show vertices by numbers that the user does not know."""
+    if renumber and step_file is not None:
+        raise InvalidValue("--step: shows vertices by number. Leave --renumber out.")
+
+
 def require_small(file: Path | None, A: Matrix) -> None:
     """Check, before any search, that a graph fits a page."""
     if file is not None:
         require_size(A.nrows, "the graph", "--step")
 
 
-def write_steps(
-    algorithm: Callable[[Matrix, int], Vector], A: Matrix, source: int, graph: str, file: Path
-) -> None:
-    """Step through a search and write the page."""
-    steps = step(algorithm, A, source)
-    title = f"{algorithm.__name__} from vertex {source}"
+def write_steps(run: Callable[[], Any], title: str, A: Matrix, graph: str, file: Path) -> None:
+    """Step through an algorithm on a graph and write the page."""
+    steps = step(run)
     facts = {"graph": graph, "on": A.backend.name}
     html = page(steps, title, facts, what="--step")
     with _writing("--step", file), replacing(file) as stream:

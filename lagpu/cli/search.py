@@ -20,6 +20,7 @@ from lagpu.cli.pages import (
     SAVED,
     require_apart,
     require_file,
+    require_numbers,
     require_small,
     write_steps,
     write_trace,
@@ -172,7 +173,9 @@ def search(
     if trace_file is not None:
         write_trace(run.traced, trace_file, _facts(found, run))
     if step_file is not None and isinstance(start, int):
-        write_steps(_ALGORITHMS[kind], A, start, request.graph, step_file)
+        algorithm = _ALGORITHMS[kind]
+        title = f"{algorithm.__name__} from vertex {start}"
+        write_steps(lambda: algorithm(A, start), title, A, request.graph, step_file)
     if as_json:
         print_json(found)
     else:
@@ -186,8 +189,7 @@ def search(
 
 def _require_names_fit(request: Request, save: Path | None, step_file: Path | None) -> None:
     """Raise if a file would show vertices by numbers that the user does not know."""
-    if step_file is not None:
-        raise InvalidValue("--step: shows vertices by number. Leave --renumber out.")
+    require_numbers(step_file, request.renumber)
     if request.begin.each and save is not None:
         raise InvalidValue(
             "--save: a matrix has no place for names. Leave --each or --renumber out."

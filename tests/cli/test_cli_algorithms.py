@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from browser import check_page
+from samples import picked
 
 from lagpu import algorithms
 from lagpu.backends.gpu import GpuBackend
@@ -389,3 +391,33 @@ def test_negative_weights(refused, tmp_path):
     assert "the cycle" in refused("sssp", file, "-s", 0, "-b", "cpu")
     assert "a weight is -3" in refused("sssp", file, "-s", 0, "--delta", 1, "-b", "cpu")
     assert "a weight is -3" in refused("pagerank", file, "-b", "cpu")
+
+
+STEPPED = (
+    "sssp grid:3x3 -s 0",
+    "pagerank complete:4",
+    "bc path:3",
+    "components path:4 --strong",
+    "path grid:2x2 -s 0 -t 3",
+    "bipartite cycle:3",
+    "triangles complete:3",
+)
+
+
+@pytest.mark.parametrize("command", picked(STEPPED, STEPPED[0]))
+def test_every_algorithm_can_be_stepped_through(run, tmp_path, command):
+    file = tmp_path / "steps.html"
+    code, out, err = run(*command.split(), "-b", "cpu", "--step", file)
+    assert (code, err) == (0, "")
+    assert out.endswith(f"--step: wrote {file}\n")
+    page = file.read_text("utf-8")
+    check_page(page)
+    assert page.count('<section class="step"') > 1
+    assert f"graph {command.split()[1]}, on cpu" in page
+
+
+def test_what_no_page_of_steps_has_room_for(refused, tmp_path):
+    file = tmp_path / "steps.html"
+    assert "65 > 64" in refused("cores", "path:65", "-b", "cpu", "--step", file)
+    assert "does not end in .html" in refused("cores", "path:5", "-b", "cpu", "--step", "a.txt")
+    assert not file.exists()

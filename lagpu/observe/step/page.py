@@ -40,7 +40,7 @@ def _require_small(steps: Iterable[StepRecord], what: str) -> list[StepRecord]:
     if len(small) > MOST:
         raise LimitExceeded(
             f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
-            "Use a graph of fewer levels."
+            "Use a graph of fewer levels, or fewer iterations."
         )
     return small
 
