@@ -35,6 +35,8 @@ class Place:
 
     def __str__(self) -> str:
         file = Path(self.file)
+        if file.parent.name.startswith("ipykernel_"):  # of a notebook
+            return f"cell:{self.line}"
         for folder, inside in ((_LAGPU.parent, _LAGPU), (Path.cwd(), Path.cwd())):
             if file.is_relative_to(inside):
                 return f"{file.relative_to(folder)}:{self.line}"

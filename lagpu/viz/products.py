@@ -179,12 +179,17 @@ class _CellGrids:
         if self.vector_first:  # left of the rows; the result below the columns
             u.x, w.y = -2.6, A.nrows + 0.6
             extent = (-4.0, A.ncols - 0.3, -1.6, A.nrows + 1.3)
-            names = [(u.x, -0.9, u.name, 1.0), (-0.95, w.y, "w", 1.0)]
+            names = [(u.x, -0.9, u.name, 1.0), (_beside(w.name), w.y, w.name, 1.0)]
         else:  # above the columns; the result right of the rows
             u.y, w.x = -2.4, A.ncols + 0.6
             extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
-            names = [(-0.95, u.y, u.name, 1.0), (w.x, -0.9, "w", 1.0)]
+            names = [(_beside(u.name), u.y, u.name, 1.0), (w.x, -0.9, w.name, 1.0)]
         return extent, [*names, *_numbers(A), (-0.9, -0.9, A.name, 1.0)]
+
+
+def _beside(name: str) -> float:
+    """Return the middle of a name that ends on the left of a row of cells."""
+    return -0.8 - 0.15 * len(name)
 
 
 def _transposed(grid: CellGrid) -> CellGrid:

@@ -28,7 +28,7 @@ from lagpu import (
 from lagpu.backends.protocol import Backend
 from lagpu.core.observer import Observer
 from lagpu.crosscheck.lockstep import Lockstep
-from lagpu.crosscheck.report import Report
+from lagpu.crosscheck.report import Place, Report
 from lagpu.errors import NotSupported
 from lagpu.operations import Rejection, Until
 
@@ -246,3 +246,5 @@ def test_places_in_lagpu_have_no_path_of_the_machine(graph, tmp_path, monkeypatc
     folder = str(Path(inspect.getfile(algorithms.bfs_levels)).parent)
     assert "  lagpu/algorithms/bfs.py:" in repr(report)
     assert folder not in repr(report)
+    assert str(Place("/tmp/ipykernel_17/2171.py", 8, "")) == "cell:8"
+    assert str(Place(str(tmp_path / "mine.py"), 8, "")) == "mine.py:8"

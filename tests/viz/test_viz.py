@@ -199,6 +199,9 @@ def test_a_product_from_the_right(layout):
     assert of_kind(kinds(ax, "A"), "used") == [(0, 1), (1, 2)]
     assert of_kind(kinds(ax, "w"), "result") == [(0, 0), (1, 0)]
     assert viz.product(semiring.plus_times(A @ q), name="out").get_title().startswith("out << ")
+    drawn = viz.product(semiring.plus_times(q @ A.T), name="frontier")
+    (label,) = [text for text in drawn.texts if text.get_text() == "frontier"]
+    assert label.get_position()[0] < -1.5  # all of it is left of the cells
     ax = viz.product(semiring.plus_times(A.T @ q), layout=layout)
     assert of_kind(kinds(ax, "A'"), "used") == [(0, 1), (2, 1), (3, 2)]
 
