@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.tables import binary
+from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.brandes import (
-    batches,
     count_paths,
     dependencies,
     require_reverses,
@@ -22,9 +21,11 @@ from lagpu.algorithms.brandes import (
     scale,
     weights,
 )
+from lagpu.algorithms.clusters import sums
+from lagpu.algorithms.one_degree import fold_branches
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.dtypes import FP64
+from lagpu.errors import InvalidValue
 
 __all__ = ["betweenness_centrality", "betweenness_estimate"]
 
@@ -40,6 +41,8 @@ def betweenness_centrality(
     directed: bool | None = None,
     seed: int | random.Random | None = None,
     batch: int | None = None,
+    one_degree: bool = False,
+    pieces: int | None = None,
 ) -> Vector:
     """Return the share of shortest paths that lead through each vertex.
 
@@ -63,6 +66,14 @@ def betweenness_centrality(
         Sources at once, 1 or more; by default ``lagpu.algorithms.brandes.batch_size(A, sources)``,
         which suits the graph and the free memory of the backend. It changes only time, memory and
         rounding.
+    one_degree : bool
+        Fold branches that are trees into their roots first, whose part follows from their sizes:
+        no search begins in a branch or enters one. Of an undirected graph, with all sources. It
+        changes only time and rounding.
+    pieces : int, optional
+        On a grid, the number of pieces that share a copy of the graph, which is then a sub-cluster
+        with sources of its own; by default the smallest number that holds the graph. It changes
+        only time, memory and rounding.
 
     Returns
     -------
@@ -72,8 +83,8 @@ def betweenness_centrality(
     Raises
     ------
     InvalidValue
-        If `k` is not 1 to n, `seed` is negative, `batch` is below 1, or an edge has no reverse
-        although ``directed=False``.
+        If `k` is not 1 to n, `seed` is negative, `batch` is below 1, `pieces` are not there, or an
+        edge has no reverse although ``directed=False`` or `one_degree`, which takes no `k`.
     DimensionMismatch, DomainMismatch
         If `A` is not square, or `k`, `seed` or `batch` is not an integer.
     LimitExceeded
@@ -96,7 +107,13 @@ def betweenness_centrality(
     """
     sources = sample(A, k, seed)
     require_reverses(A, directed)
-    total, _ = _sums(A, sources, endpoints, batch, squares=False)
+    if one_degree:
+        if k is not None:
+            raise InvalidValue("betweenness: one_degree counts all sources. Leave out k.")
+        require_reverses(A, False, "one_degree=True")
+        total = _of_folded(A, endpoints, batch, pieces)
+    else:
+        (total,) = _sums(A, sources, endpoints, batch, pieces, squares=False)
     factor = scale(A, sources, normalized, endpoints, directed)
     total(accum=binary.times) << Vector.from_dense(factor, like=A)
     return total
@@ -111,12 +128,13 @@ def betweenness_estimate(
     directed: bool | None = None,
     seed: int | random.Random | None = None,
     batch: int | None = None,
+    pieces: int | None = None,
 ) -> tuple[Vector, Vector]:
     """Return betweenness centralities estimated from some sources, and their standard errors.
 
     Parameters
     ----------
-    A, k, normalized, endpoints, directed, seed, batch
+    A, k, normalized, endpoints, directed, seed, batch, pieces
         As in `betweenness_centrality`.
 
     Returns
@@ -147,7 +165,7 @@ def betweenness_estimate(
     """
     sources = sample(A, k, seed)
     require_reverses(A, directed)
-    total, squares = _sums(A, sources, endpoints, batch, squares=True)
+    total, squares = _sums(A, sources, endpoints, batch, pieces, squares=True)
     factor = scale(A, sources, normalized, endpoints, directed)
     used = weights(A, sources, endpoints)
     error = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
@@ -156,24 +174,55 @@ def betweenness_estimate(
 
 
 def _sums(
-    A: Matrix, sources: list[int], endpoints: bool, batch: int | None, squares: bool
-) -> tuple[Vector, Vector]:
-    """Return the sums of the dependencies, and of the squared dependencies, over the sources."""
-    total = Vector(FP64, A.nrows, like=A, name="betweenness")
-    total << 0
-    second = total.dup(name="squares")
-    for chosen in batches(A, sources, batch):
-        levels, paths = count_paths(A, chosen)
-        delta = dependencies(A, levels, paths)
+    A: Matrix,
+    sources: list[int],
+    endpoints: bool,
+    batch: int | None,
+    pieces: int | None,
+    squares: bool,
+) -> list[Vector]:
+    """Return the sums of the dependencies over the sources, and of their squares if wanted."""
+
+    def add(B: Matrix, chosen: list[int], totals: list[Vector]) -> None:
+        levels, paths = count_paths(B, chosen)
+        delta = dependencies(B, levels, paths)
         if endpoints:
             delta(levels.V, accum=binary.plus) << 1  # a path leads through its own end
         else:
             delta(levels.V, replace=True) << delta  # without the source, at level 0
-        total(accum=binary.plus) << _by_vertex(delta)
+        totals[0](accum=binary.plus) << _by_vertex(delta)
         if squares:
             square = delta.ewise_mult(delta, binary.times).new()
-            second(accum=binary.plus) << _by_vertex(square)
-    return total, second
+            totals[1](accum=binary.plus) << _by_vertex(square)
+
+    return sums(A, sources, batch, pieces, 1 + squares, add)
+
+
+def _of_folded(A: Matrix, endpoints: bool, batch: int | None, pieces: int | None) -> Vector:
+    """Return the sums of the dependencies over all sources, from the graph without its branches."""
+    folded = fold_branches(A)
+    mass = folded.mass[folded.vertices]
+    held: dict[int, Matrix] = {}  # on each backend that has a copy of the graph
+
+    def add(B: Matrix, chosen: list[int], totals: list[Vector]) -> None:
+        if id(B.backend) not in held:
+            held[id(B.backend)] = Vector.from_dense(mass - 1, like=B).diag()
+        levels, paths = count_paths(B, chosen)
+        delta = dependencies(B, levels, paths, held[id(B.backend)])
+        delta(levels.V, replace=True) << delta
+        if isinstance(delta, Vector):
+            totals[0](accum=binary.plus) << delta.apply(binary.times, right=mass[chosen[0]])
+        else:
+            weight = Vector.from_dense(mass[chosen], like=B)
+            totals[0](accum=binary.plus) << semiring.plus_times(weight @ delta)
+
+    total = folded.known
+    if len(mass):
+        (found,) = sums(folded.A, list(range(len(mass))), batch, pieces, 1, add)
+        total[folded.vertices] += found.to_dense()
+    if endpoints:
+        total += 2 * (folded.reachable - 1)
+    return Vector.from_dense(total, like=A, name="betweenness")
 
 
 def _by_vertex(x: Vector | Matrix) -> Any:

@@ -117,16 +117,20 @@ def _named(sources: list[int]) -> str:
     return f"vertex {sources[0]}" if len(sources) == 1 else f"one of {len(sources)} vertices"
 
 
-def dependencies(A: Matrix, levels: Any, paths: Any) -> Any:
+def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None) -> Any:
     """Return the dependencies of each source on the vertices that it reaches.
 
     The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
-    source itself it is the number of vertices that the source reaches.
+    source itself it is the number of vertices that the source reaches. A diagonal matrix `held` has
+    for each vertex how many others it stands for: these are targets too, and the result for v
+    includes those that v stands for.
     """
     delta, share, pulled = (
         type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
     )
     delta(paths.S) << 0
+    if held is not None:
+        delta << semiring.plus_second(paths @ held)
     for here, above in sweep(levels):
         share(here.S, replace=True) << delta.apply(binary.plus, right=1)
         share(here.S) << share.ewise_mult(paths, binary.truediv)
@@ -140,12 +144,12 @@ def is_directed(A: Matrix) -> bool:
     return not A.apply("one").new().is_symmetric
 
 
-def require_reverses(A: Matrix, directed: bool | None) -> None:
+def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=False") -> None:
     """Raise `InvalidValue` if `directed` is False and an edge has no reverse."""
     if directed is not None and not directed and is_directed(A):
         raise InvalidValue(
-            "betweenness: directed=False, but an edge has no reverse. "
-            "Give the undirected graph, as A.ewise_add(A.T, 'max').new(), or leave directed= out."
+            f"betweenness: {option}, but an edge has no reverse. Give the undirected graph, as "
+            f"A.ewise_add(A.T, 'max').new(), or leave {option.partition('=')[0]}= out."
         )
 
 

@@ -52,7 +52,7 @@ class _Overridden:
         # A loop that runs as one kernel would ignore the choice, but for a search by a system.
         name = (policy or "").partition(":")[0]
         self.capabilities = backend.capabilities._replace(
-            fuses=False, searches=name in backend.capabilities.systems
+            fuses=False, searches=name in backend.capabilities.systems, clusters=None
         )
         self.last_loop = ""
 

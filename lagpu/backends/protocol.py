@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,9 +27,10 @@ from lagpu.operations import (
     Until,
 )
 
-__all__ = ["Backend", "Capabilities", "Parts", "ProductPlan"]
+__all__ = ["Backend", "Capabilities", "Clusters", "Parts", "ProductPlan"]
 
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 
 class Capabilities(NamedTuple):
@@ -51,6 +52,9 @@ class Capabilities(NamedTuple):
         own.
     parts : Parts or None
         On a grid, what is done piece by piece. None: the objects of this backend are in one piece.
+    clusters : callable or None
+        On a grid, ``clusters(matrix, pieces)`` returns the `Clusters` of so many pieces, for None
+        of the fewest that hold the matrix, a copy in each; None if all pieces share one.
     """
 
     fuses: bool = False
@@ -60,6 +64,7 @@ class Capabilities(NamedTuple):
     searches: bool = False
     parts: Parts | None = None
     systems: tuple[str, ...] = ()
+    clusters: Callable[[Handle, int | None], Clusters | None] | None = None
 
     @property
     def records(self) -> bool:
@@ -102,6 +107,42 @@ class Parts(Protocol):
 
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
         """Return, in the order of the pieces, the arrays that the function returns for each."""
+
+
+class Clusters(Protocol):
+    """Sub-clusters of a grid, which have a copy of a graph each and work by themselves.
+
+    Attributes
+    ----------
+    count : int
+        Sub-clusters, in all processes.
+    numbers : sequence of int
+        The numbers of those of this process, rising.
+    backends : sequence of Backend
+        The backend of each of these.
+    apart : bool
+        Whether each has devices of its own, so that threads may have them work together.
+    """
+
+    count: int
+    numbers: Sequence[int]
+    backends: Sequence[Backend]
+
+    @property
+    def apart(self) -> bool:
+        """See above."""
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do some work in every process; an error of one is raised in all."""
+
+    def total(self, parts: Sequence[Array]) -> Array:
+        """Return the sum of an array of each sub-cluster, added in their order.
+
+        Parameters
+        ----------
+        parts : sequence of array
+            That of each sub-cluster of this process.
+        """
 
 
 class ProductPlan(Protocol):

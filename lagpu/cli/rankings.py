@@ -96,6 +96,18 @@ def bc(
             show_default=False,
         ),
     ] = None,
+    one_degree: Annotated[
+        bool,
+        typer.Option("--one-degree", help="Fold branches that are trees first; no --sources."),
+    ] = False,
+    pieces: Annotated[
+        int | None,
+        typer.Option(
+            help="Pieces of the grid that share a copy of the graph; by default the fewest.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     seed: SeedOfBoth = None,
 ) -> Job:
     """Rank the vertices of a graph by betweenness centrality."""
@@ -111,7 +123,7 @@ def bc(
 
     seeds: list[int] = []  # the one of all runs and of the proof
 
-    def run(A: Matrix) -> tuple[int, Vector, Vector | None]:
+    def run(A: Matrix) -> tuple[int | None, Vector, Vector | None]:
         # Several sources are a matrix, whose products take no kernel.
         is_single = is_overridden(A.backend)
         sources = A.nrows if k is None else k
@@ -119,13 +131,18 @@ def bc(
             raise InvalidValue(f"--batch: {batch} at once of {sources} sources. Give fewer.")
         if not seeds:
             seeds.append(random_seed(seed, "bc", A))
-        size = batch or (1 if is_single else batch_size(A, sample(A, k, seeds[0])))
-        how: dict[str, Any] = {"endpoints": endpoints, "seed": seeds[0], "batch": size}
-        if k is None:
+        size = batch or (1 if is_single else None)
+        if size is None and A.backend.capabilities.clusters is None:  # else each has its own
+            size = batch_size(A, sample(A, k, seeds[0]))
+        how: dict[str, Any] = {
+            "endpoints": endpoints, "seed": seeds[0], "batch": size, "pieces": pieces
+        }  # fmt: skip
+        if k is None or one_degree:
+            how["one_degree"] = one_degree
             return size, algorithms.betweenness_centrality(A, k, normalized, **how), None
         return size, *algorithms.betweenness_estimate(A, k, normalized, **how)
 
-    def prove(A: Matrix, found: tuple[int, Vector, Vector | None]) -> None:
+    def prove(A: Matrix, found: tuple[int | None, Vector, Vector | None]) -> None:
         checkers.check_betweenness(
             A,
             found[1],
@@ -136,10 +153,13 @@ def bc(
             sources=None if k is None else random.Random(seeds[0]).sample(range(A.nrows), k),
         )
 
-    def tell(found: tuple[int, Vector, Vector | None]) -> dict[str, Any]:
+    def tell(found: tuple[int | None, Vector, Vector | None]) -> dict[str, Any]:
         size, centrality, error = found
         lines = ranking(centrality)
-        facts = {"sources": k or centrality.size, "at_once": size, "betweenness": lines}
+        facts: dict[str, Any] = {"sources": k or centrality.size, "at_once": size}
+        if size is None:
+            del facts["at_once"]
+        facts["betweenness"] = lines
         if error is not None and k != 1:  # one source has no standard error
             facts["standard_error"] = [[v, error.get(v)] for v, _ in lines]
         return facts

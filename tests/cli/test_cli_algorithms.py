@@ -266,6 +266,14 @@ def test_a_wrong_pseudo_diameter_is_refused(run, monkeypatch):
     assert (code, err) == (1, "lagpu: pseudo_diameter: 4, but the path has 2 edges.\n")
 
 
+@pytest.mark.parametrize("more", [[], ["--grid", "2x2:cpu"], ["--grid", "4:cpu", "--pieces", 2]])
+def test_betweenness_without_branches_and_on_a_grid(run, more):
+    where = more or ["-b", "cpu"]
+    found = json.loads(run("bc", "kron:6", *where, "--one-degree", "--check", "--json")[1])
+    assert found["checked"] is True
+    assert ("at_once" in found) is not bool(more)  # each sub-cluster has its own
+
+
 def test_a_policy_reaches_each_product_of_betweenness(run, monkeypatch):
     """Whose sources are then taken one by one: a product of blocks has no kernel to choose."""
     chosen, real = [], GpuBackend.execute
@@ -331,6 +339,12 @@ WRONG = {
     "alpha": (["pagerank", "path:3", "--alpha", 2], "alpha 2.0 is not a probability"),
     "iterations": (["pagerank", "path:3", "--max-iter", 1], "after 1 iterations"),
     "no batch": (["bc", "path:3", "--batch", 0], "--batch"),
+    "pieces of no grid": (["bc", "path:3", "--pieces", 2], "cpu has no sub-clusters"),
+    "pieces that do not divide": (
+        ["bc", "path:3", "--grid", "3", "--pieces", 2],
+        "cannot be shared by 2 of 3 pieces",
+    ),
+    "folded sources": (["bc", "path:3", "--one-degree", "-k", 1], "counts all sources"),
     "no sources": (["bc", "path:3", "-k", 0], "k 0 is not one of 1 .. 3"),
     "too many sources": (["bc", "path:3", "-k", 4], "k 4 is not one of 1 .. 3"),
     "negative seed": (["bc", "path:3", "-k", 1, "--seed", -1], "--seed"),

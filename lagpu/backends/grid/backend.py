@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.grid import elementwise, fused, indexing, products, sums
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
+from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.meter import GridMeter
 from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.pieces import Parts, Pieces, joined, on_host
 from lagpu.backends.grid.spread import whole
-from lagpu.backends.grid.systems import SYSTEMS
+from lagpu.backends.grid.systems import SYSTEMS, GridClusters, cluster_size
 from lagpu.backends.grid.together import together
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.profile import Meter
@@ -116,6 +117,7 @@ class GridBackend:
             searches=fused.searches(self.pieces),
             systems=tuple(SYSTEMS),
             parts=Parts(self.pieces),
+            clusters=self._clusters,
         )
 
     def __repr__(self) -> str:
@@ -265,6 +267,23 @@ class GridBackend:
         made = GridMatrix(parts, dtype, shape)
         made.symmetric = symmetric
         return made
+
+    def _clusters(self, A: GridMatrix, asked: int | None) -> GridClusters | None:
+        """Return the sub-clusters for the searches of a graph; see `Capabilities`."""
+
+        def size() -> int:
+            return cluster_size(self.pieces, A, asked, self.free_bytes())
+
+        of = self.pieces.changes.run("clusters", size)
+        if of == self.pieces.engine.size:
+            return None
+        shuffled = self.pieces.shuffled
+
+        def make(places: Sequence[Backend]) -> Backend:
+            name = f"{self.name}, {of} pieces"
+            return cast(Backend, GridBackend(name, LocalEngine(of), places, None, shuffled))
+
+        return GridClusters(self.pieces, of, make)
 
     def matrix_from_diagonal(self, v: GridVector, k: int) -> GridMatrix:
         """See `Backend`."""

@@ -1,0 +1,114 @@
+"""Sums over sources, which the sub-clusters of a grid share out; elsewhere one has them all."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from lagpu.algorithms.brandes import batches
+from lagpu.backends.protocol import Clusters
+from lagpu.core.arguments import integer
+from lagpu.core.matrix import Matrix
+from lagpu.core.observer import current_observer
+from lagpu.core.vector import Vector
+from lagpu.dtypes import FP64
+from lagpu.errors import InvalidValue
+
+__all__ = ["sums"]
+
+Array = np.ndarray[Any, Any]
+Add = Callable[[Matrix, list[int], list[Vector]], None]
+
+
+def sums(
+    A: Matrix, sources: list[int], batch: int | None, pieces: int | None, count: int, add: Add
+) -> list[Vector]:
+    """Return sums over sources.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        The graph, of which only the pattern counts.
+    sources : list of int
+        The sources. Sub-cluster c of C has ``sources[c::C]``.
+    batch : int or None
+        Sources at once.
+    pieces : int or None
+        Pieces of a grid that share a copy of the graph; None: as few as hold it.
+    count : int
+        The number of sums.
+    add : callable
+        ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy.
+
+    Returns
+    -------
+    list of Vector, (n,), FP64
+        Full. Those of sub-clusters are added in their order, so they are the same on every run.
+
+    Raises
+    ------
+    InvalidValue
+        If `A` has no pieces, or cannot be shared by so many.
+    """
+    pieces = None if pieces is None else integer(pieces, "betweenness: pieces")
+    split = A.backend.capabilities.clusters
+    if split is None and pieces not in (None, 1):
+        raise InvalidValue(
+            f"betweenness: pieces {pieces}: {A.backend.name} has no sub-clusters. Leave it out."
+        )
+    clusters = None if split is None else split(A.data, pieces)
+    if clusters is None:
+        return _added(A, sources, batch, count, add, threading.Event())
+    shared: Clusters = clusters
+
+    def work() -> list[Array]:
+        ptr, idx, _ = A.to_csc()
+
+        def of(k: int) -> list[Array]:
+            place = shared.backends[k]
+            copy = Matrix.from_csc(ptr, idx, nrows=A.nrows, ncols=A.ncols, backend=place)
+            mine = sources[shared.numbers[k] :: shared.count]
+            return [x.to_dense() for x in _added(copy, mine, batch, count, add, stop)]
+
+        stop = threading.Event()
+        parts = _each(of, len(shared.numbers), shared.apart, stop)
+        return [shared.total(list(one)) for one in zip(*parts, strict=True)]
+
+    return [Vector.from_dense(total, like=A) for total in shared.run(work)]
+
+
+def _added(
+    A: Matrix,
+    sources: list[int],
+    batch: int | None,
+    count: int,
+    add: Add,
+    stop: threading.Event,
+) -> list[Vector]:
+    totals = [Vector(FP64, A.nrows, like=A, name="total") for _ in range(count)]
+    for total in totals:
+        total << 0
+    for chosen in batches(A, sources, batch):
+        if stop.is_set():
+            break
+        add(A, chosen, totals)
+    return totals
+
+
+def _each(
+    work: Callable[[int], list[Array]], count: int, apart: bool, stop: threading.Event
+) -> list[list[Array]]:
+    """Do some work for each sub-cluster: in threads if devices are apart and nobody observes."""
+    if not apart or current_observer() is not None:
+        return [work(k) for k in range(count)]
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            done = [threads.submit(contextvars.copy_context().run, work, k) for k in range(count)]
+            return [one.result() for one in done]
+        finally:
+            stop.set()  # after an error or Ctrl-C the others end at their next batch
