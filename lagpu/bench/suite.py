@@ -201,7 +201,7 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
 
 def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
     """Return the modes to measure on a backend."""
-    can_fuse = place.capabilities.fuses
+    can_fuse = place.capabilities.records
     if plan.mode == "fused" and not can_fuse:
         why = f"the {place.name} backend fuses no loops"
         if plan.kernel is not None or plan.policies:

@@ -49,13 +49,12 @@ def made(monkeypatch):
 @pytest.mark.parametrize(("grid", "pieces"), [((2, 3), p) for p in (None, 1, 2, 3, 6)])
 def test_each_has_sources_of_its_own(grid, pieces, made):
     A = graph(cpu_grid(grid))
-    for one_degree in (False, True):
-        found = betweenness_centrality(A, pieces=pieces, one_degree=one_degree).to_dense()
+    folded = [betweenness_centrality(A, pieces=pieces, one_degree=True).to_dense() for _ in "ab"]
+    assert folded[0].tobytes() == folded[1].tobytes()
+    for found in (folded[0], betweenness_centrality(A, pieces=pieces).to_dense()):
         assert found == pytest.approx(WANTED, rel=1e-9, abs=1e-12)
-        again = betweenness_centrality(A, pieces=pieces, one_degree=one_degree).to_dense()
-        assert again.tobytes() == found.tobytes()
     size = pieces or 1  # the smallest that fits
-    assert made == ([] if size == 6 else [(6 // size, size)] * 4)
+    assert made == ([] if size == 6 else [(6 // size, size)] * 3)
 
 
 def test_fewer_sources_than_sub_clusters():

@@ -16,6 +16,7 @@ from lagpu.backends.profile import LoopRow, Measured
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
+from lagpu.host.interrupt import uninterrupted
 from lagpu.operations import (
     Assign,
     Descriptor,
@@ -227,8 +228,9 @@ def _note(assigned: list[_Assigned], search: Search, depth: int) -> None:
 
 
 def _take(new: Sequence[tuple[GridHandle, GridHandle]]) -> None:
-    for x, found in new:
-        x.become(found)
+    with uninterrupted():
+        for x, found in new:
+            x.become(found)
 
 
 def _vector(place: Backend, at: Array, values: Array, dtype: DType, size: int) -> Handle:

@@ -82,12 +82,12 @@ def test_levels_and_parents(policy, grid):
 @pytest.mark.parametrize("policy", SYSTEMS)
 def test_pieces_with_kernels(policy):
     place = overridden(backends.get("grid:2x3:sim"), None, policy)
-    assert "2 x 3 pieces" in searched(place, 300, edges_of(300, "directed"), 200)
+    assert "2 x 3 pieces" in searched(place, 90, edges_of(90, "directed"), 45)
 
 
 @pytest.mark.parametrize("grid", [(1, 2), (3, 1), (2, 3)])
 def test_indices_at_random(grid):
-    searched(on(grid, "bfs2d", shuffled=True), 300, edges_of(300, "directed"), 200)
+    searched(on(grid, "bfs2d", shuffled=True), 90, edges_of(90, "directed"), 45)
 
 
 # ------------------------------------------------------------------------ what a loop may have
