@@ -142,3 +142,17 @@ def test_in_a_job(policy):
     assert want[0] == algorithms.bfs_levels(matrix("cpu"), int(edges[0][0])).to_dense(-1).tolist()
     found = on_ranks(2, program)[0]
     assert found == [want, want]
+
+
+def test_degrees_are_counted_again_where_the_matrix_was_written():
+    A = star(overridden(own_grid((2, 2))[0], None, "hiragushi"))
+
+    def why():
+        with lagpu.trace() as t:
+            algorithms.bfs_levels(A, 0)
+        return next(row.reason for row in t.rows if row.method == "mxv")
+
+    assert "frontier 1, its edges 255, unexplored 255;" in why()
+    assert "its edges 255, unexplored 255;" in why()
+    A << A.select("tril")
+    assert "its edges 0, unexplored 255;" in why()
