@@ -66,7 +66,7 @@ def search(A, source, policy):
     return levels
 
 
-if has_sim:  # cpu knows no policies
+if has_sim:  # cpu has two of these policies, and push and pull
     for policy in ("turbobfs", "bfs2d", "beamer", "hiragushi", "auto"):
         with trace() as traced:
             assert search(B, SOURCE, policy).isequal(found)

@@ -27,8 +27,8 @@ def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Back
     if kernel is not None and policy is not None:
         raise InvalidValue("--policy: --kernel leaves nothing to choose. Give one of the two.")
     option = "--kernel" if policy is None else "--policy"
-    offered = backend.capabilities
-    if not (offered.kernels if policy is None else offered.kernels or offered.policies):
+    offered = backend.capabilities.kernels if policy is None else backend.capabilities.policies
+    if not offered:
         raise NotSupported(
             f"{option}: the {backend.name} backend has no kernels to choose from. "
             f"Use --backend gpu or sim, or leave out {option}."

@@ -119,8 +119,8 @@ Kernel = Annotated[
 Policy = Annotated[
     str | None,
     typer.Option(
-        help="Choose kernels by this policy (gpu, sim), or search a grid by a paper's system, as "
-        "kepler, bfs2d:ratio=0.1 or hiragushi:alpha=48,beta=20.",
+        help="Choose directions and kernels by this policy, or search a grid by a paper's system, "
+        "as kepler, bfs2d:ratio=0.1 or hiragushi:alpha=48,beta=20.",
         show_default=False,
     ),
 ]

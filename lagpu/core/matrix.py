@@ -300,16 +300,14 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
     def orientation(self) -> str:
         """The storage forms that are kept: ``"auto"``, or ``"csc"`` for the columns alone.
 
-        The gpu backend makes the form by rows of a directed matrix when a loop profits from it and
-        memory allows; ``A.orientation = "csc"`` forbids the form by rows and drops an existing one.
-        A symmetric matrix needs no second form.
+        A backend makes the second form of a directed matrix, by rows on gpu and by columns on cpu,
+        when products profit from it and memory allows; ``A.orientation = "csc"`` forbids the second
+        form and drops an existing one. A symmetric matrix needs none.
 
         Raises
         ------
         InvalidValue
             If it is set to another value.
-        NotSupported
-            If it is set on cpu, where SuiteSparse decides.
         """
         return "auto" if self.backend.may_keep_csr(self.data, None) else "csc"
 

@@ -51,7 +51,7 @@ WRONG_ARGUMENTS = {
     "unknown backend": (["bfs", "path:3", "-s", "0", "-b", "tpu"], "auto, cpu, gpu, sim"),
     "unknown kernel": (["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "x"], "push_edge"),
     "unknown policy": (["bfs", "path:3", "-s", "0", "-b", "sim", "--policy", "x"], "turbobfs"),
-    "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--policy", "auto"], "cpu backend"),
+    "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--kernel", "x"], "cpu backend"),
     "kernel and policy": (
         ["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "push_edge", "--policy", "auto"],
         "Give one of the two",

@@ -28,7 +28,7 @@ from strategies import (
 import lagpu
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, semiring
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
-from lagpu.errors import NotSupported
+from lagpu.errors import InvalidValue, NotSupported
 from lagpu.selftest import reference
 from lagpu.selftest.reference import Grid, How, Plain
 
@@ -56,8 +56,9 @@ def draw_product(draw, backend):
 @for_all(cpu=500, compiled=60)
 def test_product(backend, draw):
     A, u, w, how, op, flip, transpose = draw_product(draw, backend)
-    kernels = KERNELS if backend.capabilities.kernels else [None]
-    kernel = draw(st.sampled_from(kernels), label="kernel")
+    chosen = "kernel" if backend.capabilities.kernels else "policy"
+    choices = KERNELS if chosen == "kernel" else [None, *backend.capabilities.policies]
+    choice = {chosen: draw(st.sampled_from(choices), label=chosen)}
     names = {"A": matrix(A, backend), "u": vector(u, backend), "w": vector(w, backend)}
     mask = how.mask and vector(how.mask, backend)
     if w.size == u.size:  # the output may be the input, and the mask either of them
@@ -73,9 +74,9 @@ def test_product(backend, draw):
     expected = reference.write(w, result, dtype, how)
     to = names["w"](mask_of(how, mask), accum=how.accum, replace=how.replace)
     try:
-        to << product(names["A"], names["u"], op, flip=flip, transpose=transpose, kernel=kernel)
+        to << product(names["A"], names["u"], op, flip=flip, transpose=transpose, **choice)
     except NotSupported:
-        assert kernel is not None  # a strategy may not suit; the planner's own choice does
+        assert choice.get("kernel") is not None  # a strategy may not suit, a policy always does
         return
     assert_matches(names["w"], expected, dtype)
 
@@ -226,13 +227,14 @@ def test_the_reference_product_by_hand():
     assert {i: x[0].item() for i, x in total.items()} == {0: 2, 1: 7, 2: 1}
 
 
-def test_kernel_and_policy_are_refused_where_there_is_no_choice():
+def test_what_the_cpu_backend_does_not_offer_is_refused():
     A = Matrix.from_coo([0], [0], backend="cpu")
     u = Vector.from_coo([0], True, backend="cpu")
     w = Vector.from_dense([True], backend="cpu")
-    for option in ({"kernel": "pull_warp"}, {"policy": "turbobfs"}):
-        with pytest.raises(NotSupported, match="chooses its own"):
-            w << semiring.any_pair(u @ A, **option)
+    with pytest.raises(NotSupported, match="chooses its own"):
+        w << semiring.any_pair(u @ A, kernel="pull_warp")
+    with pytest.raises(InvalidValue, match=r"'turbobfs'\. Use auto, beamer, push or pull"):
+        w << semiring.any_pair(u @ A, policy="turbobfs")
     assert w.get(0) is True
 
 
@@ -241,7 +243,7 @@ def test_unknown_kernel_lists_the_names(backend):
         pytest.skip("cpu has no kernels to choose from")
     A = Matrix.from_coo([0], [0], backend=backend)
     u = Vector.from_coo([0], True, backend=backend)
-    with pytest.raises(lagpu.errors.InvalidValue, match="pull_warp"):
+    with pytest.raises(InvalidValue, match="pull_warp"):
         semiring.any_pair(u @ A, kernel="pul_warp").new()
 
 

@@ -188,7 +188,7 @@ def test_what_a_program_shows_does_not_differ(graph):
     shown = crosscheck(program, graph, backends=BOTH).result
     assert "1 entry" in shown[0]
     assert "on cpu+sim)" in shown[0]
-    assert "cpu: SuiteSparse" in shown[2]
+    assert "cpu: push, SuiteSparse saxpy: edges about 13" in shown[2]
     assert "sim: push" in shown[2]
     assert shown[3:6] == ["auto", True, True]
     with pytest.raises(NotSupported, match="cannot be traced"):

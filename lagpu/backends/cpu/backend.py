@@ -10,13 +10,15 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.cpu import matrices, vectors
+from lagpu.backends.cpu.directions import LAST, POLICIES, Plan, choose
+from lagpu.backends.cpu.forms import memory_of
 from lagpu.backends.cpu.handles import (
     LOCK,
     NULL,
     Box,
     c_function,
     check,
-    ffi,
+    count_entries,
     gb,
     index_list,
     is_lost,
@@ -26,13 +28,13 @@ from lagpu.backends.cpu.handles import (
 )
 from lagpu.backends.cpu.meter import CpuMeter
 from lagpu.backends.cpu.operators import typed_operator
-from lagpu.backends.cpu.shared import element, reduced, require_no_choice
+from lagpu.backends.cpu.shared import element, reduced, require_no_choice, require_no_kernel
 from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.guard import guarded
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
-from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
+from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.host.memory import available_bytes, require
 from lagpu.operations import (
     ExtractElement,
@@ -62,15 +64,19 @@ class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
     name = "cpu"
-    capabilities = Capabilities()
+    capabilities = Capabilities(policies=tuple(POLICIES))
     device = None
     lock = LOCK
     enter = None
     last_loop = ""
-    last_product = None
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
+
+    @property
+    def last_product(self) -> Plan | None:
+        """See `Backend`."""
+        return getattr(LAST, "plan", None)
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
@@ -79,8 +85,11 @@ class CpuBackend:
         if w.gb.ndim == 2:
             matrices.run(w, desc, operation)
             return
+        kind = type(operation)
+        if kind is not Multiply:
+            w.search = None
         try:
-            vectors.RUN[type(operation)](w, desc, operation)
+            vectors.RUN[kind](w, desc, operation)
         except OutOfMemory as error:
             if is_lost(w):
                 lost = f"{error} The entries of the output are lost. Make it anew."
@@ -97,13 +106,19 @@ class CpuBackend:
 
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`."""
-        if isinstance(operation, (Multiply, MultiplySelection)):
-            require_no_choice(operation.product)
         if isinstance(operation, MultiplySelection):
+            require_no_choice(operation.product)
             return [
                 "SuiteSparse:GraphBLAS multiplies by the matrix, which is built from the vector"
             ]
-        return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+        assert isinstance(operation, Multiply)
+        A, u, product = operation.matrix, operation.operand, operation.product
+        require_no_kernel(product)
+        if u.gb.ndim == 2:
+            return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
+        plan = choose(A, u, product)
+        chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
+        return [f"{chosen}: {plan.reason}", memory_of(A)]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
         """See `Backend`."""
@@ -249,10 +264,7 @@ class CpuBackend:
         """See `Backend`."""
         if x.gb.ndim == 2:
             return int(x.gb.nvals)
-        count = ffi.new("GrB_Index*")  # faster than python-graphblas; loops call this at each level
-        if info := lib.GrB_Vector_nvals(count, x.handle):
-            check(info, "nvals")
-        return int(count[0])
+        return count_entries(x)
 
     def form(self, x: Box) -> str:
         """See `Backend`: SuiteSparse may change the form in each operation."""
@@ -270,6 +282,7 @@ class CpuBackend:
         """See `Backend`."""
         if A.symmetric is None:
             A.symmetric = bool(A.gb.isequal(A.gb.T.new()))
+            A.transposed = None if A.symmetric else A.transposed
         return A.symmetric
 
     def wait(self, x: Box) -> None:
@@ -280,23 +293,26 @@ class CpuBackend:
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Box, i: int, value: Any) -> None:
         """See `Backend`."""
+        v.search = None
         check(c_function("Vector_setElement", v.dtype)(v.handle, value.item(), i), "setElement")
 
     def vector_remove(self, v: Box, i: int) -> None:
         """See `Backend`."""
+        v.search = None
         check(lib.GrB_Vector_removeElement(v.handle, i), "removeElement")
 
     def vector_clear(self, v: Box) -> None:
         """See `Backend`."""
+        v.search = None
         v.gb.clear()
 
     def may_keep_csr(self, A: Box, allowed: bool | None) -> bool:
         """See `Backend`."""
         if allowed is not None:
-            raise NotSupported(
-                "orientation: SuiteSparse:GraphBLAS chooses its own forms. Leave it unset on cpu."
-            )
-        return True
+            A.may_transpose = allowed
+            if not allowed:
+                A.transposed = None
+        return A.may_transpose
 
 
 def _require(

@@ -39,14 +39,18 @@ __all__ = [
     "c_function",
     "c_scalar",
     "check",
+    "count_entries",
     "descriptor",
     "ffi",
     "gb",
     "index_list",
     "is_lost",
     "lib",
+    "method_descriptor",
     "named_error",
     "on_host",
+    "store_as",
+    "usual_forms",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -102,10 +106,18 @@ class Box:
         ``GrB_Vector`` or ``GrB_Matrix``.
     dtype : DType
         Type of the values.
+    size : int
+        For a vector: its size; python-graphblas asks the library for it each time.
     symmetric : bool or None
         For a matrix: whether it equals its transpose, once known.
-    degrees : dict
-        For a matrix: entries a row (True) and a column (False), once a trace has asked.
+    counts : Counts or None
+        For a matrix: its entries, and those of its rows and columns, once a product has asked.
+    transposed : Box or None
+        For a matrix that is not symmetric: its transpose, where it is kept as a second form.
+    may_transpose : bool
+        For a matrix: whether the second form may be made.
+    search : Search or None
+        For a vector: what the product that made it leaves for the choice of the next one.
     full : bool
         Whether GraphBLAS may use its full form for the object.
     has_hub : bool or None
@@ -114,27 +126,52 @@ class Box:
         The last copy that served as a mask in place of the object, kept while C uses it.
     """
 
-    __slots__ = ("degrees", "dtype", "full", "gb", "handle", "has_hub", "mask_copy", "symmetric")
+    __slots__ = (
+        "__weakref__",
+        "counts",
+        "dtype",
+        "full",
+        "gb",
+        "handle",
+        "has_hub",
+        "mask_copy",
+        "may_transpose",
+        "search",
+        "size",
+        "symmetric",
+        "transposed",
+    )
 
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
         self.handle = obj.gb_obj[0]
         self.dtype = dtype
+        self.size = obj.size if obj.ndim == 1 else 0
         self.symmetric: bool | None = None
         self.full = True
         self.has_hub: bool | None = None
         self.mask_copy: Any = None
-        self.degrees: dict[bool, Any] = {}
+        self.counts: Any = None
+        self.transposed: Box | None = None
+        self.may_transpose = True
+        self.search: Any = None
 
     def become(self, other: Box) -> None:
         """Take over the object of another box, of the same type and shape."""
         self.gb, self.handle, self.full = other.gb, other.handle, other.full
-        self.symmetric, self.has_hub, self.mask_copy, self.degrees = None, None, None, {}
+        self.symmetric = self.has_hub = self.mask_copy = None
+        self.counts = self.transposed = self.search = None
 
     @property
     def kind(self) -> str:
         """``"Vector"`` or ``"Matrix"``, as in the names of C functions."""
         return "Vector" if self.gb.ndim == 1 else "Matrix"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Size, or rows and columns."""
+        found: tuple[int, ...] = self.gb.shape
+        return found
 
     @property
     def width(self) -> int:
@@ -160,6 +197,28 @@ def _lost(what: str) -> OutOfMemory:
     )
 
 
+def count_entries(v: Box) -> int:
+    """Return the number of entries of a vector; loops ask at each level."""
+    if info := lib.GrB_Vector_nvals(_COUNT, v.handle):
+        check(info, "nvals")
+    return int(_COUNT[0])
+
+
+_COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
+
+
+def store_as(x: Any, forms: int) -> None:
+    """Restrict a python-graphblas vector or matrix to these storage forms."""
+    kind = "Vector" if x.ndim == 1 else "Matrix"
+    call = getattr(lib, f"GrB_{kind}_set_INT32")
+    check(call(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), f"{kind}: form")
+
+
+def usual_forms(v: Box) -> int:
+    """Return the storage forms among which SuiteSparse may choose for a vector."""
+    return int(lib.GxB_AUTO_SPARSITY if v.full else lib.GxB_SPARSE | lib.GxB_BITMAP)
+
+
 def is_lost(v: Box) -> bool:
     """Whether GraphBLAS has left a vector invalid."""
     return bool(lib.GrB_Vector_nvals(ffi.new("GrB_Index*"), v.handle) == lib.GrB_INVALID_OBJECT)
@@ -176,6 +235,30 @@ def descriptor(replace: bool, structure: bool, complement: bool, transpose: str)
     """Return the predefined descriptor; `transpose` is ``""``, ``"T0"`` or ``"T1"``."""
     name = "R" * replace + "S" * structure + "C" * complement + transpose
     return getattr(lib, f"GrB_DESC_{name}") if name else NULL
+
+
+@functools.cache
+def method_descriptor(
+    replace: bool, structure: bool, complement: bool, transpose: str, method: int
+) -> Any:
+    """Return the same descriptor with a method of products, made once."""
+    handle = ffi.new("GrB_Descriptor*")
+    check(lib.GrB_Descriptor_new(handle), "descriptor")
+    mask = lib.GrB_STRUCTURE * structure + lib.GrB_COMP * complement
+    for field, value in (
+        (lib.GrB_OUTP, lib.GrB_REPLACE * replace),
+        (lib.GrB_MASK, mask),
+        (lib.GrB_INP0, lib.GrB_TRAN * (transpose == "T0")),
+        (lib.GrB_INP1, lib.GrB_TRAN * (transpose == "T1")),
+        (lib.GxB_AxB_METHOD, method),
+    ):
+        if value:
+            check(lib.GrB_Descriptor_set_INT32(handle[0], value, field), "descriptor")
+    _DESCRIPTORS.append(handle)
+    return handle[0]
+
+
+_DESCRIPTORS: list[Any] = []  # the cached ones, which their owners would free
 
 
 def index_list(indices: Array | None, size: int) -> tuple[Any, int, Any]:

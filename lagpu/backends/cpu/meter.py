@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lagpu.backends.cpu.handles import LOCK, Box, gb, lib
+from lagpu.backends.cpu.directions import LAST
+from lagpu.backends.cpu.forms import degree_sum
+from lagpu.backends.cpu.handles import LOCK, Box, lib
 from lagpu.backends.profile import LoopMeasured, Measured
 from lagpu.operations import (
     FusedLoop,
@@ -40,13 +42,16 @@ class CpuMeter:
         if isinstance(operation, (Multiply, MultiplySelection)):
             edges = None if w is None else _edges(w, operation)
             before = 0 if w is None else int(operation.operand.gb.nvals)
-            reason = "SuiteSparse chooses its own method"
-            found = Measured(kernel="SuiteSparse", reason=reason, edges=edges)
+            found = Measured(kernel="SuiteSparse", reason="SuiteSparse chooses its own method")
         start = time.perf_counter()
         work()
         if w is not None:
             lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE)
         ms = (time.perf_counter() - start) * 1e3
+        plan = LAST.plan if w is not None and isinstance(operation, Multiply) else None
+        if plan is not None:
+            found = Measured(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
+        found = found._replace(edges=edges)
         if w is not None and edges is not None:
             A, u = _operands(operation)
             moved = (8 + A.width) * edges + (16 + u.width) * before + (8 + w.width) * w.gb.nvals
@@ -87,12 +92,7 @@ def _edges(w: Box, operation: Multiply | MultiplySelection) -> int:
     """Count the matrix entries that meet an entry of the vector."""
     if isinstance(operation, MultiplySelection):
         return _edges_of_selection(w, operation.indices, operation.operand, operation.product)
-    A, by_row = operation.matrix, operation.product.transpose
-    if by_row not in A.degrees:
-        count = A.gb.reduce_rowwise("count") if by_row else A.gb.reduce_columnwise("count")
-        A.degrees[by_row] = count.new()
-    met = A.degrees[by_row].ewise_mult(operation.operand.gb, gb.binary.first["INT64"]).new()
-    return int(met.reduce("plus").new().value or 0)
+    return degree_sum(operation.matrix, operation.operand, operation.product.transpose)
 
 
 def _edges_of_selection(w: Box, f: Box, u: Box, product: Product) -> int:

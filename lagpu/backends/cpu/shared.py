@@ -17,6 +17,7 @@ __all__ = [
     "element",
     "reduced",
     "require_no_choice",
+    "require_no_kernel",
     "select_into",
     "written_as",
 ]
@@ -29,6 +30,15 @@ def require_no_choice(product: Product) -> None:
         raise NotSupported(
             f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. "
             "Leave kernel= and policy= out."
+        )
+
+
+def require_no_kernel(product: Product) -> None:
+    """Raise `NotSupported` if the author names a kernel for a product."""
+    if product.kernel is not None:
+        raise NotSupported(
+            f"cpu: SuiteSparse chooses its own kernels, not {product.kernel!r}. "
+            "Leave kernel= out, or give policy='push' or 'pull'."
         )
 
 

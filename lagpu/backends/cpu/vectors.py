@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lagpu.algebra.tables import unary
+from lagpu.backends.cpu.directions import LAST, Plan
+from lagpu.backends.cpu.forms import as_bitmap_for
 from lagpu.backends.cpu.handles import (
     Box,
     c_function,
     c_scalar,
     check,
-    descriptor,
     gb,
     index_list,
     lib,
@@ -20,21 +21,18 @@ from lagpu.backends.cpu.matrices import selection_matrix
 from lagpu.backends.cpu.operators import (
     binary_operator,
     c_monoid,
-    c_semiring,
     compares_in_type_of_entries,
     typed_operator,
 )
+from lagpu.backends.cpu.products import multiply
 from lagpu.backends.cpu.shared import apply_into, require_no_choice, select_into, written_as
 from lagpu.backends.cpu.workarounds import (
-    accumulator,
     at_indices,
     boxed,
     crashes_on_full,
     empty,
     finish_deletions,
     is_emptied_first,
-    mask_handle,
-    without_hyperlists,
 )
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import (
@@ -55,32 +53,18 @@ from lagpu.operations import (
 __all__ = ["RUN"]
 
 
-def _multiply(w: Box, desc: Descriptor, op: Multiply) -> None:
-    """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
-    A, u, product = op.matrix, op.operand, op.product
-    require_no_choice(product)
-    _, _, complement, accum, replace = desc
-    semiring = c_semiring(product.semiring, product.domain)
-    without_hyperlists(product.semiring.multiply, A)
-    mask, structure = mask_handle(desc, A)
-    plus = accumulator(w, accum, product.result)
-    if product.flip:
-        d = descriptor(replace, structure, complement, "" if product.transpose else "T1")
-        info = lib.GrB_vxm(w.handle, mask, plus, semiring, u.handle, A.handle, d)
-    else:
-        d = descriptor(replace, structure, complement, "T0" if product.transpose else "")
-        info = lib.GrB_mxv(w.handle, mask, plus, semiring, A.handle, u.handle, d)
-    if info:
-        check(info, "mxv")
-
-
 def _multiply_selection(w: Box, desc: Descriptor, op: MultiplySelection) -> None:
     """``w<m> = P (+.x) u`` or ``P' (+.x) u``, by way of P', whose rows need no sorting."""
     product = op.product
-    nrows = op.operand.gb.size if product.transpose else w.gb.size
+    require_no_choice(product)
+    nrows = op.operand.size if product.transpose else w.size
     transposed = selection_matrix(op.indices, nrows, True)
     with_transpose = product._replace(transpose=not product.transpose)
-    _multiply(w, desc, Multiply(transposed, op.operand, with_transpose))
+    multiply(w, desc, Multiply(transposed, op.operand, with_transpose), _AS_IT_IS)
+    LAST.plan = None
+
+
+_AS_IT_IS = Plan("", "the matrix serves once")
 
 
 def _ewise(w: Box, desc: Descriptor, op: Ewise) -> None:
@@ -124,7 +108,7 @@ def _select(w: Box, desc: Descriptor, op: Select) -> None:
     else:
         kept = boxed(u.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
         _select(kept, Descriptor(), Select(kept, op.op, op.thunk))
-        chosen = _vector(u.dtype, u.gb.size)
+        chosen = _vector(u.dtype, u.size)
         _assign(chosen, Descriptor(kept), Assign(u))
         _assign(w, desc, Assign(chosen))
 
@@ -133,30 +117,32 @@ def _assign_scalar(w: Box, desc: Descriptor, op: AssignScalar) -> None:
     mask, accum, d = written_as(w, desc, w.dtype)
     indices = None if op.indices is None else op.indices[0]
     finish_deletions(w, desc)
-    where, count, _owner = index_list(indices, w.gb.size)
-    call = at_indices(c_function("Vector_assign", w.dtype), indices, w.gb.size)
-    check(call(w.handle, mask, accum, op.value.item(), where, count, d), "assign")
+    where, count, _owner = index_list(indices, w.size)
+    call = at_indices(c_function("Vector_assign", w.dtype), indices, w.size)
+    with as_bitmap_for(w, desc):
+        check(call(w.handle, mask, accum, op.value.item(), where, count, d), "assign")
 
 
 def _assign(w: Box, desc: Descriptor, op: Assign) -> None:
     u, indices = op.operand, None if op.indices is None else op.indices[0]
-    if crashes_on_full(desc) and u.gb.nvals == u.gb.size:
+    if crashes_on_full(desc) and u.gb.nvals == u.size:
         if indices is not None:
-            given, u = u, _vector(u.dtype, w.gb.size)
+            given, u = u, _vector(u.dtype, w.size)
             _assign(u, Descriptor(), Assign(given, op.indices))
         _apply(w, desc, Apply(u, BoundOperator(unary.identity, u.dtype, u.dtype)))
         return
     mask, accum, d = written_as(w, desc, u.dtype)
-    where, count, _owner = index_list(indices, w.gb.size)
-    call = at_indices(lib.GrB_Vector_assign, indices, w.gb.size)
-    check(call(w.handle, mask, accum, u.handle, where, count, d), "assign")
+    where, count, _owner = index_list(indices, w.size)
+    call = at_indices(lib.GrB_Vector_assign, indices, w.size)
+    with as_bitmap_for(w, desc):
+        check(call(w.handle, mask, accum, u.handle, where, count, d), "assign")
 
 
 def _extract(w: Box, desc: Descriptor, op: Extract) -> None:
     u, indices = op.operand, None if op.indices is None else op.indices[0]
     mask, accum, d = written_as(w, desc, u.dtype)
-    where, count, _owner = index_list(indices, u.gb.size)
-    call = at_indices(lib.GrB_Vector_extract, indices, u.gb.size)
+    where, count, _owner = index_list(indices, u.size)
+    call = at_indices(lib.GrB_Vector_extract, indices, u.size)
     check(call(w.handle, mask, accum, u.handle, where, count, d), "extract")
 
 
@@ -182,7 +168,7 @@ def _vector(dtype: DType, size: int) -> Box:
 
 #: Each operation with the function that runs it: ``run(w, desc, operation)``.
 RUN: dict[type, Callable[[Box, Descriptor, Any], None]] = {
-    Multiply: _multiply,
+    Multiply: multiply,
     MultiplySelection: _multiply_selection,
     Ewise: _ewise,
     Apply: _apply,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.cpu.handles import NULL, Box, check, ffi, gb, lib
+from lagpu.backends.cpu.handles import NULL, Box, check, ffi, gb, lib, store_as, usual_forms
 from lagpu.backends.cpu.operators import binary_operator
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
@@ -40,8 +40,8 @@ def accumulator(w: Box, accum: BinaryOp | None, result: DType) -> Any:
     if accum is None:
         return NULL
     if w.full:
-        _store_as(w.gb, lib.GxB_SPARSE | lib.GxB_BITMAP)
         w.full = False
+        store_as(w.gb, usual_forms(w))
     return binary_operator(accum, w.dtype, result)
 
 
@@ -70,7 +70,7 @@ def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any
         return mask.handle, structure
     mask.mask_copy = mask.gb.dup() if structure else gb.select.valuene(mask.gb, 0).new()
     if accumulates or hangs:
-        _store_as(mask.mask_copy, lib.GxB_SPARSE)
+        store_as(mask.mask_copy, lib.GxB_SPARSE)
     return mask.mask_copy.gb_obj[0], True
 
 
@@ -112,7 +112,7 @@ def boxed(obj: Any, dtype: DType) -> Box:
     if 0 not in obj.shape:
         return Box(obj, dtype)
     new = type(obj)(dtype.name, *obj.shape)
-    _store_as(new, lib.GxB_SPARSE)
+    store_as(new, lib.GxB_SPARSE)
     return Box(new, dtype)
 
 
@@ -153,7 +153,7 @@ def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
     """
     if multiply.positional in ("i", "j"):
         for A in matrices:
-            _store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
+            store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
 
 
 def at_indices(call: Any, indices: Array | None, size: int) -> Any:
@@ -172,10 +172,3 @@ def _by_one_thread(call: Any, *arguments: Any) -> int:
     """Call a C function with one thread, whatever context the user has engaged."""
     with gb.ss.Context(nthreads=1):
         return int(call(*arguments))
-
-
-def _store_as(x: Any, forms: int) -> None:
-    """Restrict a python-graphblas vector or matrix to these storage forms."""
-    kind = "Vector" if x.ndim == 1 else "Matrix"
-    call = getattr(lib, f"GrB_{kind}_set_INT32")
-    check(call(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), f"{kind}: form")

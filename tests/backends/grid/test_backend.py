@@ -359,8 +359,8 @@ def test_a_trace_says_what_was_sent():
         o.w << o.w.apply("ainv")
     _, product, apply = t.rows
     sent = 2 * 16 * o.u.nvals
-    assert product.kernel == "SuiteSparse"
-    assert product.reason.startswith(f"3 pieces; {sent} bytes sent; SuiteSparse")
+    assert product.kernel == "SuiteSparse saxpy"
+    assert product.reason.startswith(f"3 pieces; {sent} bytes sent; edges")
     assert product.nvals_out == apply.nvals_in == o.w.nvals
     assert apply.reason == ""
     P = Few("cpu", 33)
@@ -377,7 +377,7 @@ def test_a_trace_of_rows_and_columns_has_the_products_of_the_pieces():
     with lagpu.trace() as one:
         P.w << semiring.plus_times(P.u @ P.A)
     (row,) = [row for row in t.rows if row.edges]
-    assert row.kernel == "SuiteSparse"
+    assert row.kernel == "SuiteSparse saxpy"
     assert row.edges == one.rows[0].edges
     assert row.bytes > 0
     assert row.reason.startswith("6 pieces; ")
@@ -427,8 +427,10 @@ def test_no_memory_names_the_grid(monkeypatch):
 def test_what_a_local_backend_refuses():
     place, _ = own_grid(2)
     o = Few(place, 33)
-    with pytest.raises(NotSupported, match="SuiteSparse"):
-        o.A.orientation = "csc"
+    o.A.orientation = "csc"
+    assert o.A.orientation == "csc"
+    with pytest.raises(NotSupported, match="orientation is csc"):
+        semiring.any_pair(o.u @ o.A, policy="pull").new()
     with pytest.raises(InvalidValue, match="given twice"):
         Matrix.from_coo([1, 1], [2, 2], [3, 4], nrows=3, ncols=3, backend=place)
 

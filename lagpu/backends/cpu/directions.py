@@ -1,0 +1,289 @@
+"""The direction of a product of matrix and vector: push or pull, with the reason in numbers.
+
+SuiteSparse has a method for either direction, and by itself takes the one that suits the form in
+which the matrix is stored: by rows, ``u @ A`` is pushed and ``A @ u`` pulled. The other direction
+needs the transpose, which is the matrix itself if that is symmetric.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from lagpu.algebra.operators import Monoid
+from lagpu.backends.cpu.forms import counts_of, degree_sum, longest, transposed, why_no_transpose
+from lagpu.backends.cpu.handles import Box, count_entries
+from lagpu.dtypes import BOOL, DType
+from lagpu.errors import InvalidValue
+from lagpu.operations import Descriptor, Product
+
+__all__ = ["LAST", "POLICIES", "Plan", "Search", "after", "choose"]
+
+#: (alpha, beta) of Beamer, Asanovic and Patterson 2012, section 5.1: a search pulls from the level
+#: on where (edges that leave the frontier) * alpha exceed the edges not looked at yet, and pushes
+#: again where (vertices of the frontier) * beta are less than all.
+BEAMER = (14.0, 24.0)
+#: Alpha, the beta of the way back to pushing, and the beta of a second pull: LAGraph's search for
+#: SuiteSparse, LG_BreadthFirstSearch_SSGrB_template.c.
+ALPHA, BETA_PUSH, BETA_PULL = 8.0, 512, 8
+#: Alpha of a pull that looks at every neighbour, since its sum needs all of them.
+ALPHA_SUMS = 1.0
+#: A matrix is transposed once products looked at so many times its entries for lack of that: by
+#: then making it would have paid (docs/design/cpu.md).
+PATIENCE = 6
+_LARGE = 16  # a push along n / 16 edges may find enough for SuiteSparse to store them as a bitmap
+
+LAST = threading.local()  # plan: of this thread's last product
+
+
+class Plan(NamedTuple):
+    """The choice for one product.
+
+    Attributes
+    ----------
+    direction : str
+        ``"push"`` or ``"pull"``; an empty string where the choice is SuiteSparse's.
+    why : str or tuple
+        The reason, or a text and the numbers to put into it once somebody asks.
+    edges, nvals : int
+        Matrix entries that leave the frontier, about, and its vertices.
+    lacks : bool
+        Whether it would be the other direction if the transpose were there.
+    makes : bool
+        Whether the transpose is made first.
+    """
+
+    direction: str
+    why: Any
+    edges: int = 0
+    nvals: int = 0
+    lacks: bool = False
+    makes: bool = False
+
+    @property
+    def kernel(self) -> str:
+        """The method of SuiteSparse."""
+        return _METHODS[self.direction]
+
+    @property
+    def reason(self) -> str:
+        """Why, in numbers."""
+        return self.why if isinstance(self.why, str) else self.why[0].format(*self.why[1:])
+
+
+_METHODS = {"push": "SuiteSparse saxpy", "pull": "SuiteSparse dot", "": "SuiteSparse"}
+
+
+class Search(NamedTuple):
+    """What a product leaves in its result, for the choice of the next product.
+
+    Attributes
+    ----------
+    matrix : weakref.ref of Box
+        The matrix.
+    explored : int
+        Its entries that this and earlier frontiers met, about.
+    nvals : int
+        Entries of the vector that was multiplied.
+    pulled, ever : bool
+        Whether this product pulled, and whether it or an earlier one did.
+    large : bool
+        Whether SuiteSparse may have made the result as a bitmap.
+    """
+
+    matrix: Any = None
+    explored: int = 0
+    nvals: int = 0
+    pulled: bool = False
+    ever: bool = False
+    large: bool = False
+
+
+_NOTHING = Search()  # before the first product
+
+
+class Numbers(NamedTuple):
+    """The numbers by which a policy decides.
+
+    Attributes
+    ----------
+    A, u, by_row : Box, Box, bool
+        The operands, and whether the vector's entries stand for rows of the matrix.
+    all_edges, size : int
+        Entries of the matrix, and size of the vector: all edges and vertices.
+    nvals : int
+        Entries of the vector: vertices of the frontier.
+    before : Search
+        What the product before left.
+    alpha : float or None
+        `ALPHA_SUMS` for a sum that needs every neighbour.
+    """
+
+    A: Box
+    u: Box
+    by_row: bool
+    all_edges: int
+    size: int
+    nvals: int
+    before: Search
+    alpha: float | None
+
+    @property
+    def unexplored(self) -> int:
+        """Matrix entries that no earlier frontier met."""
+        return max(self.all_edges - self.before.explored, 0)
+
+    def plan(self, pulls: bool, *why: Any) -> Plan:
+        """Return a plan; its edges are as many as so many vertices have on average."""
+        edges = self.all_edges * self.nvals // (self.size or 1)
+        return Plan("pull" if pulls else "push", why, edges, self.nvals)
+
+    def by_edges(self, alpha: float) -> Plan:
+        """Pull if few edges are left beside the frontier's.
+
+        The edges are counted only if they can be so many: a search of many levels has few in each.
+        """
+        alpha = alpha if self.alpha is None else self.alpha
+        unexplored = self.unexplored
+        most = self.nvals * longest(self.A, self.by_row)
+        if self.nvals == self.size:
+            plan, about = self.plan(False), ""
+        elif most * alpha <= unexplored - most:
+            plan, about = self.plan(False), "about "
+        else:
+            edges = degree_sum(self.A, self.u, self.by_row)
+            plan, about = Plan("push", "", edges, self.nvals), ""
+        left = max(unexplored - plan.edges, 0)
+        if plan.edges * alpha > left:
+            why = "edges {} > unexplored {} / {:g}", plan.edges, left, alpha
+            return plan._replace(direction="pull", why=why)
+        return plan._replace(
+            why=("edges {}{} <= unexplored {} / {:g}", about, plan.edges, left, alpha)
+        )
+
+
+def choose(A: Box, u: Box, product: Product, desc: Descriptor | None = None) -> Plan:
+    """Return the plan of a product; nothing is made or changed.
+
+    Raises
+    ------
+    InvalidValue
+        For an unknown policy; the message lists the valid ones.
+    """
+    policy = POLICIES.get(product.policy or "auto") if product.policy != "" else None
+    if policy is None:
+        names = ", ".join(list(POLICIES)[:-1]) + " or " + list(POLICIES)[-1]
+        raise InvalidValue(f"policy: there is no {product.policy!r}. Use {names}.")
+    if 0 in counts_of(A).shape:
+        return Plan("", "SuiteSparse chooses its own method: the matrix has a size of 0")
+    monoid = product.semiring.monoid
+    asked = policy is _push or policy is _pull
+    why = "" if asked else _why_no_choice(monoid, product.result, desc)
+    if why:
+        return Plan("", why)
+    plan = policy(_numbers(A, u, product))
+    if product.transpose is (plan.direction == "push") or transposed(A) is not None:
+        return plan
+    return plan._replace(makes=True) if asked else _without_transpose(A, plan)
+
+
+def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor | None) -> str:
+    """Return why the direction is left to SuiteSparse, or an empty string."""
+    if not (monoid.has_any_terminal or (monoid.is_exact(result) and not monoid.registered)):
+        return f"SuiteSparse chooses its own method: {monoid.name} of {result} may round"
+    if desc is None:
+        return ""
+    if desc.accum is not None:
+        return "SuiteSparse chooses its own method: the result is accumulated"
+    if desc.mask is not None and not desc.complement:
+        return "SuiteSparse chooses its own method: the mask says where results are wanted"
+    return ""
+
+
+def _numbers(A: Box, u: Box, product: Product) -> Numbers:
+    """Return the numbers of a product."""
+    counts, by_row, before = counts_of(A), product.transpose, u.search
+    if before is None or before.matrix() is not A:
+        before = _NOTHING
+    stops = product.semiring.monoid.has_any_terminal or product.result is BOOL
+    return Numbers(
+        A,
+        u,
+        by_row,
+        counts.nvals,
+        counts.shape[not by_row],
+        count_entries(u),
+        before,
+        None if stops else ALPHA_SUMS,
+    )
+
+
+def _auto(x: Numbers) -> Plan:
+    """Pull once a growing frontier has an eighth of the edges that are left, as LAGraph does."""
+    nvals, before = x.nvals, x.before
+    growing = nvals > before.nvals
+    if before.pulled:
+        pulls = growing or nvals * BETA_PUSH > x.size
+        text = "pulled before; vertices {} after {}, and {} / {}"
+        return x.plan(pulls, text, nvals, before.nvals, x.size, BETA_PUSH)
+    if not growing:
+        return x.plan(False, "vertices {} <= {} before", nvals, before.nvals)
+    if x.unexplored < x.size:
+        return x.plan(False, "unexplored {} < {} vertices", x.unexplored, x.size)
+    if before.ever:
+        pulls = nvals * BETA_PULL > x.size
+        text = f"pulled once; vertices {{}} {'>' if pulls else '<='} {{}} / {{}}"
+        return x.plan(pulls, text, nvals, x.size, BETA_PULL)
+    return x.by_edges(ALPHA)
+
+
+def _beamer(x: Numbers) -> Plan:
+    """Pull when few edges are left beside the frontier's, push again when few vertices are."""
+    alpha, beta = BEAMER
+    if not x.before.pulled:
+        return x.by_edges(alpha)
+    pulls = x.nvals * beta >= x.size
+    text = f"pulled before; vertices {{}} {'>=' if pulls else '<'} {{}} / {{:g}}"
+    return x.plan(pulls, text, x.nvals, x.size, beta)
+
+
+def _push(x: Numbers) -> Plan:
+    return x.plan(False, "asked for")
+
+
+def _pull(x: Numbers) -> Plan:
+    return x.plan(True, "asked for")
+
+
+POLICIES: dict[str, Callable[[Numbers], Plan]] = {
+    "auto": _auto,
+    "beamer": _beamer,
+    "push": _push,
+    "pull": _pull,
+}
+
+
+def _without_transpose(A: Box, plan: Plan) -> Plan:
+    """Return the plan of a product whose direction needs the transpose, which is not there."""
+    counts = counts_of(A)
+    if A.may_transpose and counts.lacked <= PATIENCE * counts.nvals:
+        why = f"{counts.lacked} of {PATIENCE} x {counts.nvals} entries looked at for lack of it"
+    else:
+        why = why_no_transpose(A)
+    if not why:
+        return plan._replace(why=f"{plan.reason}; second form made", makes=True)
+    other = "push" if plan.direction == "pull" else "pull"
+    reason = f"{plan.reason}, but the second form is missing: {why}"
+    return plan._replace(direction=other, why=reason, lacks=True)
+
+
+def after(A: Box, plan: Plan, before: Search | None) -> Search:
+    """Return what a product leaves in its result."""
+    explored, pulled = plan.edges, plan.direction == "pull"
+    ever = pulled
+    if before is not None and before.matrix() is A:
+        explored, ever = explored + before.explored, ever or before.ever
+    large = pulled or plan.edges * _LARGE > max(counts_of(A).shape)
+    return Search(weakref.ref(A), explored, plan.nvals, pulled, ever, large)
