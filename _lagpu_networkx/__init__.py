@@ -79,6 +79,6 @@ def info() -> dict[str, Any]:
         "project": "lagpu",
         "package": "lagpu",
         "short_summary": "Sparse linear algebra on GPU or CPU.",
-        "default_config": {"least_edges": 2000},
+        "default_config": {"least_edges": 10_000},
         "functions": {name: {"additional_docs": docs} for name, docs in _FUNCTIONS.items()},
     }

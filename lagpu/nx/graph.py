@@ -57,6 +57,10 @@ class Graph:
         """Return True for a graph that may have parallel edges."""
         return self._multigraph
 
+    def number_of_edges(self) -> int:
+        """Return about the number of edges: of undirected self-loops two count once."""
+        return len(self.edges.cols) // (1 if self._directed else 2)
+
     @property
     def nodes(self) -> list[Any]:
         """Names of the vertices."""
@@ -110,6 +114,7 @@ class Graph:
         """Return the matrix on the default backend; `back`: with each edge reversed."""
         place = backends.get()
         back = back and self._directed
+        dup_op = dup_op if self._multigraph else None
         key = place.name, weight, dup_op, back
         found = self._matrices.get(key)
         if found is None:
@@ -129,7 +134,10 @@ class Graph:
             if self.whole is None:
                 raise NotImplementedError(f"the attribute {name!r} was not converted")
             self.edges.values.update(adjacency(self.whole, {name: 1}).values)
-        return self.edges.values[name]
+        values = self.edges.values[name]
+        if values.dtype.kind == "b":  # NetworkX adds up True as 1
+            values = self.edges.values[name] = values.astype(np.int64)
+        return values
 
     @functools.cached_property
     def has_loops(self) -> bool:

@@ -57,18 +57,33 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     if isinstance(G, Graph):
         return True
     settings: Any = nx.config.backends["lagpu"]
-    least, edges = settings.least_edges, G.number_of_edges()
+    least, converted = settings.least_edges, _converted(G)
+    edges = G.number_of_edges() if converted is None else converted.number_of_edges()
     if edges < least:
         return (
             f"the graph has {edges} edges, and below {least} NetworkX is about as fast; "
             "nx.config.backends.lagpu.least_edges sets the limit."
         )
-    if rules.quick and not _is_converted(G):
-        return f"{name} of NetworkX takes about as long as to convert the graph."
+    if rules.quick and converted is None and not _asked_again(G):
+        return f"{name} of NetworkX takes about as long as to convert the graph for one call."
     return True
 
 
-def _is_converted(G: Any) -> bool:
-    """Return True if NetworkX keeps a converted graph; it converts again if an attribute lacks."""
+def _converted(G: Any) -> Graph | None:
+    """Return a converted graph that NetworkX keeps; it converts again if an attribute lacks."""
     cache = getattr(G, "__networkx_cache__", None) or {}
-    return bool(cache.get("backends", {}).get("lagpu"))
+    kept = list(cache.get("backends", {}).get("lagpu", {}).values())
+    return next((found for found in kept if isinstance(found, Graph)), None)
+
+
+def _asked_again(G: Any) -> bool:
+    """Return True if this graph, unchanged since, was asked about before.
+
+    A program that searches twice is likely to search often.
+    """
+    cache = getattr(G, "__networkx_cache__", None)
+    if cache is None:  # what is converted would not be kept
+        return False
+    before: bool = cache.get("lagpu asked", False)
+    cache["lagpu asked"] = True  # NetworkX clears it when the graph changes
+    return before

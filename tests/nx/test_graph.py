@@ -38,6 +38,12 @@ def test_attributes_that_a_function_reads(door):
     assert nx.dijkstra_path_length(G, 0, 2, weight="none", backend="lagpu") == 2
     ours = nx.pagerank(G, tol=1e-12, max_iter=500, backend="lagpu")
     assert ours == pytest.approx(nx.pagerank(G, tol=1e-12, max_iter=500), rel=1e-9)
+    G.add_edge(2, 3, weight=True)
+    G.add_edge(3, 4, weight=False)
+    assert nx.dijkstra_path_length(G, 0, 4, backend="lagpu") == 4
+    flags = nx.Graph([(0, 1, {"weight": True}), (1, 2, {"weight": False})])
+    found = nx.single_source_dijkstra_path_length(flags, 0, backend="lagpu")
+    assert found == nx.single_source_dijkstra_path_length(flags, 0)
     G.add_edge(1, 2, weight="long")
     with pytest.raises(NotImplementedError):
         nx.pagerank(G, backend="lagpu")

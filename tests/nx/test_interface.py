@@ -278,7 +278,7 @@ def test_the_entry_points(tmp_path):
     script.write_text(
         "import sys, networkx as nx\n"
         "heavy = {'lagpu', 'numpy', 'scipy', 'graphblas'} & sys.modules.keys()\n"
-        "G = nx.gnp_random_graph(300, 0.1, seed=1)\n"
+        "G = nx.gnp_random_graph(500, 0.1, seed=1)\n"
         "ranks = nx.pagerank(G)\n"
         "print(sorted(heavy), 'lagpu.nx' in sys.modules, list(ranks) == list(G))\n"
     )
