@@ -100,7 +100,7 @@ def pagerank(
     dangling: Any = None,
 ) -> dict[Any, float]:
     """Return the PageRank of each node."""
-    if personalization is not None and not sum(personalization.get(v, 0) for v in G):
+    if personalization is not None and not sum(x for v, x in personalization.items() if v in G):
         raise ZeroDivisionError
     given = (
         None if x is None else {G.index[v]: x[v] for v in x if v in G.index}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -57,8 +58,6 @@ def lengths(
     except CycleFound as error:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
     reached, distances = found.to_coo()
-    if distances.dtype.kind == "f" and not np.isfinite(distances).all():
-        raise NotImplementedError("lagpu: a distance is infinite")
     if cutoff is not None and cutoff != math.inf:
         kept = (distances <= cutoff) | (reached == start)
         reached, distances = reached[kept], distances[kept]
@@ -89,15 +88,12 @@ def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weig
     return found[target]
 
 
-@answers()
+@answers(iterator=True)
 def all_pairs_dijkstra_path_length(
     G: Graph, cutoff: Any = None, weight: Any = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Return an iterator over each node with the distances from it."""
-    return (
-        (node, single_source_dijkstra_path_length(G, node, cutoff=cutoff, weight=weight))
-        for node in G.nodes
-    )
+    return _of_each(G, lambda v: lengths(G, v, weight, cutoff=cutoff, nearest=True))
 
 
 @answers()
@@ -120,11 +116,18 @@ def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any = "
     return found[target]
 
 
-@answers()
+@answers(iterator=True)
 def all_pairs_bellman_ford_path_length(
     G: Graph, weight: Any = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Return an iterator over each node with the distances from it."""
-    return (
-        (node, single_source_bellman_ford_path_length(G, node, weight=weight)) for node in G.nodes
-    )
+    return _of_each(G, lambda v: lengths(G, v, weight, nearest=False))
+
+
+def _of_each(G: Graph, of: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
+    """Return an iterator over each node with what `of` gives for it, the first one at once.
+
+    Weights that lagpu refuses are refused before anything is taken from the iterator.
+    """
+    pairs = ((node, of(v)) for v, node in enumerate(G.nodes))
+    return itertools.chain(list(itertools.islice(pairs, 1)), pairs)

@@ -13,6 +13,7 @@ from strategies import for_all
 
 import _lagpu_networkx
 import lagpu
+from lagpu import algorithms
 from lagpu.nx import convert_from_nx, interface
 from lagpu.nx.answers import declared
 
@@ -95,6 +96,8 @@ ERRORS = (nx.NetworkXException, ArithmeticError, LookupError, TypeError, ValueEr
 
 def test_all_that_is_claimed_is_there_and_compared():
     assert {*IN_ORDER, *ANY_ORDER, *OTHERS} == set(FUNCTIONS)
+    both = dispatch._registered_algorithms.keys() & set(algorithms.__all__)
+    assert both - set(FUNCTIONS) == set()
     for name in FUNCTIONS:
         theirs = dispatch._registered_algorithms[name].__wrapped__
         parameters = [str(p.name) for p in declared(name).signature.parameters.values()]
@@ -267,6 +270,13 @@ def test_what_lagpu_refuses_is_passed_on(door):
     nx.config.backends.lagpu.least_edges = 0
     with nx.config.backend_priority(algos=["lagpu"]):
         assert nx.pagerank(negative) == nx.pagerank(negative, backend="networkx")
+        lengths = dict(
+            nx.all_pairs_dijkstra_path_length(nx.DiGraph([(0, 1, {"weight": math.nan})]))
+        )
+        assert list(lengths) == [0, 1]
+    late = nx.all_pairs_bellman_ford_path_length(nx.Graph(negative), backend="lagpu")
+    with pytest.raises(nx.NetworkXUnbounded):
+        next(late)
     large = nx.gnp_random_graph(1100, 0.01, seed=1)
     with pytest.raises(NotImplementedError):
         nx.pagerank(large, alpha=0.999, max_iter=5, backend="lagpu")
