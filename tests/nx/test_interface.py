@@ -149,7 +149,7 @@ def same(found, wanted, in_order):
     return found == wanted
 
 
-@for_all(cpu=1200, compiled=12)
+@for_all(cpu=900, compiled=12)
 def test_answers_are_those_of_networkx(backend, draw):
     name = draw(st.sampled_from([*IN_ORDER, *ANY_ORDER]), label="function")
     G = drawn(draw)
