@@ -48,7 +48,7 @@ class Declared:
     not_for : tuple of str
         ``"directed"``, ``"multigraph"``.
     quick : bool
-        Whether NetworkX takes no longer than the conversion of the graph.
+        Whether NetworkX takes less time than the conversion of the graph.
     """
 
     signature: inspect.Signature

@@ -11,6 +11,8 @@ from lagpu.nx.graph import Graph
 
 __all__ = ["can_run", "should_run"]
 
+_SEARCHES = 4  # of NetworkX, in the time of a conversion: docs/benchmarks, three to seven
+
 
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if lagpu has the function for these arguments, else why not.
@@ -64,8 +66,8 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
             f"the graph has {edges} edges, and below {least} NetworkX is about as fast; "
             "nx.config.backends.lagpu.least_edges sets the limit."
         )
-    if rules.quick and converted is None and not _asked_again(G):
-        return f"{name} of NetworkX takes about as long as to convert the graph for one call."
+    if rules.quick and converted is None and not _asked_often(G):
+        return f"{name} of NetworkX takes less time than to convert the graph for one call."
     return True
 
 
@@ -76,14 +78,14 @@ def _converted(G: Any) -> Graph | None:
     return next((found for found in kept if isinstance(found, Graph)), None)
 
 
-def _asked_again(G: Any) -> bool:
-    """Return True if this graph, unchanged since, was asked about before.
+def _asked_often(G: Any) -> bool:
+    """Return True if NetworkX has spent as much on searches of this graph as converting takes.
 
-    A program that searches twice is likely to search often.
+    Then a program has lost half its time at most, whether or not more searches follow.
     """
     cache = getattr(G, "__networkx_cache__", None)
     if cache is None:  # what is converted would not be kept
         return False
-    before: bool = cache.get("lagpu asked", False)
-    cache["lagpu asked"] = True  # NetworkX clears it when the graph changes
-    return before
+    before: int = cache.get("lagpu asked", 0)
+    cache["lagpu asked"] = before + 1  # NetworkX clears it when the graph changes
+    return before >= _SEARCHES
