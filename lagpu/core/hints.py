@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from lagpu.errors import DomainMismatch, NotComputed
+from lagpu.host import display
 from lagpu.host.source import author
 
 __all__ = [
@@ -48,7 +49,7 @@ def _one(sign: str) -> Callable[[Any], Any]:
 
 
 def name_of(x: Any) -> str:
-    """Return the author's name for `x`: a local variable, else ``x.name``; a number as text."""
+    """Return the author's name for `x`: a local variable, else its own, numbered if it has none."""
     frame = author()
     for name, value in {} if frame is None else frame.f_locals.items():
         if value is x and name.isidentifier() and not name.startswith("_"):
@@ -60,7 +61,7 @@ def name_of(x: Any) -> str:
         return str(x)
     own = getattr(x, "name", None)
     if isinstance(own, str):
-        return own
+        return display.own_name(x)
     return repr(x) if isinstance(x, NoTruth) else type(x).__name__
 
 

@@ -222,25 +222,23 @@ def _require_indices(w: Any, indices: Any) -> None:
     name = name_of(w)
     if indices is Ellipsis:
         every = "[:]" if w.ndim == 1 else "[:, :]"
-        raise DomainMismatch(
-            f"{w.name}[...]: is not an index. Write {name}{every}, or {name} << x."
-        )
+        raise DomainMismatch(f"{name}[...]: is not an index. Write {name}{every}, or {name} << x.")
     if isinstance(indices, Mask):
         there = f"Write {name}({indices!r}) << x to write there."
         fits = indices.vector.shape == w.shape
         raise DomainMismatch(
-            f"{w.name}[{indices!r}]: a mask is not an index. {there if fits else 'Give integers.'}"
+            f"{name}[{indices!r}]: a mask is not an index. {there if fits else 'Give integers.'}"
         )
     if is_operand(indices, 1) and w.ndim == 2:
         u = name_of(indices)
         raise DomainMismatch(
-            f"{w.name}[{u}]: a vector is not an index. Write {u}.to_coo()[0] for its indices, "
+            f"{name}[{u}]: a vector is not an index. Write {u}.to_coo()[0] for its indices, "
             f"{u}.to_coo()[1] for its values."
         )
     if is_operand(indices, 1):
         u = name_of(indices)
         raise DomainMismatch(
-            f"{w.name}[{u}]: a vector is not an index. Write {name}({u}.S) << x to write where {u} "
+            f"{name}[{u}]: a vector is not an index. Write {name}({u}.S) << x to write where {u} "
             f"has entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for "
             "its values."
         )
@@ -252,7 +250,7 @@ def _two(A: MatrixLike, where: Any) -> tuple[Any, Any]:
         shown = ", ".join(map(_format_index, where if isinstance(where, tuple) else (where,)))
         name = name_of(A)
         raise DimensionMismatch(
-            f"{A.name}[{shown}]: a matrix has two indices. Write {name}[i, :] for a row, "
+            f"{name}[{shown}]: a matrix has two indices. Write {name}[i, :] for a row, "
             f"{name}[:, j] for a column, {name}[i, j] for an entry."
         )
     return where

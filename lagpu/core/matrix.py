@@ -43,6 +43,8 @@ from lagpu.operations import Assign, ExtractElement, Handle, ReduceRows
 
 __all__ = ["Matrix"]
 
+_UNNAMED = display.Unnamed("A")
+
 Array = np.ndarray[Any, Any]
 
 
@@ -90,7 +92,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         self.dtype = dtype_for(dtype, "Matrix")
         self.nrows, self.ncols = as_size(nrows, "Matrix"), as_size(ncols, "Matrix")
         self.backend = backends.choose(like, backend)
-        self.name = name or "A"
+        self.name = name or _UNNAMED
         self.data = self.backend.matrix(self.dtype, self.shape)
 
     @classmethod
@@ -103,7 +105,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         name: str | None,
     ) -> Matrix:
         A = cls.__new__(cls)
-        A.dtype, A.backend, A.name, A.data = dtype, backend, name or "A", data
+        A.dtype, A.backend, A.name, A.data = dtype, backend, name or _UNNAMED, data
         A.nrows, A.ncols = shape
         return A
 

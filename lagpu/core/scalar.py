@@ -23,6 +23,8 @@ from lagpu.operations import Counter, ScalarValue
 
 __all__ = ["Scalar"]
 
+_UNNAMED = display.Unnamed("s")
+
 
 class Scalar(NoArithmetic):
     """One value of a type, or no value: the sum of no entries is empty, not zero.
@@ -44,7 +46,7 @@ class Scalar(NoArithmetic):
 
     def __init__(self, dtype: Any, value: Any = None, *, name: str | None = None) -> None:
         self.dtype: DType = dtype_for(dtype, "Scalar")
-        self.name = name or "s"
+        self.name: str = name or _UNNAMED
         number = None if value is None else scalar_value(value, self.dtype, "Scalar")
         self.data = ScalarValue(self.dtype, number)
 
@@ -210,7 +212,9 @@ class Scalar(NoArithmetic):
 
     def _repr_html_(self) -> str:
         value = "empty" if self.is_empty else str(self.value)
-        return display.facts_html(f"{self.name}: Scalar({self.dtype})", {"value": value})
+        return display.facts_html(
+            f"{display.own_name(self)}: Scalar({self.dtype})", {"value": value}
+        )
 
 
 OUTPUTS[0] = Scalar

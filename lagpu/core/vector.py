@@ -52,6 +52,8 @@ from lagpu.operations import Ewise, ExtractElement, Handle
 
 __all__ = ["Vector"]
 
+_UNNAMED = display.Unnamed("v")
+
 
 class Vector(VectorForms, Collection):
     """A sparse vector on one backend.
@@ -96,7 +98,7 @@ class Vector(VectorForms, Collection):
         self.dtype = dtype_for(dtype, "Vector")
         self.size = as_size(size, "Vector")
         self.backend = backends.choose(like, backend)
-        self.name = name or "v"
+        self.name = name or _UNNAMED
         self.data = self.backend.vector(self.dtype, self.size)
 
     @classmethod
@@ -104,7 +106,7 @@ class Vector(VectorForms, Collection):
         cls, data: Handle, dtype: DType, size: int, backend: Backend, name: str | None
     ) -> Vector:
         v = cls.__new__(cls)
-        v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or "v", data
+        v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or _UNNAMED, data
         return v
 
     # ------------------------------------------------------------------------ in and out

@@ -9,17 +9,20 @@ class of lagpu and every package can use it.
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = [
+    "Unnamed",
     "call_html",
     "facts_html",
     "mask_html",
     "matrix_html",
     "matrix_text",
     "pair_html",
+    "own_name",
     "part_html",
     "short",
     "updater_html",
@@ -35,6 +38,25 @@ _LINE = "1px solid rgba(128,128,128,0.45)"
 _CELL = "padding:1px 6px;min-width:1.1em;text-align:center;border:"
 _INDEX = "color:gray;font-weight:normal;text-align:center;padding:1px 6px;border:none"
 _NONE = f'<td title="no entry" style="{_CELL}{_LINE};color:rgba(128,128,128,0.7)">·</td>'
+
+
+class Unnamed(str):
+    """The name of an object that has been given none: a letter, as it stands in a formula."""
+
+    __slots__ = ()
+
+
+_numbers = itertools.count()
+
+
+def own_name(x: Any) -> str:
+    """Return the name of an object, which is numbered now, as ``v_0``, if it has been given none.
+
+    So whoever reads two messages can tell two objects apart, and making an object costs nothing.
+    """
+    if type(x.name) is Unnamed:
+        x.name = f"{x.name}_{next(_numbers)}"
+    return str(x.name)
 
 
 def short(value: Any) -> str:
@@ -97,7 +119,7 @@ def vector_text(v: Any) -> str:
 
 def vector_html(v: Any) -> str:
     """Return the facts, the first entries and the gaps between them as HTML."""
-    title = _title(f"{v.name}: Vector({_facts(v, f'size {v.size:,}')})")
+    title = _title(f"{own_name(v)}: Vector({_facts(v, f'size {v.size:,}')})")
     found = _first_entries(v)
     if not isinstance(found, list):
         return f"<div>{title}{html.escape(found)}</div>"
@@ -178,6 +200,7 @@ def _text(value: Any) -> str:
 def matrix_html(A: Any) -> str:
     """Return the facts and the upper left corner as HTML."""
     size = f"{A.nrows:,} x {A.ncols:,}"
+    own_name(getattr(A, "stored", A))  # a transpose has the name of its matrix
     title = _title(f"{A.name}: {type(A).__name__}({_facts(A, size)})")
     found = _preview(A)
     if not isinstance(found, dict):
@@ -201,9 +224,9 @@ def mask_html(m: Any) -> str:
     """Return as HTML where a mask lets results through, and its vector or matrix."""
     shown = vector_html(m.vector) if m.vector.ndim == 1 else matrix_html(m.vector)
     kept = "an entry" if m.structure else "an entry that is not zero"
-    where = f"{m.vector.name} has {'no entry, or a zero' if not m.structure else 'no entry'}"
+    where = f"{own_name(m.vector)} has {'no entry, or a zero' if not m.structure else 'no entry'}"
     if not m.complement:
-        where = f"{m.vector.name} has {kept}"
+        where = f"{own_name(m.vector)} has {kept}"
     return f"<div>{_title(f'{m!r}: Mask, lets through where {where}')}{shown}</div>"
 
 

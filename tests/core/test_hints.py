@@ -222,7 +222,7 @@ def test_shapes_are_told_in_the_authors_names(q, A):
 
 
 def test_mixed_backends_are_told_in_the_authors_names(backend):
-    """Names of their own are all alike: `v` and `A`."""
+    """Which are not those of the objects."""
     here, there = backend.name, "sim" if backend.name == "cpu" else "cpu"
     q, w = (Vector(BOOL, 3, backend=place) for place in (here, there))
     graph = Matrix(BOOL, 3, 3, backend=here)
@@ -236,3 +236,13 @@ def test_mixed_backends_name_the_move(q, backend):
     error, text = refusal(lambda: q.ewise_add(other, "lor"))
     assert error is BackendMismatch
     assert f"as in other.to('{backend.name}'); nothing is copied for you." in text
+
+
+def test_objects_that_no_variable_names_are_told_apart(backend):
+    pair = [Vector(BOOL, 3, backend=backend) for _ in range(2)]
+    _error, text = refusal(lambda: pair[0] + pair[1])
+    first, second = (x.name for x in pair)
+    assert first != second
+    assert f"Write {first}.ewise_add({second}, binary.plus)" in text
+    assert refusal(lambda: pair[0] + pair[1])[1] == text
+    assert repr(pair[1].S) == f"{second}.S"

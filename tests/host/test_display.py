@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -383,3 +385,26 @@ def test_values_are_short():
 
 def test_the_package_still_has_no_display_of_its_own():
     assert "display" not in lagpu.__all__
+
+
+def test_objects_without_a_name_are_told_apart():
+    """A number for each, when it is first shown; in formulas it is a letter until then."""
+    made = [make() for make in (
+        lambda: Vector(FP64, 2, backend="cpu"), lambda: Matrix(FP64, 2, 2, backend="cpu"),
+        lambda: Scalar(FP64, 2.5),
+    ) for _ in range(2)]  # fmt: skip
+    assert [x.name for x in made] == ["v", "v", "A", "A", "s", "s"]
+    titles = [re.search(r"([^<>]*): (?:Vector|Matrix|Scalar)", x._repr_html_())[1] for x in made]
+    assert len(set(titles)) == len(titles)
+    assert [title.rstrip("0123456789") for title in titles] == ["v_", "v_", "A_", "A_", "s_", "s_"]
+    assert titles == [x.name for x in made]
+    assert titles[0] in made[0]._repr_html_()
+    assert f"{titles[2]}&#x27;:" in made[2].T._repr_html_()
+
+
+def test_a_copy_of_an_object_without_a_name_has_none():
+    v = Vector(FP64, 2, backend="cpu")
+    copies = [v.dup(), v.to("sim"), copy.copy(v), pickle.loads(pickle.dumps(v))]
+    assert len({display.own_name(x) for x in (v, *copies)}) == 5
+    named = Vector(FP64, 2, backend="cpu", name="v")
+    assert display.own_name(named) == display.own_name(named.dup()) == "v"

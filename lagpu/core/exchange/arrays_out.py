@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.core.arguments import scalar_value
+from lagpu.core.hints import name_of
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import InvalidValue
 from lagpu.operations import Assign, AssignScalar, Descriptor, Statement
@@ -84,6 +85,5 @@ def _on_device(v: Any, fill: Any, kind: DType) -> Any:
 
 def _require_full(v: Any, nvals: int, what: str, remedy: str) -> None:
     if nvals < v.size:
-        raise InvalidValue(
-            f"{what}: {v.name} has {nvals} of {v.size} entries. {remedy.format(v.name)}"
-        )
+        name = name_of(v)
+        raise InvalidValue(f"{what}: {name} has {nvals} of {v.size} entries. {remedy.format(name)}")
