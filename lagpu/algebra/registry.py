@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
+from lagpu.dtypes import FP64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
 from lagpu.host import display
 
@@ -175,7 +176,7 @@ class Table(Generic[Row]):
 
 # ---------------------------------------------------------------- copies and pickles of operators
 def _as_named(op: Any) -> tuple[Any, ...]:
-    """Return what ``op.__reduce__`` would return: its kind, name, forced type and C++ texts."""
+    """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
     table = next(table for table in _tables.values() if table.row is type(op))
     own = table._rows.get(op.name)
     dtype = None if own is op else _forced_type(op)
@@ -213,7 +214,10 @@ def _forced_type(op: Any) -> Any:
 
 
 def _texts(op: Any) -> tuple[str, ...]:
-    """Return the C++ texts of a user's operators in `op`; built-in ones have an empty text."""
+    """Return what users have registered in `op`, as text: C++, types and ends of monoids."""
     if isinstance(op, Semiring):
         return *_texts(op.monoid), *_texts(op.multiply)
-    return _texts(op.op) if isinstance(op, Monoid) else (op.body,)
+    if isinstance(op, Monoid):
+        ends = (op.identity, op.terminal) if op.registered else ()
+        return *_texts(op.op), *("" if end is None else str(end(FP64)) for end in ends)
+    return (op.body, str(op.result(FP64))) if op.body else ()

@@ -214,6 +214,23 @@ def test_an_operator_of_another_meaning_is_refused(registered, monkeypatch):
         pickle.loads(data[0])
 
 
+def test_a_monoid_with_other_ends_is_refused(registered, monkeypatch):
+    data = pickle.dumps(registered[1])
+    for other in ({"identity": 1}, {"identity": 0, "terminal": 9}):
+        monkeypatch.setattr(monoid, "_rows", {})
+        monoid.register("sent_monoid", registered[0], **other)
+        with pytest.raises(InvalidValue, match="is registered with another text"):
+            pickle.loads(data)
+
+
+def test_an_operator_of_another_type_is_refused(registered, monkeypatch):
+    data = pickle.dumps(registered[0])
+    monkeypatch.setattr(binary, "_rows", {})
+    binary.register(sent.DOUBLED, lambda x, y: x + 2 * y, "x + 2 * y", result=INT32)
+    with pytest.raises(InvalidValue, match="is registered with another text"):
+        pickle.loads(data)
+
+
 def test_no_pickle_calls_what_it_names():
     """What lagpu puts into a pickle are a few functions of its own, and NumPy's arrays."""
     assert registry._table("binary") is binary
@@ -247,6 +264,7 @@ def test_another_process_runs_loops(backend, worker):
     assert levels.backend is backend
 
 
+@pytest.mark.ci
 def test_many_tasks_go_to_a_pool_of_multiprocessing():
     A = sent.graph("cpu")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
