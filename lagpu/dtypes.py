@@ -48,6 +48,17 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    def __eq__(self, other: object) -> bool:
+        """Whether `other` means this type, as ``int`` and ``"INT64"`` mean INT64."""
+        if self is other or other is None or isinstance(other, DType):
+            return self is other
+        try:
+            return lookup(other) is self
+        except DomainMismatch:
+            return False
+
+    __hash__ = object.__hash__
+
     def __reduce__(self) -> tuple[Any, ...]:
         return lookup, (self.name,)  # one object a type, also after unpickling
 

@@ -46,6 +46,8 @@ __all__ = [
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
 _USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL")
+#: comparison -> the same with its operands exchanged
+_FLIPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 #: The classes of results, by their number of dimensions: `Scalar`, `Vector` and `Matrix`.
 OUTPUTS: dict[int, Any] = {}
 
@@ -190,6 +192,26 @@ class Call(Unassigned, Deferred):
     def _output(self, value: Any) -> str:
         w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
         return f"Write {w} << call, with the output on the left."
+
+    def kept(self) -> Call:
+        """Return the deferred selection for a comparison: ``A.select("valuegt", 3)`` for ``A > 3``.
+
+        Raises
+        ------
+        DomainMismatch
+            If this is no comparison of a vector or a matrix with a number.
+        """
+        self._mark_used()
+        function: Any = getattr(self.operation, "function", None)
+        name = "" if function is None else function.op.name
+        if name not in _FLIPPED:
+            self.refuse("is no comparison with a number", "Write A > 3, for instance.")
+        if function.right is None:
+            name, thunk = _FLIPPED[name], function.left
+        else:
+            thunk = function.right
+        chosen: Call = self.inputs[0].select(f"value{name}", thunk)
+        return chosen
 
     def call(self) -> Call:
         """Return the call itself, as other expressions return the call that they stand for."""

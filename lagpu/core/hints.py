@@ -204,6 +204,12 @@ class Deferred(NoTruth):
     def __iter__(self) -> Any:
         return iter(self._computed())
 
+    def __getitem__(self, where: Any) -> Any:
+        return self._computed()[where]
+
+    def __contains__(self, where: Any) -> bool:
+        return where in self._computed()
+
     def __float__(self) -> float:
         return float(self._number())
 

@@ -13,7 +13,10 @@ from lagpu.viz.searches import frontier, frontiers, level_histogram
 from lagpu.viz.style import save
 from lagpu.viz.vectors import mask, vector
 
+draw = graph  # the name in python-graphblas
+
 __all__ = [
+    "draw",
     "frontier",
     "frontiers",
     "graph",

@@ -237,6 +237,40 @@ def test_a_result_is_computed_once_when_it_is_asked_for(backend):
     assert w.to_coo()[1].tolist() == [2, 6, 3], "a statement reads its operands when it runs"
 
 
+def test_a_comparison_selects(backend):
+    u = Vector.from_coo([0, 2, 3], [1, 5, 3], size=4, backend=backend)
+    A = u.diag()
+    for mine, theirs in (
+        (u > 2, u.select("valuegt", 2)),
+        (u <= 3, u.select("valuele", 3)),
+        (A > 2, A.select("valuegt", 2)),
+        (A != 5, A.select("valuene", 5)),
+    ):
+        assert mine.kept().new().isequal(theirs.new())
+    for wrong in (lambda: (u + 1).kept(), lambda: (u > u).kept(), lambda: u.reduce().kept()):
+        with pytest.raises(DomainMismatch, match="is no comparison with a number"):
+            wrong()
+
+
+def test_a_type_is_what_python_calls_it(backend):
+    u = Vector(INT64, 3, backend=backend)
+    assert u.dtype == INT64
+    assert u.dtype == int
+    assert u.dtype != bool
+    assert u.dtype != None  # noqa: E711
+    assert u.dtype == np.int64
+    assert u.dtype != "no type"
+    assert {INT64: 1}[u.dtype] == 1
+
+
+def test_an_expression_is_indexed_as_its_result(backend):
+    u = Vector.from_coo([0, 2, 3], [1, 5, 3], size=4, backend=backend)
+    assert (u + 1)[2].value == 6
+    assert 2 in u + 1
+    assert 1 not in u + 1
+    assert (u.diag() * 2)[3, :].new().to_coo()[1].tolist() == [6]
+
+
 def test_types_are_lagpus_own(backend):
     i = Vector.from_coo([0], [7], dtype="INT32", size=2, backend=backend)
     assert (i + 1).new().dtype is i.dtype
