@@ -222,6 +222,61 @@ def test_a_line_that_is_refused_changes_nothing(backend, line):
     assert all(same(plain(x), before[name]) for name, x in objects.items())
 
 
+# Wrong line -> (what the message says to write, that line for these objects). Run in lagpu, it
+# gives what python-graphblas gives for it.
+ADVICE = {
+    "x(y) << 1": ("y.S", "x(y.S) << 1"),
+    "x(mask=i) << 1": ("i.V", "x(mask=i.V) << 1"),
+    "x(3) << 1": ("binary.plus", "x(binary.plus) << 1"),
+    "A << x": ("A[i, :] << v", "A[0, :] << x"),
+    "A << y + x": ("A[:, j] << v", "A[:, 1] << y + x"),
+    "y << (x | y)": ("binary.plus(x | y)", "y << binary.plus(x | y)"),
+    "y << (x & y)": ("binary.times(x & y)", "y << binary.times(x & y)"),
+    "binary.minus(x, y)": ("binary.minus(u | v)", "binary.minus(x | y)"),
+    "binary.minus(y, x)": ("binary.minus(u & v)", "binary.minus(y & x)"),
+    "monoid.max(x)": ("binary.max(u, 3)", "binary.max(x, 3)"),
+    "x | 2": ("binary.plus(u, x)", "binary.plus(x, 2)"),
+    "x & 2": ("binary.times(u, x)", "binary.times(x, 2)"),
+    "~x": ("~x.S", "y(~x.S) << 1"),
+    "~A": ("~A.V", "B(~A.V) << 1"),
+    "semiring.min_plus(x, A)": ("min_plus(q @ A)", "semiring.min_plus(x @ A)"),
+    "A.T << B": ("A << B.T", "A << B.T"),
+    "x.S << 1": ("w(x.S) << 1", "y(x.S) << 1"),
+    "x[y] << 1": ("x(y.S) << x", "x(y.S) << 1"),
+    "x[y.S] << 1": ("x(y.S) << x", "x(y.S) << 1"),
+    "x <<= y": ("Write << alone", "x << y"),
+    "x.ewise_add(3)": ("x.apply(op, x)", "x.apply(binary.plus, 3)"),
+    "bool(x)": ("x.nvals", "x.nvals"),
+    "bool(x == y)": (".isequal(u)", "x.isequal(y)"),
+    "x @ 3": ("from_dense or from_coo", "x @ Vector.from_coo([0, 2], [3.0, 3.0], size=4)"),
+}
+
+
+@pytest.mark.usefixtures("own_garbage")
+@pytest.mark.parametrize("line", ADVICE)
+def test_what_a_message_says_to_write_is_right(line):
+    advice, instead = ADVICE[line]
+    world = {name: converted(x, "cpu", {}) for name, x in their_objects().items()}
+    world |= {"binary": binary, "monoid": monoid, "semiring": semiring}
+    with pytest.raises(lagpu.errors.LagpuError) as caught:
+        exec(line, world)
+    assert advice in str(caught.value), str(caught.value)
+    del caught
+    gc.collect()
+    with lagpu.use("cpu"):
+        found = run(instead, lagpu, "cpu")
+    assert same(found, run(instead, gb)), instead
+
+
+@pytest.mark.parametrize(
+    "part", ["x['a']", "x[1.5]", "x[9]", "x[y]", "x[y.S]", "A[0]", "A['a', 0]", "A[0, 9]"]
+)
+def test_a_wrong_index_is_refused_where_it_is_written(backend, part):
+    world = {name: converted(x, backend, {}) for name, x in their_objects().items()}
+    with pytest.raises(lagpu.errors.LagpuError):
+        exec(part, world)
+
+
 def _on(backend):
     return lambda dtype, size: Vector(dtype, size, backend=backend)
 
