@@ -49,7 +49,7 @@ class Output(StrEnum):
 # The suffixes are those of lagpu.io.formats.table, whose import would take time (a test compares).
 FILES = (
     ".mtx, .npz, .graphml, .gml, .gr, .col, .graph, .metis, .sg, .wsg, .parquet, .h5, .hdf5, .csv, "
-    ".tsv, .txt, .el, .wel; text also .gz"
+    ".tsv, .el, .wel, .txt; text also .gz"
 )
 _GRAPH_HELP = (
     f"A file ({FILES}; - is the standard input), or kron:16, urand:16, road:512, "

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from lagpu.errors import FileFormatError
+from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.formats import named_edges
@@ -27,7 +27,7 @@ from lagpu.io.reading import NAMES_HINT, NUMBERS_HINT, Edges, Options, Parsed, g
 from lagpu.io.text import PIECE, data_lines, line_number, pieces, show, write_rows
 from lagpu.io.words import COMMENT, REAL, Malformed, fits, number, numbers, shape_of
 
-__all__ = ["dump", "parse"]
+__all__ = ["dump", "dump_plain", "dump_weights", "parse"]
 
 Array = np.ndarray[Any, Any]
 
@@ -293,3 +293,27 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     file.write(f"# Nodes: {n} Edges: {csc.nvals}\n# FromNodeId\tToNodeId\n".encode())
     columns = [csc.row_idx, csc.columns()]
     write_rows(file, columns if csc.is_pattern else [*columns, csc.dense_values()], "\t")
+
+
+def dump_plain(csc: CSC, file: IO[bytes]) -> None:
+    """Write ``i j`` without a comment, which programs of the GAP suite do not read.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no edge: the file would be empty.
+    """
+    _dump_rows(file, [csc.row_idx, csc.columns()])
+
+
+def dump_weights(csc: CSC, file: IO[bytes]) -> None:
+    """Write ``i j value`` as `dump_plain` does; True is written as 1."""
+    _dump_rows(file, [csc.row_idx, csc.columns(), csc.dense_values()])
+
+
+def _dump_rows(file: IO[bytes], columns: list[Array]) -> None:
+    if not len(columns[0]):
+        raise InvalidValue(
+            "write: a GAP edge list has no place for a graph without edges. Use .mtx or .npz."
+        )
+    write_rows(file, columns, " ")

@@ -169,9 +169,17 @@ FORMATS: tuple[Format, ...] = (
         "TSV", (".tsv",), delimited.parse, delimited.dump_tabs,
         None, (), _TABLE, _ENTRIES, "", False, True,
     ),
+    Format(
+        "GAP edge list", (".el",), edge_list.parse, edge_list.dump_plain,
+        None, (), _LIST, frozenset({"directed"}), "", False, True,
+    ),
+    Format(
+        "GAP edge list with weights", (".wel",), edge_list.parse, edge_list.dump_weights,
+        None, (), _LIST, _ENTRIES, "", False, True,
+    ),
     # Last, since any other text is one.
     Format(
-        "edge list", (".txt", ".el", ".wel"), edge_list.parse, edge_list.dump,
+        "edge list", (".txt",), edge_list.parse, edge_list.dump,
         lambda data: True, (), _LIST, _ALL, "", False, True,
     ),
 )  # fmt: skip
