@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
+from lagpu.algebra.tables import binary, indexunary, semiring, unary
 from lagpu.core.exchange.arrays_in import require_fit
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
@@ -24,7 +24,6 @@ from lagpu.host.sorting import all_distinct
 from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
 
 __all__ = [
-    "as_monoid",
     "as_semiring",
     "as_size",
     "as_values",
@@ -311,14 +310,6 @@ _BY_SIGN: dict[Any, str] = {
     "+": "plus", "-": "minus", "*": "times", "/": "truediv", "&": "land", "|": "lor", "^": "lxor",
     "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
 }  # fmt: skip
-
-
-def as_monoid(op: Any) -> Monoid:
-    """Return the monoid given as itself, by name, or as its binary operator."""
-    if isinstance(op, BinaryOp) and op.name in monoid:
-        found = monoid[op.name]
-        return found if op.dtype is None else found[op.dtype]
-    return monoid.lookup(op)
 
 
 def as_semiring(op: Semiring | str) -> Semiring:

@@ -6,9 +6,10 @@ from sys import _getframe
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lagpu.algebra.operators import IndexUnaryOp, Monoid
+from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
-from lagpu.core.arguments import as_monoid, bound_operator, selected
+from lagpu.core.arguments import bound_operator, selected
 from lagpu.core.exchange.pickled import taken_apart
 from lagpu.core.expr import Call, Mask, Updater, assign, constant
 from lagpu.core.hints import object_of
@@ -174,7 +175,7 @@ class Collection(Arithmetic):
         aggregator = None if type(op) is Monoid else agg.named(op)
         if aggregator is not None:
             return aggregate(self, aggregator, "reduce", _getframe(1))
-        found = as_monoid(op)
+        found = monoid.lookup(op)
         result = found.types(self.dtype)[1]
         call = Call(
             Reduce(self.data, found),

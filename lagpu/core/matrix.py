@@ -9,10 +9,10 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.operators import Monoid
+from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import (
-    as_monoid,
     as_size,
     as_values,
     binary_operator,
@@ -408,7 +408,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         if aggregator is not None:
             way = "reduce_columnwise" if transpose else "reduce_rowwise"
             return aggregate(self, aggregator, way, _getframe(2))
-        found = as_monoid(op)
+        found = monoid.lookup(op)
         return Call(
             ReduceRows(self.data, found, transpose),
             (self,),

@@ -328,7 +328,7 @@ CASES = {
         UnknownOperator,
         r"nearest names are .*abs",
     ),
-    "monoid unknown": (lambda o: o.u.reduce("sum"), UnknownOperator, r"there is no 'sum'"),
+    "monoid unknown": (lambda o: o.u.reduce("total"), UnknownOperator, r"there is no 'total'"),
     # what is not there yet
     "inner product": (lambda o: o.u.inner(o.short), DimensionMismatch, r"u.size 3 != short.size 2"),
     "part of a row": (lambda o: o.A[0, [0, 9]].new(), IndexOutOfBound, r"A column: index 9"),

@@ -18,7 +18,7 @@ def A(v):
 
 
 NO_INDEX = ["a", 1.5, None, True, {}, {1}, [1.5], ["a"], [True, False, True], [[0], [0, 1]],
-            np.array([0.0]), slice(0, "a"), slice(0.5, 2), ...]  # fmt: skip
+            np.array([0.0]), slice(0, "a"), slice(0.5, 2)]  # fmt: skip
 
 
 @pytest.mark.parametrize("index", NO_INDEX, ids=map(str, range(len(NO_INDEX))))
@@ -29,6 +29,13 @@ def test_no_index_of_a_vector_or_a_matrix(v, A, index):
     for where in ((index, 0), (0, index), (index, slice(None))):
         with pytest.raises(errors):
             A[where]
+
+
+def test_an_ellipsis_is_everything_and_no_part(v, A):
+    assert v[...].new().isequal(v)
+    assert A[...].new().isequal(A)
+    with pytest.raises(DomainMismatch, match=r"is not an index\. Write A\[:, :\]"):
+        A[..., 0]
 
 
 def test_places_that_are_not_there(v, A):
