@@ -206,6 +206,8 @@ def integer_array(array: Any, what: str) -> Any:
         if len(array):
             raise DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
         array = array.astype(np.int64)
+    if array.dtype == np.uint64:  # beside INT64, NumPy computes with UINT64 in floats
+        array = array.astype(np.int64)
     return array
 
 

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from both_libraries import converted, graph_classes, plain, same
 
+import lagpu
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import graphblas_algorithms
@@ -318,7 +320,8 @@ def measured(calls, graphs, backend):
     lines, failed, functions = set(), {}, {}
     for module, function, names, arguments, options in calls:
         given = [*(graphs[name] for name in names), *arguments]
-        run = Run(module, function, changed, backend, given, options)
+        with lagpu.use(backend):  # of the objects that the function itself makes
+            run = Run(module, function, changed, backend, given, options)
         lines |= {(module, number) for number in run.lines}
         failed |= {(module, number): line for number, line in run.failed.items()}
         functions.setdefault((module, function), []).extend(run.failed)

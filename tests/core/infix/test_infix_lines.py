@@ -292,6 +292,15 @@ def test_a_result_is_computed_once_when_it_is_asked_for(backend):
     assert w.to_coo()[1].tolist() == [2, 6, 3], "a statement reads its operands when it runs"
 
 
+def test_indices_may_be_uint64(backend):
+    """Beside INT64, NumPy computes with UINT64 in floats."""
+    rows, cols = np.arange(3, dtype=np.uint64), np.array([3, 4, 9], np.uint64)
+    D = Matrix.from_coo(rows, cols, 0, int, nrows=3, ncols=34, backend=backend)
+    Q = lagpu.unary.one[bool](D).new()
+    assert Q.to_coo()[1].tolist() == [3, 4, 9]
+    assert D[rows, cols].nvals == 3
+
+
 def test_a_comparison_selects(backend):
     u = Vector.from_coo([0, 2, 3], [1, 5, 3], size=4, backend=backend)
     A = u.diag()
