@@ -11,13 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import (
-    BinaryOp,
-    arithmetic,
-    integral,
-    integral64,
-    real,
-)
+from lagpu.algebra.operators import BinaryOp
+from lagpu.algebra.rules import arithmetic, integral, integral64, real
 from lagpu.dtypes import cast, lookup
 
 __all__ = ["Arithmetic", "Bits"]

@@ -15,18 +15,9 @@ import numpy as np
 
 from lagpu.algebra.arithmetic import Arithmetic, Bits
 from lagpu.algebra.functions import Functions
-from lagpu.algebra.operators import (
-    BinaryOp,
-    IndexUnaryOp,
-    Monoid,
-    UnaryOp,
-    arithmetic,
-    index,
-    logical,
-    real,
-    same,
-)
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, UnaryOp
 from lagpu.algebra.registry import Table
+from lagpu.algebra.rules import arithmetic, index, logical, real, same
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import DomainMismatch
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from lagpu.algebra.operators import UnaryOp, integral, logical, real
+from lagpu.algebra.operators import UnaryOp
+from lagpu.algebra.rules import integral, logical, real
 
 __all__ = ["Functions"]
 

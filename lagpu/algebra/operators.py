@@ -19,7 +19,7 @@ import numpy as np
 
 from lagpu.algebra.described import by_type, describe
 from lagpu.algebra.formulas import FORMULAS
-from lagpu.algebra.rules import Rule, arithmetic, index, integral, integral64, logical, real, same
+from lagpu.algebra.rules import Rule, same
 from lagpu.dtypes import BOOL, DType, cast, lookup, unify
 from lagpu.errors import DomainMismatch
 from lagpu.host import display
@@ -31,13 +31,6 @@ __all__ = [
     "Operator",
     "Semiring",
     "UnaryOp",
-    "arithmetic",
-    "index",
-    "integral",
-    "integral64",
-    "logical",
-    "real",
-    "same",
 ]
 
 

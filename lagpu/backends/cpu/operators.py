@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import (
-    BinaryOp,
-    IndexUnaryOp,
-    Monoid,
-    Operator,
-    Semiring,
-    UnaryOp,
-    arithmetic,
-)
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
+from lagpu.algebra.rules import arithmetic
 from lagpu.backends.cpu.handles import Box, check, ffi, gb, lib
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import BackendUnavailable, KernelCompileError, NotSupported
