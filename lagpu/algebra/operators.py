@@ -48,7 +48,12 @@ def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> C
     return lambda *operands: cast(function(*map(number, operands)), result)
 
 
-Result = TypeVar("Result", covariant=True)
+class _Written(Protocol):
+    def _written_in(self, by: FrameType) -> Self:
+        """Return this call, which the author has written in a frame."""
+
+
+Result = TypeVar("Result", bound=_Written, covariant=True)
 
 
 class _Applies(Protocol[Result]):
@@ -167,9 +172,7 @@ class UnaryOp(Operator):
 
     def __call__(self, operand: _Applies[Result]) -> Result:
         """Return the deferred call that applies this operator to a vector or a matrix."""
-        call: Any = operand.apply(self)
-        applied: Result = call._written_in(sys._getframe(1))
-        return applied
+        return operand.apply(self)._written_in(sys._getframe(1))
 
 
 def _joined(
@@ -254,9 +257,7 @@ class IndexUnaryOp(Operator):
 
     def __call__(self, operand: _Applies[Result], thunk: Any = 0) -> Result:
         """Return the deferred call that applies this operator to a vector or a matrix."""
-        call: Any = operand.apply(self, thunk)
-        applied: Result = call._written_in(sys._getframe(1))
-        return applied
+        return operand.apply(self, thunk)._written_in(sys._getframe(1))
 
 
 @dataclass(frozen=True, eq=False)

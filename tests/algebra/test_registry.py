@@ -129,7 +129,7 @@ def test_users_operator_accumulates_a_scalar(backend):
         ),
         (lambda: monoid.register("test_bad", monoid.plus, 0), DomainMismatch, "not a BinaryOp"),
         (lambda: monoid.register("test_bad", binary.firsti, 0), DomainMismatch, "reads indices"),
-        (lambda: semiring.register(binary.plus, binary.plus), DomainMismatch, "not a Monoid"),
+        (lambda: semiring.register(binary.minus, binary.plus), DomainMismatch, "not a Monoid"),
         (lambda: semiring.register(monoid.plus, binary.times), InvalidValue, "is taken"),
     ],
 )

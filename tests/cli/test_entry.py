@@ -70,9 +70,7 @@ def test_a_flag_has_no_type_and_no_word_is_torn(run, monkeypatch, command):
 
 
 def test_completion(run, monkeypatch):
-    code, out, _ = run("--show-completion")
-    assert "_LAGPU_COMPLETE" in out or "not supported" in out  # by the shell that runs the tests
-    assert code == 0
+    assert "No such option" not in run("--show-completion")[2]  # the rest is up to the shell
     for words, found in {"lagpu b": "bfs", "lagpu bfs kron:5 --sou": "--source"}.items():
         monkeypatch.setenv("_LAGPU_COMPLETE", "complete_bash")
         monkeypatch.setenv("COMP_WORDS", words)
@@ -83,7 +81,10 @@ def test_completion(run, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("bfs path:3 --source a", "'a' is not a whole number. See `lagpu bfs --help`."),
+        (
+            "bfs path:3 --source a",
+            "'a' is no vertex. Give a number, or --renumber if",
+        ),
         ("sssp path:3 -s 0 --delta x", "'x' is not a number. See"),
         ("bfs path:3 -s 0 --seed -1", "'-1' is below 0. See"),
         ("pagerank path:3 --max-iter 9999999", "'9999999' is above 1000000. See"),

@@ -36,7 +36,7 @@ def load(*args, **how):
         print("stuck", flush=True)
         C.pthread_mutex_lock(lock)
 
-graphs.load = load
+graphs.load_named = load
 sys.exit(main(["bfs", "path:3", "--source", "0", "--backend", "cpu"]))
 """
 

@@ -239,10 +239,10 @@ def test_mixed_backends_name_the_move(q, backend):
 
 
 def test_objects_that_no_variable_names_are_told_apart(backend):
-    pair = [Vector(BOOL, 3, backend=backend) for _ in range(2)]
-    _error, text = refusal(lambda: pair[0] + pair[1])
+    pair = [Vector(BOOL, size, backend=backend) for size in (3, 4)]
+    _error, text = refusal(lambda: pair[0].ewise_add(pair[1]))
     first, second = (x.name for x in pair)
     assert first != second
-    assert f"Write {first}.ewise_add({second}, binary.plus)" in text
-    assert refusal(lambda: pair[0] + pair[1])[1] == text
+    assert f"{first}.size 3 != 4 of {second}" in text
+    assert refusal(lambda: pair[0].ewise_add(pair[1]))[1] == text
     assert repr(pair[1].S) == f"{second}.S"

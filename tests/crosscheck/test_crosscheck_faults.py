@@ -58,7 +58,7 @@ def test_a_mask_ignored(graph):
         assert levels.get(index) <= found.level, "a vertex found before"
     assert len(found.rows) == min(found.count, 10)
     cpu, faulty = found.plans
-    assert (cpu.backend, cpu.kernel) == ("cpu", "")
+    assert (cpu.backend, cpu.kernel) == ("cpu", "SuiteSparse saxpy")
     assert (faulty.direction, faulty.kernel, faulty.reason) == ("push", "push_queue", "asked for")
 
 

@@ -134,14 +134,13 @@ def test_its_first_screen_leads_on():
 
 def test_links_lead_somewhere():
     for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"):
-        for target in re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text("utf-8")):
+        text = re.sub("`[^`]*`", "", (ROOT / page).read_text("utf-8"))
+        for target in re.findall(r"\]\(([^)]+)\)", text):
             if not target.startswith("https://"):
-                assert (ROOT / target).exists(), target
+                assert (ROOT / target.partition("#")[0]).exists(), target
 
 
 def test_what_it_does_not_do_is_refused():
     u = lagpu.Vector(lagpu.BOOL, 3, backend="cpu")
-    with pytest.raises(lagpu.errors.NotSupported):
-        lagpu.semiring.any_pair(u @ u)
     with pytest.raises(lagpu.errors.DomainMismatch):
         u[u].new()

@@ -131,5 +131,5 @@ def test_reading_under_a_limit_of_the_process_refuses_before_it_allocates(tmp_pa
     assert len(told) == 4
     for line, vertex in zip(told, ("1000000000", "500000000", "120000000"), strict=False):
         assert f"vertex {vertex} in line" in line
-        assert "GB free. Number the vertices from 0" in line
+        assert "GB free. Give renumber=True" in line
     assert told[3] == "3"

@@ -117,7 +117,7 @@ EAGER = {
     host_scalar: "a line of the body reads a value on the host",
     host_diagonal: "a line of the body reads a value on the host",
     host_condition: "a line of the body reads a value on the host",
-    number_bound: "k is a int, which += binds anew",
+    number_bound: "k is of type int, and += binds the name to another object",
     two_kinds: "the body writes vectors and matrices",
 }
 

@@ -57,7 +57,7 @@ def test_the_page_of_a_trace(traced):
 def test_its_summary_needs_no_script(traced):
     page = traced.to_html()
     static = page[: page.index("<h2>Statements</h2>")]
-    assert "13 statements, 10 edges looked at" in static
+    assert "13 statements looked at 10 edges" in static
     assert "<td>mxv</td>" in static
     assert static.count("<rect ") == 12  # two kinds of statements in each of six levels
     assert "<noscript>" in page

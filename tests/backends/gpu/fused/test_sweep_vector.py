@@ -277,7 +277,7 @@ def indexed(A, levels, x, y):
 
 
 REASONS = (
-    (counted, "line [0-9]+ is not a w << call statement"),
+    (counted, r"turns is of type int, and \+= binds the name to another object"),
     (read_later, "line [0-9]+ reads the here"),
     (two_products, "2 products in the body"),
     (unmasked, "apply before the product is not masked by here"),

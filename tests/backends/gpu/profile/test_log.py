@@ -300,7 +300,7 @@ def alone(place):
     return t
 
 
-SAID = "are for all levels of loops whose kernels keep no log: entries, edges and bytes"
+SAID = "stand for all levels of loops whose kernels keep no log: entries, edges and bytes"
 
 
 def test_tables(t, alone):

@@ -115,7 +115,7 @@ def test_hiragushi_sends_lists_and_pairs_then_bitmaps_as_they_are():
 def test_a_trace_counts_what_the_places_looked_at():
     _, rows = phases("kepler")
     assert rows[0].edges == N - 1
-    assert {row.kernel for row in rows} == {"SuiteSparse"}
+    assert {row.kernel for row in rows} == {"SuiteSparse saxpy"}
 
 
 @pytest.mark.parametrize("policy", ["kepler", "bfs2d:ratio=0.1", "hiragushi"])
