@@ -65,12 +65,18 @@ class Arithmetic(NoTruth):
 
     __slots__ = ()
 
+    def __matmul__(self, other: Any) -> MatMul:
+        return MatMul(self, other)
+
+    def __rmatmul__(self, other: Any) -> MatMul:
+        return MatMul(other, self)
+
     def _infix(self: Any, sign: str, other: Any, reflected: bool = False) -> Any:
         if other is None and sign in ("==", "!="):
             word = "is" if sign == "==" else "is not"
             self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
         left, right = (other, self) if reflected else (self, other)
-        if sign == "@":
+        if sign == "@":  # of an expression that was computed
             return MatMul(left, right)
         if sign in ("|", "&"):
             return Joined(left, right, sign)
