@@ -94,11 +94,9 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
                 return LoopBody(0, (), f"{name} is read on the host; write {base} instead")
             return LoopBody(0, (), f"{name} is neither a lagpu object nor a number")
         if name in body.written and not isinstance(found, (Vector, Matrix)):
-            return LoopBody(
-                0,
-                (),
-                f"{name} is of type {type(found).__name__}, and += binds the name to another object",
-            )
+            kind = type(found).__name__
+            why = f"{name} is of type {kind}, and += binds the name to another object"
+            return LoopBody(0, (), why)
         if type(found) is Scalar:
             scalar = name
     return body._replace(scalar=scalar) if scalar else body

@@ -247,3 +247,33 @@ def test_bits_and_values_fit_four_times_or_the_pool_has_them(place, monkeypatch)
     assert bitmap.fits(place.device, BOOL, (32, 1 << 20))  # few MB always do
     assert not bitmap.fits(place.device, BOOL, (32, 63))
     assert bitmap.fits(place.device, BOOL, (32, 64))
+
+
+def test_a_copy_asks_for_its_bits_and_values(place, monkeypatch):
+    asked = []
+    monkeypatch.setattr(place.device, "require", lambda nbytes, *_: asked.append(nbytes))
+    positions = bitmap.stride(33) * 70
+    bitmap.require(place.device, (33, 70), None, "test")
+    bitmap.require(place.device, (33, 70), FP64, "test")
+    assert asked == [positions // 8, positions // 8 + 8 * positions]
+    C = Matrix(INT64, 33, 70, backend=place)
+    C << 7
+    asked.clear()
+    C.data.store.copy(FP64)
+    assert asked == ([positions // 8] if C.data.store.entries.form == "bitmap" else [])
+    C.data.store.entries.to_writable()
+    asked.clear()
+    C.data.store.copy(FP64)
+    assert asked == [positions // 8 + 8 * positions]
+    few = bitmap.from_few_entries(
+        place.device,
+        place.runtime.counters,
+        np.array([0]),
+        np.array([3]),
+        np.int64(1),
+        INT64,
+        (33, 70),
+    )
+    asked.clear()
+    few.copy(FP64)
+    assert asked == []  # a list of one entry
