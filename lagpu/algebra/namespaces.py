@@ -12,9 +12,9 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Semiring, UnaryOp
 from lagpu.algebra.registry import Table, instead_of
 from lagpu.algebra.tables import binary, indexunary, semiring, unary
 from lagpu.dtypes import BOOL
-from lagpu.errors import NotSupported, UnknownOperator
+from lagpu.errors import DomainMismatch, UnknownOperator
 
-__all__ = ["Operators", "Selector", "Selectors", "op", "select"]
+__all__ = ["Compared", "Operators", "Selector", "Selectors", "op", "select"]
 
 
 class Operators:
@@ -89,8 +89,53 @@ class Selector:
         return operand.select(self.op, thunk)._written_in(sys._getframe(1))
 
 
+class Compared:
+    """Keep entries by a comparison: ``select.value(A > 3)``, ``select.row(A <= 5)``.
+
+    Attributes
+    ----------
+    name : str
+        Its name, after what is compared: value, row, column or index.
+    short : str
+        How the names of its operators begin, as ``col`` of ``colle``.
+    """
+
+    def __init__(self, name: str, short: str) -> None:
+        self.name, self.short = name, short
+        self.__doc__ = f"Keep entries by a comparison of the {name}: ``select.{name}(A <= 5)``."
+
+    def __repr__(self) -> str:
+        return f"select.{self.name}"
+
+    def __call__(self, comparison: Any) -> Any:
+        """Return the deferred selection of the entries for which a comparison holds.
+
+        Parameters
+        ----------
+        comparison : expression
+            A vector or a matrix beside a number. It says what is kept, and is not computed itself.
+
+        Raises
+        ------
+        DomainMismatch
+            If it is no such comparison, or asks for one row, column or index.
+        """
+        kept = getattr(comparison, "kept", None)
+        if kept is None:
+            raise DomainMismatch(
+                f"{self!r}: {type(comparison).__name__} is no comparison. "
+                f"Write {self!r}(A <= 5), for instance."
+            )
+        return kept(self.short)._written_in(sys._getframe(1))
+
+
 class Selectors:
-    """The operators of `indexunary` that have a truth for each entry."""
+    """The operators of `indexunary` that have a truth for each entry, and four comparisons."""
+
+    value = Compared("value", "value")
+    row = Compared("row", "row")
+    column = Compared("column", "col")
+    index = Compared("index", "index")
 
     def __init__(self) -> None:
         self._made: dict[str, Selector] = {}
@@ -119,20 +164,16 @@ class Selectors:
                 raise AttributeError(name)
             return self[name]
 
-    def __getitem__(self, name: str) -> Selector:
+    def __getitem__(self, name: str) -> Any:
         """Return the operator of this name.
 
         Raises
         ------
-        UnknownOperator, NotSupported
-            If there is none, or it stands for a comparison of python-graphblas.
+        UnknownOperator
+            If there is none.
         """
-        if name in ("value", "row", "column", "index"):
-            short = {"row": "row", "column": "col"}.get(name, name)
-            raise NotSupported(
-                f"select.{name}: takes a comparison. Write A.select('{short}gt', 3), or another of "
-                f"{', '.join(n for n in dir(self) if n.startswith(short))}."
-            )
+        if name in _COMPARED:
+            return getattr(self, name)
         found = indexunary[name]
         if found.result(BOOL) is not BOOL:
             raise UnknownOperator(f"select: {found!r} has no truth. Write A.apply({found!r}).")
@@ -142,7 +183,7 @@ class Selectors:
         return name in dir(self)
 
     def __dir__(self) -> list[str]:
-        return sorted(row.name for row in indexunary if row.result(BOOL) is BOOL)
+        return sorted({*_COMPARED, *(r.name for r in indexunary if r.result(BOOL) is BOOL)})
 
     def __repr__(self) -> str:
         return f"select: {len(dir(self))} operators, {', '.join(dir(self))}"
@@ -157,5 +198,6 @@ class Selectors:
         return indexunary.register_new(name, *args, **options)
 
 
+_COMPARED = frozenset(("value", "row", "column", "index"))
 op = Operators()
 select = Selectors()

@@ -6,13 +6,13 @@ from sys import _getframe
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from lagpu.algebra.operators import IndexUnaryOp, Monoid
-from lagpu.algebra.tables import monoid
+from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import bound_operator, selected
 from lagpu.core.exchange.pickled import taken_apart
-from lagpu.core.expr import Call, Mask, Updater, assign, constant
-from lagpu.core.hints import object_of
+from lagpu.core.expr import Call, Mask, Updater, as_mask, assign, constant
+from lagpu.core.hints import NoTruth, object_of
 from lagpu.core.infix.arithmetic import Arithmetic
 from lagpu.core.infix.described import described
 from lagpu.core.recorder import flush, why_unreadable
@@ -147,10 +147,13 @@ class Collection(Arithmetic):
         Parameters
         ----------
         op : IndexUnaryOp
-            An operator with a BOOL result, as in ``u.select("valuegt", 3)``.
+            An operator with a BOOL result, as in ``u.select("valuegt", 3)``; or a mask or a BOOL
+            object of the same shape, as in ``u.select(u > v)``, which keeps the entries there.
         thunk : scalar
             The operator's last operand, as in ``A.select("tril", -1)``.
         """
+        if isinstance(op, NoTruth):
+            return self._where(op)._written_in(_getframe(1))
         op, number, _ = selected(self.dtype, op, thunk)
         return Call(
             Select(self.data, op, number),
@@ -160,6 +163,15 @@ class Collection(Arithmetic):
             (op.name, "(", self, f", {number})"),
             _getframe(1),
         )
+
+    def _where(self, x: Any) -> Call:
+        """Return the deferred selection of the entries where a mask or a BOOL object is true."""
+        if isinstance(x, Call) and x.compared is not None and x.inputs[0] is self:
+            return x.kept()
+        kept: Any = as_mask(self, x).new()
+        call: Call = kept.ewise_mult(self, binary.second)
+        call.formula = ("select(", self, ", ", x, ")")
+        return call
 
     def reduce(self, op: Any = "plus", *, allow_empty: bool = True) -> Call:
         """Return the sum of all entries over a monoid, ``s = ⊕ᵢ u[i]``; empty if none.

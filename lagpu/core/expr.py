@@ -6,11 +6,15 @@ and against its output, mask and accumulator when it is assigned.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
+from lagpu.algebra.tables import indexunary
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
 from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, how_to_join, name_of, object_of
@@ -21,7 +25,15 @@ from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch, LagpuError
 from lagpu.host import display
 from lagpu.host.source import is_notation, operation_at, taken_by
-from lagpu.operations import Assign, AssignScalar, Constant, Descriptor, Operation, Statement
+from lagpu.operations import (
+    Assign,
+    AssignScalar,
+    Constant,
+    Descriptor,
+    Operation,
+    Select,
+    Statement,
+)
 from lagpu.operations.statements import method_of
 
 __all__ = [
@@ -46,8 +58,11 @@ __all__ = [
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
 _USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL")
-#: comparison -> the same with its operands exchanged
-_FLIPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+#: comparison -> that of a row, a column or an index which stands for it: i < 2.5 is i <= 3 - 1
+_PLACES: dict[str, tuple[str, Any, int]] = {
+    "le": ("le", math.floor, 0), "lt": ("le", math.ceil, -1),
+    "gt": ("gt", math.floor, 0), "ge": ("gt", math.ceil, -1),
+}  # fmt: skip
 #: The classes of results, by their number of dimensions: `Scalar`, `Vector` and `Matrix`.
 OUTPUTS: dict[int, Any] = {}
 
@@ -193,25 +208,46 @@ class Call(Unassigned, Deferred):
         w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
         return f"Write {w} << call, with the output on the left."
 
-    def kept(self) -> Call:
+    @property
+    def compared(self) -> tuple[str, Any] | None:
+        """The comparison and its number, as ``("gt", 3)`` of ``A > 3``; None if this is none."""
+        function: Any = getattr(self.operation, "function", None)
+        op = getattr(function, "op", None)
+        if op is None or f"value{op.name}" not in indexunary:
+            return None
+        if function.right is None:
+            return op.flips_to or op.name, function.left
+        return op.name, function.right
+
+    def kept(self, by: str = "value") -> Call:
         """Return the deferred selection for a comparison: ``A.select("valuegt", 3)`` for ``A > 3``.
+
+        Parameters
+        ----------
+        by : {"value", "row", "col", "index"}
+            What the number is compared with, as the names of the operators begin.
 
         Raises
         ------
         DomainMismatch
-            If this is no comparison of a vector or a matrix with a number.
+            If this is no comparison of a vector or a matrix with a number, or there is no such
+            operator, as for one row.
         """
         self._mark_used()
-        function: Any = getattr(self.operation, "function", None)
-        name = "" if function is None else function.op.name
-        if name not in _FLIPPED:
+        if self.compared is None:
             self.refuse("is no comparison with a number", "Write A > 3, for instance.")
-        if function.right is None:
-            name, thunk = _FLIPPED[name], function.left
-        else:
-            thunk = function.right
-        chosen: Call = self.inputs[0].select(f"value{name}", thunk)
-        return chosen
+        name, number = self.compared
+        if by != "value":
+            if name not in _PLACES:
+                self.refuse(f"{by} has no {name}", "Write A <= 5, or an index such as A[[5], :].")
+            bits = np.finfo(number.dtype).nmant if number.dtype.kind == "f" else 62
+            if not abs(number.item()) < 2**bits:  # NaN is not, either
+                self.refuse(f"{by} beside {number} is not exact", f"Write A.select('{by}le', 5).")
+            name, whole, step = _PLACES[name]
+            number = np.int64(whole(number.item()) + step)
+        x, op = self.inputs[0], indexunary[f"{by}{name}"]
+        formula = (op.name, "(", x, f", {number})")
+        return Call(Select(x.data, op, number), (x,), x.dtype, x.shape, formula)
 
     def call(self) -> Call:
         """Return the call itself, as other expressions return the call that they stand for."""

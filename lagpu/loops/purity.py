@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.algebra.namespaces import Operators
+from lagpu.algebra.namespaces import Operators, Selector, Selectors, select
 from lagpu.algebra.operators import Monoid, Operator, Semiring
 from lagpu.algebra.registry import Table
 from lagpu.core.infix.described import Replace
@@ -36,8 +36,12 @@ _PURE = frozenset((
 ))  # fmt: skip
 _NUMBERS = (bool, int, float, np.generic)
 _BUILTIN = {"abs": abs}  # of Python, and applies to vectors
+_CALLED = (abs, select.value)  # the place in a row or a column is compared with a number alone
 _VIEWS = (TransposedMatrix, SelectionMatrix)
-_KNOWN = (Vector, Matrix, *_VIEWS, Scalar, Operator, Monoid, Semiring, DType, Replace, *_NUMBERS)
+_KNOWN = (
+    *(Vector, Matrix, *_VIEWS, Scalar),
+    *(Operator, Monoid, Semiring, Selector, DType, Replace, *_NUMBERS),
+)
 
 
 class LoopBody(NamedTuple):
@@ -103,9 +107,12 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
 
 
 def _is_known(x: Any) -> bool:
-    """Return True for a number, ``abs`` or an object of a lagpu class, not of a subclass of it."""
+    """Return True for a number, ``abs``, ``select.value``, or an object of a class of lagpu.
+
+    A subclass of such a class may do anything.
+    """
     return (
-        x is abs
+        any(x is known for known in _CALLED)
         or isinstance(x, _NUMBERS)
         or (isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu."))
     )
@@ -129,7 +136,7 @@ def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     first, *rest = dotted.split(".")
     value: Any = (local if first in local else outer).get(first, _BUILTIN.get(first))
     for name in rest:
-        if isinstance(value, (Table, Operators)):
+        if isinstance(value, (Table, Operators, Selectors)):
             return getattr(value, name) if name in value else None
         attributes = getattr(value, "__dict__", {})
         if name not in attributes or hasattr(type(value), name):  # a property could run any code

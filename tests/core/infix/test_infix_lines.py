@@ -37,7 +37,10 @@ def their_objects():
     }
 
 
-NAMES = ("binary", "unary", "monoid", "semiring", "indexunary", "replace", "Vector", "Scalar")
+NAMES = (
+    *("binary", "unary", "monoid", "semiring", "indexunary", "select", "replace"),
+    *("Vector", "Scalar"),
+)
 
 
 def run(line, library, backend=None):
@@ -91,6 +94,16 @@ A.reduce_columnwise().reduce().value|2 * x.reduce() / A.reduce_scalar()|x / x.re
 x.reduce(binary.max)|b.reduce(binary.lor)|A.reduce_rowwise(binary.plus)
 x.reduce() > 1|A.T.reduce_rowwise()|A.T.apply(unary.abs)|x.apply(binary.plus, x.reduce().value)
 """
+KEPT = """
+select.value(A > 1)|select.value(2 <= A)|select.value(A != 2)|select.value(x == 3)
+select.row(A <= 1)|select.row(A < 1)|select.row(A >= 1)|select.row(A > 1)|select.row(1 < A)
+select.column(A < 2)|select.column(A >= 2)|select.column(2 > A)|select.index(x < 2)
+select.index(x >= 2)|select.index(i < 2)|select.index(b < 1)|select.row(x < 2)|select.row(A.T < 2)
+select.value(A.T < 2)|select.value(A + A > 3)|select.value(x[[0, 2]] > 1)|select.index(A[0, :] < 2)
+select.value(x > s)|x.select(x > 1)|A.select(A > 1)|A.select(1 < A)|x.select(b)|x.select(~b.S)
+A.select(A.V)|A.select(A == A.T)|A.T.select(A.T == A)|A.select(C)|x << select.value(x > 0)
+A(B.S) << select.column(A < 3)|x(binary.plus) << select.index(y >= 1)|x << x.select(x < y)
+"""
 PARTS = """
 x[-1].value|x[-2].value|x.get(-2)|x[[-2, 0]].new()|A[-1, 0].value|A[0, [1, 2]].new()
 A[[0, 1], 2].new()
@@ -116,7 +129,7 @@ x[1] = x[0] + 1|del x[-2]; z = 1|A[1, 2] << 5|x << x.reduce()|x << s|x(y.S) << s
 """
 
 
-TABLES = (ENTRIES, PRODUCTS, SUMS, PARTS, STATEMENTS)
+TABLES = (ENTRIES, PRODUCTS, SUMS, KEPT, PARTS, STATEMENTS)
 ROWS = [row for table in TABLES for row in table.strip().splitlines()]
 
 
@@ -314,6 +327,40 @@ def test_a_comparison_selects(backend):
     for wrong in (lambda: (u + 1).kept(), lambda: (u > u).kept(), lambda: u.reduce().kept()):
         with pytest.raises(DomainMismatch, match="is no comparison with a number"):
             wrong()
+    with pytest.raises(DomainMismatch, match="row has no eq"):
+        lagpu.select.row(A == 1)
+    with pytest.raises(DomainMismatch, match=r"select\.row: int is no comparison"):
+        lagpu.select.row(3)
+    with pytest.raises(DomainMismatch, match="index beside nan is not exact"):
+        lagpu.select.index(u < np.nan)
+
+
+def test_a_place_is_compared_with_a_number_between_two(backend):
+    u = Vector.from_coo(range(5), 1.5, backend=backend)
+    for call, kept in (
+        (lagpu.select.index(u < 2.5), [0, 1, 2]),
+        (lagpu.select.index(u <= 2.5), [0, 1, 2]),
+        (lagpu.select.index(u > 2.5), [3, 4]),
+        (lagpu.select.index(u >= 2.5), [3, 4]),
+    ):
+        assert call.new().to_coo()[0].tolist() == kept
+    f = u.dup("FP32")
+    with pytest.raises(DomainMismatch, match="is not exact"):  # FP32 has no 2**24 + 1
+        lagpu.select.index(f <= 2**24 + 1)
+
+
+def test_select_is_part_of_a_loop(backend):
+    s = Scalar(INT64, 2)
+    u = Vector.from_coo([0, 1, 2, 3], [1, 5, 3, 4], size=5, backend=backend)
+    A = Matrix.from_coo([0, 1], [1, 2], True, nrows=5, ncols=5, backend=backend)
+    w, q = Vector(INT64, 5, like=u), Vector.from_coo([0], True, size=5, backend=backend)
+    for _ in lagpu.loop(until_empty=q):
+        w << lagpu.select.value(u > s)
+        w(accum=binary.plus) << lagpu.select.indexle(u, 1)
+        q << semiring.any_pair(q @ A)
+    assert w.to_coo()[0].tolist() == [0, 1, 2, 3]
+    assert w.to_coo()[1].tolist() == [1, 10, 3, 4]
+    assert "neither" not in str(u.backend.last_loop)
 
 
 def test_a_type_is_what_python_calls_it(backend):

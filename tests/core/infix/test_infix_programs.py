@@ -15,9 +15,9 @@ def test_programs_for_python_graphblas_run_unchanged():
     """Every figure is of this run; what fails is printed, and has a row in docs/notation.md."""
     found = measured(calls(), graphs(), "cpu")
     print(*found.failed, found.summary, sep="\n")
-    assert found.lines >= 957, "the programs themselves"
-    assert found.lines_whole / found.lines >= 0.955, found.failed
-    assert found.functions_whole >= 59, found.failed
+    assert (found.lines, found.functions) == (957, 81), "the programs themselves"
+    assert found.lines_whole == 957, found.failed
+    assert found.functions_whole == 81, found.failed
 
 
 @pytest.mark.ci
