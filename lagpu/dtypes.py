@@ -115,7 +115,7 @@ def lookup(dtype: Any) -> DType:
     ----------
     dtype : DType, str, numpy.dtype or type
         ``INT32``, ``"INT32"``, ``"int32"``, ``numpy.int32``, ``int`` (INT64), ``float`` (FP64).
-        8- and 16-bit types widen to the 32-bit type that holds them.
+        8- and 16-bit types, as ``"UINT8"``, widen to the 32-bit type that holds them.
 
     Raises
     ------
@@ -124,16 +124,18 @@ def lookup(dtype: Any) -> DType:
     """
     if isinstance(dtype, DType):
         return dtype
-    if isinstance(dtype, str) and dtype.upper() in _BY_NAME:
-        return _BY_NAME[dtype.upper()]
+    if isinstance(dtype, str):
+        named = _BY_NAME.get(dtype.upper()) or _WIDENED.get(dtype.lower())
+        if named is not None:
+            return named
     wanted = np.dtype(object)
     if isinstance(dtype, (str, type, np.dtype)):  # not what only has a type, as an array has
         with suppress(TypeError, ValueError):
             wanted = np.dtype(dtype)
     found = _BY_NUMPY.get(wanted.newbyteorder("=")) or _WIDENED.get(wanted.name)
     if found is None:
-        named = dtype is None or isinstance(dtype, (str, type, np.dtype, int, float))
-        given = repr(dtype) if named else f"an object of {type(dtype).__name__}"
+        shown = dtype is None or isinstance(dtype, (str, type, np.dtype, int, float))
+        given = repr(dtype) if shown else f"an object of {type(dtype).__name__}"
         raise DomainMismatch(
             f"dtype: {given} is not a lagpu type. Use one of {', '.join(_BY_NAME)}."
         )

@@ -3,11 +3,13 @@
 ``read`` and ``write`` handle the formats of :doc:`/files`.
 """
 
-from lagpu.io.arrays import from_arrays, from_scipy, to_scipy
+from lagpu.io.arrays import from_arrays, from_scipy, to_scipy, to_scipy_sparse
 from lagpu.io.cupyx_matrices import from_cupyx, to_cupyx
 from lagpu.io.files import read, write, write_vector
 from lagpu.io.networkx_graphs import from_networkx, to_networkx
 from lagpu.io.objects import from_edgelist, from_igraph, from_pandas_edgelist, to_igraph
+
+from_scipy_sparse = from_scipy  # the name in python-graphblas
 
 __all__ = [
     "from_arrays",
@@ -17,11 +19,13 @@ __all__ = [
     "from_networkx",
     "from_pandas_edgelist",
     "from_scipy",
+    "from_scipy_sparse",
     "read",
     "to_cupyx",
     "to_igraph",
     "to_networkx",
     "to_scipy",
+    "to_scipy_sparse",
     "write",
     "write_vector",
 ]

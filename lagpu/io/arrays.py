@@ -10,21 +10,32 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.exchange.arrays_in import array_in
 from lagpu.core.matrix import Matrix
+from lagpu.dtypes import lookup
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.io.csc import compress
 
-__all__ = ["from_arrays", "from_scipy", "to_scipy"]
+__all__ = ["from_arrays", "from_scipy", "named", "to_scipy", "to_scipy_sparse"]
 
 
-def from_scipy(S: Any, *, backend: str | Backend | None = None) -> Matrix:
+def from_scipy(
+    S: Any,
+    *,
+    dtype: Any = None,
+    backend: str | Backend | None = None,
+    name: str | None = None,
+) -> Matrix:
     """Return the matrix of a SciPy sparse array or matrix, of any format.
 
     Parameters
     ----------
     S : scipy.sparse array or matrix, (nrows, ncols)
         Stored zeros stay entries; duplicates are summed. `S` itself is not changed.
+    dtype : DType, optional
+        Type of the values; by default that of `S`.
     backend : str or Backend, optional
         Where the matrix will live.
+    name : str, optional
+        Name of the matrix.
 
     Raises
     ------
@@ -40,7 +51,16 @@ def from_scipy(S: Any, *, backend: str | Backend | None = None) -> Matrix:
     columns = S.tocsc()
     if columns is S and not S.has_canonical_format:
         columns = S.copy()  # `compress` sorts in place
-    return compress(columns).matrix(backend)
+    return named(compress(columns).matrix(backend), dtype, name)
+
+
+def named(A: Matrix, dtype: Any, name: str | None) -> Matrix:
+    """Return a new matrix with a type and a name, if they are given."""
+    if dtype is not None and lookup(dtype) is not A.dtype:
+        A = A.dup(dtype)
+    if name is not None:
+        A.name = name
+    return A
 
 
 def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array | sp.coo_array:
@@ -68,6 +88,24 @@ def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array |
         rows, cols, values = A.to_coo()
         return sp.coo_array((values, (rows, cols)), shape=A.shape)
     raise InvalidValue(f"to_scipy: there is no format {format!r}. Use csc, csr or coo.")
+
+
+def to_scipy_sparse(A: Matrix, format: str = "csr") -> sp.csc_array | sp.csr_array | sp.coo_array:
+    """Return a matrix as a SciPy array, by default by rows; python-graphblas' name of `to_scipy`.
+
+    Parameters
+    ----------
+    A : Matrix, (nrows, ncols)
+        A matrix on any backend.
+    format : str
+        ``"csc"``, ``"csr"`` or ``"coo"``.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such format.
+    """
+    return to_scipy(A, format=format)
 
 
 def from_arrays(

@@ -13,6 +13,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory
+from lagpu.io.arrays import named
 from lagpu.io.csc import from_entries
 
 __all__ = ["Adjacency", "adjacency", "from_networkx", "to_networkx"]
@@ -154,6 +155,8 @@ def from_networkx(
     weight: Any = None,
     dup_op: Any = None,
     nodelist: Iterable[Any] | None = None,
+    dtype: Any = None,
+    name: str | None = None,
     return_nodes: Literal[False] = False,
     backend: str | Backend | None = None,
 ) -> Matrix: ...
@@ -166,6 +169,8 @@ def from_networkx(
     weight: Any = None,
     dup_op: Any = None,
     nodelist: Iterable[Any] | None = None,
+    dtype: Any = None,
+    name: str | None = None,
     return_nodes: Literal[True],
     backend: str | Backend | None = None,
 ) -> tuple[Matrix, list[Any]]: ...
@@ -177,6 +182,8 @@ def from_networkx(
     weight: Any = None,
     dup_op: Any = None,
     nodelist: Iterable[Any] | None = None,
+    dtype: Any = None,
+    name: str | None = None,
     return_nodes: bool = False,
     backend: str | Backend | None = None,
 ) -> Matrix | tuple[Matrix, list[Any]]:
@@ -195,6 +202,10 @@ def from_networkx(
         own matrices. Shortest paths over weights need ``"min"``, the length of the shortest edge.
     nodelist : iterable, optional
         Distinct nodes of `G` in the order of the vertices; edges to other nodes are left out.
+    dtype : DType, optional
+        Type of the values; by default that of the weights, or BOOL.
+    name : str, optional
+        Name of the matrix.
     return_nodes : bool
         Also return the node of each vertex, for `to_networkx` and to read results by name.
     backend : str or Backend, optional
@@ -223,7 +234,7 @@ def from_networkx(
     (['Ann', 'Bob', 'Cem'], 4)
     """
     found = adjacency(G, None if weight is None else {weight: 1}, nodelist)
-    A = found.matrix(weight, dup_op, backend)
+    A = named(found.matrix(weight, dup_op, backend), dtype, name)
     return (A, found.nodes) if return_nodes else A
 
 

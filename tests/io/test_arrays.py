@@ -17,7 +17,9 @@ from lagpu.errors import (
 from lagpu.io import (
     from_arrays,
     from_scipy,
+    from_scipy_sparse,
     to_scipy,
+    to_scipy_sparse,
 )
 
 
@@ -27,6 +29,15 @@ def test_scipy_formats(form):
     A = from_scipy(S, backend="cpu")
     assert isinstance(to_scipy(A), sp.csc_array)
     assert (to_scipy(A) != S).nnz == 0
+
+
+def test_scipy_by_the_names_of_python_graphblas():
+    S = sp.coo_array(([2, 3], ([0, 1], [1, 0])), shape=(2, 2))
+    A = from_scipy_sparse(S, dtype="INT32", name="A", backend="cpu")
+    assert (A.name, A.dtype, entries(A)) == ("A", INT32, [(0, 1, 2), (1, 0, 3)])
+    assert isinstance(to_scipy_sparse(A), sp.csr_array)
+    assert isinstance(to_scipy_sparse(A, "coo"), sp.coo_array)
+    assert (to_scipy_sparse(A) != S).nnz == 0
 
 
 def test_scipy_array_is_left_as_it_is():

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from readback import edges, entries
 
-from lagpu.dtypes import BOOL
+from lagpu.dtypes import BOOL, FP32, UINT32
 from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.io import from_arrays, from_networkx, from_scipy, to_networkx
 
@@ -33,6 +33,14 @@ def test_networkx_weights():
     assert from_networkx(G, backend="cpu").dtype is BOOL
     with pytest.raises(DomainMismatch, match="not always a number"):
         from_networkx(nx.Graph([(0, 1, {"w": "x"})]), weight="w", backend="cpu")
+
+
+@pytest.mark.parametrize("kind", ["UINT8", np.uint8, UINT32])
+def test_a_type_may_be_asked_for(kind):
+    A = from_networkx(nx.path_graph(2), dtype=kind, name="P", backend="cpu")
+    assert (A.name, A.dtype, entries(A)) == ("P", UINT32, [(0, 1, 1), (1, 0, 1)])
+    G = nx.Graph([(0, 1, {"w": 2})])
+    assert from_networkx(G, weight="w", dtype=FP32, backend="cpu").dtype is FP32
 
 
 def test_to_networkx():
