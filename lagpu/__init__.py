@@ -61,8 +61,8 @@ __all__ = [
     "use",
 ]
 
-for _table in (binary, indexunary, monoid, semiring, unary):  # from lagpu.semiring import min_plus
-    _sys.modules[f"lagpu.{_table.kind}"] = _table  # type: ignore[assignment]
+for _table in (agg, binary, indexunary, monoid, op, select, semiring, unary):
+    _sys.modules[f"lagpu.{_table.kind}"] = _table  # type: ignore[assignment]  # as modules
 
 _LAZY = ("algorithms", "check", "generators", "io", "viz")
 

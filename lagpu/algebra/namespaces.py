@@ -24,6 +24,7 @@ class Operators:
     taken.
     """
 
+    kind = "op"
     _tables: tuple[Table[Any], ...] = (binary, unary, semiring)
 
     def __getattr__(self, name: str) -> BinaryOp | UnaryOp | Semiring:
@@ -132,6 +133,7 @@ class Compared:
 class Selectors:
     """The operators of `indexunary` that have a truth for each entry, and four comparisons."""
 
+    kind = "select"
     value = Compared("value", "value")
     row = Compared("row", "row")
     column = Compared("column", "col")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sys import _getframe
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp, Monoid
 from lagpu.algebra.tables import binary, monoid
@@ -11,12 +13,24 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
 from lagpu.core.arguments import bound_operator, selected
 from lagpu.core.exchange.pickled import taken_apart
-from lagpu.core.expr import Call, Mask, Updater, as_mask, assign, constant
+from lagpu.core.expr import (
+    OUTPUTS,
+    Call,
+    Mask,
+    Updater,
+    as_mask,
+    assign,
+    constant,
+    is_operand,
+    kind_of,
+    mixed_backends,
+)
 from lagpu.core.hints import NoTruth, object_of
 from lagpu.core.infix.arithmetic import Arithmetic
 from lagpu.core.infix.described import described
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.dtypes import DType
+from lagpu.errors import DomainMismatch
 from lagpu.operations import Apply, Handle, Reduce, Select
 
 __all__ = ["Collection"]
@@ -37,6 +51,7 @@ class Collection(Arithmetic):
     data: Handle
     dtype: DType
     name: str
+    ndim: ClassVar[int]
     _why_unreadable = why_unreadable
 
     if not TYPE_CHECKING:  # a type checker knows the real attributes alone
@@ -79,6 +94,10 @@ class Collection(Arithmetic):
         """The mask of all positions with an entry that is not zero."""
         return Mask(self, False)
 
+    def to_coo(self) -> Any:
+        """Return the indices and the values of the entries as arrays."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------------------ copies
     def dup(self, dtype: Any = None, *, name: str | None = None) -> Any:
         """Return a copy, cast to `dtype` if it is given."""
@@ -92,6 +111,63 @@ class Collection(Arithmetic):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return taken_apart(self)
+
+    # ------------------------------------------------------------------------ comparison
+    def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
+        """Whether both have the same shape, the same entries and equal values.
+
+        Parameters
+        ----------
+        other : Vector or Matrix, as this object, or an expression or a view of one
+            The other object, on the same backend.
+        check_dtype : bool
+            Whether the types must be the same too.
+
+        Raises
+        ------
+        DomainMismatch, BackendMismatch
+            If `other` is something else, or lives elsewhere.
+        """
+        other = self._alike(other, "isequal", check_dtype)
+        return other is not None and self._flushed().isequal(self.data, other.data)
+
+    def isclose(
+        self,
+        other: Any,
+        *,
+        rel_tol: float = 1e-7,
+        abs_tol: float = 0.0,
+        check_dtype: bool = False,
+    ) -> bool:
+        """Whether both have the same entries, with values equal up to a tolerance; see `isequal`.
+
+        Parameters
+        ----------
+        other : Vector or Matrix, as this object, or an expression or a view of one
+            The other object, on the same backend.
+        rel_tol, abs_tol : float
+            Values may differ by ``abs_tol + rel_tol * abs(y)``.
+        check_dtype : bool
+            Whether the types must be the same too.
+        """
+        other = self._alike(other, "isclose", check_dtype)
+        if other is None:
+            return False
+        (*where, x), (*there, y) = self.to_coo(), other.to_coo()
+        same = all(np.array_equal(i, j) for i, j in zip(where, there, strict=True))
+        return same and bool(np.allclose(x, y, rtol=rel_tol, atol=abs_tol, equal_nan=True))
+
+    def _alike(self, other: Any, what: str, check_dtype: bool) -> Any:
+        """Return an object to compare with; None if its shape, or type if it counts, differs."""
+        found = object_of(other)
+        if not is_operand(found, self.ndim):
+            kind = OUTPUTS[self.ndim].__name__
+            raise DomainMismatch(f"{what}: {kind_of(found)} is not a {kind}.")
+        if found.backend is not self.backend:
+            raise mixed_backends(what, (self, found))
+        if self.shape != found.shape or (check_dtype and self.dtype is not found.dtype):
+            return None
+        return found if isinstance(found, Collection) else found.new()
 
     # ----------------------------------------------------------------------- assignments
     def __call__(

@@ -17,7 +17,7 @@ from lagpu.host import display
 from lagpu.host.source import author
 
 __all__ = [
-    "Computed",
+    "ComputedForms",
     "Deferred",
     "NoArithmetic",
     "NoTruth",
@@ -173,7 +173,20 @@ class Computed:
         return self if waiting is None else getattr(waiting._computed(), self.name)
 
 
-class Deferred(NoTruth):
+class ComputedForms:
+    """What an expression and a view of a matrix ask their result, of vectors and of matrices."""
+
+    __slots__ = ()
+
+    to_coo, to_dense, to_csc, to_csr, to_dcsc, to_dcsr = (Computed() for _ in range(6))
+    to_dict, to_dicts, to_edgelist = Computed(), Computed(), Computed()
+    get, isequal, isclose, dup, wait = (Computed() for _ in range(5))
+    S, V, diag, reposition = Computed(), Computed(), Computed(), Computed()
+    apply, select, reduce, reduce_scalar = Computed(), Computed(), Computed(), Computed()
+    reduce_rowwise, reduce_columnwise = Computed(), Computed()
+
+
+class Deferred(ComputedForms, NoTruth):
     """An expression that waits for its output, or is computed once when a value is asked for."""
 
     __slots__ = ()
@@ -225,13 +238,9 @@ class Deferred(NoTruth):
             self.refuse("is not a number", "Use reduce, or one index for one entry.")
         return found
 
-    nvals, size, nrows, ncols = Computed(), Computed(), Computed(), Computed()
-    to_coo, to_dense, to_csc, to_csr, get = (Computed() for _ in range(5))
-    value, is_empty, diag = Computed(), Computed(), Computed()
-    dup, isequal, isclose = Computed(), Computed(), Computed()
-    S, V, T, apply, select = Computed(), Computed(), Computed(), Computed(), Computed()
-    reduce, reduce_scalar = Computed(), Computed()
-    reduce_rowwise, reduce_columnwise = Computed(), Computed()
+    # What a view has by itself.
+    nvals, size, nrows, ncols, T = (Computed() for _ in range(5))
+    value, is_empty = Computed(), Computed()
     ewise_add, ewise_mult, ewise_union = Computed(), Computed(), Computed()
     vxm, mxv, mxm, kronecker = Computed(), Computed(), Computed(), Computed()
     inner, outer, power, selection = Computed(), Computed(), Computed(), Computed()

@@ -29,7 +29,7 @@ from lagpu.core.compressed import (
     transpose_compressed,
 )
 from lagpu.core.exchange.foreign import dtype_for
-from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, mixed_backends
+from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign
 from lagpu.core.forms.matrices import MatrixForms
 from lagpu.core.forms.vectors import as_type, narrowed
 from lagpu.core.indexing import MatrixIndex, matrix_assignment
@@ -37,7 +37,7 @@ from lagpu.core.matmul import MatrixOperand
 from lagpu.core.vector import Vector
 from lagpu.core.views import TransposedMatrix, mxv
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
+from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Assign, ExtractElement, Handle, ReduceRows
 
@@ -361,19 +361,6 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         j = single_index(col, self.ncols, f"{self.name} column")
         found = self._flushed().evaluate(ExtractElement(self.data, (i, j)))
         return default if found is None else found
-
-    def isequal(self, other: Matrix, *, check_dtype: bool = False) -> bool:
-        """Whether both have the same shape, the same entries and equal values."""
-        self._same_place(other, "isequal")
-        if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
-            return False
-        return self._flushed().isequal(self.data, other.data)
-
-    def _same_place(self, other: Any, what: str) -> None:
-        if not isinstance(other, Matrix):
-            raise DomainMismatch(f"{what}: {type(other).__name__} is not a Matrix.")
-        if other.backend is not self.backend:
-            raise mixed_backends(what, (self, other))
 
     # ------------------------------------------------------------------ parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:

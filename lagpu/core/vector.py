@@ -36,7 +36,6 @@ from lagpu.core.expr import (
     constant,
     is_operand,
     kind_of,
-    mixed_backends,
 )
 from lagpu.core.forms.vectors import VectorForms, as_type, narrowed
 from lagpu.core.hints import name_of, object_of
@@ -308,36 +307,6 @@ class Vector(VectorForms, Collection):
         i = single_index(index, self.size, self.name)
         found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
         return default if found is None else found
-
-    def isequal(self, other: Vector, *, check_dtype: bool = False) -> bool:
-        """Whether both have the same size, the same entries and equal values."""
-        self._same_place(other, "isequal")
-        if self.size != other.size or (check_dtype and self.dtype is not other.dtype):
-            return False
-        return self._flushed().isequal(self.data, other.data)
-
-    def isclose(
-        self,
-        other: Vector,
-        *,
-        rel_tol: float = 1e-7,
-        abs_tol: float = 0.0,
-        check_dtype: bool = False,
-    ) -> bool:
-        """Whether both have the same entries, with values equal up to a tolerance."""
-        self._same_place(other, "isclose")
-        if self.size != other.size or (check_dtype and self.dtype is not other.dtype):
-            return False
-        (i, x), (j, y) = self.to_coo(), other.to_coo()
-        return np.array_equal(i, j) and bool(
-            np.allclose(x, y, rtol=rel_tol, atol=abs_tol, equal_nan=True)
-        )
-
-    def _same_place(self, other: Any, what: str) -> None:
-        if not isinstance(other, Vector):
-            raise DomainMismatch(f"{what}: {kind_of(other)} is not a Vector.")
-        if other.backend is not self.backend:
-            raise mixed_backends(what, (self, other))
 
     # ------------------------------------------------------------------ parts of a vector
     def __getitem__(self, indices: Any) -> VectorIndex:

@@ -16,7 +16,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_semiring, as_size
 from lagpu.core.expr import Call, Mask, is_operand, temporary
 from lagpu.core.forms.transposed import TransposedForms
-from lagpu.core.hints import Computed, name_of
+from lagpu.core.hints import ComputedForms, name_of
 from lagpu.core.infix.arithmetic import Arithmetic
 from lagpu.core.matmul import MatrixOperand, vector_product
 from lagpu.core.recorder import flush, why_unreadable
@@ -53,7 +53,7 @@ def mxv(
     return vector_product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
 
 
-class MatrixView(Arithmetic, MatrixOperand):
+class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
     """An object that is read as a matrix and stored as something else."""
 
     __slots__ = ()
@@ -86,11 +86,6 @@ class MatrixView(Arithmetic, MatrixOperand):
     def _computed(self) -> Any:
         """Return the entries as a matrix, for what a view itself does not have."""
         return temporary(self.copying())
-
-    apply, select, reduce, reduce_scalar = Computed(), Computed(), Computed(), Computed()
-    reduce_rowwise, reduce_columnwise, diag = Computed(), Computed(), Computed()
-    S, V, get, to_coo = Computed(), Computed(), Computed(), Computed()
-    isequal, isclose, dup = Computed(), Computed(), Computed()
 
     def __getitem__(self, where: Any) -> Any:
         return self._computed()[where]

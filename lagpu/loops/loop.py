@@ -247,7 +247,7 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
                 observer.level = done
             yield done
             done += 1
-            if before is not None and before.isequal(unchanged):  # type: ignore[arg-type]
+            if before is not None and before.isequal(unchanged):
                 return
     finally:
         if observer is not None:

@@ -44,7 +44,7 @@ def replay(
         before = None if unchanged is None else unchanged.dup()
         _run(backend, others, done)
         done += 1
-        if before is not None and before.isequal(unchanged):  # type: ignore[arg-type]
+        if before is not None and before.isequal(unchanged):
             return done
     return done
 

@@ -1,5 +1,8 @@
 """Names of python-graphblas beside the tables: op, select, ss, texts, register_new; messages."""
 
+import subprocess
+import sys
+
 import pytest
 
 import lagpu
@@ -33,6 +36,17 @@ def test_a_name_of_python_graphblas_is_there_or_says_what_to_write(kind):
             or "ake it without" in str(caught.value)
             or ("omplex" in str(caught.value))
         ), name
+
+
+def test_a_table_is_imported_as_a_module_is():
+    """In a new process: `lagpu.op` must be there without an attribute that was asked for before."""
+    line = (
+        "import lagpu.agg, lagpu.op, lagpu.select; from lagpu.agg import mean; "
+        "from lagpu.op import min_plus; from lagpu.select import tril, value; "
+        "print(lagpu.agg.mean is mean, lagpu.op.min_plus is min_plus, tril, value)"
+    )
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True select.tril select.value\n"
 
 
 def test_op_finds_all_kinds():

@@ -349,7 +349,7 @@ def test_an_error_beside_a_call_is_enough(q, B, backend):
         lambda: w[0] << semiring.any_first(q @ B),
         lambda: Scalar(INT64) << semiring.any_first(q @ B),
         lambda: B << semiring.any_first(q @ B),
-        lambda: q.isequal(q.apply("abs")),
+        lambda: q.isequal(B.apply("abs")),
         lambda: w(q.apply("abs")) << 1,
     ):
         refusal(wrong)

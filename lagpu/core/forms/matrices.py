@@ -370,22 +370,6 @@ class MatrixForms:
         call: Call = new.copying()
         return call._written_in(_getframe(1))
 
-    def isclose(
-        self: Any,
-        other: Any,
-        *,
-        rel_tol: float = 1e-7,
-        abs_tol: float = 0.0,
-        check_dtype: bool = False,
-    ) -> bool:
-        """Whether both have the same entries, with values equal up to a tolerance."""
-        self._same_place(other, "isclose")
-        if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
-            return False
-        (*where, x), (*there, y) = self.to_coo(), other.to_coo()
-        same = all(np.array_equal(i, j) for i, j in zip(where, there, strict=True))
-        return same and bool(np.allclose(x, y, rtol=rel_tol, atol=abs_tol, equal_nan=True))
-
 
 def _columns(edges: Iterable[Any]) -> list[Any]:
     rows = [tuple(edge) for edge in edges]

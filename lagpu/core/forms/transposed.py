@@ -45,16 +45,6 @@ class TransposedForms:
 
     reduce_scalar = reduce
 
-    def apply(self: Any, op: Any, right: Any = None, *, left: Any = None) -> Call:
-        """Apply an operator to each entry of the transpose; see `Matrix.apply`."""
-        call: Call = self.new().apply(op, right, left=left)
-        return call._written_in(_getframe(1))
-
-    def select(self: Any, op: Any, thunk: Any = 0) -> Call:
-        """Keep some entries of the transpose; see `Matrix.select`."""
-        call: Call = self.new().select(op, thunk)
-        return call._written_in(_getframe(1))
-
     def __getitem__(self: Any, where: Any) -> MatrixIndex:
         if isinstance(where, tuple) and len(where) == 2:
             kinds = [isinstance(index, slice) or np.ndim(index) > 0 for index in where]
@@ -87,23 +77,10 @@ class TransposedForms:
         ptr, idx, values = self._matrix.to_csr()
         return ptr, idx, as_type(values, dtype)
 
-    def to_coo(self: Any, dtype: Any = None, **parts: bool) -> Any:
-        """Return (rows, cols, values) of the transpose; see `Matrix.to_coo`."""
-        return self.new().to_coo(dtype, **parts)
-
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Array:
         """Return a NumPy array of the transpose; see `Matrix.to_dense`."""
         dense: Array = self._matrix.to_dense(fill_value, dtype).T
         return dense
-
-    def to_dicts(self: Any, order: str = "rowwise") -> dict[int, dict[int, Any]]:
-        """Return ``{row: {column: value}}`` of the transpose; see `Matrix.to_dicts`."""
-        nested: dict[int, dict[int, Any]] = self.new().to_dicts(order)
-        return nested
-
-    def to_edgelist(self: Any, dtype: Any = None, **parts: bool) -> Any:
-        """Return (positions, values) of the transpose; see `Matrix.to_edgelist`."""
-        return self.new().to_edgelist(dtype, **parts)
 
     def to_dcsr(self, dtype: Any = None) -> Any:
         """Return the compressed rows of the transpose that have entries; see `Matrix.to_dcsr`."""
@@ -113,29 +90,7 @@ class TransposedForms:
         """Return the compressed columns of the transpose that have entries."""
         return self._matrix.to_dcsr(dtype)
 
-    def dup(self: Any, dtype: Any = None, **options: Any) -> Any:
-        """Return a matrix with the entries of the transpose; see `Matrix.dup`."""
-        return self.new().dup(dtype, **options)
-
-    def reposition(self: Any, row_offset: int, column_offset: int, **shape: int | None) -> Call:
-        """Move the entries of the transpose; see `Matrix.reposition`."""
-        call: Call = self.new().reposition(row_offset, column_offset, **shape)
-        return call._written_in(_getframe(1))
-
-    def isequal(self: Any, other: Any, *, check_dtype: bool = False) -> bool:
-        """Whether both have the same shape, the same entries and equal values."""
-        return bool(self.new().isequal(_as_matrix(other), check_dtype=check_dtype))
-
-    def isclose(self: Any, other: Any, **tolerance: Any) -> bool:
-        """Whether both have the same entries, with values equal up to a tolerance."""
-        return bool(self.new().isclose(_as_matrix(other), **tolerance))
-
     def wait(self) -> Any:
         """Return this when all operations that make the matrix have ended."""
         self._matrix.wait()
         return self
-
-
-def _as_matrix(x: Any) -> Any:
-    other: Any = x
-    return other.new() if isinstance(x, TransposedForms) else other

@@ -104,6 +104,14 @@ select.value(x > s)|x.select(x > 1)|A.select(A > 1)|A.select(1 < A)|x.select(b)|
 A.select(A.V)|A.select(A == A.T)|A.T.select(A.T == A)|A.select(C)|x << select.value(x > 0)
 A(B.S) << select.column(A < 3)|x(binary.plus) << select.index(y >= 1)|x << x.select(x < y)
 """
+ASKED = """
+(x + y).to_dict()|(A + B).to_dicts()|(A + B).to_dicts("columnwise")|(A + B).to_edgelist()
+(A * 2).reposition(1, 0).new()|(x + y).reposition(1).new()|(A + B).to_dcsr()|(A + B).to_dcsc()
+(x + y).wait().nvals|x.isequal(y + x)|A.isequal(B.T)|A.T.isequal(A.T)|A.isclose(A.T)
+(x + y).isclose(y + x)|(A + B).isclose(B + A)|x[[0, 2]].to_dict()
+A[0, :].to_dict()|A[[0, 1], :].to_dicts()|(A @ B).to_edgelist()|(A @ x).to_dict()|(x * A).to_dicts()
+A.T.to_dicts()|A.T.reposition(1, 1).new()|(x + y).to_dense(0)|(A + B).to_csr()
+"""
 PARTS = """
 x[-1].value|x[-2].value|x.get(-2)|x[[-2, 0]].new()|A[-1, 0].value|A[0, [1, 2]].new()
 A[[0, 1], 2].new()
@@ -129,7 +137,7 @@ x[1] = x[0] + 1|del x[-2]; z = 1|A[1, 2] << 5|x << x.reduce()|x << s|x(y.S) << s
 """
 
 
-TABLES = (ENTRIES, PRODUCTS, SUMS, KEPT, PARTS, STATEMENTS)
+TABLES = (ENTRIES, PRODUCTS, SUMS, KEPT, ASKED, PARTS, STATEMENTS)
 ROWS = [row for table in TABLES for row in table.strip().splitlines()]
 
 
