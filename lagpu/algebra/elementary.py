@@ -8,6 +8,7 @@ Each row is one operator with its meaning in NumPy; its functor is in
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from lagpu.algebra.arithmetic import Arithmetic, Bits
 from lagpu.algebra.functions import Functions
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, UnaryOp
-from lagpu.algebra.registry import Table
+from lagpu.algebra.registry import SIGNS, Table
 from lagpu.algebra.rules import arithmetic, index, logical, real, same
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import DomainMismatch
@@ -31,6 +32,9 @@ __all__ = [
     "monoid",
     "unary",
 ]
+
+
+_SIGNED = re.compile("(value|row|col|index)?([<>]=?|[!=]=)")
 
 
 def _functor(name: str) -> str:
@@ -221,7 +225,13 @@ class IndexUnaryTable(Table[IndexUnaryOp]):
     )
 
     def lookup(self, op: Any) -> IndexUnaryOp:
-        """Return the operator given as itself, by name, or as an operator of `lagpu.select`."""
+        """Return the operator given as itself, by name, or as an operator of `lagpu.select`.
+
+        A sign is a name too: ``">"`` is that of ``valuegt``, ``"row<="`` that of ``rowle``.
+        """
+        signed = _SIGNED.fullmatch(op) if type(op) is str else None
+        if signed is not None:
+            op = f"{signed[1] or 'value'}{SIGNS[signed[2]]}"
         kept = getattr(op, "op", None)
         return super().lookup(kept if isinstance(kept, IndexUnaryOp) else op)
 

@@ -13,15 +13,16 @@ from lagpu.dtypes import FP64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
 from lagpu.host import display
 
-__all__ = ["Table", "instead_of"]
+__all__ = ["SIGNS", "Table", "instead_of"]
 
 _tables: dict[str, Any] = {}  #: the table of each kind
 
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
 
+#: sign -> the name of its operator; lagpu has no mod, whose sign would be that of y
 SIGNS = {
     "+": "plus", "-": "minus", "*": "times", "/": "truediv", "//": "floordiv", "**": "pow",
-    "%": "remainder", "&": "land", "|": "lor", "^": "lxor", "~": "lnot", "==": "eq", "!=": "ne",
+    "%": "mod", "&": "land", "|": "lor", "^": "lxor", "~": "lnot", "==": "eq", "!=": "ne",
     "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "@": "plus_times",
 }  # fmt: skip
 #: What to write instead of names of python-graphblas that are not here.

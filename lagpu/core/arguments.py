@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
+from lagpu.algebra.registry import SIGNS
 from lagpu.algebra.tables import binary, indexunary, semiring, unary
 from lagpu.core.exchange.arrays_in import require_fit
 from lagpu.core.recorder import current_recorder
@@ -302,16 +303,10 @@ def binary_operator(op: Any) -> BinaryOp:
     DomainMismatch
         If it is positional, or not a binary operator.
     """
-    found = op.op if isinstance(op, Monoid) else binary.lookup(_BY_SIGN.get(op, op))
+    found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
         raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")
     return found
-
-
-_BY_SIGN: dict[Any, str] = {
-    "+": "plus", "-": "minus", "*": "times", "/": "truediv", "&": "land", "|": "lor", "^": "lxor",
-    "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
-}  # fmt: skip
 
 
 def as_semiring(op: Semiring | str) -> Semiring:

@@ -12,7 +12,7 @@ from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import OUTPUTS, Call, Updater, constant
 from lagpu.core.hints import NoArithmetic, object_of
 from lagpu.core.indexing import IndexExpr
-from lagpu.core.infix.arithmetic import SIGNS, UNARY, operator_of
+from lagpu.core.infix.arithmetic import UNARY, WAYS, operator_of
 from lagpu.core.infix.described import described
 from lagpu.core.infix.pair import Pair
 from lagpu.core.recorder import flush
@@ -159,9 +159,9 @@ class Scalar(NoArithmetic):
             return other._infix(sign, self, not reflected)
         if sign in ("==", "!="):
             return (self == other) is (sign == "==")
-        if sign not in SIGNS:
+        if sign not in WAYS:
             self.refuse(f"has no {sign}", "Use it on vectors and matrices.")
-        op, way = operator_of(sign), SIGNS[sign][1]
+        op, way = operator_of(sign), WAYS[sign]
         kinds = self.dtype, scalar_dtype(other, self.dtype, sign)
         numbers = self._value, other._value if isinstance(other, Scalar) else other
         if reflected:

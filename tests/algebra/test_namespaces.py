@@ -118,6 +118,12 @@ def test_an_operator_of_a_text(table, text, found):
     assert table.from_string(text) is found
 
 
+def test_a_percent_sign_is_not_ieee_remainder():
+    """In Python and in python-graphblas -5 % 3 is 1 and 5 % 3 is 2; `remainder` makes it -1."""
+    with pytest.raises(UnknownOperator, match="there is no 'mod'"):
+        binary.from_string("%")
+
+
 def test_a_message_has_at_most_five_names():
     for table in (unary, binary, monoid, semiring, indexunary, agg):
         for wrong in ("any_piar", "zzz", "pluss", "q"):

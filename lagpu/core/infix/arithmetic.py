@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu.algebra.operators import BinaryOp
+from lagpu.algebra.registry import SIGNS
 from lagpu.algebra.tables import binary, unary
 from lagpu.core.expr import mark_used
 from lagpu.core.hints import NoTruth, name_of, object_of
@@ -14,25 +15,13 @@ from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch
 from lagpu.host.source import author
 
-__all__ = ["SIGNS", "UNARY", "Arithmetic", "operator_of"]
+__all__ = ["UNARY", "WAYS", "Arithmetic", "operator_of"]
 
-#: sign -> (operator, element-wise operation on two vectors or two matrices), as python-graphblas
-#: has them: what is neutral to a sum is a missing entry; of a product both entries are needed.
-SIGNS = {
-    "+": ("plus", "ewise_add"),
-    "-": ("minus", "ewise_union"),
-    "*": ("times", "ewise_mult"),
-    "/": ("truediv", "ewise_mult"),
-    "//": ("floordiv", "ewise_mult"),
-    "%": ("mod", "ewise_mult"),
-    "**": ("pow", "ewise_mult"),
-    "^": ("lxor", "ewise_add"),
-    "==": ("eq", "ewise_mult"),
-    "!=": ("ne", "ewise_mult"),
-    "<": ("lt", "ewise_mult"),
-    "<=": ("le", "ewise_mult"),
-    ">": ("gt", "ewise_mult"),
-    ">=": ("ge", "ewise_mult"),
+#: sign -> element-wise operation on two vectors or two matrices, as python-graphblas has them: what
+#: is neutral to a sum is a missing entry; of a product both entries are needed.
+WAYS = {
+    **{"+": "ewise_add", "^": "ewise_add", "-": "ewise_union"},
+    **dict.fromkeys(("*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="), "ewise_mult"),
 }
 UNARY = {"-": "ainv", "abs()": "abs", "~": "lnot"}
 _ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
@@ -46,7 +35,7 @@ def operator_of(sign: str) -> BinaryOp:
     DomainMismatch
         If there is none of this name.
     """
-    name = SIGNS[sign][0]
+    name = SIGNS[sign]
     if name not in binary:
         raise DomainMismatch(
             f"{sign}: there is no binary.{name}. Make one with binary.register({name!r}, python, "
@@ -80,7 +69,7 @@ class Arithmetic(NoTruth):
             return MatMul(left, right)
         if sign in ("|", "&"):
             return Joined(left, right, sign)
-        op, way = operator_of(sign), SIGNS[sign][1]
+        op, way = operator_of(sign), WAYS[sign]
         left, right = object_of(left), object_of(right)
         for x in (left, right) if sign == "^" else ():
             self._require_bool(sign, x)

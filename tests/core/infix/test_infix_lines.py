@@ -101,7 +101,9 @@ select.column(A < 2)|select.column(A >= 2)|select.column(2 > A)|select.index(x <
 select.index(x >= 2)|select.index(i < 2)|select.index(b < 1)|select.row(x < 2)|select.row(A.T < 2)
 select.value(A.T < 2)|select.value(A + A > 3)|select.value(x[[0, 2]] > 1)|select.index(A[0, :] < 2)
 select.value(x > s)|x.select(x > 1)|A.select(A > 1)|A.select(1 < A)|x.select(b)|x.select(~b.S)
-A.select(A.V)|A.select(A == A.T)|A.T.select(A.T == A)|A.select(C)|x << select.value(x > 0)
+x.select(">", 1)|A.select("<=", 1)
+A.select("row<=", 1)|A.select("col>", 1)|A.select("==", 2)|A.select(A.V)
+A.select(A == A.T)|A.T.select(A.T == A)|A.select(C)|x << select.value(x > 0)
 A(B.S) << select.column(A < 3)|x(binary.plus) << select.index(y >= 1)|x << x.select(x < y)
 """
 ASKED = """
