@@ -159,15 +159,16 @@ class Collection(Arithmetic):
 
     def _alike(self, other: Any, what: str, check_dtype: bool) -> Any:
         """Return an object to compare with; None if its shape, or type if it counts, differs."""
-        found = object_of(other)
-        if not is_operand(found, self.ndim):
-            kind = OUTPUTS[self.ndim].__name__
-            raise DomainMismatch(f"{what}: {kind_of(found)} is not a {kind}.")
-        if found.backend is not self.backend:
-            raise mixed_backends(what, (self, found))
-        if self.shape != found.shape or (check_dtype and self.dtype is not found.dtype):
+        if type(other) is not type(self):  # an expression, a view, or something else
+            other = object_of(other)
+            if not is_operand(other, self.ndim):
+                kind = OUTPUTS[self.ndim].__name__
+                raise DomainMismatch(f"{what}: {kind_of(other)} is not a {kind}.")
+        if other.backend is not self.backend:
+            raise mixed_backends(what, (self, other))
+        if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
             return None
-        return found if isinstance(found, Collection) else found.new()
+        return other if isinstance(other, Collection) else other.new()
 
     # ----------------------------------------------------------------------- assignments
     def __call__(

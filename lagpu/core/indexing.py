@@ -406,13 +406,9 @@ def _from_array(array: Any, like: Any) -> Any:
     dense = np.asarray(array)
     if dense.ndim == 0:
         return dense[()]
-    if dense.ndim == 1:
-        return OUTPUTS[1].from_dense(dense, like=like)
     if dense.ndim > 2:
         raise DimensionMismatch(f"{like.name} << array: it is {dense.ndim}-D. Give 1-D or 2-D.")
-    rows, cols = (i.ravel() for i in np.indices(dense.shape))
-    nrows, ncols = dense.shape
-    return OUTPUTS[2].from_coo(rows, cols, dense.ravel(), nrows=nrows, ncols=ncols, like=like)
+    return OUTPUTS[dense.ndim].from_dense(dense, like=like)
 
 
 def _one_row_or_column(out: Any, v: Any, indices: Any) -> Any:
