@@ -240,7 +240,8 @@ def test_wrong_parents_of_several_searches(graph):
     assert (found.what, found.level) == ("matrix_mxm", 0)
     assert "any may choose one of" in found.rows[0][3]
     cpu, other = found.plans
-    assert (cpu.kernel, other.kernel) == ("SuiteSparse", "bitmap_mxm_sums")
+    assert cpu.kernel.startswith("SuiteSparse")
+    assert other.kernel == "bitmap_mxm_sums"
 
 
 def test_parents_of_several_searches_may_differ(graph):

@@ -16,7 +16,8 @@ import _lagpu_networkx
 import lagpu
 from lagpu.nx import interface
 
-ROOT = Path(lagpu.__file__).parent.parent
+ROOT = Path(__file__).parents[2]  # of the repository; lagpu may be installed elsewhere
+PACKAGES = Path(lagpu.__file__).parent.parent
 
 
 def entry_points():
@@ -37,7 +38,7 @@ def installed(folder):
         for group, points in entry_points().items()
     ]
     (info / "entry_points.txt").write_text("\n".join(lines))
-    path = os.pathsep.join([str(folder), str(ROOT), str(Path(__file__).parent)])
+    path = os.pathsep.join([str(folder), str(PACKAGES), str(Path(__file__).parent)])
     kept = {k: v for k, v in os.environ.items() if not k.startswith("NETWORKX")}
     return kept | {"PYTHONPATH": path}
 
