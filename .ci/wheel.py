@@ -17,6 +17,7 @@ MUST = (
     "lagpu/backends/gpu/kernels/program/program.cuh",
     "lagpu/backends/gpu/device/sim_runtime/runtime.cpp",
     "lagpu/host/pages/step.html",
+    "lagpu/py.typed",
 )
 
 
@@ -26,7 +27,11 @@ def main(folder: Path, tree: Path) -> None:
     files = {str(f.relative_to(tree)) for f in tree.rglob("*") if f.is_file()}
     with zipfile.ZipFile(wheel) as packed:
         inside = {name for name in packed.namelist() if ".dist-info/" not in name}
-    same(wheel.name, inside, {name for name in files if name.startswith("lagpu/")})
+    same(
+        wheel.name,
+        inside,
+        {name for name in files if name.startswith(("lagpu/", "_lagpu_networkx.py"))},
+    )
     with tarfile.open(sdist) as unpacked:
         named = {m.name.partition("/")[2] for m in unpacked.getmembers() if m.isfile()}
     same(sdist.name, named, files - LEFT_OUT | ADDED)
