@@ -29,7 +29,7 @@ from lagpu.core.hints import NoTruth, object_of
 from lagpu.core.infix.arithmetic import Arithmetic
 from lagpu.core.infix.described import described
 from lagpu.core.recorder import flush, why_unreadable
-from lagpu.dtypes import DType
+from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch
 from lagpu.operations import Apply, Handle, Reduce, Select
 
@@ -99,8 +99,38 @@ class Collection(Arithmetic):
         raise NotImplementedError
 
     # ------------------------------------------------------------------------ copies
-    def dup(self, dtype: Any = None, *, name: str | None = None) -> Any:
-        """Return a copy, cast to `dtype` if it is given."""
+    def dup(
+        self,
+        dtype: Any = None,
+        *,
+        clear: bool = False,
+        mask: Mask | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Return a copy, cast to `dtype` if it is given.
+
+        Parameters
+        ----------
+        dtype : DType, optional
+            Type of the values of the copy.
+        clear : bool
+            Whether to leave out all entries, for an object of the same size and type.
+        mask : Mask, optional
+            Copy only the entries that the mask keeps.
+        name : str, optional
+            Name of the copy.
+        """
+        kind = self.dtype if dtype is None else lookup(dtype)
+        if clear or mask is not None:
+            new = type(self)(kind, *self.shape, like=self, name=name or self.name)  # type: ignore[call-arg]
+            if not clear:
+                assign(Updater(new, mask), self)
+            return new
+        data = self._flushed().dup(self.data, kind)
+        return self._holding(data, kind, name or self.name)
+
+    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
+        """Return an object of this kind and shape that holds the data."""
         raise NotImplementedError
 
     def __copy__(self) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import _getframe
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,9 +29,9 @@ from lagpu.core.compressed import (
     transpose_compressed,
 )
 from lagpu.core.exchange.foreign import dtype_for
-from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign
 from lagpu.core.forms.matrices import MatrixForms
-from lagpu.core.forms.vectors import as_type, narrowed
+from lagpu.core.forms.vectors import as_type
 from lagpu.core.indexing import MatrixIndex, matrix_assignment
 from lagpu.core.matmul import MatrixOperand
 from lagpu.core.vector import Vector
@@ -103,7 +103,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         shape: tuple[int, int],
         backend: Backend,
         name: str | None,
-    ) -> Matrix:
+    ) -> Self:
         A = cls.__new__(cls)
         A.dtype, A.backend, A.name, A.data = dtype, backend, name or _UNNAMED, data
         A.nrows, A.ncols = shape
@@ -237,9 +237,9 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         """
         place = self._flushed()
         if on_device:
-            ptr, idx, values = place.matrix_to_csc(self.data, True)
-        else:
-            ptr, idx, values = place.matrix_to_csc(self.data)
+            cast = self.data if dtype is None else place.dup(self.data, lookup(dtype))
+            return place.matrix_to_csc(cast, True)
+        ptr, idx, values = place.matrix_to_csc(self.data)
         return ptr, idx, as_type(values, dtype)
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[Array, Array, Array]:
@@ -326,34 +326,8 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         return display.matrix_html(self)
 
     # -------------------------------------------------------------------------- contents
-    def dup(
-        self,
-        dtype: Any = None,
-        *,
-        clear: bool = False,
-        mask: Mask | None = None,
-        name: str | None = None,
-    ) -> Matrix:
-        """Return a copy, cast to `dtype` if it is given.
-
-        Parameters
-        ----------
-        dtype : DType, optional
-            Type of the values of the copy.
-        clear : bool
-            Whether to leave out all entries, for an object of the same size and type.
-        mask : Mask, optional
-            Copy only the entries that the mask keeps.
-        name : str, optional
-            Name of the copy.
-        """
-        kind = self.dtype if dtype is None else lookup(dtype)
-        if clear or mask is not None:
-            new = Matrix(kind, *self.shape, like=self, name=name or self.name)
-            narrowed(new, self, clear, mask)
-            return new
-        data = self._flushed().dup(self.data, kind)
-        return Matrix._of(data, kind, self.shape, self.backend, name or self.name)
+    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
+        return type(self)._of(data, dtype, self.shape, self.backend, name)
 
     def get(self, row: Any, col: Any, default: Any = None) -> Any:
         """Return the value at (row, col) as a Python number, or `default` if there is no entry."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import _getframe
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,21 +30,20 @@ from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
-    Mask,
     Updater,
     assign,
     constant,
     is_operand,
     kind_of,
 )
-from lagpu.core.forms.vectors import VectorForms, as_type, narrowed
+from lagpu.core.forms.vectors import VectorForms, as_type
 from lagpu.core.hints import name_of, object_of
 from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
 from lagpu.core.infix.broadcast import broadcast, outer_product
 from lagpu.core.matmul import inner_product, vector_product
 from lagpu.core.observer import current_observer
 from lagpu.core.views import SelectionMatrix
-from lagpu.dtypes import DType, lookup
+from lagpu.dtypes import DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Ewise, ExtractElement, Handle
@@ -101,9 +100,7 @@ class Vector(VectorForms, Collection):
         self.data = self.backend.vector(self.dtype, self.size)
 
     @classmethod
-    def _of(
-        cls, data: Handle, dtype: DType, size: int, backend: Backend, name: str | None
-    ) -> Vector:
+    def _of(cls, data: Handle, dtype: DType, size: int, backend: Backend, name: str | None) -> Self:
         v = cls.__new__(cls)
         v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or _UNNAMED, data
         return v
@@ -254,34 +251,8 @@ class Vector(VectorForms, Collection):
         return display.vector_html(self)
 
     # -------------------------------------------------------------------------- contents
-    def dup(
-        self,
-        dtype: Any = None,
-        *,
-        clear: bool = False,
-        mask: Mask | None = None,
-        name: str | None = None,
-    ) -> Vector:
-        """Return a copy, cast to `dtype` if it is given.
-
-        Parameters
-        ----------
-        dtype : DType, optional
-            Type of the values of the copy.
-        clear : bool
-            Whether to leave out all entries, for an object of the same size and type.
-        mask : Mask, optional
-            Copy only the entries that the mask keeps.
-        name : str, optional
-            Name of the copy.
-        """
-        kind = self.dtype if dtype is None else lookup(dtype)
-        if clear or mask is not None:
-            new = Vector(kind, self.size, like=self, name=name or self.name)
-            narrowed(new, self, clear, mask)
-            return new
-        data = self._flushed().dup(self.data, kind)
-        return Vector._of(data, kind, self.size, self.backend, name or self.name)
+    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
+        return type(self)._of(data, dtype, self.size, self.backend, name)
 
     def clear(self) -> None:
         """Delete all entries."""

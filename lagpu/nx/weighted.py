@@ -80,12 +80,7 @@ def single_source_dijkstra_path_length(
 def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
     """Return the distance of two nodes over weights that are not negative."""
     start = require(G, source, _UNKNOWN)
-    if source == target:
-        return 0
-    found = lengths(G, start, weight, nearest=True)
-    if target not in G or target not in found:
-        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
-    return found[target]
+    return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
 
 
 @answers(iterator=True)
@@ -108,11 +103,18 @@ def single_source_bellman_ford_path_length(
 def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
     """Return the distance of two nodes."""
     start = require(G, source, _UNKNOWN if source == target else "Source {} not in G")
+    return _between(G, start, source, target, weight, False, "node {} not reachable from {}")
+
+
+def _between(
+    G: Graph, start: int, source: Any, target: Any, weight: Any, nearest: bool, unreached: str
+) -> Any:
+    """Return the distance of two nodes, or raise with NetworkX' words, which differ."""
     if source == target:
         return 0
-    found = lengths(G, start, weight, nearest=False)
+    found = lengths(G, start, weight, nearest=nearest)
     if target not in G or target not in found:
-        raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
+        raise nx.NetworkXNoPath(unreached.format(target, source))
     return found[target]
 
 

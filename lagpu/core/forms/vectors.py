@@ -13,7 +13,7 @@ from lagpu.core.expr import Call, Updater, assign
 from lagpu.dtypes import INT64, cast, lookup
 from lagpu.operations import Assign
 
-__all__ = ["VectorForms", "as_type", "filled", "narrowed", "split"]
+__all__ = ["VectorForms", "as_type", "filled", "split"]
 
 
 def filled(out: Any, value: Any) -> Any:
@@ -25,12 +25,6 @@ def filled(out: Any, value: Any) -> Any:
 def as_type(values: Any, dtype: Any) -> Any:
     """Return an array cast to `dtype`, or as it is for None."""
     return values if dtype is None else np.asarray(cast(values, lookup(dtype)))
-
-
-def narrowed(new: Any, x: Any, clear: bool, mask: Any) -> None:
-    """Copy to an empty object what a mask keeps of `x`; nothing if it is to be clear."""
-    if not clear:
-        assign(Updater(new, mask), x)
 
 
 class VectorForms:
