@@ -13,7 +13,13 @@ from typing import Any, cast
 
 from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue, NotSupported
+from lagpu.errors import (
+    BackendUnavailable,
+    DomainMismatch,
+    InvalidValue,
+    NotSupported,
+    OutOfMemory,
+)
 from lagpu.host.job import end_together, launched
 
 __all__ = [
@@ -156,7 +162,10 @@ def _made(name: str) -> Backend:
     if kind != name and int(index) == 0:
         return get(kind)
     module, function = _MAKERS[kind]
-    make = cast(Callable[..., Backend], getattr(importlib.import_module(module), function))
+    try:
+        make = cast(Callable[..., Backend], getattr(importlib.import_module(module), function))
+    except SystemError as error:  # of a library's import for which no memory is left
+        raise OutOfMemory(f"backend: {kind} cannot be loaded: out of memory ({error}).") from error
     return make(int(index)) if index else make()
 
 

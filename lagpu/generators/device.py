@@ -9,8 +9,8 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
+from lagpu.generators import sizes
 from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
-from lagpu.generators.sizes import LARGEST_SCALE, count
 
 __all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 
@@ -91,9 +91,9 @@ def _keys_of(edges: Edges, place: Backend, draws: int) -> Array:
 
 def _size(what: str, place: Any, scale: int, edge_factor: int) -> tuple[int, int]:
     """Return (vertices, edges to draw), or raise if they do not fit."""
-    n = 1 << count(what, "scale", scale, 0, LARGEST_SCALE)
-    draws = n * count(what, "edge_factor", edge_factor, 1)
+    n, draws = sizes.drawn(what, scale, edge_factor)
     place.device.require(_BYTES_PER_EDGE * draws + 16 * n, what)
+    sizes.require_numbers(what, n)
     return n, draws
 
 

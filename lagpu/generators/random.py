@@ -12,7 +12,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.generators import device, parts
 from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, endpoints
 from lagpu.generators.shapes import grid_links
-from lagpu.generators.sizes import LARGEST_SCALE, count, require
+from lagpu.generators.sizes import LARGEST_SCALE, count, drawn, require
 from lagpu.io.csc import edge_keys, from_edge_keys, undirected
 
 __all__ = ["delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
@@ -105,9 +105,7 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
 
 def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
     """Return (vertices, edges to draw), or raise if they do not fit."""
-    # Beyond LARGEST_SCALE the error should be OutOfMemory, so `count` allows more here.
-    n = 2 ** count(what, "scale", scale, 0, 60)
-    draws = n * count(what, "edge_factor", edge_factor, 1)
+    n, draws = drawn(what, scale, edge_factor)
     require(what, n, draws)
     return n, draws
 

@@ -8,7 +8,7 @@ from typing import Any
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.host import memory
 
-__all__ = ["LARGEST_SCALE", "count", "require"]
+__all__ = ["LARGEST_SCALE", "count", "drawn", "require", "require_numbers"]
 
 LARGEST_SCALE = 31  # vertices are numbered in 32 bits
 _BYTES_PER_EDGE = 24  # peak memory, measured
@@ -30,5 +30,17 @@ def count(what: str, name: str, value: Any, least: int, most: int | None = None)
 def require(what: str, n: int, edges: int, extra: int = 0) -> None:
     """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit."""
     memory.require(_BYTES_PER_EDGE * edges + _BYTES_PER_VERTEX * n + extra, what)
+    require_numbers(what, n)
+
+
+def drawn(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
+    """Return (vertices, edges to draw) of a random graph; the caller asks for their memory."""
+    # Beyond LARGEST_SCALE the error should be OutOfMemory, so `count` allows more here.
+    n = 2 ** count(what, "scale", scale, 0, 60)
+    return n, n * count(what, "edge_factor", edge_factor, 1)
+
+
+def require_numbers(what: str, n: int) -> None:
+    """Raise if there are more vertices than numbers for them."""
     if n > 2**LARGEST_SCALE:
         raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")

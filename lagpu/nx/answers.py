@@ -56,6 +56,11 @@ class Declared:
     not_for: tuple[str, ...] = ()
     quick: bool = False
 
+    def known(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the keywords without those of a newer NetworkX that nobody has given."""
+        own = self.signature.parameters
+        return {name: x for name, x in kwargs.items() if name in own or x is not None}
+
 
 _DECLARED: dict[str, Declared] = {}
 
@@ -86,12 +91,12 @@ def answers(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__
-        _DECLARED[name] = Declared(inspect.signature(function), only, not_for, quick)
+        rules = _DECLARED[name] = Declared(inspect.signature(function), only, not_for, quick)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                return function(*args, **kwargs)
+                return function(*args, **rules.known(kwargs))
             except _PASSED_ON as error:
                 raise NotImplementedError(f"lagpu: {error}") from error
             except nx.NetworkXException as error:

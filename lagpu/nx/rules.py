@@ -26,7 +26,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """
     rules = declared(name)
     try:
-        given = rules.signature.bind(*args, **kwargs)
+        given = rules.signature.bind(*args, **rules.known(kwargs))
     except TypeError as error:
         return f"{name}: {error}."
     given.apply_defaults()
@@ -55,7 +55,7 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
         As in `can_run`, which has returned True.
     """
     rules = declared(name)
-    G = rules.signature.bind(*args, **kwargs).arguments["G"]
+    G = rules.signature.bind(*args, **rules.known(kwargs)).arguments["G"]
     if isinstance(G, Graph):
         return True
     settings: Any = nx.config.backends["lagpu"]

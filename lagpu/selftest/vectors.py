@@ -73,7 +73,7 @@ def _indexed() -> Iterator[Case]:
 def _sums() -> Iterator[Case]:
     for total in monoid:
         if total.name != "any" and not total.registered:
-            for dtype in (BOOL, INT32, UINT64, FP32):
+            for dtype in filter(total.takes, (BOOL, INT32, UINT64, FP32)):
                 yield _over("reduce", f"{total.name} {dtype}", dtype, _reduced(total))
 
 

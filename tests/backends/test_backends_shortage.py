@@ -1,5 +1,6 @@
 """Memory that runs out inside a library: an error of lagpu with its cause, and life goes on."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -114,6 +115,15 @@ def test_a_command_under_a_limit_of_the_process_ends_with_one_line(limit):
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert re.match(r"lagpu: .*(needs .* free|be loaded|out of memory)", done.stderr), done.stderr
+
+
+def test_a_library_whose_import_runs_out_of_memory(monkeypatch):
+    def imported(module):
+        raise SystemError("error return without exception set")
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    with pytest.raises(OutOfMemory, match=r"sim cannot be loaded: out of memory"):
+        backends.get("sim:7")
 
 
 def test_an_error_of_ours_is_not_named_twice():

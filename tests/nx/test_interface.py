@@ -318,3 +318,12 @@ def test_the_entry_points_name_what_is_there():
     assert points["networkx.backend_info"] == {"lagpu": "_lagpu_networkx:info"}
     for name in ("convert_from_nx", "convert_to_nx", "can_run", "should_run", "on_start_tests"):
         assert callable(getattr(interface, name))
+
+
+def test_a_keyword_of_a_newer_networkx_is_left_out_while_nobody_gives_it(door):
+    G = convert_from_nx(nx.path_graph(3))
+    assert interface.closeness_centrality(G, newer=None) == nx.closeness_centrality(
+        nx.path_graph(3)
+    )
+    with pytest.raises(TypeError, match="newer"):
+        interface.closeness_centrality(G, newer=1)

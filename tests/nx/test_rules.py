@@ -17,6 +17,7 @@ KARATE = nx.karate_club_graph()
         ("pagerank", (), {"weight": "w"}, ""),
         ("pagerank", (), {"weight": len}, "name of an edge attribute, not a function"),
         ("pagerank", (), {"nonsense": 1}, "unexpected keyword argument 'nonsense'"),
+        ("pagerank", (), {"of_a_newer_networkx": None}, ""),
         ("betweenness_centrality", (), {"weight": "w"}, "takes weight=None alone"),
         ("average_shortest_path_length", (), {"method": "unweighted"}, ""),
         ("average_shortest_path_length", (), {"method": "x"}, "method=None or 'unweighted' alone"),

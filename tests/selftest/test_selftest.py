@@ -56,6 +56,12 @@ def test_all_cases_pass(place, module):
     assert failing(module.cases(), place) == []
 
 
+@pytest.mark.ci
+def test_all_cases_of_vectors_pass_on_the_oracle():
+    """Nearly all cases are of vectors: none is of a type that its operator refuses."""
+    assert failing(vectors.cases(), "cpu") == []
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("graph", [*GRAPHS, DEEP], ids=lambda graph: graph.name)
 def test_all_searches_pass(place, graph):

@@ -38,7 +38,7 @@ def installed(folder):
         for group, points in entry_points().items()
     ]
     (info / "entry_points.txt").write_text("\n".join(lines))
-    path = os.pathsep.join([str(folder), str(PACKAGES), str(Path(__file__).parent)])
+    path = os.pathsep.join([str(folder), str(PACKAGES), str(Path(__file__).parent), *sys.path])
     kept = {k: v for k, v in os.environ.items() if not k.startswith("NETWORKX")}
     return kept | {"PYTHONPATH": path}
 

@@ -154,7 +154,7 @@ def _networkx(given: Problem) -> Table:
 
     return {
         "bfs_levels": (lambda: dict(nx.single_source_shortest_path_length(G, s)), dense),
-        "bfs_parents": (lambda: list(nx.bfs_predecessors(G, s)), parents),
+        "bfs_parents": (lambda: [(v, u) for u, v in nx.bfs_edges(G, s)], parents),
         "shortest_path": (
             lambda: nx.shortest_path(G, s, facts.target),
             lambda route: Answer(np.array([len(route)])),

@@ -440,7 +440,7 @@ def test_names():
     place = backends.get("grid:3:cpu")
     assert (place.name, place.pieces.engine.size) == ("grid:3:cpu", 3)
     assert place is backends.get("grid:3:cpu")
-    assert backends.get("grid:2") is backends.get(f"grid:2:{backends.get('auto').name}")
+    assert backends.get("grid:1") is backends.get(f"grid:1:{backends.get('auto').name}")
     assert backends.get("grid:cpu") is backends.get("grid:1:cpu")
     assert not any(name.startswith("grid") for name in backends.names())
     with lagpu.use("grid:3:cpu"):
@@ -455,7 +455,7 @@ def test_rows_and_columns_of_pieces():
     assert backends.get("grid:3:cpu").pieces.grid == (3, 1)
     assert not backends.get("grid:2x3:cpu").pieces.shuffled
     assert backends.get("grid:2x3-random:cpu").pieces.shuffled
-    assert backends.get("grid:1x2").name == f"grid:1x2:{backends.get('auto').name}"
+    assert backends.get("grid:1x1").name == f"grid:1x1:{backends.get('auto').name}"
 
 
 def test_each_piece_has_a_device():

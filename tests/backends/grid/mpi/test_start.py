@@ -41,6 +41,7 @@ class Job:
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
+        own["PYTHONUNBUFFERED"] = ""  # else a line and its end are written apart
         command = [MPIRUN, "--oversubscribe", "--bind-to", "none", "-n", str(size)]
         self.process = subprocess.Popen(
             [*command, sys.executable, "-c", text, self.mark],
