@@ -23,7 +23,7 @@ ORDER = (
     ("algebra",),
     ("operations",),
     ("backends.profile",),
-    ("backends.protocol", "backends.batch"),
+    ("backends.protocol", "backends.batch", "backends.policies"),
     ("backends.guard",),
     ("backends.cpu", "backends.gpu"),
     ("backends.grid",),

@@ -120,7 +120,7 @@ Policy = Annotated[
     str | None,
     typer.Option(
         help="Choose directions and kernels by this policy, or search a grid by a paper's system, "
-        "as kepler, bfs2d:ratio=0.1 or hiragushi:alpha=48,beta=20.",
+        "as kepler, bfs2d:ratio=0.1, hiragushi:alpha=48,beta=20, tdbu:vector or vbfs:64.",
         show_default=False,
     ),
 ]

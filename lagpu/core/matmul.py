@@ -118,7 +118,8 @@ def vector_product(
     by : FrameType, optional
         The author's frame.
     kernel, policy : str, optional
-        The author's choice, where the backend offers one.
+        The author's choice, where the backend offers one; a policy may have arguments, as in
+        ``"hiragushi:alpha=48,beta=20"``.
     """
     if not (is_operand(A, 2) and is_operand(u, 1)):
         A, u = object_of(A), object_of(u)

@@ -7,16 +7,16 @@ needs the transpose, which is the matrix itself if that is symmetric.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lagpu.algebra.operators import Monoid
 from lagpu.backends.cpu.forms import counts_of, degree_sum, longest, transposed, why_no_transpose
 from lagpu.backends.cpu.handles import Box, count_entries
+from lagpu.backends.policies import Policy, find_policy, number
 from lagpu.dtypes import BOOL, DType
-from lagpu.errors import InvalidValue
 from lagpu.operations import Descriptor, Product
 
 __all__ = ["LAST", "POLICIES", "Plan", "Search", "after", "choose"]
@@ -170,20 +170,17 @@ def choose(A: Box, u: Box, product: Product, desc: Descriptor | None = None) -> 
     Raises
     ------
     InvalidValue
-        For an unknown policy; the message lists the valid ones.
+        For an unknown policy or argument; the message lists the valid ones.
     """
-    policy = POLICIES.get(product.policy or "auto") if product.policy != "" else None
-    if policy is None:
-        names = ", ".join(list(POLICIES)[:-1]) + " or " + list(POLICIES)[-1]
-        raise InvalidValue(f"policy: there is no {product.policy!r}. Use {names}.")
+    name, given = _policy_of("auto" if product.policy is None else product.policy)
     if 0 in counts_of(A).shape:
         return Plan("", "SuiteSparse chooses its own method: the matrix has a size of 0")
     monoid = product.semiring.monoid
-    asked = policy is _push or policy is _pull
+    asked = name in ("push", "pull")
     why = "" if asked else _why_no_choice(monoid, product.result, desc)
     if why:
         return Plan("", why)
-    plan = policy(_numbers(A, u, product))
+    plan: Plan = POLICIES[name].rule(_numbers(A, u, product), **given)
     if product.transpose is (plan.direction == "push") or transposed(A) is not None:
         return plan
     return plan._replace(makes=True) if asked else _without_transpose(A, plan)
@@ -239,9 +236,8 @@ def _auto(x: Numbers) -> Plan:
     return x.by_edges(ALPHA)
 
 
-def _beamer(x: Numbers) -> Plan:
+def _beamer(x: Numbers, alpha: float, beta: float) -> Plan:
     """Pull when few edges are left beside the frontier's, push again when few vertices are."""
-    alpha, beta = BEAMER
     if not x.before.pulled:
         return x.by_edges(alpha)
     pulls = x.nvals * beta >= x.size
@@ -257,12 +253,17 @@ def _pull(x: Numbers) -> Plan:
     return x.plan(True, "asked for")
 
 
-POLICIES: dict[str, Callable[[Numbers], Plan]] = {
-    "auto": _auto,
-    "beamer": _beamer,
-    "push": _push,
-    "pull": _pull,
+POLICIES: dict[str, Policy] = {
+    "auto": Policy(_auto),
+    "beamer": Policy(_beamer, {"alpha": number(BEAMER[0]), "beta": number(BEAMER[1])}),
+    "push": Policy(_push),
+    "pull": Policy(_pull),
 }
+
+
+@functools.lru_cache(maxsize=256)
+def _policy_of(text: str) -> tuple[str, dict[str, Any]]:
+    return find_policy(POLICIES, text)
 
 
 def _without_transpose(A: Box, plan: Plan) -> Plan:

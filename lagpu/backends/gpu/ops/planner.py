@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lagpu.backends.gpu.ops.directions import (
@@ -20,13 +20,17 @@ from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr,
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.stats import EdgeOffsets
 from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.policies import Argument, Policy, choice, count, find_policy, number
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Product
 
-__all__ = ["POLICIES", "Plan", "choose", "pulls_by_edges"]
+__all__ = ["POLICIES", "Plan", "choose", "policy_of", "pulls_by_edges"]
 
 #: Entries a group of ``push_virtual``, where the author gives none.
 GROUP = 32
+#: The largest group: the dense graphs of Wen and Zhang have up to 2028368 / 2048 edges a vertex,
+#: and vertices of more than that.
+MOST_GROUP = 4096
 
 
 class Plan(NamedTuple):
@@ -102,21 +106,19 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
     Raises
     ------
     InvalidValue
-        For an unknown kernel or policy; the message lists the valid ones.
+        For an unknown kernel, policy or argument; the message lists the valid ones.
     NotSupported
         If the kernel needs rows that the matrix may not keep.
     """
     if product.kernel is not None:
         return _asked_for(A, product)
-    policy = POLICIES.get("auto" if product.policy is None else product.policy)
-    if policy is None:
-        raise InvalidValue(f"policy: there is no {product.policy!r}. Use {_list(tuple(POLICIES))}.")
-    numbers = _numbers(A, u, product)
-    if policy is _active or policy is _mgbc:  # sweeps: both forms serve again
-        plan: Plan = policy(_with_mask(numbers, A, product, desc, lists=policy is _mgbc))
+    name, given = policy_of("auto" if product.policy is None else product.policy)
+    rule, numbers = POLICIES[name].rule, _numbers(A, u, product)
+    if name in _SWEEPS:  # both forms serve again
+        plan: Plan = rule(_with_mask(numbers, A, product, desc, lists=name == "mgbc"))
         if _is_there(A, product, plan.direction) or may_make_csr(A):
             return plan
-    plan = policy(numbers)
+    plan = rule(numbers, **given)
     return plan if A.symmetric or A.csr is not None else _with_forms(A, u, product, plan)
 
 
@@ -125,9 +127,9 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
     name, sized, size = str(product.kernel).partition(":")
     group = GROUP
     if sized and name == "push_virtual":
-        if not re.fullmatch("[0-9]{1,4}", size) or not 1 <= int(size) <= 1024:
+        if not re.fullmatch("[0-9]{1,4}", size) or not 1 <= int(size) <= MOST_GROUP:
             raise InvalidValue(
-                f"kernel: {product.kernel!r} does not name a group of 1 to 1024 entries."
+                f"kernel: {product.kernel!r} does not name a group of 1 to {MOST_GROUP} entries."
             )
         group = int(size)
     elif sized or name not in STRATEGIES:
@@ -188,14 +190,34 @@ def _with_mask(
     return x._replace(wanted=mask.nvals, edge_offsets=edge_offsets)
 
 
-def _turbobfs(x: Numbers) -> Plan:
-    """Push while the frontier is sparse; from 10 % on pull, and never push again."""
+def _turbobfs(x: Numbers, threshold: float) -> Plan:
+    """Push while the frontier is sparse; from the threshold on pull, and never push again."""
     density = x.nvals / max(x.size, 1)
-    if not x.pulled and density < TURBOBFS_DENSITY:
-        return Plan("push", "push_edge", f"density {density:.2%} < {TURBOBFS_DENSITY:.0%}")
+    if not x.pulled and density < threshold:
+        return Plan("push", "push_edge", f"density {density:.2%} < {100 * threshold:g}%")
     kernel, by = _by_length(x)
-    before = "pulled before" if x.pulled else f"density {density:.2%} >= {TURBOBFS_DENSITY:.0%}"
+    before = "pulled before" if x.pulled else f"density {density:.2%} >= {100 * threshold:g}%"
     return Plan("pull", kernel, f"{before}; {by}")
+
+
+_TDBU_KERNELS = {"scalar": "pull_scalar", "vector": "pull_warp"}
+
+
+def _tdbu(x: Numbers, kernel: str, threshold: float) -> Plan:
+    """Pull by every entry while the frontier is sparse; from then on up to the first hit."""
+    name, by = _by_length(x) if kernel == "length" else (_TDBU_KERNELS[kernel], kernel)
+    density = x.nvals / max(x.size, 1)
+    if not x.pulled and density < threshold:
+        return Plan(
+            "pull", f"{name}_all", f"top-down, density {density:.2%} < {100 * threshold:g}%; {by}"
+        )
+    sign = "once" if x.pulled else f"{density:.2%}"
+    return Plan("pull", name, f"bottom-up, density {sign} >= {100 * threshold:g}%; {by}")
+
+
+def _vbfs(x: Numbers, group: int) -> Plan:
+    """Push by virtual vertices, always."""
+    return Plan("push", "push_virtual", ("groups of {}; vertices {}", group, x.nvals), group)
 
 
 def _by_length(x: Numbers) -> tuple[str, str]:
@@ -232,13 +254,13 @@ def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
     return Plan("push", "push_queue", (text, *numbers))
 
 
-def _bfs2d(x: Numbers) -> Plan:
+def _bfs2d(x: Numbers, ratio: float) -> Plan:
     """Push while the frontier is small against what is not visited, whatever came before."""
-    ratio = x.nvals / x.unvisited if x.unvisited else float("inf")
-    if ratio < BFS2D_RATIO:
-        return Plan("push", "push_active", f"frontier / unvisited {ratio:.3g} < {BFS2D_RATIO:g}")
+    share = x.nvals / x.unvisited if x.unvisited else float("inf")
+    if share < ratio:
+        return Plan("push", "push_active", f"frontier / unvisited {share:.3g} < {ratio:g}")
     kernel, by = _by_length(x)
-    return Plan("pull", kernel, f"frontier / unvisited {ratio:.3g} >= {BFS2D_RATIO:g}; {by}")
+    return Plan("pull", kernel, f"frontier / unvisited {share:.3g} >= {ratio:g}; {by}")
 
 
 def _active(x: Numbers) -> Plan:
@@ -264,15 +286,32 @@ def _auto(x: Numbers) -> Plan:
     return _by_edges(x, alpha_of(x.length), EAGER_BETA)
 
 
-POLICIES: dict[str, Callable[[Numbers], Plan]] = {
-    "auto": _auto,
-    "turbobfs": _turbobfs,
-    "beamer": lambda x: _by_edges(x, *BEAMER),
-    "hiragushi": lambda x: _by_edges(x, *HIRAGUSHI),
-    "bfs2d": _bfs2d,
-    "active": _active,
-    "mgbc": _mgbc,
+def _alpha_beta(alpha: float, beta: float) -> dict[str, Argument]:
+    return {"alpha": number(alpha), "beta": number(beta)}
+
+
+_THRESHOLD = {"threshold": number(TURBOBFS_DENSITY)}
+_TDBU = {"kernel": choice("length", "length", *_TDBU_KERNELS), **_THRESHOLD}
+
+#: All policies by name, with the arguments that they take.
+POLICIES: dict[str, Policy] = {
+    "auto": Policy(_auto),
+    "turbobfs": Policy(_turbobfs, _THRESHOLD),
+    "tdbu": Policy(_tdbu, _TDBU, "kernel"),
+    "beamer": Policy(_by_edges, _alpha_beta(*BEAMER)),
+    "hiragushi": Policy(_by_edges, _alpha_beta(*HIRAGUSHI)),
+    "bfs2d": Policy(_bfs2d, {"ratio": number(BFS2D_RATIO)}),
+    "vbfs": Policy(_vbfs, {"group": count(GROUP, MOST_GROUP)}, "group"),
+    "active": Policy(_active),
+    "mgbc": Policy(_mgbc),
 }
+_SWEEPS = ("active", "mgbc")
+
+
+@functools.lru_cache(maxsize=256)
+def policy_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Return (name, arguments) of the policy that a text names; see `find_policy`."""
+    return find_policy(POLICIES, text)
 
 
 def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> Plan:

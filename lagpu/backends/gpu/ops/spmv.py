@@ -86,7 +86,7 @@ def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
     nvals, frontier_edges, stats = u.nvals, u.frontier_edges, u.stats
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(u.size, 1)
-    pulled = plan.direction == "pull"
+    pulled = plan.direction == "pull" and not STRATEGIES[plan.kernel].whole
     if stats is not None and stats.matrix() is A:
         visited, explored = stats.visited + nvals, stats.explored + frontier_edges
         return ProductStats(stats.matrix, pulled, visited, explored)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import macros_of
@@ -18,6 +20,7 @@ from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
     CHUNK,
     PullSpace,
+    columns_of,
     index_types,
     pull_space,
     push_space,
@@ -108,6 +111,8 @@ class Strategy(NamedTuple):
         Whether `any` is made so too.
     needs_form : bool
         Whether it needs the form of the matrix for its direction; else it goes through any.
+    whole : bool
+        Whether it looks at every entry of a column, also where the first hit is the sum.
     """
 
     name: str
@@ -117,6 +122,7 @@ class Strategy(NamedTuple):
     atomic: bool = False
     any_order: bool = False
     needs_form: bool = True
+    whole: bool = False
 
     @property
     def direction(self) -> str:
@@ -177,19 +183,20 @@ def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
 
 
 def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
-    """Bind ``pull_scalar``, ``pull_warp`` or ``pull_bitmap``."""
+    """Bind ``pull_scalar``, ``pull_warp``, the two without an early stop, or ``pull_bitmap``."""
     A, product, iso = job.A, job.product, job.iso
     form = by_outputs(A, product)
     n = form.shape[1]
     threads = nwords(n) * 32
     extra: tuple[Any, ...] = ()
-    if strategy.name == "pull_warp":
+    if strategy.name.startswith("pull_warp"):
         threads = nwords(n) * 256
     elif strategy.name == "pull_bitmap":
         space = _pull_space(A, form)
         extra = (space.empty, _usable_hint(form, job, space.hint))
         threads = min(threads, _PULL_WAVES * A.device.resident_threads)
-    run = _kernel("spmv/pull.cu", strategy.kernel, form, job)
+    more = {"WHOLE": "1"} if strategy.whole else {}
+    run = _kernel("spmv/pull.cu", strategy.kernel, form, job, **more)
     launch = A.device.prepare(
         run, threads, n, form.col_ptr, form.row_idx, *_matrix_arguments(form, iso), *_IN, *extra,
         edges_of_outputs(A, product, form), *_OUT,
@@ -213,21 +220,24 @@ def _usable_hint(form: CscMatrix, job: Job, hint: Any) -> Any:
 
 
 def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
-    """Bind ``push_edge``, and what clears its result before."""
+    """Bind ``push_edge`` or ``push_cooc``, and what clears its result before."""
     A, product = job.A, job.product
+    places = columns_of(A) if strategy.name == "push_cooc" else A.col_ptr
     more = {"TRANSPOSE": str(int(product.transpose))}
     prepare, size = A.device.prepare, A.shape[1 if product.transpose else 0]
     reset = _kernel("spmv/edge.cu", "spmv_edge_reset", A, job, **more)
+    if strategy.name == "push_cooc":
+        more["COL"] = "i32" if places.dtype == np.int32 else "i64"
     run = _kernel("spmv/edge.cu", strategy.kernel, A, job, **more)
     launch = prepare(
-        run, A.nvals, A.shape[0], A.shape[1], A.nvals, A.col_ptr, A.row_idx,
+        run, A.nvals, A.shape[0], A.shape[1], A.nvals, places, A.row_idx,
         *_matrix_arguments(A, job.iso), *_IN, edges_of_outputs(A, product, A), *_OUT,
     )  # fmt: skip
     return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size, PER_CALL, PER_CALL))
 
 
 def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
-    """Bind ``push_queue``, ``push_active``, ``push_virtual`` or ``pull_active``."""
+    """Bind ``push_queue``, ``push_active``, ``push_virtual``, ``push_vertex``, ``pull_active``."""
     A, product = job.A, job.product
     pulls = strategy.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
@@ -243,6 +253,8 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
     elif strategy.name == "push_virtual":
         fixed = (space.groups(job.group),)
         more["GROUP"] = str(job.group)
+    elif strategy.name == "push_vertex":
+        fixed = ()
     run = _kernel("spmv/push.cu", strategy.kernel, form, job, **more)
     threads = _cooperative(A, run, whole=strategy.name != "push_queue")
     launch = A.device.prepare(
@@ -274,12 +286,19 @@ STRATEGIES: dict[str, Strategy] = {
             "push_edge", "spmv_csc_edge", _bind_push_edge, _PUSH_EDGE,
             atomic=True, any_order=True, needs_form=False,
         ),
+        Strategy(
+            "push_cooc", "spmv_csc_cooc", _bind_push_edge, _PUSH_EDGE,
+            atomic=True, any_order=True, needs_form=False,
+        ),
         Strategy("push_queue", "spmv_push_queue", _bind_listed, _PUSH, atomic=True),
         Strategy("push_active", "spmv_push_active", _bind_listed, _PUSH, atomic=True),
         Strategy("push_virtual", "spmv_push_virtual", _bind_listed, _PUSH, atomic=True),
+        Strategy("push_vertex", "spmv_push_vertex", _bind_listed, _PUSH, atomic=True),
         Strategy("pull_active", "spmv_pull_active", _bind_listed, _PULL_ACTIVE, atomic=True),
         Strategy("pull_scalar", "spmv_csc_scalar", _bind_pull, _PULL),
         Strategy("pull_warp", "spmv_csc_warp", _bind_pull, _PULL),
+        Strategy("pull_scalar_all", "spmv_csc_scalar", _bind_pull, _PULL, whole=True),
+        Strategy("pull_warp_all", "spmv_csc_warp", _bind_pull, _PULL, whole=True),
         Strategy("pull_bitmap", "spmv_csc_bitmap", _bind_pull, _PULL),
     )
 }  # fmt: skip

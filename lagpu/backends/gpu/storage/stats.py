@@ -22,7 +22,7 @@ class ProductStats(NamedTuple):
     matrix : callable
         A weak reference to the matrix of the product.
     pulled : bool
-        Whether the product pulled.
+        Whether the product pulled; not if it looked at all entries of its columns, top-down.
     visited, explored : int
         Vertices and edges of the frontiers before this one, as far as the host knows.
     """

@@ -8,6 +8,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
+from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import nwords
 
@@ -20,6 +21,7 @@ __all__ = [
     "Ranked",
     "batches",
     "chunks_of",
+    "columns_of",
     "entries_left",
     "index_types",
     "num_chunks",
@@ -172,6 +174,15 @@ def _row_lengths(A: CscMatrix) -> Array:
     before = xp.zeros(A.shape[0] + 1, A.col_ptr.dtype)
     before[1:] = xp.cumsum(xp.bincount(A.row_idx, minlength=A.shape[0]))
     return before
+
+
+def columns_of(A: CscMatrix) -> Array:
+    """Return the column of each entry, made at the first call: with `row_idx` that is COOC."""
+    if "columns" not in A.cache:
+        A.device.require(28 * A.nvals, "columns of the entries")  # the search and its result
+        A.cache["columns"] = A.columns().astype(index_type(A.shape[1]), copy=False)
+    columns: Array = A.cache["columns"]
+    return columns
 
 
 class Chunks(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 
 from lagpu.backends.gpu.ops.directions import BEAMER, BFS2D_RATIO, HIRAGUSHI
 from lagpu.backends.grid.systems.messages import FORMS
+from lagpu.backends.policies import choice, number, read_arguments
 from lagpu.errors import InvalidValue
 
 __all__ = ["SYSTEMS", "System", "system_of"]
@@ -18,6 +18,7 @@ _CHOICES = {
     "parents": ("late", "sent"),
     "share": ("no", "yes"),
 }
+_NUMBERS = ("ratio", "alpha", "beta")
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,13 @@ SYSTEMS = {
 }  # fmt: skip
 
 
+_ARGUMENTS = {
+    name: {key: choice(getattr(system, key), *words) for key, words in _CHOICES.items()}
+    | {key: number(getattr(system, key)) for key in _NUMBERS}
+    for name, system in SYSTEMS.items()
+}
+
+
 def system_of(policy: str | None) -> System | None:
     """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
 
@@ -81,38 +89,10 @@ def system_of(policy: str | None) -> System | None:
     system = SYSTEMS.get(name)
     if system is None:
         return None
-    given: dict[str, str | float] = {}
-    for part in filter(None, text.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals or key not in {*_CHOICES, *_NUMBERS}:
-            raise InvalidValue(
-                f"policy: {name} has no argument {part!r}. Use "
-                f"{', '.join(f'{known}=' for known in (*_CHOICES, *_NUMBERS))}."
-            )
-        given[key] = _number(key, value) if key in _NUMBERS else _choice(key, value)
-    found = dataclasses.replace(system, **given)  # type: ignore[arg-type]
+    found = dataclasses.replace(system, **read_arguments(name, text, _ARGUMENTS[name]))
     if found.messages == "direction" and found.rule == "ratio":
         raise InvalidValue(
             "policy: messages=direction needs one direction for all pieces, which rule=ratio does "
             "not give. Use rule=edges, or messages=shorter."
         )
     return found
-
-
-_NUMBERS = ("ratio", "alpha", "beta")
-
-
-def _choice(key: str, value: str) -> str:
-    if value not in _CHOICES[key]:
-        raise InvalidValue(f"policy: {key}={value} is not one of {', '.join(_CHOICES[key])}.")
-    return value
-
-
-def _number(key: str, value: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if not number >= 0:
-        raise InvalidValue(f"policy: {key}={value} is not a number of 0 or more.")
-    return number

@@ -46,6 +46,20 @@ def test_nvrtc_compiles_every_file(file, arch):
     assert nvrtc_compile(kernel(file, kernel_names(KERNELS / file)[0]), arch, optimised=True)
 
 
+# Kernels by macros that no file has by default.
+SPECIAL = [
+    ("spmv/pull.cu", "spmv_csc_scalar", {"WHOLE": "1"}),
+    ("spmv/pull.cu", "spmv_csc_warp", {"WHOLE": "1"}),
+    ("spmv/edge.cu", "spmv_csc_cooc", {"COL": "i64", "TRANSPOSE": "0"}),
+]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(("file", "name", "macros"), picked(SPECIAL, SPECIAL[1]))
+def test_nvrtc_compiles_special_kernels(file, name, macros, arch):
+    assert nvrtc_compile(kernel(file, name, **macros), arch)
+
+
 @pytest.mark.parametrize("file", picked(FILES, "search/per_source.cu"))
 def test_a_kernel_is_compiled_without_the_others_of_its_file(file):
     names = kernel_names(KERNELS / file)

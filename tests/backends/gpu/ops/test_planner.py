@@ -82,7 +82,7 @@ def search(A, source, **choice):
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*POLICIES, "tdbu:vector", "vbfs:3", "beamer:alpha=99,beta=2"])
 def test_every_policy_finds_the_levels(place, policy, symmetric):
     A = hub_graph(1025, place, symmetric)
     levels, products = search(A, 5, policy=policy)
@@ -122,6 +122,49 @@ def test_turbobfs_never_pushes_again(place):
     directions = [p.direction for p in products]
     assert directions == sorted(directions, reverse=True)
     assert {"push_edge"} == {p.kernel for p in products if p.direction == "push"}
+
+
+@pytest.mark.parametrize("kernel", ["scalar", "vector"])
+def test_tdbu_looks_at_all_entries_first_and_never_again(place, kernel):
+    """Top-down steps pull by every entry of an open column, bottom-up ones up to the first hit."""
+    A = hub_graph(1023, place, True)
+    _, products = search(A, 5, policy=f"tdbu:{kernel}")
+    name = {"scalar": "pull_scalar", "vector": "pull_warp"}[kernel]
+    kernels = [p.kernel for p in products]
+    assert kernels == sorted(kernels, reverse=True)
+    assert set(kernels) == {name, f"{name}_all"}
+    assert kernels.count(name) > 1  # it stays where the frontier is sparse again
+    degree = np.diff(A.to_csc()[0])
+    assert products[0].edges == degree.sum() - degree[5]
+
+
+def test_a_pull_without_an_early_stop_looks_at_every_entry(place):
+    A = hub_graph(1025, place, True)
+    u = Vector.from_dense(np.ones(1025, bool), backend=place)
+    with lagpu.trace() as t:
+        for name in ("pull_scalar", "pull_warp"):
+            stops, whole = (
+                semiring.any_pair(u @ A, kernel=kernel).new() for kernel in (name, f"{name}_all")
+            )
+            assert stops.isequal(whole)
+    edges = {row.kernel: row.edges for row in t.rows}
+    assert edges["pull_scalar_all"] == edges["pull_warp_all"] == A.nvals
+    assert edges["pull_scalar"] == whole.nvals < edges["pull_warp"] < A.nvals
+
+
+def test_columns_of_entries_are_made_once_and_counted(place):
+    A = hub_graph(1025, place, False)
+    u = Vector.from_coo([5], True, size=1025, backend=place)
+    semiring.any_pair(u @ A, kernel="push_edge").new()
+    assert "columns" not in A.data.store.cache
+    semiring.any_pair(u @ A, kernel="push_cooc").new()
+    columns = A.data.store.cache["columns"]
+    assert columns.dtype == np.int32
+    assert columns.tolist() == np.repeat(np.arange(1025), np.diff(A.to_csc()[0])).tolist()
+    assert f"workspaces {4 * A.nvals / 1e3:.1f} kB" in lagpu.explain(semiring.any_pair(u @ A))
+    semiring.any_pair(A @ u, kernel="push_cooc").new()
+    assert A.data.store.cache["columns"] is columns
+    assert A.data.store.csr is None
 
 
 def test_a_directed_matrix_gets_its_rows_once_and_only_for_a_loop(place):
@@ -176,15 +219,27 @@ def test_explain_says_what_would_run_and_runs_nothing(place):
 @pytest.mark.parametrize(
     ("choice", "fact"),
     [
-        ({"kernel": "push_virtual:0"}, "1 to 1024"),
-        ({"kernel": "push_virtual:x"}, "1 to 1024"),
+        ({"kernel": "push_virtual:0"}, "1 to 4096"),
+        ({"kernel": "push_virtual:x"}, "1 to 4096"),
         ({"kernel": "push_queue:4"}, "pull_bitmap"),
         ({"kernel": "fast"}, "push_active"),
         ({"policy": "fast"}, "hiragushi"),
         ({"kernel": "push_edge", "policy": "auto"}, "not both"),
         ({"policy": ""}, "hiragushi"),
-        ({"kernel": "push_virtual:"}, "1 to 1024"),
+        ({"kernel": "push_virtual:"}, "1 to 4096"),
         ({"kernel": "push_edge:"}, "pull_bitmap"),
+        ({"policy": "hiragushi:"}, "there is no 'hiragushi:'"),
+        ({"policy": "hiragushi:gamma=3"}, "no argument 'gamma=3'. Use alpha=, beta="),
+        ({"policy": "hiragushi:48"}, "no argument '48'"),
+        ({"policy": "hiragushi:alpha"}, "no argument 'alpha'"),
+        ({"policy": "beamer:alpha=1,alpha=2"}, "alpha= twice"),
+        ({"policy": "beamer:alpha=nan"}, "alpha=nan is not a number of 0 or more"),
+        ({"policy": "bfs2d:ratio=-1"}, "ratio=-1 is not a number"),
+        ({"policy": "vbfs:0"}, "group=0 is not a whole number from 1 to 4096"),
+        ({"policy": "vbfs:4097"}, "group=4097 is not"),
+        ({"policy": "vbfs:2.0"}, "group=2.0 is not"),
+        ({"policy": "tdbu:fast"}, "kernel=fast is not one of length, scalar, vector"),
+        ({"policy": "auto:alpha=3"}, "no argument 'alpha=3'. Use auto alone"),
     ],
 )
 def test_unknown_choices_list_the_names(place, choice, fact):

@@ -6,7 +6,7 @@ import pytest
 import lagpu
 from lagpu import BOOL, INT64, Matrix, Vector, loop, semiring
 from lagpu.backends.gpu.ops import directions
-from lagpu.backends.gpu.ops.planner import POLICIES, Numbers
+from lagpu.backends.gpu.ops.planner import POLICIES, Numbers, policy_of
 from lagpu.errors import InvalidValue
 from lagpu.generators import kronecker, path
 
@@ -34,12 +34,37 @@ USUAL = Numbers(1000, 10, 50, True, 5000, 990, 8.0, False)
         ("beamer", {"pulled": True, "nvals": 41}, "push_queue", "vertices 41 < 1000 / 24"),
         ("beamer", {"pulled": True, "nvals": 42}, "pull_bitmap", "vertices 42 >= 1000 / 24"),
         ("beamer", {"pulled": True, "size": 960, "nvals": 40}, "pull_bitmap", "40 >= 960 / 24"),
+        ("turbobfs:threshold=0.5", {"nvals": 499}, "push_edge", "density 49.90% < 50%"),
+        ("beamer:alpha=100", {"frontier_edges": 51}, "pull_bitmap", "51 > unexplored 5000 / 100"),
+        ("beamer:beta=25", {"pulled": True, "nvals": 40}, "pull_bitmap", "40 >= 1000 / 25"),
+        ("hiragushi", {"frontier_edges": 105}, "pull_bitmap", "105 > unexplored 5000 / 48"),
+        ("bfs2d:ratio=0.2", {"nvals": 199, "unvisited": 1000}, "push_active", "0.199 < 0.2"),
+        (
+            "tdbu",
+            {"nvals": 99},
+            "pull_scalar_all",
+            "top-down, density 9.90% < 10%; column length 8",
+        ),
+        ("tdbu", {"nvals": 100}, "pull_scalar", "bottom-up, density 10.00% >= 10%; column"),
+        (
+            "tdbu",
+            {"nvals": 1, "pulled": True},
+            "pull_scalar",
+            "bottom-up, density once >= 10%; column",
+        ),
+        ("tdbu", {"nvals": 1, "length": 16.0}, "pull_warp_all", "column length 16.0 >= 16"),
+        ("tdbu:scalar", {"nvals": 1, "length": 16.0}, "pull_scalar_all", "< 10%; scalar"),
+        ("tdbu:vector", {"nvals": 1}, "pull_warp_all", "< 10%; vector"),
+        ("tdbu:vector,threshold=0.01", {}, "pull_warp", "density 1.00% >= 1%; vector"),
+        ("vbfs", {}, "push_virtual", "groups of 32; vertices 10"),
+        ("vbfs:4096", {"pulled": True}, "push_virtual", "groups of 4096; vertices 10"),
         ("active", {}, "push_active", "wanted everywhere but at the mask; vertices 10"),
         ("active", {"wanted": 7}, "pull_active", "wanted at 7 entries of the mask"),
     ],
 )
 def test_the_choice(policy, changes, kernel, why):
-    plan = POLICIES[policy](USUAL._replace(**changes))
+    name, given = policy_of(policy)
+    plan = POLICIES[name].rule(USUAL._replace(**changes), **given)
     assert plan.kernel == kernel
     assert plan.direction == kernel[:4]
     assert why in plan.reason
@@ -56,10 +81,12 @@ def test_groups_of_the_largest_size(place):
     A = kronecker(6, backend=place)
     u = Vector.from_coo([1], True, size=64, backend=place)
     right = semiring.any_pair(u @ A).new()
-    for size in (1, 1024):
+    for size in (1, 4096):
         assert semiring.any_pair(u @ A, kernel=f"push_virtual:{size}").new().isequal(right)
-    with pytest.raises(InvalidValue, match="1 to 1024"):
-        semiring.any_pair(u @ A, kernel="push_virtual:1025").new()
+        assert semiring.any_pair(u @ A, policy=f"vbfs:{size}").new().isequal(right)
+        assert POLICIES["vbfs"].rule(USUAL, group=size).group == size
+    with pytest.raises(InvalidValue, match="1 to 4096"):
+        semiring.any_pair(u @ A, kernel="push_virtual:4097").new()
 
 
 def test_vertices_are_visited_once(place):

@@ -9,8 +9,8 @@
 // indices, *edges += the number of matrix entries looked at, unless it is null.
 //
 // Sources: Artiles and Saeed, TurboBFS, IPDPSW 2021: algorithm 4 (scCSC) and 5 (veCSC), with the
-// early stop of 6 (busc) and 7 (buve); the warp per column from Bell and Garland 2008. pull_bitmap:
-// Hiragushi and Takahashi, ICA3PP 2013, section 3.2.
+// early stop of 6 (busc) and 7 (buve), without it where LG_WHOLE is 1; the warp per column from
+// Bell and Garland 2008. pull_bitmap: Hiragushi and Takahashi, ICA3PP 2013, section 3.2.
 #include "spmv/pull.cuh"
 #ifndef LG_W
 #define LG_W bool

@@ -8,6 +8,9 @@
 #ifndef LAGPU_SPMV_PULL_CUH
 #define LAGPU_SPMV_PULL_CUH
 #include "common/product.cuh"
+#ifndef LG_WHOLE  // 1: no early stop, every entry of a column is looked at
+#define LG_WHOLE 0
+#endif
 
 // A sum that has not got its first product yet, or has.
 template <class S>
@@ -20,7 +23,9 @@ struct Sum {
     value = found ? add<typename S::ADD>(value, z) : z;
     found = true;
   }
-  LG_DEVICE bool is_done() const { return found && (takes_first<S> || S::ADD::is_terminal(value)); }
+  LG_DEVICE bool is_done() const {
+    return !LG_WHOLE && found && (takes_first<S> || S::ADD::is_terminal(value));
+  }
   // Fold the warp's sums; each lane gets the whole one. Lanes that found nothing do not count:
   // `any` has no identity.
   LG_DEVICE void fold_warp() {

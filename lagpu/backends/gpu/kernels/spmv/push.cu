@@ -1,5 +1,6 @@
 // Masked products by the columns of a sparse vector's entries, one cooperative launch each: the
-// strategies push_queue, push_active, push_virtual and, by what the mask keeps, pull_active.
+// strategies push_queue, push_active, push_virtual, push_vertex and, by what the mask keeps,
+// pull_active.
 //
 //   w[j] = (+)_i A[j,i] (x) u[i]   for every column i where u has an entry
 //
@@ -149,6 +150,33 @@ extern "C" __global__ void spmv_push_virtual(
     const i64 stop = i64(load_ro(&col_ptr[i + 1]));
     const i64 end = begin + LG_GROUP < stop ? begin + LG_GROUP : stop;
     for (i64 p = begin; p < end; ++p) add_entry(a, u, mask, w, lengths, p, i, &tally);
+  }
+  add_counts(tally, counts, notification, serial, edges);
+}
+
+// A thread for each column, whether u has an entry there or not: no list, and who takes a column of
+// many entries follows them all.
+// Source: Wen and Zhang, VBFS: algorithm 1, the baseline. u's words are its GraphMask, w's its
+// UpdateGraphMask; no thread exchanges the two, as the next product reads w.
+extern "C" __global__ void spmv_push_vertex(
+    i64 n_u, i64 n_w, const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
+    const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
+    const LG_U* __restrict__ u_values, LG_U u_iso, const u32* __restrict__ m_words, bool complement,
+    const LG_PTR* __restrict__ lengths, u32* w_words, LG_W* w_values, u64* counts,
+    u64* notification, u64 serial, u64* edges, GridBarrier* barrier) {
+  typedef Chosen S;
+  const Columns<S> a{col_ptr, row_idx, values, a_iso};
+  const Operand<S> u{u_words, u_values, u_iso};
+  const Mask mask{m_words, complement, n_w};
+  const Sums<LG_W> w{w_words, w_values};
+  clear_sums<S>(w, n_w);
+  grid_sync(barrier);
+  Tallied tally{};
+  for (i64 i = global_thread(); i < n_u; i += global_threads()) {
+    if (!has_entry(u_words, i)) continue;
+    const i64 end = i64(load_ro(&col_ptr[i + 1]));
+    for (i64 p = i64(load_ro(&col_ptr[i])); p < end; ++p)
+      add_entry(a, u, mask, w, lengths, p, i, &tally);
   }
   add_counts(tally, counts, notification, serial, edges);
 }

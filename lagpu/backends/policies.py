@@ -1,0 +1,136 @@
+"""Policies by name, with arguments as in ``"hiragushi:alpha=48,beta=20"``, for all backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from lagpu.errors import InvalidValue
+
+__all__ = ["Argument", "Policy", "choice", "count", "find_policy", "number", "read_arguments"]
+
+
+class Argument(NamedTuple):
+    """An argument of a policy.
+
+    Attributes
+    ----------
+    default : float, int or str
+        Its value where the author gives none.
+    valid : str
+        What its values are, in words.
+    words : tuple of str
+        The values of a choice; none for a number.
+    most : int or None
+        The largest whole number, from 1 on; None for any number of 0 or more.
+    """
+
+    default: Any
+    valid: str
+    words: tuple[str, ...] = ()
+    most: int | None = None
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text says, or None if it says none that is valid."""
+        if self.words:
+            return text if text in self.words else None
+        if self.most is not None:
+            whole = text.isascii() and text.isdigit() and len(text) <= len(str(self.most))
+            return int(text) if whole and 1 <= int(text) <= self.most else None
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return value if value >= 0 else None
+
+
+def number(default: float) -> Argument:
+    """Return an argument that is a number of 0 or more."""
+    return Argument(default, "a number of 0 or more")
+
+
+def count(default: int, most: int) -> Argument:
+    """Return an argument that is a whole number from 1 to `most`."""
+    return Argument(default, f"a whole number from 1 to {most}", most=most)
+
+
+def choice(default: str, *words: str) -> Argument:
+    """Return an argument that is one of some words."""
+    return Argument(default, f"one of {', '.join(words)}", words)
+
+
+class Policy(NamedTuple):
+    """A rule by which a backend chooses how a product runs.
+
+    Attributes
+    ----------
+    rule : callable
+        ``rule(numbers, **arguments)`` returns the plan.
+    arguments : mapping
+        Its `Argument` by name.
+    first : str
+        The one that may be given without its name.
+    """
+
+    rule: Callable[..., Any]
+    arguments: Mapping[str, Argument] = MappingProxyType({})
+    first: str = ""
+
+
+def find_policy(policies: Mapping[str, Policy], text: str) -> tuple[str, dict[str, Any]]:
+    """Return (name, arguments) of the policy that a text names.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such policy, or `read_arguments` raises it.
+    """
+    name, colon, given = text.partition(":")
+    if name not in policies or (colon and not given):
+        *others, last = policies
+        raise InvalidValue(f"policy: there is no {text!r}. Use {', '.join(others)} or {last}.")
+    policy = policies[name]
+    return name, read_arguments(name, given, policy.arguments, policy.first)
+
+
+def read_arguments(
+    name: str, text: str, known: Mapping[str, Argument], first: str = ""
+) -> dict[str, Any]:
+    """Return the values of all arguments of a policy by their names.
+
+    Parameters
+    ----------
+    name : str
+        The policy.
+    text : str
+        What follows its colon: ``alpha=48,beta=20``; an argument that is not given has its default.
+    known : mapping
+        The arguments that it has.
+    first : str
+        The argument that may be given without its name, as in ``vbfs:64``.
+
+    Raises
+    ------
+    InvalidValue
+        If the policy has no such argument, or not this value of it, or it is given twice.
+    """
+    given: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if first and not equals:
+            key, value = first, part
+        if key not in known or not (equals or first):
+            raise InvalidValue(f"policy: {name} has no argument {part!r}. {_usable(name, known)}")
+        if key in given:
+            raise InvalidValue(f"policy: {name} has {key}= twice. Give it once.")
+        given[key] = known[key].read(value)
+        if given[key] is None:
+            raise InvalidValue(f"policy: {key}={value} is not {known[key].valid}.")
+    return {key: argument.default for key, argument in known.items()} | given
+
+
+def _usable(name: str, known: Mapping[str, Argument]) -> str:
+    if not known:
+        return f"Use {name} alone."
+    return f"Use {', '.join(f'{key}=' for key in known)}."
