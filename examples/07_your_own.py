@@ -14,6 +14,7 @@ from lagpu import (
     loop,
     monoid,
     semiring,
+    steps,
     trace,
 )
 from lagpu.algorithms import bfs
@@ -41,6 +42,12 @@ labels_there = components(there)
 print(labels_there.to("cpu").isequal(labels.to("cpu")))
 if has_sim:
     print(there.backend.last_loop)
+
+small = generators.road(3)
+with steps() as s:
+    components(small)
+
+print(s[0])  # s.to_html("components.html") writes a page of all steps
 
 with trace() as traced:
     components(there)

@@ -16,7 +16,15 @@ from typing import IO, Any
 
 from lagpu.errors import FileMissing, InvalidValue
 
-__all__ = ["discard", "nowhere", "probe", "replacing", "require_writable", "write_json"]
+__all__ = [
+    "discard",
+    "nowhere",
+    "probe",
+    "replacing",
+    "require_writable",
+    "return_or_write",
+    "write_json",
+]
 
 _YOUNG = 60  # seconds
 _unfinished: set[Path] = set()
@@ -96,6 +104,15 @@ def _remove_leftovers(target: Path) -> None:
                 # A young one may not be locked yet.
                 if os.fstat(file.fileno()).st_mtime < past and _lock(file):
                     path.unlink()
+
+
+def return_or_write(path: str | Path | None, text: str) -> str | None:
+    """Return a text, or write it to the file `path` and return None."""
+    if path is None:
+        return text
+    with replacing(Path(path)) as file:
+        file.write(text.encode())
+    return None
 
 
 def probe(path: Path) -> None:

@@ -18,9 +18,11 @@ __all__ = [
     "Expression",
     "author",
     "expression_at",
+    "file_name",
     "is_notation",
     "line_of_author",
     "lines_of",
+    "mentioned_in_with",
     "named",
     "names_in",
     "operation_at",
@@ -128,6 +130,15 @@ def names_in(frame: FrameType | None, wanted: Callable[[Any], bool]) -> dict[int
     return {id(x): name for name, x in reversed(frame.f_locals.items()) if wanted(x)}
 
 
+def mentioned_in_with(frame: FrameType) -> frozenset[str]:
+    """Return the names in the ``with`` statement that a frame enters; none without its source."""
+    line = frame.f_lineno
+    for node in _nodes(frame.f_code):
+        if isinstance(node, ast.With) and node.lineno <= line <= node.body[0].lineno:
+            return frozenset(x.id for x in ast.walk(node) if isinstance(x, ast.Name))
+    return frozenset()
+
+
 def lines_of(frame: FrameType) -> tuple[int, int]:
     """Return the first and the last line of a frame's running statement."""
     line = frame.f_lineno
@@ -187,6 +198,12 @@ def named(
             name = f"{wanted} ({count})"
         found[key] = name
     return found
+
+
+def file_name(file: str) -> str:
+    """Return the name of a source file without its folders; ``"cell"`` for a notebook's cell."""
+    folder, _, name = file.replace("\\", "/").rpartition("/")
+    return "cell" if "ipykernel_" in folder else name
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,28 +1,40 @@
-"""`step`: an algorithm statement by statement, with every vector after each of them."""
+"""`step` and `steps`: a program statement by statement, with every vector after each of them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from lagpu.core.expr import format_formula
 from lagpu.core.matrix import Matrix
-from lagpu.core.observer import Observer, observing
+from lagpu.core.observer import Observer, current_observer, set_observer
 from lagpu.core.recorder import run_statement
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix
 from lagpu.dtypes import BOOL
-from lagpu.errors import DomainMismatch, LimitExceeded
-from lagpu.host.source import author, lines_of, named, source_between, target_of
+from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
+from lagpu.host.files import return_or_write
+from lagpu.host.source import (
+    author,
+    lines_of,
+    mentioned_in_with,
+    named,
+    source_between,
+    target_of,
+)
 from lagpu.observe.step.displayed import Step
+from lagpu.observe.step.page import framed, refused
+from lagpu.observe.step.page import page as page_of
 from lagpu.observe.step.state import Masking, Multiplied, State
 from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
 
-__all__ = ["ENTRIES", "STATEMENTS", "step"]
+__all__ = ["ENTRIES", "STATEMENTS", "Steps", "step", "steps"]
 
 #: Most statements that `step` records, unless `limit` is given.
 STATEMENTS = 10_000
@@ -79,21 +91,63 @@ def step(
     """
     if not callable(algorithm):
         raise DomainMismatch(f"step: {type(algorithm).__name__} cannot be called. Give a function.")
-    if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
-        raise DomainMismatch(
-            f"step: limit {limit!r} is not an integer. Leave it out for {STATEMENTS:,} statements."
-        )
-    recorder = _Recorder(limit)
+    recorder = Steps(limit, "step")
     error, result = None, None
-    with observing(recorder):
+    with recorder:
         try:
-            result = recorder.call(algorithm, args, options)
+            result = algorithm(*args, **options)
         except Exception as raised:
             error = raised
-    yield from recorder.steps()
+    yield from recorder
     if error is not None:
         raise error
     return result
+
+
+def steps(*, limit: int = STATEMENTS) -> Steps:
+    """Record the state after each statement that runs inside: ``with lagpu.steps() as s: ...``.
+
+    The program runs unchanged, its loops statement by statement. For a graph of up to 64 vertices
+    ``s.to_html("steps.html")`` writes the page that ``--step`` writes for the commands of lagpu,
+    and a notebook shows this page for ``s``.
+
+    Parameters
+    ----------
+    limit : int, optional
+        Most statements to record.
+
+    Returns
+    -------
+    Steps
+        The steps in order, with ``len(s)``, ``s[k]``, ``for step in s`` and ``to_html()``.
+
+    Raises
+    ------
+    LimitExceeded
+        Within ``with``, if there are more than `limit` statements, or more than `ENTRIES` entries
+        to store; the steps before are kept.
+    DomainMismatch
+        If `limit` is not an integer.
+
+    Examples
+    --------
+    >>> from lagpu import INT64, Vector, binary, loop, semiring
+    >>> from lagpu.generators import path
+    >>> def components(A):
+    ...     labels = Vector.from_dense([0, 1, 2], dtype=INT64, like=A)
+    ...     for _ in loop(until_unchanged=labels):
+    ...         labels(accum=binary.min) << semiring.min_first(labels @ A)
+    ...     return labels
+    >>> with steps() as s:
+    ...     labels = components(path(3, backend="cpu"))
+    >>> for step in s:
+    ...     print(step.level, step.formula, step.vectors["labels"].to_dict())
+    0 labels(min) << labels min_first A {0: 0, 1: 0, 2: 1}
+    1 labels(min) << labels min_first A {0: 0, 1: 0, 2: 0}
+    2 labels(min) << labels min_first A {0: 0, 1: 0, 2: 0}
+    >>> page = s.to_html()  # or to_html("steps.html")
+    """
+    return Steps(limit)
 
 
 _SHOWN = (Vector, Matrix, Scalar, SelectionMatrix)
@@ -116,33 +170,60 @@ class _Record(NamedTuple):
     matrices: dict[int, Matrix]
 
 
-class _Recorder(Observer):
-    """The observer of `step`, which records every statement."""
+class Steps(Observer):
+    """The steps of the statements that ran inside ``with``, in order.
+
+    Parameters
+    ----------
+    limit : int, optional
+        Most statements to record.
+    what : str, optional
+        The caller, with which an error message begins.
+    """
 
     why_eager = "it is stepped through"
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = STATEMENTS, what: str = "steps") -> None:
+        if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
+            raise DomainMismatch(
+                f"{what}: limit {limit!r} is not an integer. "
+                f"Leave it out for {STATEMENTS:,} statements."
+            )
+        self._limit, self._what = limit, what
+        self._home: FrameType | None = None  # of the ``with``
+        self._mentioned: frozenset[str] = frozenset()
+        self._touched: dict[int, Any] = {}
         self._entries = 0
         self._records: list[_Record] = []
         self._last: dict[int, State] = {}
         self._views: dict[int, tuple[SelectionMatrix, State, Matrix]] = {}
         self._copies: dict[int, tuple[Matrix, Matrix]] = {}
 
-    def call(self, algorithm: Callable[..., Any], args: Any, options: Any) -> Any:
-        """Call the algorithm; this frame separates its frames from the caller's."""
-        return algorithm(*args, **options)
+    def __enter__(self) -> Steps:
+        self._outer = current_observer()
+        self._home = sys._getframe(1)
+        self._mentioned = mentioned_in_with(self._home)
+        set_observer(self)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._home = None  # a frame keeps its objects alive
+        self._last, self._views, self._copies, self._touched = {}, {}, {}, {}
+        set_observer(self._outer)
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
         if len(self._records) >= self._limit:
             raise LimitExceeded(
-                f"step: more than {self._limit:,} statements. Use a smaller graph, or raise limit=."
+                f"{self._what}: more than {self._limit:,} statements. "
+                "Use a smaller graph, or raise limit=."
             )
         frame = author()
         code, lines = (None, (0, 0)) if frame is None else (frame.f_code, lines_of(frame))
+        operands = (to.out, *call.inputs, *(() if to.mask is None else (to.mask.vector,)))
+        self._touched |= {id(y): y for x in operands for y in (x, getattr(x, "stored", x))}
         names, scope = self._in_scope(frame)
-        for x in (to.out, *call.inputs, *(() if to.mask is None else (to.mask.vector,))):
+        for x in operands:
             scope.setdefault(id(x), x)
         for P in (getattr(part, "stored", None) for part in call.formula):
             if isinstance(P, SelectionMatrix):
@@ -169,17 +250,28 @@ class _Recorder(Observer):
         )
 
     def _in_scope(self, frame: FrameType | None) -> tuple[dict[int, str], dict[int, Any]]:
-        """Return names and objects in the variables of the algorithm's frames, innermost first."""
+        """Return names and objects in the variables of the algorithm's frames, innermost first.
+
+        The frame of the ``with`` is the last; of its objects, which may be those of a whole
+        notebook, only those count that a statement has used, or that the ``with`` mentions while
+        its own statements run.
+        """
+        mentioned = self._mentioned if frame is self._home else frozenset()
         names: dict[int, str] = {}
         scope: dict[int, Any] = {}
         taken: set[str] = set()
-        while frame is not None and frame.f_code is not _Recorder.call.__code__:
+        while frame is not None:
+            last = frame is self._home or frame.f_code.co_name == "<module>"
             for name, x in list(frame.f_locals.items()):
-                if isinstance(x, _SHOWN) and id(x) not in names:
-                    unique = name if name not in taken else f"{name} of {frame.f_code.co_name}"
-                    taken.add(unique)
-                    names[id(x)], scope[id(x)] = unique, x
-            frame = frame.f_back
+                if not isinstance(x, _SHOWN) or id(x) in names:
+                    continue
+                used = id(x) in self._touched and not name.startswith("_")
+                if last and not used and name not in mentioned:
+                    continue
+                unique = name if name not in taken else f"{name} of {frame.f_code.co_name}"
+                taken.add(unique)
+                names[id(x)], scope[id(x)] = unique, x
+            frame = None if last else frame.f_back
         return names, scope
 
     def _states(self, scope: dict[int, Any]) -> dict[int, State]:
@@ -194,7 +286,7 @@ class _Recorder(Observer):
         self._entries += new.nvals
         if self._entries > ENTRIES:
             raise LimitExceeded(
-                f"step: more than {ENTRIES:,} entries in the states. Use a smaller graph."
+                f"{self._what}: more than {ENTRIES:,} entries in the states. Use a smaller graph."
             )
         self._last[key] = new
         return new
@@ -222,10 +314,65 @@ class _Recorder(Observer):
         return known[1]
 
     # ------------------------------------------------------------------------------ reading
-    def steps(self) -> Iterator[Step]:
-        """Yield the recorded steps, with names instead of ids."""
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Step]:
         for number, record in enumerate(self._records, 1):
             yield self._step(number, record)
+
+    @overload
+    def __getitem__(self, k: int) -> Step: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> list[Step]: ...
+
+    def __getitem__(self, k: int | slice) -> Step | list[Step]:
+        return list(self)[k]
+
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str = "Steps",
+        facts: Mapping[str, object] | None = None,
+    ) -> str | None:
+        """Return one self-contained HTML page that shows one step at a time, and prints all.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Write the page to this file instead and return None.
+        title : str
+            Heading of the page.
+        facts : mapping, optional
+            Names and values to show beside the heading, such as the name of the graph.
+
+        Raises
+        ------
+        LimitExceeded
+            If a vector or a matrix is larger than 64, or there are more than 400 steps.
+        InvalidValue
+            If no statement was recorded.
+        """
+        return return_or_write(path, page_of(self._some(), title, facts, what=self._what))
+
+    def _some(self) -> Steps:
+        if not self._records:
+            raise InvalidValue(
+                f"{self._what}: no statement ran inside with. "
+                "Write with lagpu.steps() as s:, and call the algorithm in its body."
+            )
+        return self
+
+    def _repr_html_(self) -> str:
+        try:
+            return framed(page_of(self._some(), "Steps", what=self._what))
+        except (LimitExceeded, InvalidValue) as error:
+            return refused(error)
+
+    def __repr__(self) -> str:
+        return f"Steps({len(self)} statements)"
 
     def _step(self, number: int, r: _Record) -> Step:
         names = named(r.names, r.to.out, target_of(r.code, r.source), r.scope)

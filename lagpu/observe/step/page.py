@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import textwrap
 from collections.abc import Iterable, Mapping
 from types import CodeType
 
 from lagpu.errors import LimitExceeded
 from lagpu.host.pages import fill, text
-from lagpu.host.source import SYNTAX
+from lagpu.host.source import SYNTAX, file_name
 from lagpu.observe.step.drawing import LARGEST, Layout, draw
 from lagpu.observe.step.graph import GraphDrawing
 from lagpu.observe.step.state import StepRecord
 from lagpu.observe.step.svg import legend
 
-__all__ = ["MOST", "page", "require_size"]
+__all__ = ["MOST", "framed", "page", "refused", "require_size"]
 
 #: Most steps on a page.
 MOST = 400
@@ -106,10 +107,21 @@ def page(
         facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
         count=str(max(len(small), 1)),
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
-        codes="".join(_listing(k, code) for k, code in enumerate(codes)),
+        codes="".join(_listing(k, code, small) for k, code in enumerate(codes)),
         steps="".join(sections),
         legend=legend(),
     )
+
+
+def framed(made: str) -> str:
+    """Return a page in a frame of its own, as HTML for a notebook."""
+    look = "width:100%;height:46rem;border:1px solid #d8dee5"
+    return f'<iframe title="steps" style="{look}" srcdoc="{text(made)}"></iframe>'
+
+
+def refused(error: Exception) -> str:
+    """Return, as HTML for a notebook, why there is no page."""
+    return f"<p>{text(error)}</p>"
 
 
 def _graph(layout: Layout, steps: list[StepRecord]) -> GraphDrawing | None:
@@ -134,23 +146,35 @@ def _section(step: StepRecord, codes: list[CodeType], drawing: str, graph: str) 
     )
 
 
-def _listing(number: int, code: CodeType) -> str:
-    """Return a function's source as HTML, with only the first line of its docstring."""
+def _listing(number: int, code: CodeType, steps: list[StepRecord]) -> str:
+    """Return a function's source as HTML, with only the first line of its docstring.
+
+    Of a module, which may be a whole script, the statements that the steps are in.
+    """
+    whole = code.co_name == "<module>"
     try:
-        lines, first = inspect.getsourcelines(code)
+        lines, first = (
+            (linecache.getlines(code.co_filename), 1) if whole else inspect.getsourcelines(code)
+        )
     except OSError:
-        lines, first = ["# the source cannot be read"], code.co_firstlineno
+        lines, first = [], code.co_firstlineno
+    lines = lines or ["# the source cannot be read"]
     shown = {
         first + k: line.rstrip()
         for k, line in enumerate(textwrap.dedent("".join(lines)).splitlines())
     }
-    for k in _docstring(list(shown.values())):
-        del shown[first + k]
+    if whole:
+        ran = {step.line for step in steps if step.code is code}
+        kept = _around(list(shown.values()), ran)
+        shown = {n: line for n, line in shown.items() if n in kept} if kept else shown
+    else:
+        for k in _docstring(list(shown.values())):
+            del shown[first + k]
     spans = "".join(
         f'<span id="c{number}-{n}" data-n="{n}">{_code(line)}</span>' for n, line in shown.items()
     )
-    file = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
-    return f'<div class="code"><h2>{text(file)}</h2><pre>{spans}</pre></div>'
+    name = text(file_name(code.co_filename))
+    return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'
 
 
 def _code(line: str) -> str:
@@ -158,13 +182,24 @@ def _code(line: str) -> str:
     return f'<code style="--in:{len(line) - len(line.lstrip())}">{text(line.lstrip())}</code>'
 
 
-def _docstring(lines: list[str]) -> range:
-    """Return the indices of the lines of a function's docstring after the first."""
+def _body(lines: list[str]) -> list[ast.stmt]:
+    """Return the statements of a source text; none if it is not valid Python."""
     try:
         with SYNTAX:
-            function = ast.parse("\n".join(lines)).body[0]
+            return ast.parse("\n".join(lines)).body
     except SyntaxError:
-        return range(0)
+        return []
+
+
+def _around(lines: list[str], ran: set[int]) -> set[int]:
+    """Return the lines, from 1, of the outermost statements that contain the lines `ran`."""
+    spans = (range(node.lineno, (node.end_lineno or 0) + 1) for node in _body(lines))
+    return {n for span in spans if ran.intersection(span) for n in span}
+
+
+def _docstring(lines: list[str]) -> range:
+    """Return the indices of the lines of a function's docstring after the first."""
+    function = next(iter(_body(lines)), None)
     body = getattr(function, "body", None)
     if not isinstance(body, list) or ast.get_docstring(function) is None:  # type: ignore[arg-type]
         return range(0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import DType
+from lagpu.host.source import file_name
 
 __all__ = ["Masking", "Multiplied", "State", "StepRecord"]
 
@@ -134,5 +135,4 @@ class StepRecord:
     @property
     def place(self) -> str:
         """``file.py:line``."""
-        name = self.file.replace("\\", "/").rsplit("/", 1)[-1]
-        return f"{name}:{self.line}"
+        return f"{file_name(self.file)}:{self.line}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lagpu.backends.profile import LoopRow, Measured, Meter
 from lagpu.backends.protocol import Backend
 from lagpu.core.observer import Observer, current_observer, set_observer
-from lagpu.host.files import replacing
+from lagpu.host.files import return_or_write
 from lagpu.host.source import author
 from lagpu.observe.trace.rows import Row, Seen, Totals, names_in, row_of
 from lagpu.operations import FusedLoop, Operation, Rejection
@@ -26,15 +26,6 @@ __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
 # A statement that ran by itself: its level, and callables for entries before, after, measurement.
 _Ran = tuple[Seen, int, Callable[[], int], Callable[[], int], Callable[[], Measured]]
-
-
-def _return_or_write(path: str | Path | None, text: str) -> str | None:
-    """Return a text, or write it to the file `path` and return None."""
-    if path is None:
-        return text
-    with replacing(Path(path)) as file:
-        file.write(text.encode())
-    return None
 
 
 def _row(ran: _Ran) -> Row:
@@ -205,7 +196,7 @@ class Trace(Observer):
     def to_json(self, path: str | Path | None = None) -> str | None:
         """Return rows and totals as one JSON object, or write it to the file `path`."""
         rows = [asdict(row) for row in self.rows]
-        return _return_or_write(path, json.dumps({"totals": asdict(self.totals()), "rows": rows}))
+        return return_or_write(path, json.dumps({"totals": asdict(self.totals()), "rows": rows}))
 
     def table(self) -> str:
         """Return the rows as a plain text table, a long one folded, with the totals below."""
@@ -233,7 +224,7 @@ class Trace(Observer):
         """
         from lagpu.observe.trace.page import page
 
-        return _return_or_write(path, page(self.rows, self.totals(), title, facts or {}))
+        return return_or_write(path, page(self.rows, self.totals(), title, facts or {}))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw kernel time by level, and the entries of the multiplied vectors; return the axes.

@@ -208,7 +208,7 @@ def row_of(description: Description, row: LoopRow, mode: str) -> Row:
 
 
 def _place(file: str, line: int) -> str:
-    name = file.replace("\\", "/").rsplit("/", 1)[-1]
+    name = source.file_name(file)
     return f"{name}:{line}" if name else ""
 
 
