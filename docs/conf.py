@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 import lagpu
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import notebooks
 
 project = "lagpu"
 author = "The lagpu authors"
@@ -62,6 +66,28 @@ def _formula(self, node):
     raise nodes.SkipNode
 
 
+# ------------------------------------------------------------------- the course as notebooks
+
+
+def _link_notebook(app, doctree, page):
+    """Begin a page of the course with a link to its notebook."""
+    if not page.startswith("course/"):
+        return
+    link = nodes.reference("", "notebook", refuri=f"{page.removeprefix('course/')}.ipynb")
+    line = nodes.paragraph("", "", nodes.Text("This page as a "), link)
+    line += nodes.Text(", to run where you like.")
+    title = next(iter(doctree.findall(nodes.title)))
+    title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def _write_notebooks(app, error):
+    if error is None and app.builder.format == "html":
+        for page in sorted(Path(app.srcdir, "course").glob("*.md")):
+            notebooks.write(page, Path(app.outdir, "course", f"{page.stem}.ipynb"))
+
+
 def setup(app):
-    """Let formulas be MathML."""
+    """Let formulas be MathML, and write what stands beside the pages."""
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("doctree-resolved", _link_notebook)
+    app.connect("build-finished", _write_notebooks)

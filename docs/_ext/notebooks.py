@@ -1,0 +1,69 @@
+"""A page of the course as a Jupyter notebook, which runs by itself wherever lagpu can be installed.
+
+Its cells are those of the page; what only Sphinx understands becomes plain Markdown.
+"""
+
+import re
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+INSTALL = """\
+# On a machine without lagpu. Until an index has it, name a clone: %pip install "CLONE[teach]"
+from importlib.util import find_spec
+
+if not (find_spec("lagpu") and find_spec("matplotlib")):
+    %pip install -q "lagpu[teach]"\
+"""
+SOLUTION = "# @title Solution {}\n"  # Colab hides the code below such a line
+
+_CELL = re.compile(r"^```\{code-cell\}\n(?::tags: \[(.*?)\]\n)?(.*?)^```$", re.M | re.S)
+_HEAD = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
+_MATH = re.compile(r"^```\{math\}\n(.*?)^```$", re.M | re.S)
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)#]*)(#[^)]*)?\)")
+
+
+def notebook(page):
+    """Return the notebook of a page's text: MyST Markdown with code cells."""
+    page = _HEAD.sub("", page)
+    cells, at, solutions = [new_code_cell(INSTALL)], 0, 0
+    for found in _CELL.finditer(page):
+        cells.append(new_markdown_cell(_plain(page[at : found.start()])))
+        tags, code = (found[1] or "").split(", ") if found[1] else [], found[2].rstrip("\n")
+        metadata = {"tags": tags} if tags else {}
+        if "hide-cell" in tags:
+            solutions += 1
+            code = SOLUTION.format(solutions) + code
+            metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
+        cells.append(new_code_cell(code, metadata=metadata))
+        at = found.end()
+    cells.append(new_markdown_cell(_plain(page[at:])))
+    cells = [cell for cell in cells if cell.source]
+    cells.insert(0, cells.pop(1))  # the title stands first
+    for k, cell in enumerate(cells):
+        cell.id = f"cell-{k}"  # the same in each build
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    made = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.validate(made)
+    return made
+
+
+def write(page, file):
+    """Write the notebook of the file `page`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook(Path(page).read_text("utf-8")), file)
+
+
+def _plain(text):
+    """Return Markdown that any notebook shows: formulas in dollars, links to chapters alone."""
+    return _LINK.sub(_linked, _MATH.sub(r"$$\n\1$$", text)).strip()
+
+
+def _linked(found):
+    label, target, part = found[1], found[2], found[3] or ""
+    if "://" in target:
+        return found[0]
+    if "/" in target or not target:  # to another page, or within this one
+        return label
+    return f"[{label}]({target.removesuffix('.md')}.ipynb{part})"
