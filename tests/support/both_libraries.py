@@ -32,7 +32,8 @@ def converted(x, backend, seen):
 def _converted(x, backend, seen):
     kind = type(x).__name__
     if isinstance(x, (list, tuple)):
-        return type(x)(converted(part, backend, seen) for part in x)
+        parts = [converted(part, backend, seen) for part in x]
+        return x._make(parts) if hasattr(x, "_make") else type(x)(parts)
     if isinstance(x, tuple(graph_classes)):
         return graph_classes[type(x).__mro__[-2]](x, converted(x._A, backend, seen))
     if isinstance(x, TheirMask):
@@ -90,10 +91,11 @@ def plain(x):
 
 
 def same(x, y):
-    """Whether two values of `plain` are equal, up to rounding."""
+    """Whether two values of `plain` are equal, up to rounding in their own type."""
     if isinstance(x, list) and isinstance(y, list):
         return len(x) == len(y) and all(map(same, x, y))
     if x is None or y is None or isinstance(x, str):
         return x is y or x == y
     first, second = np.asarray(x), np.asarray(y)
-    return first.shape == second.shape and np.allclose(first, second, 1e-6, 1e-9, equal_nan=True)
+    least = 1e-7 if first.dtype == second.dtype == np.float32 else 1e-9
+    return first.shape == second.shape and np.allclose(first, second, 1e-6, least, equal_nan=True)
