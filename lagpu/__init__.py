@@ -24,6 +24,7 @@ from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
 from lagpu.loops.loop import eager, loop
 from lagpu.loops.sweep import sweep
 from lagpu.observe.explain import explain
+from lagpu.observe.ranges import ranges
 from lagpu.observe.step import step, steps
 from lagpu.observe.trace import trace
 from lagpu.versions import __version__ as __version__
@@ -51,6 +52,7 @@ __all__ = [
     "loop",
     "monoid",
     "op",
+    "ranges",
     "replace",
     "select",
     "semiring",

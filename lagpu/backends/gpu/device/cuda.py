@@ -8,6 +8,7 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -315,6 +316,12 @@ class CudaDevice(Observed):
     def timer(self) -> Timer:
         """Return a context manager that measures by events on the current stream."""
         return EventTimer(self._events)
+
+    def range(self, name: str) -> AbstractContextManager[Any]:
+        """Return an NVTX range."""
+        from cupyx.profiler import time_range
+
+        return cast(AbstractContextManager[Any], time_range(name))
 
     random_words = random_words
 

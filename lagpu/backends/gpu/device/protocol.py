@@ -260,6 +260,9 @@ class Device(Protocol):
         0.15
         """
 
+    def range(self, name: str) -> AbstractContextManager[Any]:
+        """Return a context manager: a profiler shows by `name` what is launched inside."""
+
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
         """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
 
