@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = [
+    "Lines",
     "Unnamed",
     "call_html",
     "facts_html",
@@ -44,6 +45,13 @@ class Unnamed(str):
     """The name of an object that has been given none: a letter, as it stands in a formula."""
 
     __slots__ = ()
+
+
+class Lines(str):
+    """A text of several lines, which a prompt and a notebook show as `print` does."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 _numbers = itertools.count()

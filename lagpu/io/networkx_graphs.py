@@ -117,7 +117,7 @@ def _require_graph(G: Any) -> None:
         return
     kind, remedy = type(G).__name__, "Use Matrix.from_coo, or a function of lagpu.io."
     if hasattr(G, "get_edgelist"):
-        kind, remedy = f"igraph's {kind}", "Give graph.to_networkx()."
+        kind, remedy = f"igraph's {kind}", "Write io.from_igraph(graph)."
     elif isinstance(G, Matrix):
         remedy = "It is a matrix already."
     elif hasattr(G, "tocsc"):

@@ -7,6 +7,7 @@ from typing import Any
 from lagpu.core.expr import Call, mark_used
 from lagpu.core.matmul import MatMul
 from lagpu.errors import DomainMismatch
+from lagpu.host.display import Lines
 from lagpu.operations import Multiply, MultiplySelection
 
 __all__ = ["explain"]
@@ -24,8 +25,8 @@ def explain(call: Any) -> str:
     Returns
     -------
     str
-        A few lines to print. A mask belongs to the assignment, so the lines are about the product
-        without a mask; for matrices a mask may change the choice.
+        A few lines, which a prompt shows as `print` does. A mask belongs to the assignment, so the
+        lines are about the product without a mask; for matrices a mask may change the choice.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def explain(call: Any) -> str:
     >>> import lagpu
     >>> A = lagpu.generators.path(9, backend="cpu").dup(name="A")
     >>> q = lagpu.Vector.from_coo([0], True, size=9, backend="cpu", name="q")
-    >>> print(explain(lagpu.semiring.any_pair(q @ A)))
+    >>> explain(lagpu.semiring.any_pair(q @ A))
     q any_pair A on cpu
     push, SuiteSparse saxpy: edges 1 <= unexplored 15 / 8
     by rows 0.0 MB
@@ -55,4 +56,4 @@ def explain(call: Any) -> str:
         raise DomainMismatch(f"explain: {fact}. Give a product such as semiring.any_pair(q @ A).")
     backend = call.backend
     assert backend is not None
-    return "\n".join([f"{call!r} on {backend.name}", *backend.explain(call.operation)])
+    return Lines("\n".join([f"{call!r} on {backend.name}", *backend.explain(call.operation)]))

@@ -408,3 +408,14 @@ def test_a_copy_of_an_object_without_a_name_has_none():
     assert len({display.own_name(x) for x in (v, *copies)}) == 5
     named = Vector(FP64, 2, backend="cpu", name="v")
     assert display.own_name(named) == display.own_name(named.dup()) == "v"
+
+
+def test_lines_are_shown_as_print_shows_them():
+    A = generators.path(3, backend="cpu")
+    q = Vector.from_coo([0], True, size=3, backend="cpu")
+    with lagpu.trace() as t:
+        told = lagpu.explain(semiring.any_pair(q @ A))
+        q << semiring.any_pair(q @ A)
+    for text in (told, t.table()):
+        assert "\n" in text
+        assert repr(text) == str(text) == text

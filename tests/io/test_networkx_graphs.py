@@ -120,7 +120,7 @@ def test_what_is_no_graph_is_named():
         def get_edgelist(self):
             return []
 
-    with pytest.raises(DomainMismatch, match=r"igraph's Graph is not .* graph.to_networkx\(\)"):
+    with pytest.raises(DomainMismatch, match=r"igraph's Graph is not .* io.from_igraph\(graph\)"):
         from_networkx(Graph())
     with pytest.raises(DomainMismatch, match=r"coo_array is not a NetworkX graph\. Use from_scipy"):
         from_networkx(sp.coo_array((2, 2)))

@@ -52,5 +52,5 @@ def _instead(x: Any, what: str) -> str:
     if ndim == 1:
         return "Vector.from_dense(x), or Vector.from_coo(indices, values)"
     if ndim == 2:
-        return "lagpu.io.from_scipy(scipy.sparse.coo_array(x)), which drops zeros"
+        return "Matrix.from_dense(x, missing_value=0), which drops zeros"
     return ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lagpu.backends.profile import LoopRow, Measured, Meter
 from lagpu.backends.protocol import Backend
 from lagpu.core.observer import Observer, current_observer, set_observer
+from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
 from lagpu.host.source import author
 from lagpu.observe.trace.rows import Row, Seen, Totals, names_in, row_of
@@ -202,7 +203,7 @@ class Trace(Observer):
         """Return the rows as a plain text table, a long one folded, with the totals below."""
         from lagpu.observe.trace.table import plain
 
-        return plain(self.rows, self.totals())
+        return Lines(plain(self.rows, self.totals()))
 
     def to_html(
         self,

@@ -1,5 +1,7 @@
 """An array, a graph or a number where the type belongs is refused, with the line to write."""
 
+import re
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -36,8 +38,8 @@ DATA = {
     "array": (np.ones(3), "Vector.from_dense(x), or Vector.from_coo(indices, values)"),
     "column": (Column(np.ones(3)), "Vector.from_dense(x), or Vector.from_coo(indices, values)"),
     "list": ([1, 2], "Vector.from_dense(x), or Vector.from_coo(indices, values)"),
-    "2-D": (S.toarray(), "lagpu.io.from_scipy(scipy.sparse.coo_array(x)), which drops zeros"),
-    "lists": ([[1, 0], [0, 1]], "lagpu.io.from_scipy(scipy.sparse.coo_array(x)), which drops"),
+    "2-D": (S.toarray(), "Matrix.from_dense(x, missing_value=0), which drops zeros"),
+    "lists": ([[1, 0], [0, 1]], "Matrix.from_dense(x, missing_value=0), which drops zeros"),
     "dict": ({0: 1.5}, "Vector.from_coo(list(x.keys()), list(x.values()))"),
     "table": (Table(), "Matrix.from_coo(x['row'], x['column'], x['value'])"),
     "vector": (v, "x.dup() for a copy, x.new() for an expression, or x.dtype for its type"),
@@ -58,8 +60,8 @@ def test_data_is_no_type(make, x, instead):
 @pytest.mark.parametrize("name", ["scipy", "old scipy", "networkx", "array", "list", "2-D", "dict"])
 def test_what_is_advised_works(name):
     x, advice = DATA[name]
-    written = {"lagpu": lagpu, "scipy": __import__("scipy"), "Vector": Vector, "x": x}
-    assert eval(advice.split(", ")[0] if name != "dict" else advice, written).nvals
+    written = {"lagpu": lagpu, "Matrix": Matrix, "Vector": Vector, "x": x}
+    assert eval(re.split(", (?:or|which) ", advice)[0], written).nvals
 
 
 def test_numbers_are_no_type():
