@@ -32,6 +32,23 @@ def test_no_piece_has_the_whole():
     assert max(counts) < A.nvals / 2
 
 
+@pytest.mark.parametrize("grid", GRIDS)
+def test_entries_travel_to_the_pieces_that_own_them(grid):
+    """As often as they are given, by their positions in the piece."""
+    pieces = backends.get(grid).pieces
+    n, count = 11, pieces.engine.size
+    rows, cols = np.random.default_rng(7).integers(0, n, (2, 40))
+    own = backends.get(grid).capabilities.parts.owned(
+        lambda _, piece: (rows[piece::count], cols[piece::count]), (n, n)
+    )
+    layout = pieces.layout((n, n))
+    assert sorted(own) == list(range(count))
+    for piece, found in own.items():
+        mine = layout.owner(rows, cols) == piece
+        wanted = layout.position(rows[mine], cols[mine])
+        assert sorted(zip(*found, strict=True)) == sorted(zip(*wanted, strict=True))
+
+
 def test_sizes_are_checked():
     with pytest.raises(InvalidValue, match="scale 32"):
         generators.kronecker(32, backend="grid:2:cpu")

@@ -60,19 +60,39 @@ def test_a_wrong_statement_is_printed_as_a_test_that_fails(tmp_path, monkeypatch
     run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
 
 
-def test_a_program_that_looks_late_finds_what_no_statement_looked_at():
+@pytest.mark.parametrize("late", [False, True])
+def test_a_program_looks_at_each_output_at_once_or_late(late):
+    """Late is after the last statement, when a backend has done what it had put off."""
+
     @settings(max_examples=1, database=None, deadline=None)
     @given(st.data())
-    def program_of_one_statement(data):
+    def program_of_two_statements(data):
         program = Program(data.draw, lagpu.backends.get("cpu"), 0)
-        program._looks_late = True
+        program._looks_late = late
         name, _ = program.vector(3, INT64)
-        wrong = {i: [1] for i in range(3)}
-        program.run(f"{name}[:] << 2", name, wrong, INT64)  # nobody looks yet
+        program.run(f"{name}[:] << 2", name, {i: [2] for i in range(3)}, INT64)
+        program.finish()
+        wrong = name, {i: [1] for i in range(3)}, INT64
+        if late:
+            program.run(f"{name}[:] << 3", *wrong)  # nobody looks yet
         with pytest.raises(Failed, match=rf"assert not difference\({name}, "):
-            program.finish()
+            program.finish() if late else program.run(f"{name}[:] << 3", *wrong)
 
-    program_of_one_statement()
+    program_of_two_statements()
+
+
+def test_the_statements_end_with_the_late_look(monkeypatch):
+    ended = []
+    monkeypatch.setattr(Program, "finish", lambda program: ended.append(program._lines))
+
+    @settings(max_examples=5, database=None, deadline=None, derandomize=True)
+    @given(st.data())
+    def programs(data):
+        statements.run(data.draw, lagpu.backends.get("cpu"), 0)
+
+    programs()
+    assert len(ended) == 5
+    assert any(ended)
 
 
 def test_a_wrong_fused_loop_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):
