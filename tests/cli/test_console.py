@@ -6,6 +6,7 @@ import html
 import io
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.table import Table
 from lagpu import Vector, errors
 from lagpu.algorithms import bfs_levels
 from lagpu.cli import console as module
-from lagpu.cli.console import busy, console
+from lagpu.cli.console import busy, console, tell_written
 
 EVIL = "\x1b[31m\x1b]0;title\x07\x9b2J\r[bold]:smile:[/x]"
 SHOWN = r"\x1b[31m\x1b]0;title\x07\x9b2J\r[bold]:smile:[/x]"
@@ -161,3 +162,13 @@ def test_a_process_of_a_job_has_no_terminal(monkeypatch, size):
     found = console()
     assert found.is_terminal is (size != "3")
     assert (found.width == 140) is (size == "3")
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_the_first_process_of_a_job_says_what_was_written(monkeypatch, capsys, rank):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(rank))
+    for as_json in (False, True):
+        tell_written({"--trace": Path("trace.html"), "--step": None}, as_json=as_json)
+    said = "--trace: wrote trace.html\n"
+    assert capsys.readouterr() == (("", "") if rank else (said, f"lagpu: {said}"))
