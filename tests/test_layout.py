@@ -36,6 +36,7 @@ ORDER = (
     ("algorithms", "check", "viz"),
     ("nx",),
     ("crosscheck", "selftest", "bench"),
+    ("papers",),
     ("cli",),
     ("",),
 )

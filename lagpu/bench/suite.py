@@ -25,7 +25,7 @@ from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.loops.loop import eager
 
-__all__ = ["Plan", "run"]
+__all__ = ["Plan", "Searched", "Tested", "placed_on", "run", "searched", "searched_by"]
 
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
@@ -78,8 +78,22 @@ class Plan:
 
 
 @dataclass(eq=False)
-class _TestGraph:
-    """A graph under test: its columns on the host, the roots, and the results so far."""
+class Tested:
+    """A graph under test: its columns on the host, the roots, and the results so far.
+
+    Attributes
+    ----------
+    name : str
+        Its name in reports.
+    host : HostGraph
+        Its columns and facts.
+    roots : list of int
+        Where searches begin.
+    found : Agreement
+        The results so far.
+    edges : dict
+        The edges that the search from a root traverses, each counted once, by the root.
+    """
 
     name: str
     host: HostGraph
@@ -92,7 +106,7 @@ class _TestGraph:
         if root not in self.edges:
             self.edges[root] = self.host.edges_from(reached)
 
-    def row(self, who: str, mode: str, output: str, samples: list[Sample]) -> Row:
+    def row(self, who: str, mode: str, output: str, samples: Sequence[Sample]) -> Row:
         """Return a row of the report, but for `bytes` and `checked`."""
         facts = self.host.facts
         device_ms, wall_ms = zip(*samples, strict=True)
@@ -212,7 +226,7 @@ def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
     return ("fused",) if can_fuse and plan.mode != "eager" else ("eager",)
 
 
-def _on(A: Matrix, place: Backend) -> Matrix:
+def placed_on(A: Matrix, place: Backend) -> Matrix:
     """Return a matrix on a backend; an overridden backend shares the data of the original."""
     if place.name == A.backend.name:
         return Matrix._of(A.data, A.dtype, A.shape, place, A.name)
@@ -235,14 +249,12 @@ def _graph(
     host = HostGraph.of(first)
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
-    tested = _TestGraph(
-        name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed)
-    )
+    tested = Tested(name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed))
     for runner in runners:
         place = runner.place
         if place.name != first.backend.name:
             before = _used(place)
-        A = _on(first, place)
+        A = placed_on(first, place)
         for mode in runner.modes:
             for output in plan.outputs:
                 tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
@@ -267,10 +279,53 @@ def _used(place: Backend) -> int:
     return 0 if device is None else int(device.used_bytes())
 
 
-def _measured(
-    tested: _TestGraph, A: Matrix, mode: str, output: str, before: int
-) -> tuple[Row, str]:
-    """Search from every root, and prove the result of the last one."""
+class Searched(NamedTuple):
+    """Searches from every root of a graph.
+
+    Attributes
+    ----------
+    mode : str
+        ``fused`` or ``eager``, as they ran, or ``peer``.
+    samples : list of Sample
+        The times of each root.
+    refusal : str
+        Why the results are not proved, or an empty string.
+    nbytes : int or None
+        Memory of all arrays on the device after a search, None without a device.
+    """
+
+    mode: str
+    samples: list[Sample]
+    refusal: str
+    nbytes: int | None = None
+
+
+def _measured(tested: Tested, A: Matrix, mode: str, output: str, before: int) -> tuple[Row, str]:
+    """Search from every root, and return a row and why it is not checked."""
+    place = A.backend
+    found = searched(tested, A, mode, output, before)
+    row = tested.row(place.name, found.mode, output, found.samples)
+    row |= {"bytes": found.nbytes, "checked": not found.refusal}
+    who = f"{tested.name}, {place.name} ({mode}), {output}"
+    return row, f"{who}: {found.refusal}" if found.refusal else ""
+
+
+def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:
+    """Search from every root, compare with the searches before, and prove the last result.
+
+    Parameters
+    ----------
+    tested : Tested
+        The graph; it takes the results and the edges.
+    A : Matrix, (n, n)
+        The graph on the backend that is measured.
+    mode : str
+        ``fused`` or ``eager``.
+    output : str
+        ``levels``, ``parents`` or ``paths``.
+    before : int
+        Bytes that the device had in use before the graph was loaded.
+    """
     place, algorithm = A.backend, _ALGORITHMS[output]
     who = f"{place.name} ({mode})"
     samples: list[Sample] = []
@@ -293,15 +348,20 @@ def _measured(
         _CHECKERS[output](tested.host.columns, tested.roots[-1], (indices, values))
     except CheckFailed as error:
         refusal = str(error)
-    row = tested.row(place.name, mode, output, samples)
-    row |= {"bytes": None if place.device is None else used - before, "checked": not refusal}
-    return row, f"{tested.name}, {who}, {output}: {refusal}" if refusal else ""
+    return Searched(mode, samples, refusal, None if place.device is None else used - before)
 
 
-def _peer(tested: _TestGraph, name: str) -> tuple[Row, str]:
-    """Search from every root with another library, and prove the result of the last one."""
-    peer = peers.PEERS[name]
-    search = peer.prepare(tested.host)
+def _peer(tested: Tested, name: str) -> tuple[Row, str]:
+    """Search from every root with another library; return a row and why it is not checked."""
+    found = searched_by(tested, name)
+    row = tested.row(name, found.mode, peers.PEERS[name].output, found.samples)
+    row |= {"checked": not found.refusal}
+    return row, f"{tested.name}, {name}: {found.refusal}" if found.refusal else ""
+
+
+def searched_by(tested: Tested, name: str) -> Searched:
+    """Search from every root with another library, compare, and prove the last result."""
+    search = peers.PEERS[name].prepare(tested.host)
     clock = Clock()
     search.run(tested.roots[0])
     samples: list[Sample] = []
@@ -316,5 +376,4 @@ def _peer(tested: _TestGraph, name: str) -> tuple[Row, str]:
         check.check_levels(tested.host.columns, tested.roots[-1], found)
     except CheckFailed as error:
         refusal = str(error)
-    row = tested.row(name, "peer", peer.output, samples) | {"checked": not refusal}
-    return row, f"{tested.name}, {name}: {refusal}" if refusal else ""
+    return Searched("peer", samples, refusal)

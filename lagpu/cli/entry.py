@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from lagpu.cli import benches, rankings, structure
+from lagpu.cli import benches, papers, rankings, structure
 from lagpu.cli.commands import app
 from lagpu.cli.interrupt import interruptible
 from lagpu.cli.messages import as_options
@@ -27,7 +27,7 @@ from lagpu.host.job import launched, speaks
 
 __all__ = ["main"]
 
-for _more in (benches.app, rankings.app, structure.app):
+for _more in (benches.app, papers.app, rankings.app, structure.app):
     app.add_typer(_more)
 
 _REFUSED, _WRONG = 1, 2

@@ -169,6 +169,16 @@ graph.txt --algorithm all --repeats 999999999999; graph.txt --algorithm all --pe
 --scale 5 --roots -1; --scale 5 --roots 33; --scale 5 --roots 9999999999999999999999; --scale 5 more
 --scale 5 -b tpu; --scale 5 -b ''; --scale 5 --json no/a; --scale 5 --json ''; --scale 5 --seed -1
 """,
+    "paper": """
+; x; ''; 005; 003 more; 003 --table 9; 003 --table ''; 003 --table -1; 003 --figure 1
+003 --figure x; 003 --table 1 --figure 1; 003 -b tpu; 003 -b ''; 003 --grid x; 003 --graph x
+003 --graph x=graph.txt; 003 --graph =; 003 --graph delaunayn15=; 003 --graph delaunayn15=missing
+003 --only x; 003 --only ''; 003 --only enron; 003 --quick --only mycielski13; 003 --roots 0
+003 --roots x; 003 --seed -1; 003 --json no/a; 003 --json ''; 003 --json folder
+003 --quick -b cpu --only delaunayn15 --graph delaunayn15=wide.mtx
+003 --quick -b cpu --only delaunayn15 --graph delaunayn15=binary
+003 --quick -b cpu --only delaunayn15 --graph delaunayn15=nothing.mtx
+""",
     "": "blah; --blah; -x; ''",
 }
 RESULTS = """missing missing.npz folder folder.npz empty binary comments.txt three.txt large.txt

@@ -1,0 +1,69 @@
+"""The body of ``lagpu paper``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lagpu.cli.console import console, tell_written, telling
+from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.host.files import require_writable, write_json
+from lagpu.papers.menu import experiments_of, paper_of
+from lagpu.papers.run import Request, run
+from lagpu.papers.table import lines_of, table_of
+
+__all__ = ["files_of", "rerun"]
+
+_QUICK = "--quick shows that everything runs and is right: its times say nothing of the paper's."
+
+
+def rerun(
+    name: str, table: str | None, figure: str | None, request: Request, json_file: Path | None
+) -> None:
+    """Run experiments of a paper, print their tables, and write the report.
+
+    Raises
+    ------
+    CheckFailed
+        At the end, if any row is not checked.
+    """
+    paper = paper_of(name)
+    experiments = experiments_of(paper, table, figure)
+    require_writable(json_file, "paper")
+    with telling("beginning") as tell:
+        found, refusals = run(paper, experiments, request, tell)
+    try:
+        if json_file is not None:
+            write_json(found, json_file, "paper")
+    finally:  # show the result even if writing it fails
+        out = console()
+        out.print(f"{paper.number}: {paper.title}. {paper.where}", soft_wrap=True)
+        said: set[str] = set()
+        for experiment in found["experiments"]:
+            out.print(table_of(experiment))
+            new = [line for line in lines_of(experiment) if line not in said]
+            said.update(new)
+            out.print("\n".join(new), soft_wrap=True)
+        if request.quick:
+            out.print(_QUICK, soft_wrap=True)
+    tell_written({"--json": json_file})
+    if refusals:
+        more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
+        raise CheckFailed(f"paper: {refusals[0]}{more}")
+
+
+def files_of(given: Sequence[str]) -> dict[str, str]:
+    """Return the files of ``--graph NAME=FILE`` by name.
+
+    Raises
+    ------
+    InvalidValue
+        If one does not have this form.
+    """
+    found = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not (name and equals and file):
+            raise InvalidValue(f"--graph: {text!r} does not have the form NAME=FILE.")
+        found[name] = file
+    return found

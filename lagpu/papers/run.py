@@ -1,0 +1,258 @@
+"""Run the experiments of a paper and say what their figures say; `lagpu.bench` measures."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+from typing import Any
+
+from lagpu import backends
+from lagpu.backends.protocol import Backend
+from lagpu.bench import peers, report
+from lagpu.bench.graphs import HostGraph, require_graph
+from lagpu.bench.suite import Searched, Tested, placed_on, searched, searched_by
+from lagpu.core.matrix import Matrix
+from lagpu.errors import FileFormatError, InvalidValue, LagpuError, LimitExceeded, OutOfMemory
+from lagpu.generators.load import load
+from lagpu.papers.claims import best_of
+from lagpu.papers.experiment import BEST, Experiment, Paper, PaperGraph, Row
+from lagpu.papers.metrics import Measured
+from lagpu.papers.places import Runner, runner_of
+
+__all__ = ["Request", "run"]
+
+Tell = Callable[[str], None]
+
+_QUICK_ROOTS = 2
+_ROOT_SEED = 7
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for; see ``lagpu paper --help``.
+
+    Attributes
+    ----------
+    backend : str
+        Where the variants run.
+    quick : bool
+        Whether small graphs and few searches do.
+    roots : int, optional
+        Searches a graph; by default as many as the paper's.
+    seed : int, optional
+        Seed of generated graphs and of the choice of roots.
+    files : mapping of str to str
+        By the paper's name of a graph: a file, or a text for `lagpu.generators`.
+    only : sequence of str
+        The paper's names of the graphs to run; by default all.
+    """
+
+    backend: str = "auto"
+    quick: bool = False
+    roots: int | None = None
+    seed: int | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    only: Sequence[str] = ()
+
+
+def run(
+    paper: Paper,
+    experiments: Sequence[Experiment],
+    request: Request,
+    tell: Tell = lambda _text: None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Run some experiments of a paper.
+
+    Returns
+    -------
+    report : dict
+        ``machine commit date versions paper quick experiments``, ready for JSON. An experiment has
+        ``part title metric definition measured_on notes missing says rows``; a row has
+        ``graph kind made_from stand_in vertices entries variant of_paper runs_as note backend mode
+        output roots value unit more reported median_ms mean_ms gteps bytes joules checked``:
+        `value` is the paper's metric, `reported` the paper's figure or None, `gteps` and
+        `median_ms` are as `lagpu bench` has them, and `joules` is None where it is not known.
+    refusals : list of str
+        Why rows are not checked.
+
+    Raises
+    ------
+    InvalidValue
+        For the name of a graph that no experiment has, or no file or generator of this name.
+    OutOfMemory, LagpuError
+        If nothing at all can be run, the reason of the first graph.
+    """
+    _require_known(experiments, request)
+    place = backends.get(request.backend)
+    found, refusals, errors = [], [], []
+    libraries: set[str] = set()
+    for experiment in experiments:
+        work = _Work(experiment, request, place, tell)
+        rows = [row for graph in work.graphs for row in work.rows_of(graph)]
+        found.append(work.report(rows))
+        refusals += work.refusals
+        errors += work.errors
+        libraries |= {v.peer for v in experiment.variants if v.peer is not None}
+    if errors and not any(part["rows"] for part in found):
+        raise errors[0]
+    whole = report.envelope([place], peers.versions(sorted(libraries)))
+    about = {"number": paper.number, "title": paper.title, "where": paper.where}
+    return {**whole, "paper": about, "quick": request.quick, "experiments": found}, refusals
+
+
+def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
+    names = list(dict.fromkeys(g.name for e in experiments for g in e.graphs))
+    for name in (*request.files, *request.only):
+        if name not in names:
+            raise InvalidValue(f"--graph: there is no {name!r} here. Use {', '.join(names)}.")
+    for text in request.files.values():
+        require_graph(text)
+    made = {g.name for e in experiments for g in e.graphs if (g.quick if request.quick else g.made)}
+    if request.only and not made.union(request.files) & {*request.only}:
+        raise InvalidValue(
+            f"--only: no {'small ' * request.quick}graph is made for {', '.join(request.only)}. "
+            f"Give --graph {request.only[0]}=FILE."
+        )
+    if request.roots is not None and request.roots < 1:
+        raise InvalidValue(f"paper: {request.roots} roots < 1. Give 1 or more.")
+
+
+class _Work:
+    """One experiment on its way: what is missing, what was refused."""
+
+    def __init__(
+        self, experiment: Experiment, request: Request, place: Backend, tell: Tell
+    ) -> None:
+        self._experiment, self._request, self._tell = experiment, request, tell
+        self._place = place
+        every = [runner_of(variant, place) for variant in experiment.variants]
+        self._runners = [runner for runner in every if isinstance(runner, Runner)]
+        self.missing = [text for text in every if isinstance(text, str)]
+        self.refusals: list[str] = []
+        self.errors: list[LagpuError] = []
+        wanted = [g for g in experiment.graphs if not request.only or g.name in request.only]
+        self.graphs = [graph for graph in wanted if self._source(graph)]
+        without = [graph.name for graph in wanted if not self._source(graph)]
+        if without and not request.quick:
+            names = ", ".join(without)
+            self.missing.append(f"no file, no generator (--graph NAME=FILE): {names}")
+
+    def _source(self, graph: PaperGraph) -> str | None:
+        """Return the file or the generator's text of a graph."""
+        made = graph.quick if self._request.quick else graph.made
+        return self._request.files.get(graph.name, made)
+
+    def _why_stand_in(self, graph: PaperGraph) -> str:
+        """Return how a graph differs from the paper's, an empty string if it does not."""
+        if graph.name in self._request.files:
+            return ""
+        return "a small graph, since --quick is given" if self._request.quick else graph.why
+
+    def report(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Return the experiment with its rows, for the report."""
+        experiment = self._experiment
+        _put_best(experiment, rows)
+        return {
+            "part": experiment.part,
+            "title": experiment.title,
+            "metric": experiment.metric.unit,
+            "definition": experiment.metric.definition,
+            "measured_on": experiment.machine,
+            "notes": list(experiment.notes),
+            "missing": self.missing,
+            "says": [text for text in (claim.says(rows) for claim in experiment.claims) if text],
+            "rows": list(rows),
+        }
+
+    def rows_of(self, graph: PaperGraph) -> Iterator[Row]:
+        """Measure every variant on a graph."""
+        try:
+            yield from self._rows_of(graph)
+        except (OutOfMemory, FileFormatError) as error:  # other graphs may be smaller, or valid
+            self.errors.append(error)
+            self.missing.append(f"{graph.name}: {error}")
+
+    def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
+        request, place = self._request, self._place
+        self._tell(f"{graph.name}: loading {self._source(graph)}")
+        gc.collect()
+        before = 0 if place.device is None else int(place.device.used_bytes())
+        A = load(str(self._source(graph)), place, seed=request.seed)
+        host = HostGraph.of(A)
+        count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
+        seed = _ROOT_SEED if request.seed is None else request.seed
+        tested = Tested(graph.name, host, host.roots(count, seed))
+        for runner in self._runners:
+            self._tell(f"{graph.name}: {runner.variant.name}")
+            try:
+                row = self._row(graph, tested, A, runner, before)
+            except OutOfMemory as error:
+                self.missing.append(f"{graph.name}, {runner.variant.name}: {error}")
+                continue
+            except Exception as error:
+                if runner.place is not None:
+                    raise
+                text = " ".join(str(error).split())  # any error of another library
+                self.missing.append(f"{graph.name}, {runner.variant.name}: {text}")
+                continue
+            yield row
+
+    def _row(
+        self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
+    ) -> Row:
+        """Measure a variant on a graph."""
+        variant, place = runner.variant, runner.place
+        output = variant.output
+        found: Searched
+        if place is None:
+            assert variant.peer is not None
+            most = peers.PEERS[variant.peer].most
+            if tested.host.facts.entries > most:
+                raise LimitExceeded(f"{variant.peer}: takes at most {most:g} entries")
+            found, output = searched_by(tested, variant.peer), peers.PEERS[variant.peer].output
+        else:
+            mode = "fused" if place.capabilities.records else "eager"
+            found = searched(tested, placed_on(A, place), mode, output, before)
+        if found.refusal:
+            self.refusals.append(f"{graph.name}, {variant.name}: {found.refusal}")
+        facts = tested.host.facts
+        ms = tuple(sample.device_ms for sample in found.samples)
+        edges = tuple(tested.edges[root] for root in tested.roots)
+        measured = Measured(ms, edges, facts.entries, facts.symmetric)
+        metric = self._experiment.metric
+        return {
+            "graph": graph.name,
+            "kind": graph.kind,
+            "made_from": self._source(graph),
+            "stand_in": self._why_stand_in(graph),
+            "vertices": facts.vertices,
+            "entries": facts.entries,
+            "variant": variant.name,
+            "of_paper": variant.of_paper,
+            "runs_as": runner.runs_as,
+            "note": variant.note,
+            "backend": runner.runs_as if place is None else place.name,
+            "mode": found.mode,
+            "output": output,
+            "roots": len(ms),
+            "value": metric.of(measured),
+            "unit": metric.unit,
+            "more": metric.more,
+            "reported": graph.reported.get(variant.name),
+            "median_ms": median(ms),
+            "mean_ms": fmean(ms),
+            "gteps": report.harmonic_gteps(ms, edges),
+            "bytes": found.nbytes,
+            "joules": measured.joules,
+            "checked": not found.refusal,
+        }
+
+
+def _put_best(experiment: Experiment, rows: Sequence[Row]) -> None:
+    """Put the paper's figure for its best variant beside our best, graph by graph."""
+    for graph in experiment.graphs:
+        best = best_of([row for row in rows if row["graph"] == graph.name])
+        if best is not None and BEST in graph.reported:
+            best["reported"] = graph.reported[BEST]

@@ -1,0 +1,57 @@
+"""Papers and their parts by name, and what is said of names that are not there."""
+
+import re
+
+import pytest
+
+from lagpu.errors import InvalidValue
+from lagpu.generators import is_spec
+from lagpu.papers.experiment import BEST
+from lagpu.papers.menu import PAPERS, experiments_of, paper_of
+
+EXPERIMENTS = [(paper, one) for paper in PAPERS for one in paper.experiments]
+NAMES = [f"{paper.number}, {one.part}" for paper, one in EXPERIMENTS]
+
+
+def test_names():
+    for paper in PAPERS:
+        for name in (paper.number, *paper.names, paper.names[0].upper()):
+            assert paper_of(name) is paper
+    with pytest.raises(InvalidValue, match=r"no '005'. Use .*003 \(turbobfs\)"):
+        paper_of("005")
+
+
+def test_parts():
+    paper = paper_of("turbobfs")
+    assert experiments_of(paper, None, None) == paper.experiments
+    assert [one.part for one in experiments_of(paper, "2", None)] == ["table 2"]
+    with pytest.raises(InvalidValue, match=r"no table 9 to run\. Use --table 1, --table 2"):
+        experiments_of(paper, "9", None)
+    with pytest.raises(InvalidValue, match="figure 4 is left out: the speed-ups of table 3"):
+        experiments_of(paper, None, "4")
+    with pytest.raises(InvalidValue, match="Give one of the two"):
+        experiments_of(paper, "2", "4")
+
+
+@pytest.mark.parametrize(("paper", "experiment"), EXPERIMENTS, ids=NAMES)
+def test_experiments_are_whole(paper, experiment):
+    assert re.fullmatch("(table|figure) [0-9]+[a-z]?", experiment.part)
+    names = [variant.name for variant in experiment.variants]
+    assert len(set(names)) == len(names)
+    graphs = [graph.name for graph in experiment.graphs]
+    assert len(set(graphs)) == len(graphs)
+    assert any(graph.made for graph in experiment.graphs)
+    assert any(graph.quick for graph in experiment.graphs)
+    for graph in experiment.graphs:
+        assert all(is_spec(text) for text in (graph.made, graph.quick) if text)
+        assert graph.made or not graph.why
+        assert all(value > 0 for value in graph.reported.values())
+    for claim in experiment.claims:
+        mentioned = {
+            getattr(claim, "of", BEST),
+            getattr(claim, "to", BEST),
+            *getattr(claim, "expected", ()),
+        }
+        assert mentioned <= {*names, BEST}
+        kinds = {kind for graph in experiment.graphs for kind in graph.kind.split(", ")}
+        assert claim.kind in {*kinds, ""}

@@ -1,0 +1,140 @@
+"""``lagpu paper --quick``: every row is proved, and what is missing is named."""
+
+import json
+from datetime import datetime
+
+import pytest
+
+from lagpu import algorithms
+from lagpu.bench import suite
+from lagpu.papers.experiment import Experiment, Paper, PaperGraph, Variant
+from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS
+from lagpu.papers.run import Request
+from lagpu.papers.run import run as run_paper
+
+ROW = {
+    "graph", "kind", "made_from", "stand_in", "vertices", "entries", "variant", "of_paper",
+    "runs_as", "note", "backend", "mode", "output", "roots", "value", "unit", "more", "reported",
+    "median_ms", "mean_ms", "gteps", "bytes", "joules", "checked",
+}  # fmt: skip
+PART = {
+    "part", "title", "metric", "definition", "measured_on", "notes", "missing", "says", "rows",
+}  # fmt: skip
+
+
+def record(run, tmp_path, *words):
+    """Run a command; return its report and what it printed."""
+    file = tmp_path / "p.json"
+    code, out, err = run("paper", *words, "--quick", "--json", file)
+    assert (code, err) == (0, "")
+    return json.loads(file.read_text("utf-8")), out
+
+
+def prove(found):
+    """Check what every report of ``--quick`` has."""
+    assert found.keys() == {
+        "machine", "commit", "date", "versions", "paper", "quick", "experiments",
+    }  # fmt: skip
+    assert datetime.fromisoformat(found["date"]).tzinfo is not None
+    for part in found["experiments"]:
+        assert part.keys() == PART
+        assert part["rows"]
+        for row in part["rows"]:
+            assert row.keys() == ROW
+            assert row["checked"] is True
+            assert row["value"] is None or row["value"] > 0
+
+
+def test_turbobfs_on_cpu(run, tmp_path):
+    found, out = record(run, tmp_path, "turbobfs", "--table", 2, "-b", "cpu")
+    prove(found)
+    assert found["paper"]["number"] == "003"
+    (part,) = found["experiments"]
+    assert {row["graph"] for row in part["rows"]} == {"mycielski12", "kron-logn16", "mawi-12345"}
+    as_ = {row["variant"]: row["runs_as"] for row in part["rows"]}
+    assert as_["tdscCSC"] == "pull"
+    assert as_["tdscCOOC, searched"] == "push"
+    assert as_["SuiteSparse:GraphBLAS"] == "python-graphblas"
+    best = [row for row in part["rows"] if row["reported"] == 2036]
+    assert len(best) == 1
+    assert best[0]["of_paper"]
+    assert "table 2: the variants on irregular graphs" in out
+    assert "a small graph, since --quick is given" in out
+    assert any(text.startswith("tdveCSC over tdscCSC on 3 graphs:") for text in part["says"])
+
+
+PAIR = Experiment(
+    "table 1",
+    "two",
+    (PaperGraph("p", "path:5", "a path", "path:4", "line", {"thread": 3.0}),),
+    (
+        Variant("thread", kernel="pull_scalar"),
+        Variant("future", kernel="push_time"),
+        Variant("argument", kernel="pull_scalar:7"),
+        Variant("plan", policy="no_policy:alpha=1"),
+        Variant("lagpu", ours=True),
+    ),
+    EDGES_BY_MEAN,
+    roots=2,
+)
+ONE = Paper("009", ("one",), "A paper", "nowhere", (PAIR,))
+
+
+@pytest.fixture
+def sim(backend):
+    if backend.name != "sim":
+        pytest.skip("kernels by name")
+    return backend
+
+
+def test_what_is_not_there_yet_is_named(sim):
+    found, refusals = run_paper(ONE, ONE.experiments, Request("sim", quick=True))
+    (part,) = found["experiments"]
+    assert refusals == []
+    assert [row["variant"] for row in part["rows"]] == ["thread", "lagpu"]
+    future, argument, plan = part["missing"]
+    assert future == "future: the sim backend has no kernel push_time"
+    assert argument.startswith("argument: kernel: there is no 'pull_scalar:7'")
+    assert plan == "plan: the sim backend has no policy no_policy:alpha=1"
+    assert part["rows"][0]["reported"] == 3.0
+    assert [row["of_paper"] for row in part["rows"]] == [True, False]
+    assert part["rows"][0]["entries"] == 6
+
+
+def test_a_file_takes_the_place_of_a_graph(tmp_path):
+    file = tmp_path / "triangle.txt"
+    file.write_text("0 1\n1 0\n1 2\n2 1\n2 0\n0 2\n")
+    for request, entries, why in (
+        (Request("cpu", files={"p": str(file)}), 6, ""),
+        (Request("cpu"), 8, "a path"),
+        (Request("cpu", quick=True), 6, "a small graph, since --quick is given"),
+    ):
+        found, _ = run_paper(ONE, ONE.experiments, request)
+        row = found["experiments"][0]["rows"][0]
+        assert (row["entries"], row["stand_in"]) == (entries, why)
+
+
+def test_a_graph_without_a_file_is_named():
+    graphs = (*PAIR.graphs, PaperGraph("web"))
+    experiment = Experiment("table 1", "two", graphs, PAIR.variants[-1:], MEAN_MS, roots=1)
+    found, _ = run_paper(ONE, [experiment], Request("cpu"))
+    assert found["experiments"][0]["missing"] == ["no file, no generator (--graph NAME=FILE): web"]
+
+
+def test_a_wrong_result_is_refused(run, monkeypatch):
+    def wrong(A, root):
+        levels = algorithms.bfs_levels(A, root)
+        levels[root] = 1
+        return levels
+
+    monkeypatch.setitem(suite._ALGORITHMS, "levels", wrong)
+    code, out, err = run("paper", "003", "--table", 3, "--quick", "-b", "cpu")
+    assert code == 1
+    assert "NO" in out
+    assert err.startswith("lagpu: paper: kmer-V1r, ")
+
+
+def test_a_graph_that_does_not_fit(refused):
+    large = ("--graph", "mycielski12=kron:31:99")
+    err = refused("paper", "003", "--table", 2, "-b", "cpu", "--only", "mycielski12", *large)
+    assert "GB" in err
