@@ -52,7 +52,7 @@ FILES = (
     ".tsv, .el, .wel, .txt; text also .gz"
 )
 _GRAPH_HELP = (
-    f"A file ({FILES}; - is the standard input), or kron:16, urand:16, road:512, "
+    f"A file ({FILES}; - is the standard input), or kron:16, urand:16, gnm:99:500, road:512, "
     "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9; "
     "kron16 is the same as kron:16, and kron16e8 as kron:16:8."
 )

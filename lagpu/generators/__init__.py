@@ -1,11 +1,11 @@
 """Generate graphs: random graphs from a seed, and simple shapes with known answers.
 
-Every graph is simple (no self-loops, no parallel edges) and, except for directed paths and cycles,
-symmetric: each edge is two entries. Matrices are BOOL and store no values. `from_spec` makes a
-graph from a text such as ``kron:16``.
+Every graph is simple (no self-loops, no parallel edges) and, except for `gnm` and for directed
+paths and cycles, symmetric: each edge is two entries. Matrices are BOOL and store no values.
+`from_spec` makes a graph from a text such as ``kron:16``.
 """
 
-from lagpu.generators.random import delaunay, kronecker, road, uniform
+from lagpu.generators.random import delaunay, gnm, kronecker, road, uniform
 from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
 from lagpu.generators.spec import from_spec, is_spec
 
@@ -14,6 +14,7 @@ __all__ = [
     "cycle",
     "delaunay",
     "from_spec",
+    "gnm",
     "grid2d",
     "is_spec",
     "kronecker",

@@ -13,14 +13,15 @@ from lagpu.generators import device, parts
 from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, endpoints
 from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, drawn, require
-from lagpu.io.csc import edge_keys, from_edge_keys, undirected
+from lagpu.io.csc import edge_keys, from_edge_keys, from_entries, undirected
 
-__all__ = ["delaunay", "kronecker", "kronecker_tuples", "road", "uniform"]
+__all__ = ["delaunay", "gnm", "kronecker", "kronecker_tuples", "road", "uniform"]
 
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
 
 _KEPT = 0.8  # share of a grid's links that a road network keeps
+_SPARSE = 50
 _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
 
 
@@ -101,6 +102,43 @@ def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place 
     Source: the graph Urand of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015).
     """
     return _drawn("uniform", UniformEdges, scale, edge_factor, seed, backend)
+
+
+def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
+    """Return a directed graph of exactly m edges, every such set of edges with equal chance.
+
+    Parameters
+    ----------
+    n, m : int
+        Vertices and edges, 0 <= m <= n (n - 1).
+    seed, backend
+        As in `kronecker`.
+
+    Returns
+    -------
+    Matrix
+        (n, n), BOOL, without self-loops.
+
+    Raises
+    ------
+    InvalidValue
+        If a number is out of range.
+    OutOfMemory
+        If the graph does not fit; raised before anything is allocated.
+
+    Notes
+    -----
+    The model G(n, m) of Erdos and Renyi 1959.
+    """
+    n = count("gnm", "n", n, 1)
+    pairs = n * (n - 1)
+    m = count("gnm", "m", m, 0, pairs)
+    dense = pairs < _SPARSE * m  # then NumPy shuffles a list of all pairs
+    require("gnm", n, m, extra=8 * pairs if dense else 80 * m)
+    chosen = np.random.default_rng(seed).choice(pairs, m, replace=False, shuffle=False)
+    u, v = np.divmod(chosen, max(n - 1, 1))
+    v += v >= u
+    return from_entries(u, v, None, n, n).matrix(backend)
 
 
 def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:

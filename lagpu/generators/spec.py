@@ -3,6 +3,7 @@
 ==========================  ========================================
 ``kron:S``, ``kron:S:E``    `kronecker`, scale S, edge factor E
 ``urand:S``, ``urand:S:E``  `uniform`
+``gnm:N:M``                 `gnm`, directed
 ``road:K``                  `road`
 ``grid:RxC``                `grid2d`
 ``delaunay:S``              `delaunay`
@@ -24,7 +25,7 @@ from typing import NamedTuple
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
-from lagpu.generators.random import delaunay, kronecker, road, uniform
+from lagpu.generators.random import delaunay, gnm, kronecker, road, uniform
 from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
 
 __all__ = ["from_spec", "is_random", "is_spec"]
@@ -41,6 +42,7 @@ class _Kind(NamedTuple):
 _KINDS = {
     "kron": _Kind(kronecker, "([0-9]+)(?::([0-9]+))?", "kron:S or kron:S:E", "kron:16", True),
     "urand": _Kind(uniform, "([0-9]+)(?::([0-9]+))?", "urand:S or urand:S:E", "urand:16", True),
+    "gnm": _Kind(gnm, "([0-9]+):([0-9]+)", "gnm:N:M", "gnm:128:2874", True),
     "road": _Kind(road, "([0-9]+)", "road:K", "road:512", True),
     "grid": _Kind(grid2d, "([0-9]+)x([0-9]+)", "grid:RxC", "grid:30x40"),
     "delaunay": _Kind(delaunay, "([0-9]+)", "delaunay:S", "delaunay:16", True),

@@ -71,6 +71,26 @@ def test_random_graphs_are_simple_symmetric_and_repeatable(spec):
     assert other.isequal(from_spec(spec, seed=99, backend="cpu"))
 
 
+@pytest.mark.parametrize(("n", "m"), [(1, 0), (2, 2), (20, 380), (60, 900), (5000, 3000)])
+def test_gnm_has_exactly_its_edges(n, m):
+    A = from_spec(f"gnm:{n}:{m}", seed=3, backend="cpu")
+    S = to_scipy(A)
+    assert (A.dtype, A.nrows, A.nvals) == (BOOL, n, m)
+    assert not S.diagonal().any()
+    assert A.isequal(generators.gnm(n, m, seed=3, backend="cpu"))
+    if m in (900, 3000):
+        assert not A.isequal(generators.gnm(n, m, seed=4, backend="cpu"))
+        assert (S != S.T).nnz  # directed
+        assert S.sum(0).min() < S.sum(0).max()
+
+
+def test_gnm_draws_every_edge_alike():
+    some = (generators.gnm(5, 10, seed=k, backend="cpu") for k in range(400))
+    drawn = sum(to_scipy(A).toarray().astype(int) for A in some)
+    assert ((drawn == 0) == np.eye(5, dtype=bool)).all()
+    assert 150 < drawn[drawn > 0].min() <= drawn.max() < 250
+
+
 def test_kronecker_labels_are_permuted():
     degrees = np.diff(generators.kronecker(10, backend="cpu").to_csc()[0])
     # Without the permutation vertex 0 has the most edges, and halves fall off by 0.76 to 0.24.
@@ -118,6 +138,8 @@ def test_delaunay_is_planar():
         ("kron:99", r"scale 99 is not in 0 \.\. 60"),
         ("kron:4:0", "edge_factor 0 is not >= 1"),
         ("path:0", "n 0 is not >= 1"),
+        ("gnm:3:7", r"m 7 is not in 0 \.\. 6"),
+        ("gnm:3", "'gnm:3' does not have the form gnm:N:M. Write gnm:128:2874"),
         ("cycle:2", "n 2 is not >= 3"),
         ("delaunay:1", r"scale 1 is not in 2 \.\. 31"),
         ("mycielskian:1", r"k 1 is not in 2 \.\. 60"),
@@ -136,6 +158,8 @@ def test_wrong_specs(spec, message):
         "kron:31:1000000",
         "urand:40",
         "road:10000000",
+        "gnm:99999999:999999999999",
+        "gnm:9999999:9999999999999",
         "grid:99999999x99999999",
         "mycielskian:60",
         "path:99999999999999999999",
