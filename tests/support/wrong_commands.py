@@ -67,7 +67,8 @@ folder empty binary words cut.gz '' kron: kron:99 kron:1:2:3 nograph:5 /proc/sel
 /dev/zero kron:x kron:1.5 'kron: 5' 'kron:5 ' KRON:5 kron grid:5 grid:0x5 grid:5x grid:-1x5 path:0
 path:-1 path:1e3 path:nan cycle:2 star:0 complete:0 complete:999999999 mycielskian:99 mycielskian:0
 road:0 delaunay:0 delaunay:99 urand:99 urand:5:0 kron:5:0 kron:5:99999999999 : kron:: kron:5: a:b
-gnm:3 path:99999999999999999999 grid:99999999x99999999 kron:99999999999999999999999999999999 kron:5x5
+gnm:3 path:99999999999999999999 grid:99999999x99999999 kron:99999999999999999999999999999999
+kron:5x5
 """
 OPTIONS = """
 --blah
