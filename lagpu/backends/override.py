@@ -49,10 +49,10 @@ class _Overridden:
     ) -> None:
         self._backend, self._option = backend, option
         self._choice: dict[str, Any] = {"kernel": kernel, "policy": policy}
-        # A loop that runs as one kernel would ignore the choice, but for a search by a system.
-        name = (policy or "").partition(":")[0]
-        self.capabilities = backend.capabilities._replace(
-            fuses=False, searches=name in backend.capabilities.systems, clusters=None
+        # A loop that runs as one kernel would ignore most choices.
+        offered, name = backend.capabilities, (policy or "").partition(":")[0]
+        self.capabilities = offered._replace(
+            fuses=name in offered.fused_policies, searches=name in offered.systems, clusters=None
         )
         self.last_loop = ""
 

@@ -45,6 +45,8 @@ class Capabilities(NamedTuple):
         Whether it runs searches from one frontier as one program; it rejects every other loop.
     kernels, policies : tuple of str
         The names that `Product.kernel` and `Product.policy` may have.
+    fused_policies : tuple of str
+        Those of the policies by which a loop may still run as one program.
     systems : tuple of str
         Those of the policies by which a search runs as a whole, instead of product by product.
     sources_hash : str
@@ -60,6 +62,7 @@ class Capabilities(NamedTuple):
     fuses: bool = False
     kernels: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
+    fused_policies: tuple[str, ...] = ()
     sources_hash: str = ""
     searches: bool = False
     parts: Parts | None = None

@@ -86,7 +86,7 @@ def table(rows: Sequence[dict[str, Any]]) -> FittingTable:
     for row in rows:
         times = (row[name] for name in ("median_ms", "q1_ms", "q3_ms", "max_ms", "wall_median_ms"))
         found.add_row(
-            *(row["kernel"] or row["policy"] or row[x] if x == "mode" else row[x] for x in named),
+            *(_how(row) if x == "mode" else row[x] for x in named),
             str(row["roots"]),
             *(f"{ms:,.3f}" for ms in times),
             f"{row['gteps']:.3g}",
@@ -94,3 +94,11 @@ def table(rows: Sequence[dict[str, Any]]) -> FittingTable:
             Text("yes", "green") if row["checked"] else Text("NO", "red"),
         )
     return found
+
+
+def _how(row: dict[str, Any]) -> str:
+    """Return the kernel, or the policy and whether its loops were fused, or the mode alone."""
+    chosen = row["kernel"] or row["policy"]
+    if chosen is None:
+        return str(row["mode"])
+    return f"{chosen}, fused" if row["mode"] == "fused" else str(chosen)

@@ -61,7 +61,8 @@ class Plan:
     kernel : str, optional
         The kernel of every product; loops then run eagerly.
     policies : sequence of str
-        Policies to measure one after the other, eagerly; ``all`` means every policy.
+        Policies to measure one after the other, with arguments as in ``bfs2d:ratio=0.1``; ``all``
+        means every policy. One that no fused search follows runs eagerly.
     seed : int, optional
         Seed of generated graphs and of the choice of roots.
     """
@@ -219,7 +220,7 @@ def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
     if plan.mode == "fused" and not can_fuse:
         why = f"the {place.name} backend fuses no loops"
         if plan.kernel is not None or plan.policies:
-            why = "loops with --kernel or --policy are not fused"
+            why = "loops with --kernel, or with a policy of their own kernels, are not fused"
         raise NotSupported(f"bench: {why}. Use --mode eager.")
     if plan.mode == "both" and can_fuse:
         return ("fused", "eager")

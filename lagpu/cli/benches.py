@@ -56,7 +56,8 @@ def bench(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="Choose kernels by this policy, eagerly (gpu, sim); all, or repeatable.",
+            help="Choose directions and kernels by this policy, as beamer or bfs2d:ratio=0.1; "
+            "all, or repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from command import spawn
 
 from lagpu import Matrix, algorithms
+from lagpu.backends.gpu.fused.plan import FUSED_POLICIES
 from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.bench import graph500, peers, report, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
@@ -240,11 +241,30 @@ def test_all_policies_beside_the_fused_loop(run, tmp_path):
     rows = json.loads(file.read_text("utf-8"))["rows"]
     assert [(row["mode"], row["policy"]) for row in rows] == [
         ("fused", None),
-        *(("eager", policy) for policy in POLICIES),
+        *(
+            (mode, policy)
+            for policy in POLICIES
+            for mode in ("fused", "eager")[policy not in FUSED_POLICIES :]
+        ),
     ]
     assert all(row["checked"] for row in rows)
-    code, _, err = run("bench", "path:9", "-b", "sim", "--policy", "auto", "--mode", "fused")
-    assert (code, "loops with --kernel or --policy are not fused" in err) == (2, True)
+    code, _, err = run("bench", "path:9", "-b", "sim", "--policy", "vbfs:3", "--mode", "fused")
+    assert (code, "with a policy of their own kernels, are not fused" in err) == (2, True)
+
+
+def test_a_policy_that_fuses_is_measured_so(run, tmp_path):
+    file = tmp_path / "bench.json"
+    named = ("beamer:alpha=9,beta=3", "vbfs:3")
+    args = ("-b", "sim", "--roots", 1, "--policy", named[0], "--policy", named[1], "--json", file)
+    code, out, _ = run("bench", "path:9", *args)
+    rows = json.loads(file.read_text("utf-8"))["rows"]
+    assert (code, [(row["mode"], row["policy"]) for row in rows]) == (
+        0, [("fused", named[0]), ("eager", named[1])]
+    )  # fmt: skip
+    assert "vbfs:3" in out
+    assert "fused" in out
+    code, _, err = run("bench", "path:9", "-b", "sim", "--policy", "beamer:gamma=1")
+    assert (code, "no argument 'gamma=1'. Use alpha=, beta=" in err) == (2, True)
 
 
 def test_a_library_that_fails_costs_no_other_row(run, monkeypatch, tmp_path):

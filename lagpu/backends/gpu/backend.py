@@ -14,7 +14,7 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.errors import named_error
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused.plan import plan_loop
+from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
 from lagpu.backends.gpu.fused.policy import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import (
@@ -86,6 +86,7 @@ class GpuBackend:
             fuses=True,
             kernels=tuple(strategies.STRATEGIES),
             policies=tuple(POLICIES),
+            fused_policies=FUSED_POLICIES,
             sources_hash=sources_hash(),
         )
         self._meters = MeterPool()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu.backends.gpu.device.protocol import has_free
@@ -14,6 +14,8 @@ from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search
 from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch, per_source_search
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
+from lagpu.backends.gpu.ops.directions import SearchRule
+from lagpu.backends.gpu.ops.planner import policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, stride
@@ -22,9 +24,10 @@ from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
-from lagpu.operations import Rejection, Statement, Sweep, Until
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until
 
-__all__ = ["plan_loop"]
+__all__ = ["FUSED_POLICIES", "plan_loop"]
 
 
 def plan_loop(
@@ -37,7 +40,9 @@ def plan_loop(
     """
     if isinstance(turns, Sweep):
         return _plan_sweep(counters, body, turns)
-    why = "the loop has no frontier"
+    why, named = "the loop has no frontier", _policy_of(body)
+    if named is not None:
+        return _search_by_policy(body, turns, named)
     if turns.empty is not None:
         search = _plan_search(counters, body, turns.empty, turns.times)
         if not isinstance(search, Rejection):
@@ -57,6 +62,69 @@ def _plan_sweep(
         return per_source_sweep(counters, body, here, above, levels)
     assert isinstance(levels, VectorLevels)
     return vector_sweep(body, here, above, levels)
+
+
+# ------------------------------------------------------------------------- searches by policies
+def _ratio(ratio: float) -> tuple[str, float]:
+    return "kByUnvisited", ratio
+
+
+def _density(threshold: float) -> tuple[str, float]:
+    return "kByDensity", threshold
+
+
+def _edges(alpha: float, beta: float) -> tuple[str, float, float]:
+    return "kByEdges", alpha, beta
+
+
+#: What a policy's arguments are to the grid search, or why it cannot follow the policy.
+SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...]] | str] = {
+    "beamer": _edges,
+    "hiragushi": _edges,
+    "bfs2d": _ratio,
+    "turbobfs": _density,
+    "tdbu": "its first steps pull by all entries of a column, which no fused search does",
+    "vbfs": "its groups of entries are not those of a fused search",
+    "active": "its lists of active edges are not those of a fused loop",
+    "mgbc": "its lists of active edges are not those of a fused loop",
+}
+#: The policies by which a search may run as one kernel.
+FUSED_POLICIES = ("auto", *(name for name, rule in SEARCH_RULES.items() if callable(rule)))
+
+
+def _policy_of(body: Sequence[Statement]) -> str | None:
+    """Return the first policy that a product of the body names."""
+    products = (s.operation.product for s in body if isinstance(s.operation, Multiply))
+    return next((p.policy for p in products if p.policy is not None), None)
+
+
+def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> DeviceLoop | Rejection:
+    """Return the search with the directions of a policy, or why it runs statement by statement.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such policy, or not this argument.
+    """
+    name, given = policy_of(text)
+    rule = SEARCH_RULES.get(name, _edges)
+    if isinstance(rule, str):
+        return Rejection(f"policy {name}: {rule}")
+    if not isinstance(until.empty, VectorStore):
+        return Rejection(f"policy {name}: the loop has no frontier that is a vector")
+    found = match_search(list(map(_without_policy, body)), until.empty)
+    if isinstance(found, Rejection):
+        return Rejection(f"policy {name}: no search: {found.why}")
+    handle: Any = found.A
+    by = None if name == "auto" else SearchRule(*rule(**given))._replace(why=f"policy {text}")
+    return grid_search(found._replace(A=handle.csc()), until.times, by)
+
+
+def _without_policy(s: Statement) -> Statement:
+    if not isinstance(s.operation, Multiply):
+        return s
+    product = s.operation.product._replace(policy=None)
+    return s._replace(operation=s.operation._replace(product=product))
 
 
 # ----------------------------------------------------------------------------------- searches

@@ -11,9 +11,14 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.fused.match import DEPTH, MAX_ASSIGNMENTS, NUMBER, Assignment, SearchBody
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
-from lagpu.backends.gpu.ops.directions import LONG_SEARCH_DEGREE, SEARCH_BETA, alpha_of
+from lagpu.backends.gpu.ops.directions import (
+    LONG_SEARCH_DEGREE,
+    SEARCH_BETA,
+    SearchRule,
+    alpha_of,
+)
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
@@ -58,12 +63,27 @@ FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
 BETA = np.float32(SEARCH_BETA)
 
 
-def grid_search(body: SearchBody, times: int | None) -> GridSearch | Rejection:
-    """Return the search of a vector as one kernel, or why it cannot be one."""
+def grid_search(
+    body: SearchBody, times: int | None, rule: SearchRule | None = None
+) -> GridSearch | Rejection:
+    """Return the search of a vector as one kernel, or why it cannot be one.
+
+    Parameters
+    ----------
+    body : SearchBody
+        The loop's body.
+    times : int or None
+        Iterations, at most.
+    rule : SearchRule, optional
+        Of the policy that the author names. Without one the search has the rule of ``auto``, or one
+        direction if the matrix has one form.
+    """
     A, f, product = body.A, body.frontier, body.product
     lacking = why_no_csr(A)
+    if lacking and rule is not None:
+        return Rejection(f"{rule.why} needs the matrix by rows too, and {lacking}")
     if lacking:
-        return Rejection(f"a grid search needs the matrix by rows too, and {lacking}")
+        rule = _one_way(product, lacking)
     why = why_no_search(body)
     if why:
         return Rejection(why)
@@ -76,7 +96,13 @@ def grid_search(body: SearchBody, times: int | None) -> GridSearch | Rejection:
         return Rejection(f"sums of type {f.dtype} have no atomic operation")
     if keep and not body.assigns_first:
         return Rejection("the frontier carries values, and the assignments follow the product")
-    return GridSearch(body, times, sums, iso, keep)
+    return GridSearch(body, times, sums, iso, keep, rule)
+
+
+def _one_way(product: Product, lacking: str) -> SearchRule:
+    """Return the rule of a search over the columns of a matrix that has no second form."""
+    kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
+    return SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
 
 
 def why_no_search(body: SearchBody) -> str:
@@ -105,6 +131,11 @@ def _is_one(body: SearchBody) -> bool:
 class Workspace:
     """Arrays for the grid searches of one matrix; made once and kept.
 
+    Parameters
+    ----------
+    successors, predecessors : CscMatrix or None
+        The forms whose columns are a vertex' neighbours; None for one that the matrix lacks.
+
     Attributes
     ----------
     empty, hint : array
@@ -113,29 +144,35 @@ class Workspace:
         Bytes of the workspace, without the arrays that it shares with single products.
     """
 
-    def __init__(self, successors: CscMatrix, predecessors: CscMatrix) -> None:
-        device, xp = successors.device, successors.device.xp
-        n, words = successors.shape[0], nwords(successors.shape[0])
-        push = push_space(successors)
-        pull = pull_space(predecessors, successors)
-        kind = successors.col_ptr.dtype
+    def __init__(self, successors: CscMatrix | None, predecessors: CscMatrix | None) -> None:
+        form = successors or predecessors
+        assert form is not None
+        device, xp = form.device, form.device.xp
+        n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
+        push = None if successors is None else push_space(successors)
+        pull = None if predecessors is None else pull_space(predecessors, successors)
         entry = 8 + kind.itemsize  # a vertex with the place of its edges
-        self.nbytes = _own_bytes(n, kind.itemsize, push.num_chunks)
+        chunks = None if push is None else push.num_chunks
+        self.nbytes = _own_bytes(n, kind.itemsize, chunks)
         device.require(self.nbytes, "grid search")
-        self.empty, self.hint = pull.empty, pull.hint
+        self.empty: Any = None if pull is None else pull.empty
+        self.hint: Any = None if pull is None else pull.hint
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        self.lists = [
-            push.vertex, xp.empty(n, np.int32),
-            push.start, xp.empty(n, kind),
-            push.degree, xp.empty(n, np.uint32),
-        ]  # fmt: skip
-        self.chunks = [push.chunks, xp.empty(push.num_chunks, np.uint64)]
+        self.lists: list[Any] = [None] * 6
+        self.chunks: list[Any] = [None] * 2
+        if push is not None:
+            self.lists = [
+                push.vertex, xp.empty(n, np.int32),
+                push.start, xp.empty(n, kind),
+                push.degree, xp.empty(n, np.uint32),
+            ]  # fmt: skip
+            self.chunks = [push.chunks, xp.empty(push.num_chunks, np.uint64)]
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
-        self.barrier = push.barrier
+        self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, PreparedLaunch] = {}
         self._levels: Any = None
-        self.degree = successors.nvals / max(n, 1)
+        self.degree = form.nvals / max(n, 1)
         self.block = block_of(device, self.degree)
         self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
@@ -155,9 +192,9 @@ def block_of(device: Device, degree: float) -> int:
     return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
 
 
-def _own_bytes(n: int, width: int, chunks: int) -> int:
-    """Return the bytes of a `Workspace`: words three times, and the second lists and chunks."""
-    return 12 * nwords(n) + (8 + width) * n + 8 * chunks
+def _own_bytes(n: int, width: int, chunks: int | None) -> int:
+    """Return the bytes of a `Workspace`: words three times, the second lists and chunks if any."""
+    return 12 * nwords(n) + (0 if chunks is None else (8 + width) * n + 8 * chunks)
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool) -> tuple[int, int]:
@@ -192,14 +229,23 @@ class GridSearch:
         Whether every product is 1.
     keep : bool
         Whether the frontier's values are stored.
+    rule : SearchRule or None
+        How directions are chosen; None as ``auto`` does.
     """
 
-    name, why = "grid search", "the body is a search from one frontier"
+    name = "grid search"
     keeps_log = True
 
     def __init__(
-        self, body: SearchBody, times: int | None, sums: bool, iso: bool, keep: bool
+        self,
+        body: SearchBody,
+        times: int | None,
+        sums: bool,
+        iso: bool,
+        keep: bool,
+        rule: SearchRule | None = None,
     ) -> None:
+        self._rule = rule
         self._body, self._times = body, times
         self._sums, self._iso, self._keep = sums, iso, keep
         self.statements = body.statements
@@ -211,6 +257,12 @@ class GridSearch:
         self._depths = depths
         to_host = self._body.A.device.to_host
         return lambda: int(to_host(depths[0])[0]) - 1
+
+    @property
+    def why(self) -> str:
+        """See `FusedLoop`."""
+        found = "the body is a search from one frontier"
+        return found if self._rule is None else f"{found}; {self._rule.why}"
 
     @property
     def nbytes(self) -> int:
@@ -260,27 +312,36 @@ class GridSearch:
             if depths is not None:
                 depths[:] = [result[:1].copy()]  # the words are of every search on this matrix
             if log is not None:
-                why = functools.partial(why_level, self._n, self._alpha(space), SEARCH_BETA)
-                log.ran(SearchRows(body.statements, had, why))
+                log.ran(SearchRows(body.statements, had, self._why_level(space)))
 
         return launch, settle
 
-    def _forms(self) -> tuple[CscMatrix, CscMatrix]:
+    def _forms(self) -> tuple[CscMatrix | None, CscMatrix | None]:
         """Return (successors, predecessors): the columns of each are a vertex' neighbours."""
-        A = self._body.A
-        return (csr_of(A), A) if self._body.product.transpose else (A, csr_of(A))
+        A, along = self._body.A, self._body.product.transpose
+        other = None if self._rule is not None and self._rule.one_way else csr_of(A)
+        return (other, A) if along else (A, other)
 
     def _workspace(self) -> Workspace:
         A, (successors, predecessors) = self._body.A, self._forms()
         forward = self._body.product.transpose or successors is predecessors
         place = "grid search" if forward else "grid search against the edges"
+        if successors is None or predecessors is None:
+            place += " by one form"
         if place not in A.cache:
             A.cache[place] = Workspace(successors, predecessors)
         space: Workspace = A.cache[place]
         return space
 
-    def _alpha(self, space: Workspace) -> float:
-        return alpha_of(space.degree, self._sums)
+    def _numbers(self, space: Workspace) -> tuple[str, Any, Any]:
+        """Return the rule's constant, alpha and beta."""
+        if self._rule is None:
+            return "kByEdges", alpha_of(space.degree, self._sums), BETA
+        return self._rule[:3]
+
+    def _why_level(self, space: Workspace) -> Callable[[Any, bool], str]:
+        kind, alpha, beta = self._numbers(space)
+        return functools.partial(why_level, self._n, kind, alpha, beta)
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
@@ -291,7 +352,7 @@ class GridSearch:
             most, had = log.capacity, blank != (1 << len(assigned)) - 1  # new entries are counted
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._sums, self._iso, self._keep, most, had,
+            body.assigns_first, self._sums, self._iso, self._keep, most, had, self._rule,
         )  # fmt: skip
         found = space.launches.get(key)
         if found is None:
@@ -301,23 +362,27 @@ class GridSearch:
 
     def _bound(self, space: Workspace, logs: dict[str, str]) -> PreparedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
-        successors, predecessors = self._forms()
-        A, device, n, iso = self._body.A, predecessors.device, self._n, self._iso
-        made = self._kernel(predecessors, space.block, logs)
+        forms, A, n, iso = self._forms(), self._body.A, self._n, self._iso
+        device, (kind, alpha, beta) = A.device, self._numbers(space)
+        made = self._kernel(A, space.block, logs)
         grid = device.max_cooperative_blocks(made, space.block, space.shared)
         reads_matrix = not iso and self._body.reads[1]
-        unhinted = self._sums or (reads_matrix and predecessors.values is not None)
+        unhinted = self._sums or (reads_matrix and A.values is not None)
         matrix, inverse = (
-            (form.col_ptr, form.row_idx, None if iso else form.values)
-            for form in (successors, predecessors)
+            (None,) * 3
+            if form is None
+            else (form.col_ptr, form.row_idx, None if iso else form.values)
+            for form in forms
         )
+        # A frontier that one block searches alone is not counted among those that were visited.
+        solo = np.uint32(0) if kind == "kByUnvisited" else space.solo
         found_in = space.levels(device, n) if self._sums else None
         return device.prepare(
             made, grid * space.block,
             np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if iso else A.number,
             None if unhinted else space.hint, space.empty, *(PER_CALL,) * NUM_PER_CALL,
-            np.uint32(self._body.assigns_first), PER_CALL, space.solo,
-            np.float32(self._alpha(space)), BETA, space.words[0], found_in, *space.words[1:],
+            np.uint32(self._body.assigns_first), PER_CALL, solo,
+            np.float32(alpha), np.float32(beta), space.words[0], found_in, *space.words[1:],
             *space.lists, *space.chunks, space.counters, space.barrier, PER_CALL,
             block=space.block, cooperative=True, shared=space.shared,
         )  # fmt: skip
@@ -325,6 +390,8 @@ class GridSearch:
     def _kernel(self, form: CscMatrix, block: int, logs: dict[str, str]) -> Kernel:
         macros, prelude = search_macros(self._body, form, self._iso, self._sums, self._keep)
         macros |= {"BLOCK": str(block)} | logs
+        if self._rule is not None and self._rule.kind != "kByEdges":
+            macros["RULE"] = self._rule.kind
         return kernel("search/grid.cu", "grid_search", prelude=prelude, **macros)
 
 

@@ -6,6 +6,8 @@ docs/benchmarks; docs/design/planner.md has the measurements.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from lagpu.backends.gpu.kernels import constant
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "SEARCH_PUSH_COST",
     "TURBOBFS_DENSITY",
     "WARP_LENGTH",
+    "SearchRule",
     "alpha_of",
 ]
 
@@ -49,6 +52,31 @@ BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
 #: A product in a generated loop pulls where the frontier's edges times this exceed all edges: of a
 #: pull that ends at its first hit, and of one that adds up.
 PULL_FIRST, PULL_SUMS = constant("kPullFirst"), constant("kPullSums")
+
+
+class SearchRule(NamedTuple):
+    """The rule by which a grid search chooses its directions, where that is not the one of `auto`.
+
+    Attributes
+    ----------
+    kind : str
+        The constant of the kernel: ``kByEdges``, ``kByUnvisited``, ``kByDensity``, ``kOnlyPushes``
+        or ``kOnlyPulls``.
+    alpha, beta : float
+        Its numbers: the ratio is the alpha of ``kByUnvisited``, the density that of ``kByDensity``.
+    why : str
+        The policy as its author wrote it, or why there is one direction.
+    """
+
+    kind: str
+    alpha: float = 0.0
+    beta: float = 0.0
+    why: str = ""
+
+    @property
+    def one_way(self) -> bool:
+        """Whether the search has one direction, and needs one form of the matrix."""
+        return self.kind in ("kOnlyPushes", "kOnlyPulls")
 
 
 def alpha_of(degree: float, sums: bool = False) -> float:

@@ -97,14 +97,37 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
     return traffic.push(edges, entered, found, r["how"] == _PUSHES_ALONE)
 
 
-def why_level(n: int, alpha: float, beta: float, r: Any, pulled: bool) -> str:
-    """Return why a level of a grid search went in its direction, in numbers."""
+def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, pulled: bool) -> str:
+    """Return why a level of a grid search went in its direction, in numbers.
+
+    Parameters
+    ----------
+    n : int
+        Vertices.
+    kind : str
+        The kernel's constant of the rule.
+    alpha, beta : float
+        The numbers of the rule.
+    r : record
+        The level.
+    pulled : bool
+        Whether the level before pulled.
+    """
+    pulls, found = r["how"] == _PULLS, int(r["in"])
     if r["how"] == _PUSHES_ALONE:
-        return f"vertices {r['in']}, few for several levels: one thread block alone"
+        return f"vertices {found}, few for several levels: one thread block alone"
+    if kind in ("kOnlyPushes", "kOnlyPulls"):
+        return f"vertices {found}; one form of the matrix {'pulls' if pulls else 'pushes'}"
+    if kind == "kByUnvisited":
+        share = found / int(r["other"]) if r["other"] else float("inf")
+        return f"frontier / unvisited {share:.3g} {'>=' if pulls else '<'} {alpha:g}"
+    if kind == "kByDensity":
+        if pulled:
+            return f"pulled before; vertices {found}"
+        return f"density {found / n:.2%} {'>=' if pulls else '<'} {100 * alpha:g}%"
     if pulled:
-        sign = ">=" if r["how"] == _PULLS else "<"
-        return f"pulled before; vertices {r['in']} {sign} {n} / {beta:g}"
-    sign = ">" if r["how"] == _PULLS else "<="
+        return f"pulled before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"
+    sign = ">" if pulls else "<="
     return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}"
 
 

@@ -51,6 +51,10 @@ SPECIAL = [
     ("spmv/pull.cu", "spmv_csc_scalar", {"WHOLE": "1"}),
     ("spmv/pull.cu", "spmv_csc_warp", {"WHOLE": "1"}),
     ("spmv/edge.cu", "spmv_csc_cooc", {"COL": "i64", "TRANSPOSE": "0"}),
+    *(
+        ("search/grid.cu", "grid_search", {"RULE": rule, "X0": "kDepth", "X0_T": "i32"})
+        for rule in ("kByUnvisited", "kByDensity", "kOnlyPushes", "kOnlyPulls")
+    ),
 ]
 
 

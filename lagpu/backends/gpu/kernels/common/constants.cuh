@@ -79,6 +79,14 @@ constexpr u32 kOrderThreads = 1024;
 constexpr u32 kDepth = 1;
 constexpr u32 kValue = 2;
 constexpr u32 kNumber = 3;
+// How a search chooses its directions: by edges and vertices, as Beamer, Asanovic and Patterson do;
+// by the frontier over the unvisited vertices; by the frontier over all vertices, once; or always
+// the one direction for which the matrix has its form.
+constexpr u32 kByEdges = 0;
+constexpr u32 kByUnvisited = 1;
+constexpr u32 kByDensity = 2;
+constexpr u32 kOnlyPushes = 3;
+constexpr u32 kOnlyPulls = 4;
 // How two vectors meet: on the union, one side alone as it is; on the intersection; on the union,
 // a default for the missing side.
 constexpr i32 kEwiseAdd = 0;

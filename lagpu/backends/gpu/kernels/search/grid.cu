@@ -17,13 +17,28 @@
 // 2013 order all neighbours by degree; one alone does most of it and takes no second index array).
 // `empty` has a bit for each vertex without predecessors, which a pull need not look at.
 //
+// Directions follow LG_RULE, as common/constants.cuh has it. A search in one direction reads one
+// form of the matrix alone: the pointers of the other one, and what serves it, are null.
+//
 // Work: every edge of the component at most once in push; in pull until the first hit of a vertex.
 // Sources: direction by Beamer, Asanovic and Patterson, SC 2012; degree classes by Merrill, Garland
 // and Grimshaw, PPoPP 2012; bitmap pull as in Hiragushi and Takahashi, ICA3PP 2013.
 #include "search/grid_pull.cuh"
 #include "search/grid_push.cuh"
 
+#ifndef LG_RULE  // by which directions are chosen
+#define LG_RULE kByEdges
+#endif
+
 const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
+
+// Under another rule than kByEdges: whether a frontier of `found` of n vertices is pulled, if the
+// one before was pushed, or `pulled`.
+LG_DEVICE bool pulls_by_rule(u32 found, i64 unvisited, i64 n, f32 alpha, bool pulled) {
+  if (LG_RULE == kByUnvisited) return f32(found) / f32(unvisited) >= alpha;
+  if (LG_RULE == kByDensity) return pulled || f32(found) / f32(n) >= alpha;
+  return LG_RULE == kOnlyPulls;
+}
 
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
@@ -80,8 +95,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   const bool at_once = !LG_SUM && !LG_HAD && !sources;
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
     const u32 first = at_once && shift && w == source / 32 ? 1u << (source % 32) : 0;
-    visited[w] = first | empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, n);
-    s.frontier()[w] = 0;  // while lists hold the frontier, its words are empty
+    visited[w] = first | (LG_RULE == kOnlyPushes ? 0 : empty[w]) | (v_words ? v_words[w] : 0) |
+                 ~entry_bits(nullptr, w, n);
+    // While lists hold the frontier, its words are empty.
+    s.frontier()[w] = LG_RULE == kOnlyPulls && at_once && num_sources && w == source / 32
+                          ? 1u << (source % 32)
+                          : 0;
     if (LG_X0 && (blank & 1)) x0_words[w] = first;
     if (LG_X1 && (blank & 2)) x1_words[w] = first;
     if (LG_X2 && (blank & 4)) x2_words[w] = first;
@@ -106,8 +125,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     LG_PTR start = 0, stop = 0;
     if (there) {
       v = i32(sources ? sources[q] : source);
-      start = out_ptr[v];
-      stop = out_ptr[v + 1];
+      if (LG_RULE != kOnlyPulls) {
+        start = out_ptr[v];
+        stop = out_ptr[v + 1];
+      } else if (!at_once) {
+        atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+      }
       const LG_F z = source_values ? source_values[q] : f_iso;
       if (LG_KEEP) f_values[v] = z;
       if (LG_SUM) found_in[v] = 0;
@@ -123,18 +146,21 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       }
     }
     edges += u64(stop - start);
-    enqueue(s, 0, s.small(), s.chunks(), there, v, start, stop);
+    if (LG_RULE != kOnlyPulls) enqueue(s, 0, s.small(), s.chunks(), there, v, start, stop);
   }
   edges = block_reduce(edges, u64(0), LgPlus());
   if (block_thread() == 0 && edges) atomic_add(counter(s, 0, kEdges), edges);
   grid_sync(barrier);
 
   u32 turn = 0, depth = 0, small_turns = 0;
-  bool listed = true;
+  bool listed = LG_RULE != kOnlyPulls;
   f32 unexplored = f32(nvals_a);
+  i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
   while (now.found && depth != times) {
-    if (!listed && f32(now.found) * beta < f32(n)) {
+    if (LG_RULE == kByUnvisited) unvisited -= now.found;
+    if (!listed && (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
+                                        : !pulls_by_rule(now.found, unvisited, n, alpha, true))) {
       words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
       listed = true;
@@ -142,8 +168,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const f32 active = f32(now.edges);
     if (listed) unexplored -= active;
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
-                                      unexplored);)
-    if (listed && active * alpha > unexplored) {
+                                      LG_RULE == kByUnvisited ? f32(unvisited) : unexplored);)
+    if (listed && (LG_RULE == kByEdges ? active * alpha > unexplored
+                                       : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
       lists_to_words(s, now, barrier);
       listed = false;
     }
@@ -203,7 +230,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
     const u32 rest = left ? load_cg(&s.frontier()[w]) : 0;
     if (f_words) f_words[w] = rest;
-    u32 reached = visited[w] & ~empty[w] & ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, n);
+    u32 reached = visited[w] & ~(LG_RULE == kOnlyPushes ? 0 : empty[w]) &
+                  ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, n);
     reached = shift ? reached & ~rest : reached | rest;
     if (LG_X0) x0_words[w] |= reached;
     if (LG_X1) x1_words[w] |= reached;
