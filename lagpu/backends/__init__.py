@@ -286,7 +286,7 @@ def available() -> dict[str, str]:
     return found
 
 
-def bytes_on_gpu(out_degree: Any, symmetric: bool) -> tuple[int, int]:
+def bytes_on_gpu(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
     """Estimate, without a GPU, a graph's bytes on a GPU: (the graph, the graph and a search).
 
     Parameters
@@ -295,9 +295,11 @@ def bytes_on_gpu(out_degree: Any, symmetric: bool) -> tuple[int, int]:
         Entries of each row.
     symmetric : bool
         Whether the rows equal the columns; else a search reads both.
+    one_form : bool
+        Whether a search reads the columns alone, as with ``A.orientation = "csc"``.
     """
     estimate = importlib.import_module("lagpu.backends.gpu.fused.search_grid").estimated_bytes
-    return cast(tuple[int, int], estimate(out_degree, symmetric))
+    return cast(tuple[int, int], estimate(out_degree, symmetric, one_form))
 
 
 @contextmanager

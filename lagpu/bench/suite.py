@@ -63,6 +63,8 @@ class Plan:
     policies : sequence of str
         Policies to measure one after the other, with arguments as in ``bfs2d:ratio=0.1``; ``all``
         means every policy. One that no fused search follows runs eagerly.
+    orientation : str
+        ``csc``: directed graphs are kept by columns alone.
     seed : int, optional
         Seed of generated graphs and of the choice of roots.
     """
@@ -74,6 +76,7 @@ class Plan:
     outputs: Sequence[str] = ("levels",)
     kernel: str | None = None
     policies: Sequence[str] = ()
+    orientation: str = "auto"
     seed: int | None = None
     peers: Sequence[str] = ()
 
@@ -118,6 +121,7 @@ class Tested:
             "mode": mode,
             "kernel": None,
             "policy": None,
+            "orientation": "auto",
             "output": output,
             "roots": len(self.roots),
             **report.statistics_of(device_ms, wall_ms, edges),
@@ -142,8 +146,8 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     -------
     report : dict
         ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
-        kernel policy output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps bytes checked
-        vertices edges``.
+        kernel policy orientation output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps
+        bytes checked vertices edges``.
         Times are measured by `lagpu.bench.timing`, the median of several runs from each root;
         `bytes` is the memory of all arrays on the device after a search (graph, workspaces and
         result), None without a device; `checked` is true if the result of the last root is proved
@@ -256,11 +260,14 @@ def _graph(
         if place.name != first.backend.name:
             before = _used(place)
         A = placed_on(first, place)
+        if plan.orientation != "auto":
+            A.orientation = plan.orientation
         for mode in runner.modes:
             for output in plan.outputs:
                 tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
                 row, refusal = _measured(tested, A, mode, output, before)
-                yield row | {"kernel": runner.kernel, "policy": runner.policy}, refusal
+                row |= {"kernel": runner.kernel, "policy": runner.policy}
+                yield row | {"orientation": plan.orientation}, refusal
     for peer in others:
         if host.facts.entries > peers.PEERS[peer].most:
             tell(f"{name}: too large for {peer}")

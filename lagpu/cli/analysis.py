@@ -36,6 +36,7 @@ class Place:
     backend: str
     kernel: str | None
     policy: str | None
+    orientation: str
     directed: bool | None
     seed: int | None
     renumber: bool
@@ -102,8 +103,9 @@ def analyse(
     where = overridden(backends.get(place.backend), place.kernel, place.policy)
     if not place.renumber:  # wrong words are told before a graph is read
         _at(job, Names())
-    how = {"directed": place.directed, "seed": place.seed, "dup_op": job.dup_op}
+    how: dict[str, Any] = {"directed": place.directed, "seed": place.seed, "dup_op": job.dup_op}
     how |= {"renumber": place.renumber, "seed_for": job.seed_for}
+    how |= {"orientation": place.orientation}
     A, names, load_ms = timed_load(place.graph, where, **how)
     require_small(step_file, A)
     at = _at(job, names)

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from lagpu.cli.options import Backend, Grid, Kernel, Output, Report, Seed, placed
+from lagpu.cli.options import (
+    Backend,
+    Forms,
+    Grid,
+    Kernel,
+    Orientation,
+    Output,
+    Report,
+    Seed,
+    placed,
+)
 
 __all__ = ["Mode", "app"]
 
@@ -61,6 +71,7 @@ def bench(
             show_default=False,
         ),
     ] = None,
+    orientation: Orientation = Forms.AUTO,
     seed: Seed = None,
     json_file: Report = None,
     peers: Annotated[
@@ -110,6 +121,7 @@ def bench(
     times = {"repeats": repeats, "seconds": seconds, "limit": limit, "budget": budget}
     searches = {
         "roots": roots, "mode": mode, "output": output, "kernel": kernel, "policy": policy,
+        "orientation": orientation if orientation is Forms.CSC else None,
     }  # fmt: skip
     if algorithm:
         only("without --algorithm", searches)
@@ -127,6 +139,7 @@ def bench(
         outputs=tuple(dict.fromkeys(one.value for one in output or [Output.LEVELS])),
         kernel=kernel,
         policies=tuple(dict.fromkeys(policy or ())),
+        orientation=orientation.value,
         seed=seed,
         peers=peers or (),
     )

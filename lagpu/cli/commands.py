@@ -14,10 +14,12 @@ from lagpu.cli.options import (
     Check,
     Directed,
     Each,
+    Forms,
     Graph,
     Grid,
     Kernel,
     OneSource,
+    Orientation,
     Output,
     Policy,
     Renumber,
@@ -79,6 +81,7 @@ def bfs(
     ] = Output.LEVELS,
     kernel: Kernel = None,
     policy: Policy = None,
+    orientation: Orientation = Forms.AUTO,
     directed: Directed = None,
     renumber: Renumber = False,
     seed: Seed = None,
@@ -99,7 +102,7 @@ def bfs(
 
     begin = Begin(source, sources, each)
     place = placed(backend, grid)
-    how = (output.value, kernel, policy, directed, renumber, seed)
+    how = (output.value, kernel, policy, orientation.value, directed, renumber, seed)
     request = Request(graph, begin, place, *how)
     files = {"trace_file": trace_file, "step_file": step_file}
     search(request, check=check, save=save, as_json=as_json, **files)

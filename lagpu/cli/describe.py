@@ -43,6 +43,9 @@ def describe(
         "memory": f"{decimal(found['csc_bytes'])} as columns without values, "
         f"{decimal(found['bfs_bytes'])} with a search for levels on gpu",
     }
+    if not facts.symmetric:
+        one_form = decimal(found["bfs_bytes_csc"])
+        lines["memory"] += f", {one_form} with one that only pulls (--orientation csc)"
     out = console()
     for name, text in lines.items():
         out.print(f"{name:>10}  {text}", markup=False, soft_wrap=True)
@@ -51,6 +54,7 @@ def describe(
 def _summary(graph: str, facts: Facts) -> dict[str, Any]:
     degree, loops = facts.out_degree, facts.has_loop
     csc, search = backends.bytes_on_gpu(degree, facts.symmetric)
+    one_form = backends.bytes_on_gpu(degree, facts.symmetric, one_form=True)[1]
     return {
         "graph": graph,
         "vertices": facts.vertices,
@@ -65,6 +69,7 @@ def _summary(graph: str, facts: Facts) -> dict[str, Any]:
         "degree_max": int(degree.max()),
         "csc_bytes": csc,
         "bfs_bytes": search,
+        "bfs_bytes_csc": search if facts.symmetric else one_form,
     }
 
 

@@ -68,10 +68,17 @@ def load_named(
         return A, Names(ids)
 
 
-def timed_load(graph: str, backend: str | Backend, **options: Any) -> tuple[Matrix, Names, float]:
-    """Return what `load_named` returns, and the milliseconds that this has taken."""
+def timed_load(
+    graph: str, backend: str | Backend, *, orientation: str = "auto", **options: Any
+) -> tuple[Matrix, Names, float]:
+    """Return what `load_named` returns, and the milliseconds that this has taken.
+
+    `orientation` is that of the matrix, as `lagpu.Matrix.orientation` has it.
+    """
     start = time.perf_counter()
     A, names = load_named(graph, backend, **options)
+    if orientation != "auto":
+        A.orientation = str(orientation)
     return A, names, (time.perf_counter() - start) * 1e3
 
 

@@ -18,10 +18,12 @@ __all__ = [
     "Check",
     "Directed",
     "Each",
+    "Forms",
     "Graph",
     "Grid",
     "Kernel",
     "OneSource",
+    "Orientation",
     "Output",
     "Policy",
     "Renumber",
@@ -44,6 +46,13 @@ class Output(StrEnum):
     LEVELS = "levels"
     PARENTS = "parents"
     PATHS = "paths"
+
+
+class Forms(StrEnum):
+    """The forms of a directed graph that are kept."""
+
+    AUTO = "auto"
+    CSC = "csc"
 
 
 # The suffixes are those of lagpu.io.formats.table, whose import would take time (a test compares).
@@ -122,6 +131,15 @@ Policy = Annotated[
         help="Choose directions and kernels by this policy, or search a grid by a paper's system, "
         "as kepler, bfs2d:ratio=0.1, hiragushi:alpha=48,beta=20, tdbu:vector or vbfs:64.",
         show_default=False,
+    ),
+]
+Orientation = Annotated[
+    Forms,
+    typer.Option(
+        "--orientation",
+        metavar="FORMS",
+        help="csc: keep a directed graph by columns alone, in half of the memory, so that a search "
+        "only pulls; auto: by rows too where that pays.",
     ),
 ]
 Save = Annotated[

@@ -67,6 +67,7 @@ class Request:
     output: str
     kernel: str | None
     policy: str | None
+    orientation: str
     directed: bool | None
     renumber: bool
     seed: int | None
@@ -151,7 +152,8 @@ def search(
     require_file("--save", save, (".npz", ".mtx") if request.begin.each else SAVED)
     place = overridden(backends.get(request.backend), request.kernel, request.policy)
     how: dict[str, Any] = {"directed": request.directed, "seed": request.seed}
-    A, names, load_ms = timed_load(request.graph, place, renumber=request.renumber, **how)
+    how |= {"renumber": request.renumber, "orientation": request.orientation}
+    A, names, load_ms = timed_load(request.graph, place, **how)
     start = request.begin.start("bfs", names)
     if several:
         source_vertices(A, start)

@@ -237,8 +237,10 @@ def test_info(run, tmp_path):
     assert "2" in text
 
 
-@pytest.mark.parametrize("directed", [True, False])
-def test_info_says_what_a_search_will_hold(run, tmp_path, directed):
+@pytest.mark.parametrize(
+    ("directed", "orientation"), [(True, "auto"), (False, "auto"), (True, "csc")]
+)
+def test_info_says_what_a_search_will_hold(run, tmp_path, directed, orientation):
     """A hub with chunks of its own, and chains; what is there when a search has ended."""
     file = tmp_path / "hub.txt"
     ends = [(0, v) for v in range(1, 1000)] + [(v, v + 1) for v in range(1, 1500)]
@@ -246,14 +248,29 @@ def test_info_says_what_a_search_will_hold(run, tmp_path, directed):
     how = "--directed" if directed else "--undirected"
     told = json.loads(run("info", file, how, "--json")[1])
     A = io.read(file, directed=directed, backend="sim")
+    A.orientation = orientation
     levels = algorithms.bfs_levels(A, 0).data
     assert loop_name(A.backend) == GRID
     store = A.data.store
     forms = [store] if store.csr is None else [store, store.csr]
-    assert len(forms) == 1 + directed
+    assert len(forms) == 1 + (directed and orientation == "auto")
     cache = sum(space.nbytes for form in forms for space in form.cache.values())
     held = sum(form.nbytes for form in forms) + cache + levels.values.nbytes + levels.words.nbytes
-    assert told["bfs_bytes"] == held
+    assert told["bfs_bytes_csc" if orientation == "csc" else "bfs_bytes"] == held
+    assert ("--orientation csc" in run("info", file, how)[1]) == directed
+
+
+def test_a_directed_graph_in_one_form(run, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("".join(f"{v} {v + 1}\n0 {v}\n" for v in range(2, 60)) + "0 1\n")
+    args = ["-b", "sim", "--directed", "--orientation", "csc", "--check", "--json"]
+    found = json.loads(run("bfs", file, "-s", 0, *args)[1])
+    assert found["checked"] is True
+    assert {level["direction"] for level in found["levels"]} == {"pull"}
+    found = json.loads(run("components", file, *args)[1])
+    assert found["checked"] is True
+    code, _, err = run("bfs", file, "-s", 0, "--orientation", "rows")
+    assert (code, "auto" in err, "csc" in err) == (2, True, True)
 
 
 def test_generate(run, tmp_path):

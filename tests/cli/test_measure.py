@@ -267,6 +267,20 @@ def test_a_policy_that_fuses_is_measured_so(run, tmp_path):
     assert (code, "no argument 'gamma=1'. Use alpha=, beta=" in err) == (2, True)
 
 
+def test_a_directed_graph_is_measured_in_one_form(run, tmp_path):
+    edges, file = tmp_path / "edges.txt", tmp_path / "bench.json"
+    edges.write_text("".join(f"{v} {v + 1}\n0 {v}\n" for v in range(2, 600)) + "0 1\n")
+    rows = []
+    for orientation in ("auto", "csc"):
+        args = ("-b", "sim", "--roots", 1, "--orientation", orientation, "--json", file)
+        assert run("bench", edges, *args)[0] == 0
+        rows += json.loads(file.read_text("utf-8"))["rows"]
+    assert [(row["mode"], row["orientation"], row["checked"]) for row in rows] == [
+        ("fused", "auto", True), ("fused", "csc", True)
+    ]  # fmt: skip
+    assert rows[1]["bytes"] is None or rows[1]["bytes"] < 0.8 * rows[0]["bytes"]
+
+
 def test_a_library_that_fails_costs_no_other_row(run, monkeypatch, tmp_path):
     (tmp_path / "igraph.py").write_text("raise ImportError('libfoo.so is missing')")
     monkeypatch.syspath_prepend(tmp_path)

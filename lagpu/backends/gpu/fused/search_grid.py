@@ -197,7 +197,7 @@ def _own_bytes(n: int, width: int, chunks: int | None) -> int:
     return 12 * nwords(n) + (0 if chunks is None else (8 + width) * n + 8 * chunks)
 
 
-def estimated_bytes(out_degree: Any, symmetric: bool) -> tuple[int, int]:
+def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
     """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
 
     Parameters
@@ -206,12 +206,18 @@ def estimated_bytes(out_degree: Any, symmetric: bool) -> tuple[int, int]:
         Entries of each row.
     symmetric : bool
         Whether rows and columns are the same arrays; else a search reads both.
+    one_form : bool
+        Whether a search along the edges only pulls, over the columns alone.
     """
     n, entries, chunks = len(out_degree), int(out_degree.sum()), num_chunks(out_degree)
     index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
-    kept = push_bytes(n, place, chunks) + pull_bytes(n) + _own_bytes(n, place, chunks)
-    return csc, csc * (1 if symmetric else 2) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
+    kept = pull_bytes(n) + _own_bytes(n, place, None if one_form else chunks)
+    if not one_form:
+        kept += push_bytes(n, place, chunks)
+    return csc, csc * (
+        1 if symmetric or one_form else 2
+    ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
 
 
 class GridSearch:
