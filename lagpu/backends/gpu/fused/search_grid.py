@@ -358,7 +358,8 @@ class GridSearch:
             most, had = log.capacity, blank != (1 << len(assigned)) - 1  # new entries are counted
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._sums, self._iso, self._keep, most, had, self._rule,
+            body.assigns_first, self._sums, self._iso, self._keep, most, had,
+            self._rule and self._rule[:3],
         )  # fmt: skip
         found = space.launches.get(key)
         if found is None:

@@ -279,6 +279,15 @@ def test_one_form_takes_less_memory(place):
     assert sum(int(x.nbytes) for form in forms for x in form.cache.values()) > used["push"]
 
 
+def test_launches_are_kept_by_numbers_and_not_by_words(place):
+    """A reason that names free bytes is another one each time."""
+    A = graph(33, True, place)
+    for policy in ("beamer:alpha=3", "beamer:alpha=3,beta=24", "beamer:alpha=3.0", None):
+        algorithms.bfs_levels(A if policy is None else with_policy(A, policy), 0)
+    (space,) = (x for name, x in A.data.store.cache.items() if name == "grid search")
+    assert len(space.launches) == 2
+
+
 def test_orientation_may_change_between_searches(place):
     A = graph(1025, False, place)
     wanted = algorithms.bfs_levels(A.to("cpu"), 0)
