@@ -40,14 +40,15 @@ def plan_loop(
     """
     if isinstance(turns, Sweep):
         return _plan_sweep(counters, body, turns)
-    why, named = "the loop has no frontier", _policy_of(body)
-    if named is not None:
-        return _search_by_policy(body, turns, named)
+    why = "the loop has no frontier"
     if turns.empty is not None:
         search = _plan_search(counters, body, turns.empty, turns.times)
         if not isinstance(search, Rejection):
             return search
         why = search.why
+    named = _policy_of(body)  # after the search, which refuses a policy: most loops name none
+    if named is not None:
+        return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
     if any(isinstance(s.out, MatrixHandle) for s in body):
         return generated_bitmap_loop(counters, body, *turns, why)
