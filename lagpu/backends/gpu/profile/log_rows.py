@@ -21,6 +21,7 @@ from lagpu.operations import (
 __all__ = ["ProgramRows", "SearchRows", "why_level", "why_push_cost"]
 
 _PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
+_PUSHES_IN_CLUSTER = constant("kPushesInCluster")
 _UNKNOWN = constant("kUnknown")
 Count = Callable[[], int]
 
@@ -94,13 +95,15 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
         return None
     if r["how"] == _PULLS:
         return traffic.pull(edges, entered, found, left)
-    return traffic.push(edges, entered, found, r["how"] == _PUSHES_ALONE)
+    return traffic.push(edges, entered, found, r["how"] in (_PUSHES_ALONE, _PUSHES_IN_CLUSTER))
 
 
 def why_level(n: int, alpha: float, beta: float, r: Any, pulled: bool) -> str:
     """Return why a level of a grid search went in its direction, in numbers."""
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {r['in']}, few for several levels: one thread block alone"
+    if r["how"] == _PUSHES_IN_CLUSTER:
+        return f"vertices {r['in']}, few for several levels: one cluster of thread blocks alone"
     if pulled:
         sign = ">=" if r["how"] == _PULLS else "<"
         return f"pulled before; vertices {r['in']} {sign} {n} / {beta:g}"
