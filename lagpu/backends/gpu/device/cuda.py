@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import cuda_peers, nvrtc
+from lagpu.backends.gpu.device import cuda_clusters, cuda_peers, nvrtc
 from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
 from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch
 from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
@@ -70,6 +70,8 @@ class CudaDevice(Observed):
         self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
         #: What a launch may ask for, beside a kernel's static arrays.
         self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
+        knows = self._capability >= cuda_clusters.FIRST
+        self.cluster_blocks = cuda_clusters.BLOCKS if knows else 1
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[Kernel, Any] = {}
@@ -249,7 +251,10 @@ class CudaDevice(Observed):
                     function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
                 )
                 self._shared_allowed[kernel] = shared
-            known = int(count(function.ptr, block, shared)) * self._processors
+            if kernel.cluster > 1:
+                known = kernel.cluster * cuda_clusters.most(function.ptr, kernel, block, shared)
+            else:
+                known = int(count(function.ptr, block, shared)) * self._processors
             self._cooperative_blocks[kernel, block, shared] = known
         return known
 

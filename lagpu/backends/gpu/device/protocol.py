@@ -202,8 +202,12 @@ class Device(Protocol):
     def dynamic_shared_bytes(self) -> int:
         """Most bytes of shared memory that a launch can ask for."""
 
+    @property
+    def cluster_blocks(self) -> int:
+        """Thread blocks of a cluster, which read each other's shared memory; 1 without clusters."""
+
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
-        """Return how many blocks of `kernel` a cooperative launch can have."""
+        """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a contiguous copy on the device."""

@@ -47,6 +47,7 @@ _KERNEL_FLAGS = (
     "-DLAGPU_SIM", "-fno-exceptions", "-fno-rtti", "-nostdlib",
     "-fno-gnu-unique", "-fvisibility-inlines-hidden",
 )  # fmt: skip
+_CLUSTER = 3  # blocks
 _UNASKED_BYTES = 1 << 20
 _MESSAGE_BYTES = 512
 _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
@@ -94,6 +95,7 @@ class SimDevice(Observed):
         super().__init__(backend)
         self.seed = _seed() if seed is None else seed
         self.blocks = blocks
+        self.cluster_blocks = min(blocks, _CLUSTER)
         self.preempt = preempt
         self.flags = (
             tuple(os.environ.get("LAGPU_SIM_FLAGS", "").split()) if flags is None else flags
@@ -193,7 +195,7 @@ class SimDevice(Observed):
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
         check_block(kernel, block)
-        return self.blocks
+        return self.blocks // kernel.cluster * kernel.cluster
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.array(array, order="C")

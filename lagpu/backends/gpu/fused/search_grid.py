@@ -14,6 +14,7 @@ from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.directions import (
+    CLUSTER_DEGREE,
     LONG_SEARCH_DEGREE,
     SEARCH_BETA,
     SearchRule,
@@ -56,7 +57,10 @@ NO_LIMIT = 2**32 - 1
 # Arguments that vary by call, side by side: sources, values, outputs, flags, words.
 NUM_PER_CALL = 6 + 1 + 2 * MAX_ASSIGNMENTS + 2
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
-SOLO = 512  # largest frontier that one thread block searches alone
+SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
+# With clusters, the largest frontier that one thread block searches alone. On sim both are small,
+# so that small graphs get beyond them.
+FEW, SIM_FEW, SIM_SOLO = 128, 8, 24
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
 FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
@@ -140,6 +144,8 @@ class Workspace:
     ----------
     empty, hint : array
         As in `PullSpace`.
+    cluster : int
+        Thread blocks that search small frontiers together, reading each other's shared memory.
     nbytes : int
         Bytes of the workspace, without the arrays that it shares with single products.
     """
@@ -174,7 +180,9 @@ class Workspace:
         self._levels: Any = None
         self.degree = form.nvals / max(n, 1)
         self.block = block_of(device, self.degree)
-        self.solo = np.uint32(min(SOLO, device.dynamic_shared_bytes // (2 * entry)))
+        self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
+        solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO
+        self.solo = np.uint32(min(solo, device.dynamic_shared_bytes // (2 * entry)))
         self.shared = 2 * entry * int(self.solo)
 
     def levels(self, device: Device, n: int) -> Any:
@@ -371,8 +379,11 @@ class GridSearch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         forms, A, n, iso = self._forms(), self._body.A, self._n, self._iso
         device, (kind, alpha, beta) = A.device, self._numbers(space)
-        made = self._kernel(A, space.block, logs)
+        made = self._kernel(A, space, logs)
         grid = device.max_cooperative_blocks(made, space.block, space.shared)
+        if not grid:  # a part of a GPU may have no room for a cluster
+            space.cluster = 1
+            return self._bound(space, logs)
         reads_matrix = not iso and self._body.reads[1]
         unhinted = self._sums or (reads_matrix and A.values is not None)
         matrix, inverse = (
@@ -394,11 +405,14 @@ class GridSearch:
             block=space.block, cooperative=True, shared=space.shared,
         )  # fmt: skip
 
-    def _kernel(self, form: CscMatrix, block: int, logs: dict[str, str]) -> Kernel:
+    def _kernel(self, form: CscMatrix, space: Workspace, logs: dict[str, str]) -> Kernel:
         macros, prelude = search_macros(self._body, form, self._iso, self._sums, self._keep)
-        macros |= {"BLOCK": str(block)} | logs
+        macros |= {"BLOCK": str(space.block)} | logs
         if self._rule is not None and self._rule.kind != "kByEdges":
             macros["RULE"] = self._rule.kind
+        if space.cluster > 1:
+            few = SIM_FEW if form.device.name == "sim" else FEW
+            macros |= {"CLUSTER": str(space.cluster), "FEW": str(few)}
         return kernel("search/grid.cu", "grid_search", prelude=prelude, **macros)
 
 

@@ -43,7 +43,7 @@ _DEFAULT = re.compile(
 )
 _ALIAS = re.compile(r"^[ \t]*using[ \t]+(\w+)[ \t]*=[ \t]*(\w+)[ \t]*;", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_BOUNDS = r"(?:__launch_bounds__\s*\([^)]*\)\s*)?"
+_BOUNDS = r"(?:(?:__launch_bounds__\s*\([^)]*\)|LG_CLUSTER_BLOCKS)\s*)*"
 _HEAD = re.compile(rf'extern "C" __global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(')
 _PARAM = re.compile(r"(?P<type>\w+)(?:\s*(?P<star>\*)\s*|\s+)(?P<name>\w+)")
 
@@ -120,6 +120,11 @@ class Kernel:
             return re.sub(_BOUNDS, lambda bounds: "\n" * bounds[0].count("\n"), plain)
 
         return _HEAD.sub(quiet, self.source)
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return int(dict(self.macros).get("LG_CLUSTER", 1))
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ __all__ = [
     "BEAMER",
     "BFS2D_RATIO",
     "BITS_PUSH_COST",
+    "CLUSTER_DEGREE",
     "EAGER_BETA",
     "HIRAGUSHI",
     "LONG_SEARCH_DEGREE",
@@ -36,6 +37,9 @@ BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
 SEARCH_BETA, EAGER_BETA = 64.0, 24.0
 #: Mean degree up to which searches are taken to have many levels.
 LONG_SEARCH_DEGREE = 8.0
+#: Mean degree up to which a cluster of thread blocks searches frontiers of thousands of vertices:
+#: with six edges a vertex its few multiprocessors take longer than all do (docs/design/speed.md).
+CLUSTER_DEGREE = 4.0
 _DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many predecessors
 
 #: Frontier density from which ``turbobfs`` pulls (Artiles and Saeed 2021, section III C).

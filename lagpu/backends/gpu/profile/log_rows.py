@@ -21,6 +21,7 @@ from lagpu.operations import (
 __all__ = ["ProgramRows", "SearchRows", "why_level", "why_push_cost"]
 
 _PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
+_PUSHES_IN_CLUSTER = constant("kPushesInCluster")
 _UNKNOWN = constant("kUnknown")
 Count = Callable[[], int]
 
@@ -94,7 +95,7 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
         return None
     if r["how"] == _PULLS:
         return traffic.pull(edges, entered, found, left)
-    return traffic.push(edges, entered, found, r["how"] == _PUSHES_ALONE)
+    return traffic.push(edges, entered, found, r["how"] in (_PUSHES_ALONE, _PUSHES_IN_CLUSTER))
 
 
 def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, pulled: bool) -> str:
@@ -116,6 +117,8 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, pulled: bool
     pulls, found = r["how"] == _PULLS, int(r["in"])
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {found}, few for several levels: one thread block alone"
+    if r["how"] == _PUSHES_IN_CLUSTER:
+        return f"vertices {found}, few for several levels: one cluster of thread blocks alone"
     if kind in ("kOnlyPushes", "kOnlyPulls"):
         return f"vertices {found}; one form of the matrix {'pulls' if pulls else 'pushes'}"
     if kind == "kByUnvisited":

@@ -189,6 +189,43 @@ def test_grid_sync(device, block):
         assert (device.to_host(cells)[-blocks:] == expected).all()
 
 
+CLUSTERS = """#include "common/prims.cuh"
+extern "C" __global__ void LG_CLUSTER_BLOCKS neighbours(u64* sums, u32 rounds) {
+  LG_SHARED(u64, mine, 2);
+  LG_DYNAMIC_SHARED(u32, more);
+  u64 sum = 0;
+  for (u32 round = 0; round < rounds; ++round) {
+    if (block_thread() == 0) {
+      mine[round % 2] = 100 * round + block_index();
+      more[round % 2] = 1000;
+    }
+    cluster_sync();
+    for (u32 rank = 0; rank < LG_CLUSTER; ++rank)
+      sum += *cluster_shared(&mine[round % 2], rank) + *cluster_shared(&more[round % 2], rank);
+  }
+  sums[global_thread()] = sum * 10 + cluster_rank();
+  cluster_sync();
+}"""
+
+
+@pytest.mark.parametrize("block", [32, 96])
+def test_blocks_of_a_cluster_read_each_other(device, block):
+    size, rounds = device.cluster_blocks, 3
+    neighbours = from_source(CLUSTERS, "neighbours", CLUSTER=str(size))
+    assert neighbours.cluster == size
+    blocks = min(2 * size, device.max_cooperative_blocks(neighbours, block, 8))
+    sums = device.xp.zeros(blocks * block, np.uint64)
+    device.launch(neighbours, blocks * block, sums, rounds, block=block, cooperative=True, shared=8)
+    for index in range(blocks):
+        first = index // size * size
+        each = [
+            100 * round + k + 1000 for round in range(rounds) for k in range(first, first + size)
+        ]
+        assert (
+            device.to_host(sums).reshape(blocks, block)[index] == sum(each) * 10 + index % size
+        ).all()
+
+
 def test_waiting_threads_let_others_run(device):
     flag, seen = device.xp.zeros(1, np.uint32), device.xp.zeros(1, np.uint32)
     device.launch(device_kernel("spin"), 192, flag, seen, block=64, cooperative=True)

@@ -61,6 +61,30 @@ def test_grid_sync_wants_a_cooperative_launch_and_a_barrier(sim):
         sim.launch(rounds, 1, 1, cells, None, cooperative=True)
 
 
+def test_clusters_want_a_cooperative_launch_and_shared_memory(sim):
+    cluster = {"CLUSTER": str(sim.cluster_blocks)}
+    neighbours = from_source(test_device.CLUSTERS, "neighbours", **cluster)
+    with pytest.raises(KernelLaunchError, match="cluster_sync in a launch that is not cooperative"):
+        sim.launch(neighbours, 96, np.zeros(96, np.uint64), 1, block=32, shared=8)
+    text = """#include "common/prims.cuh"
+    extern "C" __global__ void LG_CLUSTER_BLOCKS k(u64* x) {
+      x[global_thread()] = *cluster_shared(x, 1);
+    }"""
+    with pytest.raises(KernelLaunchError, match="cluster_shared of what is not in shared memory"):
+        sim.launch(from_source(text, "k", **cluster), 96, np.zeros(96, np.uint64), block=32,
+                   cooperative=True)  # fmt: skip
+    left = """#include "common/prims.cuh"
+    extern "C" __global__ void LG_CLUSTER_BLOCKS k(u64* x) {
+      if (cluster_rank() == 0) return;
+      cluster_sync();
+      x[0] = 1;
+    }"""
+    with pytest.raises(KernelLaunchError, match=r"64 wait at cluster_sync; .* exited: 1"):
+        sim.launch(from_source(left, "k", **cluster), 96, np.zeros(96, np.uint64), block=32,
+                   cooperative=True)  # fmt: skip
+    assert SimDevice(blocks=5).max_cooperative_blocks(neighbours) == 3
+
+
 def test_shared_memory_has_its_limit(sim):
     text = """#include "common/prims.cuh"
     extern "C" __global__ void k(f64* x) { LG_SHARED(f64, s, 8192); s[0] = x[0]; x[0] = s[0]; }"""

@@ -181,6 +181,20 @@ LG_DEVICE T atomic_cas(T* p, lg_same<T> expected, lg_same<T> desired) {
       p, [=](T x) -> T { return __builtin_memcmp(&x, &expected, sizeof(T)) == 0 ? desired : x; });
 }
 
+// ---- cluster
+
+#define LG_CLUSTER_BLOCKS
+LG_DEVICE void cluster_sync() {
+  if (LG_CLUSTER == 1) return block_sync();
+  lg_sim->meet_cluster(LG_CLUSTER);
+}
+template <class T>
+LG_DEVICE const T* cluster_shared(const T* p, u32 rank) {
+  if (LG_CLUSTER == 1) return p;
+  return static_cast<const T*>(
+      lg_sim->shared_of(p, block_index() / LG_CLUSTER * LG_CLUSTER + rank));
+}
+
 // ---- grid
 
 LG_DEVICE void grid_sync(GridBarrier* barrier) {

@@ -117,8 +117,9 @@ void give_way() {
 // ---- errors
 
 const char* name_of(Wait wait) {
-  static const char* const names[] = {"nothing",    "warp_sync",    "a warp vote", "a warp shuffle",
-                                      "block_sync", "a block vote", "grid_sync"};
+  static const char* const names[] = {"nothing",        "warp_sync",  "a warp vote",
+                                      "a warp shuffle", "block_sync", "a block vote",
+                                      "cluster_sync",   "grid_sync"};
   return names[u32(wait)];
 }
 
@@ -146,7 +147,7 @@ void append(const char* format, u32 count, Wait wait) {
 
 // Nobody can go on: say who waits where.
 void describe_deadlock() {
-  u32 at_warp = 0, at_block = 0, at_grid = 0, exited = 0, left = 0;
+  u32 at_warp = 0, at_block = 0, at_cluster = 0, at_grid = 0, exited = 0, left = 0;
   Wait warp_wait = Wait::none, block_wait = Wait::none;
   for (const Warp& warp : warps) {
     at_warp += u32(__builtin_popcount(warp.arrived));
@@ -156,6 +157,7 @@ void describe_deadlock() {
     left += block->live;
     at_block += block->arrived;
     if (block->arrived) block_wait = block->wait;
+    at_cluster += block->at_cluster;
   }
   for (const Device& device : devices) {
     at_grid += device.waiting_at_grid;
@@ -165,6 +167,7 @@ void describe_deadlock() {
   append("divergent barrier: of %u threads left", left, Wait::none);
   append(", %u wait at %s", at_warp, warp_wait);
   append(", %u wait at %s", at_block, block_wait);
+  append(", %u wait at %s", at_cluster, Wait::cluster_sync);
   append(", %u wait at %s", at_grid, Wait::grid_sync);
   append("; blocks that have exited: %u", exited, Wait::none);
   failed = true;
@@ -242,6 +245,41 @@ bool all_at_grid(const Device* device) {
   return device->exited_blocks == 0 && device->waiting_at_grid == live;
 }
 
+// The resident block of a number, of the current fiber's device.
+Block* block_of(u32 index) {
+  const Device* const device = state.current->block->device;
+  for (Block* block : blocks)
+    if (block->device == device && block->index == index) return block;
+  fail("a block of a cluster that is not resident");
+}
+
+void meet_cluster(u32 count) {
+  if (!cooperative) fail("cluster_sync in a launch that is not cooperative");
+  Block* const self = state.current->block;
+  self->at_cluster += 1;
+  const u32 first = self->index / count * count;
+  for (u32 k = 0; k < count; ++k) {
+    const Block* const block = block_of(first + k);
+    if (block->at_cluster != state.block_threads) return wait();
+  }
+  for (u32 k = 0; k < count; ++k) {
+    Block* const block = block_of(first + k);
+    block->at_cluster = 0;
+    release_all(block);
+  }
+}
+
+const void* shared_of(const void* mine, u32 index) {
+  const Block* const self = state.current->block;
+  const unsigned char* const p = static_cast<const unsigned char*>(mine);
+  const Block* const other = block_of(index);
+  if (p >= self->shared && p < self->shared + kSharedBytes)
+    return other->shared + (p - self->shared);
+  if (p >= self->dynamic && p < self->dynamic + kDynamicBytes)
+    return other->dynamic + (p - self->dynamic);
+  fail("cluster_shared of what is not in shared memory");
+}
+
 void release_grid(Device* device) {
   device->waiting_at_grid = 0;
   for (Block* block : blocks)
@@ -317,6 +355,7 @@ void prepare_block(Block* block, u32 number) {
   block->device = &devices[number / state.grid_blocks];
   block->live = state.block_threads;
   block->ready_warps = block->arrived = block->phase = block->votes[0] = 0;
+  block->at_cluster = 0;
   memset(block->shared, 0xCD, kSharedBytes);  // a GPU does not clear it either
   memset(block->dynamic, 0xCD, kDynamicBytes);
   const u32 nwarps = state.block_threads / kWarp;
@@ -384,7 +423,9 @@ int sim_launch(const Entry* kernels, const void* const* args, u32 count, u32 gri
   state.give_way = give_way;
   state.meet_warp = meet_warp;
   state.meet_block = meet_block;
+  state.meet_cluster = meet_cluster;
   state.meet_grid = meet_grid;
+  state.shared_of = shared_of;
   state.fail = fail;
   state.clock_ns = clock_ns;
   new_fuse();

@@ -14,7 +14,16 @@ constexpr u32 kSharedBytes = 48 * 1024;   // what CUDA grants a block without as
 constexpr u32 kDynamicBytes = 64 * 1024;  // what a launch may ask for on top
 
 // What a fiber waits at. Threads that must meet have to meet at the same one.
-enum class Wait : u32 { none, warp_sync, warp_vote, warp_shfl, block_sync, block_vote, grid_sync };
+enum class Wait : u32 {
+  none,
+  warp_sync,
+  warp_vote,
+  warp_shfl,
+  block_sync,
+  block_vote,
+  cluster_sync,
+  grid_sync
+};
 
 // What the lanes of a warp, or the threads of a block, hand each other when they meet.
 // There are two a warp, used in turn: a thread cannot reach the meeting after next, which reuses
@@ -48,9 +57,10 @@ struct Block {
   u32 ready_warps;  // by warp slot: warps with a ready lane
   u32 arrived;      // threads waiting at the block's barrier
   u32 phase;
-  Wait wait;     // what they wait at
-  u32 votes[2];  // threads that voted yes, by phase
-  Warp* warps;   // by slot
+  u32 at_cluster;  // threads waiting at the cluster's barrier
+  Wait wait;       // what they wait at
+  u32 votes[2];    // threads that voted yes, by phase
+  Warp* warps;     // by slot
   alignas(16) unsigned char shared[kSharedBytes];
   alignas(16) unsigned char dynamic[kDynamicBytes];
 };
@@ -74,7 +84,9 @@ struct Sim {
   void (*give_way)();
   const Exchange* (*meet_warp)(Wait, u64 value, bool vote);
   u32 (*meet_block)(Wait, bool vote);
+  void (*meet_cluster)(u32 blocks);
   void (*meet_grid)();
+  const void* (*shared_of)(const void* mine, u32 block);  // a place in another block's memory
   [[noreturn]] void (*fail)(const char* fact);
   u64 (*clock_ns)();
 };

@@ -36,6 +36,7 @@ constexpr u64 kWrites = 1;
 constexpr u64 kPushes = 2;
 constexpr u64 kPushesAlone = 3;
 constexpr u64 kPulls = 4;
+constexpr u64 kPushesInCluster = 5;
 // The number of a record that was not counted.
 constexpr u64 kUnknown = 0xffffffffffffffff;
 

@@ -7,6 +7,7 @@
 //              global_thread global_threads global_warp global_warps
 //   warp       warp_sync warp_ballot warp_any warp_all warp_shfl warp_shfl_{up,down,xor}
 //   block      LG_SHARED LG_DYNAMIC_SHARED block_sync block_any block_all block_count
+//   cluster    LG_CLUSTER_BLOCKS cluster_rank cluster_sync cluster_shared (LG_CLUSTER blocks each)
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
 //   memory     load_ro load_cg load_once load_volatile store_volatile prefetch
 //              thread_fence block_fence system_fence
@@ -28,6 +29,10 @@ typedef float f32;
 typedef double f64;
 
 #include "common/constants.cuh"
+
+#ifndef LG_CLUSTER  // blocks of a cluster, which read each other's shared memory
+#define LG_CLUSTER 1
+#endif
 
 #define LG_WARP 32
 #define LG_DEVICE __device__ __forceinline__
@@ -284,6 +289,34 @@ LG_DEVICE f64 atomic_max(f64* p, f64 v) {
   return atomic_update(p, [v](f64 x) { return v > x ? v : x; });
 }
 
+// ---- cluster
+
+// Of a kernel with clusters, which only devices of compute capability 9.0 and above know.
+#if LG_CLUSTER > 1
+#define LG_CLUSTER_BLOCKS __cluster_dims__(LG_CLUSTER)
+
+// Every block of a cluster waits for every other; writes before it are seen after it.
+LG_DEVICE void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+
+// Where the block of a rank has what this block has at p, in shared memory.
+template <class T>
+LG_DEVICE const T* cluster_shared(const T* p, u32 rank) {
+  u64 there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
+  return reinterpret_cast<const T*>(there);
+}
+#else
+#define LG_CLUSTER_BLOCKS
+LG_DEVICE void cluster_sync() { __syncthreads(); }
+template <class T>
+LG_DEVICE const T* cluster_shared(const T* p, u32) {
+  return p;
+}
+#endif
+
 // ---- grid
 
 LG_DEVICE u32 lg_load_acquire(const u32* p) {
@@ -312,6 +345,7 @@ LG_DEVICE void grid_sync(GridBarrier* barrier) {
 
 // ---- derived from the above, the same everywhere
 
+LG_DEVICE u32 cluster_rank() { return block_index() % LG_CLUSTER; }
 LG_DEVICE u32 lane_id() { return block_thread() % LG_WARP; }
 LG_DEVICE u32 block_warp() { return block_thread() / LG_WARP; }
 LG_DEVICE u32 block_warps() { return block_threads() / LG_WARP; }

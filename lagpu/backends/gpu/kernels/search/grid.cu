@@ -9,7 +9,7 @@
 //
 // Each vertex enters f at most once, so its assignments are made when it is found. The frontier is
 // a list while it is pushed and presence words while it is pulled; a small one is searched by one
-// block alone, level after level, in shared memory.
+// block alone, or one cluster of blocks, level after level, in shared memory.
 //
 // out_* is A by rows (a vertex' successors), in_* A by columns (its predecessors); the same arrays
 // if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex, -1 if
@@ -40,7 +40,7 @@ LG_DEVICE bool pulls_by_rule(u32 found, i64 unvisited, i64 n, f32 alpha, bool pu
   return LG_RULE == kOnlyPulls;
 }
 
-extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
                 const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
                 const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
@@ -177,11 +177,16 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};
-    // One block alone saves barriers but starts slowly: only once frontiers stay small.
-    small_turns = listed && now.num_chunks == 0 && now.num_small <= solo ? small_turns + 1 : 0;
+    // One block or cluster alone saves barriers but starts slowly: only once frontiers stay small.
+    const bool few = now.num_chunks == 0 && now.num_small <= LG_CLUSTER * solo;
+    small_turns = listed && few ? small_turns + 1 : 0;
     const bool alone = small_turns > kSmallTurns;
     if (alone) {
-      if (is_last_block()) search_alone(s, turn, depth, times, now.num_small);
+      if (now.num_small <= most_alone(s)) {
+        if (is_last_block()) search_alone<1>(s, turn, depth, times, now.num_small);
+      } else if (LG_CLUSTER > 1 && is_last_cluster()) {
+        search_alone<LG_CLUSTER>(s, turn, depth, times, now.num_small);
+      }
     } else if (listed) {
       LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
       push(s, turn, depth, now, &tally);

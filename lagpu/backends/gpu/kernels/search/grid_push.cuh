@@ -69,57 +69,102 @@ LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, T
                Pusher{s, turn, depth, early, tally});
 }
 
-// One block searches alone, level after level, until the frontier is empty, large, or has a vertex
-// of high degree; then it hands the frontier over to the next turn. Shared memory holds
-// the frontier with the place of each vertex' edges, loaded while the vertex was being claimed.
+// Largest frontier that one block searches alone.
+LG_DEVICE u32 most_alone(const Search& s) { return LG_CLUSTER > 1 ? LG_FEW : s.solo; }
+
+const u32 kLarge = 0x80000000u;  // beside a count: the frontier is for all blocks
+
+#if LG_LOG
+// The sum of a number that each block of a cluster has.
+template <u32 C>
+LG_DEVICE u64 edges_of(const u32* followed) {
+  u64 sum = 0;
+  for (u32 rank = 0; rank < C; ++rank) sum += C > 1 ? *cluster_shared(followed, rank) : *followed;
+  return sum;
+}
+#endif
+
+// A cluster of C blocks, or one block, searches alone, level after level, until the frontier is
+// empty, large, or has a vertex of high degree; then it hands the frontier over to the next turn.
+// The shared memory of each block holds the vertices that it has found, with the place of each
+// vertex' edges, loaded while the vertex was being claimed; all blocks share the vertices out.
+template <u32 C>
 LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32 num_small) {
   LG_DYNAMIC_SHARED(LG_PTR, starts);
   i32* const vertices = reinterpret_cast<i32*>(starts + 2 * s.solo);
   u32* const degrees = reinterpret_cast<u32*>(vertices + 2 * s.solo);
   // Of three levels in turn, read, filled and cleared: so one barrier a level is enough.
   LG_SHARED(u32, counts, 3);
-  LG_SHARED(u32, is_large, 3);
   LG_LOGGED(LG_SHARED(u32, followed, 2);)  // edges, of two levels by turns
+  LG_LOGGED(const u32 first = depth;)
+  const u32 rank = C > 1 ? cluster_rank() : 0, most = C > 1 ? C * s.solo : most_alone(s);
+  u64* const overflow =
+      counter(s, turn + 1, kLevel);  // vertices that shared memory has no room for
   u32 side = 0, now = 0;
-  u32 count = num_small;
-  bool large = false;
-  for (u32 k = block_thread(); k < count; k += block_threads()) {
-    vertices[k] = load_cg(&s.small().vertex[k]);
-    starts[k] = load_cg(&s.small().start[k]);
-    degrees[k] = load_cg(&s.small().degree[k]);
+  for (u32 k = block_thread(); k * C + rank < num_small; k += block_threads()) {
+    vertices[k] = load_cg(&s.small().vertex[k * C + rank]);
+    starts[k] = load_cg(&s.small().start[k * C + rank]);
+    degrees[k] = load_cg(&s.small().degree[k * C + rank]);
   }
-  if (block_thread() < 3) counts[block_thread()] = is_large[block_thread()] = 0;
-  block_sync();
-  while (count && count <= s.solo && !large && depth != times) {
+  if (block_thread() < 3)
+    counts[block_thread()] =
+        block_thread() || num_small < rank ? 0 : (num_small - rank + C - 1) / C;
+  u32 count = num_small, mine = 0, upto = 0;
+  for (bool large = false;;) {
+    if (C > 1) {
+      cluster_sync();
+      const u32 have = lane_id() < C ? *cluster_shared(&counts[now], lane_id()) : 0;
+      large = warp_any(have & kLarge);
+      upto = warp_scan(have & ~kLarge, LgPlus());
+      count = warp_shfl(upto, C - 1);
+    } else {
+      block_sync();
+      count = counts[now] & ~kLarge;
+      large = counts[now] & kLarge;
+    }
+    LG_LOGGED(if (logs() && depth != first) end_level(s, count, edges_of<C>(&followed[side ^ 1]));)
+    mine = counts[now] & ~kLarge;
+    if (!count || count > most || large || depth == times) break;
     const u32 other = side ^ 1, next = now == 2 ? 0 : now + 1, last = 3 - now - next;
     const i32 at = i32(depth) + 1;
-    if (block_thread() == 0) counts[last] = is_large[last] = 0;
-    LG_LOGGED(if (logs()) begin_level(s, kPushesAlone, depth, count, kUnknown, 0);)
-    LG_LOGGED(note_sum(degrees + side * s.solo, count, &followed[side]);)
-    for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
+    if (block_thread() == 0) counts[last] = 0;
+    LG_LOGGED(if (logs()) begin_level(s, C > 1 ? kPushesInCluster : kPushesAlone, depth, count,
+                                      kUnknown, 0);)
+    LG_LOGGED(note_sum(degrees + side * s.solo, mine, &followed[side]);)
+    for (u32 k0 = (block_warp() * C + rank) * 32; k0 < count; k0 += block_threads() * C) {
       const u32 k = k0 + lane_id();
       i32 i = 0;
       LG_PTR p = 0;
       u32 left = 0;  // edges that have not been followed
-      if (k < count) {
+      if (C > 1) {
+        u32 from = 0;  // the block that has the vertex
+        for (u32 r = 0; r + 1 < C; ++r) from += warp_shfl(upto, r) <= k;
+        const u32 before = warp_shfl(upto, from ? from - 1 : 0);
+        const u32 place = side * s.solo + (k < count ? k - (from ? before : 0) : 0);
+        i = *cluster_shared(vertices + place, from);
+        p = *cluster_shared(starts + place, from);
+        left = *cluster_shared(degrees + place, from);
+        if (k >= count) left = 0;
+      } else if (k < count) {
         i = vertices[side * s.solo + k];
         p = starts[side * s.solo + k];
         left = degrees[side * s.solo + k];
       }
       // Four edges at a time, each step for all four before the next: a level's time is the length
-      // of this chain of loads. A lane with fewer edges repeats loads: those that depend on a
-      // condition the compiler makes wait for one another.
+      // of this chain of loads. A lane with fewer edges loads the first entry of all: loads that
+      // depend on a condition the compiler makes wait for one another. Where blocks of a cluster
+      // share the work, the chain is a look at visited bits shorter: they claim without it.
       while (warp_any(left != 0)) {
         i32 j[4], before[4];
         u32 seen[4], old[4];
         LG_PTR entry[4], start[4], stop[4];
         for (u32 q = 0; q < 4; ++q) {
-          entry[q] = left ? p + LG_PTR(q < left ? q : left - 1) : 0;
+          entry[q] = q < left ? p + LG_PTR(q) : 0;
           j[q] = i32(load_ro(&s.out_idx[entry[q]]));
         }
         for (u32 q = 0; q < 4; ++q) {
           if (LG_SUM) before[q] = load_cg(&s.found_in[j[q]]);
-          if (!LG_SUM) seen[q] = load_cg(&s.visited[j[q] / 32]);
+          if (!LG_SUM && C == 1) seen[q] = load_cg(&s.visited[j[q] / 32]);
           start[q] = load_ro(&s.out_ptr[j[q]]);
           stop[q] = load_ro(&s.out_ptr[j[q] + 1]);
         }
@@ -128,7 +173,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
           old[q] = ~0u;
           if (LG_SUM)
             before[q] = q < left ? accumulate(s, entry[q], i, j[q], at, before[q]) : 0;
-          else if (q < left && !(seen[q] & bit))
+          else if (q < left && (C > 1 || !(seen[q] & bit)))
             old[q] = atomic_or(&s.visited[j[q] / 32], bit);
         }
         p += LG_PTR(left < 4 ? left : 4);
@@ -140,54 +185,58 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
         }
         if (!total) continue;
         u32 place = 0;
-        if (lane_id() == 0) place = atomic_add(&counts[next], total);
+        if (lane_id() == 0) place = atomic_add(&counts[next], total) & ~kLarge;
         place = warp_shfl(place, 0);
         for (u32 q = 0; q < 4; ++q) {
-          const u32 mine = place + bit_popc(winners[q] & lanes_below());
+          const u32 to = place + bit_popc(winners[q] & lanes_below());
           place += bit_popc(winners[q]);
           if (!(winners[q] >> lane_id() & 1)) continue;
           const u32 degree = u32(stop[q] - start[q]);
           if (degree) prefetch(&s.out_idx[start[q]]);  // it is expanded next
-          if (degree > kSmall) is_large[next] = 1;
+          if (degree > kSmall || to >= s.solo) atomic_or(&counts[next], kLarge);
           if (LG_SUM) atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
           discover(s, j[q], depth + s.shift,
                    LG_SUM ? LG_F(0) : cast<LG_F>(product(s, s.out_values, entry[q], i, j[q])));
-          if (mine < s.solo) {
-            vertices[other * s.solo + mine] = j[q];
-            starts[other * s.solo + mine] = start[q];
-            degrees[other * s.solo + mine] = degree;
+          if (to < s.solo) {
+            vertices[other * s.solo + to] = j[q];
+            starts[other * s.solo + to] = start[q];
+            degrees[other * s.solo + to] = degree;
           } else {
-            s.small().vertex[mine - s.solo] = j[q];  // read above, so free; handed over below
+            s.small().vertex[atomic_add(overflow, 1)] = j[q];  // read above, so free
           }
         }
       }
     }
-    block_sync();
     side = other;
     now = next;
     ++depth;
-    count = counts[now];
-    large = is_large[now];
-    LG_LOGGED(if (logs()) end_level(s, count, followed[side ^ 1]);)  // while others search on
   }
+  // The frontier is that of the next turn.
+  const u32 kept = mine < s.solo ? mine : s.solo, more = u32(load_volatile(overflow));
+  const u32 share = more > rank ? (more - rank + C - 1) / C : 0;
   u64 edges = 0;
-  for (u32 k0 = block_warp() * 32; k0 < count; k0 += block_threads()) {
+  for (u32 k0 = block_warp() * 32; k0 < kept + share; k0 += block_threads()) {
     const u32 k = k0 + lane_id();
     i32 v = 0;
     LG_PTR start = 0, stop = 0;
-    if (k < count) {
-      v = k < s.solo ? vertices[side * s.solo + k] : load_cg(&s.small().vertex[k - s.solo]);
+    if (k < kept + share) {
+      v = k < kept ? vertices[side * s.solo + k]
+                   : load_cg(&s.small().vertex[(k - kept) * C + rank]);
       start = s.out_ptr[v];
       stop = s.out_ptr[v + 1];
     }
     edges += u64(stop - start);
-    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), k < count, v, start, stop);
+    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), k < kept + share, v, start, stop);
   }
   edges = block_reduce(edges, u64(0), LgPlus());
-  if (block_thread() == 0) {
+  if (block_thread() == 0 && edges) atomic_add(counter(s, turn + 1, kEdges), edges);
+  if (C > 1)
+    cluster_sync();  // all have read how many there are
+  else
+    block_sync();
+  if (rank == 0 && block_thread() == 0) {
     *counter(s, turn + 1, kFound) = count;
-    *counter(s, turn + 1, kEdges) = edges;
-    *counter(s, turn + 1, kLevel) = depth;
+    *overflow = depth;
   }
 }
 

@@ -17,6 +17,9 @@
 #ifndef LG_F  // type of the frontier's values
 #define LG_F bool
 #endif
+#ifndef LG_FEW  // with clusters: the largest frontier that one block searches alone, <= `solo`
+#define LG_FEW 128
+#endif
 #ifndef LG_HAD  // 1: a log counts new entries, since an assigned vector had some before
 #define LG_HAD 0
 #endif
@@ -57,7 +60,7 @@ struct Search {
   Vertices small_a, small_b;  // vertices of degree <= kSmall
   u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex
   u64* counters;
-  u32 solo;  // largest frontier that one block searches alone
+  u32 solo;  // vertices of a frontier that shared memory has room for
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
   // pointers: those would take registers, while these stay in the constants of the launch.
   bool words_turned, lists_turned;
@@ -93,6 +96,11 @@ LG_DEVICE void assign(X* x, i32 v, u32 depth, LG_F z) {
 // The block that searches small frontiers alone and logs: where all push a frontier, it has the
 // least to do.
 LG_DEVICE bool is_last_block() { return block_index() == grid_blocks() - 1; }
+
+// The cluster of that block.
+LG_DEVICE bool is_last_cluster() {
+  return block_index() / LG_CLUSTER == grid_blocks() / LG_CLUSTER - 1;
+}
 
 #if LG_LOG
 // The thread that logs, of the warp that has the least to do where a block searches alone.
