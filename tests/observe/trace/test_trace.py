@@ -352,7 +352,7 @@ def test_every_kernel_of_a_product_has_its_traffic():
         else:
             assert partly.keys() <= found[name]
         whole = ("spmv_csc_edge", "spmv_csc_cooc")  # they look at every entry
-            if partly and name.startswith("spmv") and name not in whole:
+        if partly and name.startswith("spmv") and name not in whole:
             assert {"row_idx", "values", "lengths"} <= found[name] & partly.keys()
 
 
