@@ -24,7 +24,7 @@ from lagpu.backends.policies import Argument, Policy, choice, count, find_policy
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Product
 
-__all__ = ["POLICIES", "Plan", "choose", "policy_of", "pulls_by_edges"]
+__all__ = ["POLICIES", "Plan", "choose", "named", "policy_of", "pulls_by_edges"]
 
 #: Entries a group of ``push_virtual``, where the author gives none.
 GROUP = 32
@@ -46,6 +46,8 @@ class Plan(NamedTuple):
         The reason, or a text and the numbers to put into it once somebody asks.
     group : int
         Entries a group, for ``push_virtual``.
+    variant : str
+        The form of the kernel, of those that its strategy has; "" for the plain one.
     keep : bool
         Whether ``push_active`` leaves its list of entries in the vector.
     edge_offsets : EdgeOffsets or None
@@ -58,6 +60,7 @@ class Plan(NamedTuple):
     group: int = GROUP
     keep: bool = False
     edge_offsets: EdgeOffsets | None = None
+    variant: str = ""
 
     @property
     def reason(self) -> str:
@@ -124,20 +127,8 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
 
 def _asked_for(A: CscMatrix, product: Product) -> Plan:
     """Return the plan that the author names, as ``push_queue`` or ``push_virtual:64``."""
-    name, sized, size = str(product.kernel).partition(":")
-    group = GROUP
-    if sized and name == "push_virtual":
-        if not re.fullmatch("[0-9]{1,4}", size) or not 1 <= int(size) <= MOST_GROUP:
-            raise InvalidValue(
-                f"kernel: {product.kernel!r} does not name a group of 1 to {MOST_GROUP} entries."
-            )
-        group = int(size)
-    elif sized or name not in STRATEGIES:
-        raise InvalidValue(
-            f"kernel: there is no {product.kernel!r}. Use {_list(tuple(STRATEGIES))}; "
-            "push_virtual:64 takes groups of 64 entries."
-        )
-    plan = Plan(STRATEGIES[name].direction, name, "asked for", group)
+    plan = named(str(product.kernel), "asked for")
+    name = plan.kernel
     if STRATEGIES[name].needs_form and not (
         _is_there(A, product, plan.direction) or may_make_csr(A)
     ):
@@ -147,6 +138,36 @@ def _asked_for(A: CscMatrix, product: Product) -> Plan:
             f"Use push_edge, or {remedy}."
         )
     return plan
+
+
+def named(kernel: str, why: Any) -> Plan:
+    """Return the plan for a kernel by its name, as ``push_queue`` or ``push_virtual:64``.
+
+    Raises
+    ------
+    InvalidValue
+        If there is none of this name; the message lists the valid ones.
+    """
+    name, colon, variant = kernel.partition(":")
+    strategy = STRATEGIES.get(name)
+    if strategy is None or (colon and not (strategy.variants or name == "push_virtual")):
+        raise InvalidValue(
+            f"kernel: there is no {kernel!r}. Use {_list(tuple(STRATEGIES))}; "
+            "push_virtual:64 takes groups of 64 entries."
+        )
+    plan = Plan(strategy.direction, name, why)
+    if not colon:
+        return plan
+    if name == "push_virtual":
+        if not re.fullmatch("[0-9]{1,4}", variant) or not 1 <= int(variant) <= MOST_GROUP:
+            raise InvalidValue(
+                f"kernel: {kernel!r} does not name a group of 1 to {MOST_GROUP} entries."
+            )
+        return plan._replace(group=int(variant))
+    if variant not in strategy.variants:
+        known = _list((name, *(f"{name}:{other}" for other in strategy.variants)))
+        raise InvalidValue(f"kernel: there is no {kernel!r}. Use {known}.")
+    return plan._replace(variant=variant)
 
 
 def _numbers(A: CscMatrix, u: VectorStore, product: Product) -> Numbers:

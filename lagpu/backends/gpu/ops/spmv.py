@@ -98,13 +98,13 @@ def _prepared(
 ) -> ProductLaunch:
     """Return the launch of a product, from those that ran on this matrix before."""
     key = (
-        plan.kernel, plan.group, product.semiring, product.domain, product.transpose, product.flip,
-        u.dtype, u.values is None, dtype, iso,
+        plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
+        product.flip, u.dtype, u.values is None, dtype, iso,
     )  # fmt: skip
     found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
         strategy = STRATEGIES[plan.kernel]
-        made = strategy.bind(strategy, Job(A, u, product, plan.group, dtype, iso))
+        made = strategy.bind(strategy, Job(A, u, product, plan.group, dtype, iso, plan.variant))
         found = A.kernels[key] = (A.symmetric, A.csr is None), made
     return found[1]
 

@@ -24,6 +24,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     index_types,
     pull_space,
     push_space,
+    rows_by_degree,
 )
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
@@ -80,6 +81,8 @@ class Job(NamedTuple):
         Type of the values that are written.
     iso : bool
         Whether all sums have one known value, so that none is computed.
+    variant : str
+        The form of the kernel that is asked for, of the strategy's `variants`.
     """
 
     A: CscMatrix
@@ -88,6 +91,7 @@ class Job(NamedTuple):
     group: int
     dtype: DType
     iso: bool
+    variant: str = ""
 
 
 class Strategy(NamedTuple):
@@ -113,6 +117,8 @@ class Strategy(NamedTuple):
         Whether it needs the form of the matrix for its direction; else it goes through any.
     whole : bool
         Whether it looks at every entry of a column, also where the first hit is the sum.
+    variants : tuple of str
+        Other forms of the kernel: an author names one after a colon, as ``pull_scalar:order``.
     """
 
     name: str
@@ -123,6 +129,7 @@ class Strategy(NamedTuple):
     any_order: bool = False
     needs_form: bool = True
     whole: bool = False
+    variants: tuple[str, ...] = ()
 
     @property
     def direction(self) -> str:
@@ -183,22 +190,32 @@ def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
 
 
 def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
-    """Bind ``pull_scalar``, ``pull_warp``, the two without an early stop, or ``pull_bitmap``."""
+    """Bind a strategy of a launch over the columns."""
     A, product, iso = job.A, job.product, job.iso
     form = by_outputs(A, product)
-    n = form.shape[1]
-    threads = nwords(n) * 32
+    n, rows, any_row = form.shape[1], form.row_idx, _any_row_will_do(form, job)
+    if job.variant == "order":
+        if not any_row:
+            raise NotSupported(
+                f"{strategy.name}:order: {product.semiring.name} needs more of a column than its "
+                f"first row with an entry. Use {strategy.name}."
+            )
+        rows = rows_by_degree(form).idx
+    file, threads, most = "spmv/pull.cu", nwords(n) * 32, _PULL_WAVES * A.device.resident_threads
     extra: tuple[Any, ...] = ()
     if strategy.name.startswith("pull_warp"):
         threads = nwords(n) * 256
     elif strategy.name == "pull_bitmap":
         space = _pull_space(A, form)
-        extra = (space.empty, _usable_hint(form, job, space.hint))
-        threads = min(threads, _PULL_WAVES * A.device.resident_threads)
+        extra = (space.empty, space.hint if any_row and not job.variant else None)
+        threads = min(threads, most)
+    elif strategy.name == "pull_gather":
+        file, extra = "spmv/gather.cu", (_pull_space(A, form).empty,)
+        threads = min(nwords(n) * 8, most)  # a block for 32 words at least
     more = {"WHOLE": "1"} if strategy.whole else {}
-    run = _kernel("spmv/pull.cu", strategy.kernel, form, job, **more)
+    run = _kernel(file, strategy.kernel, form, job, **more)
     launch = A.device.prepare(
-        run, threads, n, form.col_ptr, form.row_idx, *_matrix_arguments(form, iso), *_IN, *extra,
+        run, threads, n, form.col_ptr, rows, *_matrix_arguments(form, iso), *_IN, *extra,
         edges_of_outputs(A, product, form), *_OUT,
     )  # fmt: skip
     return ProductLaunch(launch, job.dtype)
@@ -208,15 +225,13 @@ def _pull_space(A: CscMatrix, form: CscMatrix) -> PullSpace:
     return pull_space(form, A if form is not A else A.csr if not is_symmetric(A) else A)
 
 
-def _usable_hint(form: CscMatrix, job: Job, hint: Any) -> Any:
-    """Return the hint if a single product is a whole sum, and needs no matrix value."""
+def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
+    """Whether a single product is a whole sum and needs no matrix value, so that rows may move."""
     if job.iso:
-        return hint
+        return True
     semiring = job.product.semiring
     reads_matrix = semiring.multiply.reads[1 if job.product.flip else 0]
-    if semiring.monoid.name != "any" or (reads_matrix and form.values is not None):
-        return None
-    return hint
+    return semiring.monoid.name == "any" and not (reads_matrix and form.values is not None)
 
 
 def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
@@ -295,11 +310,12 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("push_virtual", "spmv_push_virtual", _bind_listed, _PUSH, atomic=True),
         Strategy("push_vertex", "spmv_push_vertex", _bind_listed, _PUSH, atomic=True),
         Strategy("pull_active", "spmv_pull_active", _bind_listed, _PULL_ACTIVE, atomic=True),
-        Strategy("pull_scalar", "spmv_csc_scalar", _bind_pull, _PULL),
-        Strategy("pull_warp", "spmv_csc_warp", _bind_pull, _PULL),
+        Strategy("pull_scalar", "spmv_csc_scalar", _bind_pull, _PULL, variants=("order",)),
+        Strategy("pull_warp", "spmv_csc_warp", _bind_pull, _PULL, variants=("order",)),
         Strategy("pull_scalar_all", "spmv_csc_scalar", _bind_pull, _PULL, whole=True),
         Strategy("pull_warp_all", "spmv_csc_warp", _bind_pull, _PULL, whole=True),
-        Strategy("pull_bitmap", "spmv_csc_bitmap", _bind_pull, _PULL),
+        Strategy("pull_bitmap", "spmv_csc_bitmap", _bind_pull, _PULL, variants=("order", "plain")),
+        Strategy("pull_gather", "spmv_pull_gather", _bind_pull, _PULL, variants=("order",)),
     )
 }  # fmt: skip
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).

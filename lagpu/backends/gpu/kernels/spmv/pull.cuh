@@ -37,6 +37,19 @@ struct Sum {
   }
 };
 
+// Add entries begin .. end of column j to *sum until it is done, by one thread.
+template <class S>
+LG_DEVICE void pull_column(const Columns<S>& a, const Operand<S>& u, i64 begin, i64 end, i64 j,
+                           Sum<S>* sum, Tallied* tally) {
+  for (i64 p = begin; p < end; ++p) {
+    ++tally->looked_at;
+    const i64 i = load_ro(&a.idx[p]);
+    if (!has_entry(u.words, i)) continue;
+    sum->add_product(multiply(a, u, p, i, j));
+    if (sum->is_done()) break;
+  }
+}
+
 // One thread a column; a warp writes the presence word of its 32 columns. Grid stride over words.
 template <class S, class W>
 LG_DEVICE void pull_scalar(const Columns<S>& a, const Operand<S>& u, const Mask& mask,
@@ -51,13 +64,7 @@ LG_DEVICE void pull_scalar(const Columns<S>& a, const Operand<S>& u, const Mask&
       begin = load_ro(&a.ptr[j]);
       end = load_ro(&a.ptr[j + 1]);
     }
-    for (i64 p = begin; p < end; ++p) {
-      ++tally->looked_at;
-      const i64 i = load_ro(&a.idx[p]);
-      if (!has_entry(u.words, i)) continue;
-      sum.add_product(multiply(a, u, p, i, j));
-      if (sum.is_done()) break;
-    }
+    pull_column(a, u, begin, end, j, &sum, tally);
     const u32 bits = warp_ballot(sum.found);
     if (sum.found) {
       if (!S::iso) w.values[j] = cast<W>(sum.value);

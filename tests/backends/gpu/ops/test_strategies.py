@@ -1,0 +1,158 @@
+"""The strategies after the papers: searches by them on graphs that hurt, and what they look at."""
+
+import numpy as np
+import pytest
+from graphs import AWKWARD, both_ways, matrix, random_edges
+from nvrtc import ARCHITECTURES, nvrtc_compile
+from samples import picked
+
+import lagpu
+from lagpu import INT64, Matrix, Vector, algorithms, binary, semiring
+from lagpu.backends.gpu import kernels
+from lagpu.backends.gpu.ops.planner import named
+from lagpu.backends.gpu.ops.strategies import STRATEGIES
+from lagpu.check import check_parents
+from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
+
+#: Those of 000 and 004 with all their variants; the others are forms of these.
+PAPERS = ("pull_gather", "pull_gather:order")
+NAMES = [
+    *PAPERS,
+    *(f"{s.name}:{v}" for s in STRATEGIES.values() for v in s.variants if s.name not in PAPERS),
+]
+GRAPHS = {
+    **{name: (n, both_ways(edges)) for name, (n, edges) in AWKWARD.items()},
+    "directed": (129, random_edges(129, 500, 4)),
+    "hubs": (700, both_ways([(h, v) for h in (3, 350, 699) for v in range(0, 700, 2)])),
+}
+
+
+def search(A, source, op, **choice):
+    """Levels or parents, product by product; parents are drawn from `any_secondi`."""
+    found, q = Vector(INT64, A.nrows, like=A), Vector(INT64, A.nrows, like=A)
+    q[source] = source
+    found[source] = 0 if op is semiring.any_pair else source
+    for depth in range(1, A.nrows + 1):
+        q(~found.S, replace=True) << op(q @ A, **choice)
+        if not q.nvals:
+            break
+        found(q.S) << (depth if op is semiring.any_pair else q)
+    return found
+
+
+@pytest.mark.parametrize("kernel", picked(NAMES, *PAPERS))
+def test_a_search_by_one_kernel_is_right_on_graphs_that_hurt(place, kernel):
+    for name, (n, edges) in GRAPHS.items():
+        A = matrix(n, edges, place)
+        levels = search(A, n // 2, semiring.any_pair, kernel=kernel)
+        assert levels.to("cpu").isequal(algorithms.bfs_levels(A.to("cpu"), n // 2)), name
+        parents = search(A, n // 2, semiring.any_secondi, kernel=kernel)
+        check_parents(A.to("cpu"), n // 2, parents.to("cpu"))
+
+
+@pytest.mark.parametrize("kernel", picked(NAMES, *PAPERS[:1]))
+@pytest.mark.parametrize("n", picked([8191, 20001], 20001))
+def test_many_vertices_take_several_rounds(place, kernel, n):
+    """Of one tile of words, more wanted vertices than a thread block gathers at once."""
+    rng = np.random.default_rng(n)
+    rows, cols = rng.integers(0, n, (2, 3 * n))
+    A = Matrix.from_coo(rows, cols, True, nrows=n, ncols=n, dup_op=binary.first, backend=place)
+    where = np.flatnonzero(rng.random(n) < 0.3)
+    u = Vector.from_coo(where, where, INT64, size=n, backend=place)
+    some = Vector.from_coo(np.arange(0, n, 3), True, size=n, backend=place)
+    for mask, there in ((None, None), (~some.S, ~some.to("cpu").S)):
+        found = semiring.any_pair(u @ A, kernel=kernel).new(mask=mask)
+        wanted = semiring.any_pair(u.to("cpu") @ A.to("cpu")).new(mask=there)
+        assert found.nvals == wanted.nvals
+        assert found.to("cpu").isequal(wanted)
+
+
+def looked_at(A, u, kernel):
+    """How many entries a Boolean product looks at."""
+    with lagpu.trace() as t:
+        w = semiring.any_pair(u @ A, kernel=kernel).new()
+    return t.rows[0].edges, w
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_pull_in_order_looks_at_the_heaviest_row_first(place, symmetric):
+    """The last row has the most entries, and alone has an entry in the vector."""
+    n = 300
+    rows = np.r_[np.full(n - 1, n - 1), np.arange(n - 1), np.arange(n - 2)]
+    cols = np.r_[np.arange(n - 1), np.full(n - 1, n - 1), np.arange(1, n - 1)]
+    if symmetric:
+        rows, cols = np.r_[rows, cols], np.r_[cols, rows]
+    A = Matrix.from_coo(rows, cols, True, nrows=n, ncols=n, dup_op=binary.first, backend=place)
+    u = Vector.from_coo([n - 1], True, size=n, backend=place)
+    columns = A.to_csc()[1].copy()
+    for name in ("pull_scalar", "pull_gather"):
+        (plain, w), (ordered, x) = (looked_at(A, u, name + more) for more in ("", ":order"))
+        assert ordered == n - 1 + A.to_csc()[0][n] - A.to_csc()[0][n - 1]  # its own column: all
+        assert plain > 1.4 * ordered
+        assert x.isequal(w)
+    hint = looked_at(A, u, "pull_bitmap")[0]
+    assert hint < looked_at(A, u, "pull_bitmap:plain")[0]
+    assert np.array_equal(A.to_csc()[1], columns)  # the matrix has its indices as before
+
+
+def test_an_order_is_made_when_it_is_asked_for_and_counts_as_memory(backend):
+    if not backend.capabilities.kernels:
+        pytest.skip(f"{backend.name} has no kernels")
+    A = matrix(129, both_ways(random_edges(129, 500, 4)), backend)
+    u = Vector.from_coo([5], True, size=129, backend=backend)
+
+    def workspaces(kernel):
+        semiring.any_pair(u @ A, kernel=kernel).new()
+        return str(lagpu.explain(semiring.any_pair(u @ A, kernel=kernel))).rpartition(" ")[0]
+
+    assert workspaces("pull_scalar").endswith("workspaces 0")
+    assert workspaces("pull_scalar:order").endswith(f"workspaces {4 * A.nvals / 1e3:.1f}")
+
+
+def test_an_order_serves_sums_of_one_product_alone(place):
+    A = Matrix.from_coo([0, 1], [1, 2], [2, 3], INT64, nrows=3, ncols=3, backend=place)
+    u = Vector.from_coo([0, 1], [4, 5], INT64, size=3, backend=place)
+    assert semiring.any_second(A.T @ u, kernel="pull_scalar:order").new().to_coo()[1].tolist() == [
+        4, 5
+    ]  # fmt: skip
+    for op in (semiring.plus_times, semiring.min_second, semiring.any_times):
+        with pytest.raises(NotSupported, match=r"more of a column than its first row.*Use pull_g"):
+            op(u @ A, kernel="pull_gather:order").new()
+
+
+def test_an_order_that_does_not_fit_is_one_line(place, monkeypatch):
+    A = matrix(129, both_ways(random_edges(129, 500, 4)), place)
+    u = Vector.from_coo([5], True, size=129, backend=place)
+    semiring.any_pair(u @ A, kernel="pull_scalar").new()
+    monkeypatch.setattr(type(place.device), "free_bytes", lambda _: 100)
+    monkeypatch.setattr(type(place.device), "pooled_bytes", lambda _: 100)
+    with pytest.raises(OutOfMemory, match=r"rows by degree: needs .*Leave out :order"):
+        semiring.any_pair(u @ A, kernel="pull_scalar:order").new()
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+def test_a_kernel_is_named_with_its_variant(kernel):
+    plan = named(kernel, "why")
+    assert f"{plan.kernel}:{plan.variant}".removesuffix(":") == kernel
+    assert plan.direction == kernel.partition("_")[0]
+    assert plan.reason == "why"
+
+
+@pytest.mark.parametrize("wrong", ["pull_gather:", "pull_gather:4", "pull_warp:plain"])
+def test_an_unknown_variant_lists_those_there_are(wrong):
+    name = wrong.partition(":")[0]
+    with pytest.raises(InvalidValue, match=f"there is no '{wrong}'. Use {name} or {name}:order"):
+        named(wrong, "")
+
+
+FILES = {"pull_gather": "spmv/gather.cu"}
+
+
+@pytest.mark.parametrize("arch", picked(ARCHITECTURES, "sm_90"))
+@pytest.mark.parametrize("name", FILES)
+def test_nvrtc_compiles_sums_and_wide_indices(name, arch):
+    wide = {"PTR": "i64", "IDX": "i64", "ISO": "0", "W": "f64", "Z": "f64", "T": "f64"}
+    types = {"U": "f64", "A": "f64", "ADD": "Plus", "MUL": "Times"}
+    parents = {"ISO": "0", "W": "i32", "Z": "i32", "MUL": "Secondi"}
+    for macros in ({**wide, **types}, parents):
+        assert nvrtc_compile(kernels.kernel(FILES[name], STRATEGIES[name].kernel, **macros), arch)
