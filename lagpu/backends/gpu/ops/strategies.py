@@ -21,6 +21,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     CHUNK,
     PullSpace,
     columns_of,
+    edge_frontier,
     index_types,
     pull_space,
     push_space,
@@ -252,7 +253,7 @@ def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
 
 
 def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
-    """Bind ``push_queue``, ``push_active``, ``push_virtual``, ``push_vertex``, ``pull_active``."""
+    """Bind a strategy of one cooperative launch, most of which list columns first."""
     A, product = job.A, job.product
     pulls = strategy.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
@@ -261,7 +262,7 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
     space = push_space(form)
     fixed: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
     lists: tuple[Any, ...] = ()
-    more = {}
+    file, more = "spmv/push.cu", {}
     if strategy.name in ("push_active", "pull_active"):
         lists = (-1,) * pulls + (space.vertex, space.start)
         fixed = (space.shares,) + (PER_CALL,) * len(lists)
@@ -270,7 +271,10 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
         more["GROUP"] = str(job.group)
     elif strategy.name == "push_vertex":
         fixed = ()
-    run = _kernel("spmv/push.cu", strategy.kernel, form, job, **more)
+    elif strategy.name == "push_merrill":
+        rows = edge_frontier(form).arrays(not job.iso, not job.iso and form.values is not None)
+        file, fixed = "spmv/merrill.cu", (space.shares, space.vertex, space.start, *rows)
+    run = _kernel(file, strategy.kernel, form, job, **more)
     threads = _cooperative(A, run, whole=strategy.name != "push_queue")
     launch = A.device.prepare(
         run, threads, *(form.shape[1:] if pulls else form.shape[::-1]), form.col_ptr,
@@ -289,6 +293,7 @@ _PUSH = {
     "chunks": ("edges", 2 / CHUNK),  # one for CHUNK edges, written and read
     "shares": ("in", 0.0),
 }
+_PUSH_EDGES = {**_PUSH, **dict.fromkeys(("edge_row", "edge_column", "edge_place"), ("edges", 2.0))}
 _LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))
 _PULL_ACTIVE = {**_PULL, **_LISTED, "shares": ("in", 0.0)}
 _PUSH_EDGE = {"lengths": ("out", 2.0)}
@@ -309,6 +314,7 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("push_active", "spmv_push_active", _bind_listed, _PUSH, atomic=True),
         Strategy("push_virtual", "spmv_push_virtual", _bind_listed, _PUSH, atomic=True),
         Strategy("push_vertex", "spmv_push_vertex", _bind_listed, _PUSH, atomic=True),
+        Strategy("push_merrill", "spmv_push_merrill", _bind_listed, _PUSH_EDGES, atomic=True),
         Strategy("pull_active", "spmv_pull_active", _bind_listed, _PULL_ACTIVE, atomic=True),
         Strategy("pull_scalar", "spmv_csc_scalar", _bind_pull, _PULL, variants=("order",)),
         Strategy("pull_warp", "spmv_csc_warp", _bind_pull, _PULL, variants=("order",)),

@@ -16,6 +16,7 @@ __all__ = [
     "CHUNK",
     "SEARCH_COUNTERS",
     "Chunks",
+    "EdgeFrontier",
     "PullSpace",
     "PushSpace",
     "Ranked",
@@ -23,6 +24,7 @@ __all__ = [
     "batches",
     "chunks_of",
     "columns_of",
+    "edge_frontier",
     "entries_left",
     "index_types",
     "num_chunks",
@@ -83,6 +85,41 @@ class PushSpace:
             found = self._groups[size] = self.device.xp.empty(count, np.uint64)
             self.nbytes += 8 * count
         return found
+
+
+class EdgeFrontier:
+    """Room for all entries that a push follows, one after the other: an edge frontier.
+
+    Attributes
+    ----------
+    row : array
+        The row of each.
+    column, place : array or None
+        Its column, and its place in the matrix, once a product needs them.
+    nbytes : int
+        Bytes of all these.
+    """
+
+    def __init__(self, A: CscMatrix) -> None:
+        self._device, self._count, self._place = A.device, A.nvals, A.col_ptr.dtype
+        self.nbytes = 0
+        self.row = self._room(A.row_idx.dtype)
+        self.column: Array | None = None
+        self.place: Array | None = None
+
+    def _room(self, kind: Any) -> Array:
+        size = self._count * np.dtype(kind).itemsize
+        self._device.require(size, "edge frontier", "Use push_queue, which keeps no edges.")
+        self.nbytes += size
+        return self._device.xp.empty(self._count, kind)
+
+    def arrays(self, column: bool, place: bool) -> tuple[Array, Array | None, Array | None]:
+        """Return rows, columns and places, None for what is not asked for."""
+        if column and self.column is None:
+            self.column = self._room(np.int32)
+        if place and self.place is None:
+            self.place = self._room(self._place)
+        return self.row, self.column if column else None, self.place if place else None
 
 
 class PullSpace:
@@ -152,6 +189,14 @@ def push_space(A: CscMatrix) -> PushSpace:
     if "push" not in A.cache:
         A.cache["push"] = PushSpace(A)
     space: PushSpace = A.cache["push"]
+    return space
+
+
+def edge_frontier(A: CscMatrix) -> EdgeFrontier:
+    """Return the `EdgeFrontier` of `A`, made at the first call."""
+    if "edges" not in A.cache:
+        A.cache["edges"] = EdgeFrontier(A)
+    space: EdgeFrontier = A.cache["edges"]
     return space
 
 

@@ -15,7 +15,7 @@ from lagpu.check import check_parents
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 
 #: Those of 000 and 004 with all their variants; the others are forms of these.
-PAPERS = ("pull_gather", "pull_gather:order")
+PAPERS = ("pull_gather", "pull_gather:order", "push_merrill")
 NAMES = [
     *PAPERS,
     *(f"{s.name}:{v}" for s in STRATEGIES.values() for v in s.variants if s.name not in PAPERS),
@@ -65,6 +65,31 @@ def test_many_vertices_take_several_rounds(place, kernel, n):
         wanted = semiring.any_pair(u.to("cpu") @ A.to("cpu")).new(mask=there)
         assert found.nvals == wanted.nvals
         assert found.to("cpu").isequal(wanted)
+
+
+@pytest.mark.parametrize("kernel", ["push_merrill"])
+def test_lists_of_every_length_meet_in_one_row(place, kernel):
+    """Vertices of each class, most with the same ends: what is dropped as a duplicate is one."""
+    lengths = [*range(34), 63, 64, 65, 255, 256, 257, 300, 511, 513, *range(40), 700, 1, 0, 2, 1024]
+    n = 1100
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    starts = np.array([(7 * k) % 50 for k in range(len(lengths))])
+    ends = np.concatenate([np.arange(s, s + k) for s, k in zip(starts, lengths, strict=True)])
+    A = Matrix.from_coo(rows, ends, ends % 7 + rows, INT64, nrows=n, ncols=n, backend=place)
+    where = np.flatnonzero(np.arange(len(lengths)) % 13 > 0)
+    u = Vector.from_coo(where, where + 2, INT64, size=n, backend=place)
+    B, v = A.to("cpu"), u.to("cpu")
+    for op in (semiring.any_pair, semiring.min_plus, semiring.plus_times):
+        with lagpu.trace() as t:
+            found = op(u @ A, kernel=kernel).new()
+        assert t.rows[0].edges == sum(lengths[k] for k in where)
+        assert found.nvals == op(v @ B).new().nvals
+        assert found.to("cpu").isequal(op(v @ B).new()), op
+    ends, parents = semiring.any_secondi(u @ A, kernel=kernel).new().to_coo()
+    assert ends.size == found.nvals
+    assert np.isin(parents, where).all()
+    wanted = set(zip(*(x.tolist() for x in A.to_coo()[:2]), strict=True))
+    assert set(zip(parents.tolist(), ends.tolist(), strict=True)) <= wanted
 
 
 def looked_at(A, u, kernel):
@@ -145,7 +170,7 @@ def test_an_unknown_variant_lists_those_there_are(wrong):
         named(wrong, "")
 
 
-FILES = {"pull_gather": "spmv/gather.cu"}
+FILES = {"pull_gather": "spmv/gather.cu", "push_merrill": "spmv/merrill.cu"}
 
 
 @pytest.mark.parametrize("arch", picked(ARCHITECTURES, "sm_90"))

@@ -283,8 +283,30 @@ LG_DEVICE void follow_active(const PTR* col_ptr, const Active<PTR>& active, Foll
   }
 }
 
-// Add the product of entry p of column i to its result. Sums are made in their own type, so W is
-// another one only where the first product is the sum.
+// Whether result j has an entry by now.
+template <class W>
+LG_DEVICE bool is_seen(const Sums<W>& w, i64 j) {
+  return load_cg(&w.words[j / 32]) >> (j % 32) & 1;
+}
+
+// Add the product of entry p of column i to the result j of its row, which the mask keeps. Sums are
+// made in their own type, so W is another one only where the first product is the sum.
+template <class S, class W>
+LG_DEVICE void add_to_row(const Columns<S>& a, const Operand<S>& u, const Sums<W>& w,
+                          const typename S::PTR* lengths, i64 p, i64 i, i64 j, bool seen,
+                          Tallied* tally) {
+  if constexpr (S::iso) {
+  } else if constexpr (takes_first<S>) {
+    w.values[j] = cast<W>(multiply(a, u, p, i, j));  // every writer's value will do
+  } else {
+    static_assert(IsSame<W, typename S::Z>::value, "a sum is made in its own type");
+    atomic_accumulate<typename S::ADD, W>(&w.values[j], multiply(a, u, p, i, j));
+  }
+  const u32 bit = 1u << (j % 32);
+  if (!seen && !(atomic_or(&w.words[j / 32], bit) & bit)) count_found(lengths, j, tally);
+}
+
+// Add the product of entry p of column i to its result, if the mask keeps it.
 template <class S, class W>
 LG_DEVICE void add_entry(const Columns<S>& a, const Operand<S>& u, const Mask& mask,
                          const Sums<W>& w, const typename S::PTR* lengths, i64 p, i64 i,
@@ -295,14 +317,7 @@ LG_DEVICE void add_entry(const Columns<S>& a, const Operand<S>& u, const Mask& m
   u32* const word = &w.words[j / 32];
   const bool seen = load_cg(word) & bit;
   if ((takes_first<S> && seen) || !mask.keeps(j)) return;
-  if constexpr (S::iso) {
-  } else if constexpr (takes_first<S>) {
-    w.values[j] = cast<W>(multiply(a, u, p, i, j));  // every writer's value will do
-  } else {
-    static_assert(IsSame<W, typename S::Z>::value, "a sum is made in its own type");
-    atomic_accumulate<typename S::ADD, W>(&w.values[j], multiply(a, u, p, i, j));
-  }
-  if (!seen && !(atomic_or(word, bit) & bit)) count_found(lengths, j, tally);
+  add_to_row(a, u, w, lengths, p, i, j, seen, tally);
 }
 
 // The same for entries that a lane follows together.
