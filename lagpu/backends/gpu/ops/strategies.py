@@ -266,6 +266,8 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
     if strategy.name in ("push_active", "pull_active"):
         lists = (-1,) * pulls + (space.vertex, space.start)
         fixed = (space.shares,) + (PER_CALL,) * len(lists)
+        if job.variant:
+            more["EACH"] = job.variant
     elif strategy.name == "push_virtual":
         fixed = (space.groups(job.group),)
         more["GROUP"] = str(job.group)
@@ -311,7 +313,10 @@ STRATEGIES: dict[str, Strategy] = {
             atomic=True, any_order=True, needs_form=False,
         ),
         Strategy("push_queue", "spmv_push_queue", _bind_listed, _PUSH, atomic=True),
-        Strategy("push_active", "spmv_push_active", _bind_listed, _PUSH, atomic=True),
+        Strategy(
+            "push_active", "spmv_push_active", _bind_listed, _PUSH, atomic=True,
+            variants=("1", "2", "4", "8"),
+        ),
         Strategy("push_virtual", "spmv_push_virtual", _bind_listed, _PUSH, atomic=True),
         Strategy("push_vertex", "spmv_push_vertex", _bind_listed, _PUSH, atomic=True),
         Strategy("push_merrill", "spmv_push_merrill", _bind_listed, _PUSH_EDGES, atomic=True),

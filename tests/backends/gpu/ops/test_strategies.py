@@ -15,7 +15,7 @@ from lagpu.check import check_parents
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 
 #: Those of 000 and 004 with all their variants; the others are forms of these.
-PAPERS = ("pull_gather", "pull_gather:order", "push_merrill")
+PAPERS = ("pull_gather", "pull_gather:order", "push_merrill", "push_active:4")
 NAMES = [
     *PAPERS,
     *(f"{s.name}:{v}" for s in STRATEGIES.values() for v in s.variants if s.name not in PAPERS),
@@ -67,7 +67,10 @@ def test_many_vertices_take_several_rounds(place, kernel, n):
         assert found.to("cpu").isequal(wanted)
 
 
-@pytest.mark.parametrize("kernel", ["push_merrill"])
+PUSHES = [name for name in NAMES if name.startswith("push")]
+
+
+@pytest.mark.parametrize("kernel", picked(PUSHES, *(set(PUSHES) & set(PAPERS))))
 def test_lists_of_every_length_meet_in_one_row(place, kernel):
     """Vertices of each class, most with the same ends: what is dropped as a duplicate is one."""
     lengths = [*range(34), 63, 64, 65, 255, 256, 257, 300, 511, 513, *range(40), 700, 1, 0, 2, 1024]
@@ -170,7 +173,11 @@ def test_an_unknown_variant_lists_those_there_are(wrong):
         named(wrong, "")
 
 
-FILES = {"pull_gather": "spmv/gather.cu", "push_merrill": "spmv/merrill.cu"}
+FILES = {
+    "pull_gather": ("spmv/gather.cu", {}),
+    "push_merrill": ("spmv/merrill.cu", {}),
+    "push_active": ("spmv/push.cu", {"EACH": "8"}),
+}
 
 
 @pytest.mark.parametrize("arch", picked(ARCHITECTURES, "sm_90"))
@@ -179,5 +186,7 @@ def test_nvrtc_compiles_sums_and_wide_indices(name, arch):
     wide = {"PTR": "i64", "IDX": "i64", "ISO": "0", "W": "f64", "Z": "f64", "T": "f64"}
     types = {"U": "f64", "A": "f64", "ADD": "Plus", "MUL": "Times"}
     parents = {"ISO": "0", "W": "i32", "Z": "i32", "MUL": "Secondi"}
+    file, more = FILES[name]
     for macros in ({**wide, **types}, parents):
-        assert nvrtc_compile(kernels.kernel(FILES[name], STRATEGIES[name].kernel, **macros), arch)
+        run = kernels.kernel(file, STRATEGIES[name].kernel, **macros, **more)
+        assert nvrtc_compile(run, arch)

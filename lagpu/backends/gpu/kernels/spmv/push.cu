@@ -15,6 +15,9 @@
 #ifndef LG_GROUP  // entries a group of push_virtual
 #define LG_GROUP 32
 #endif
+#ifndef LG_EACH  // entries of push_active that a thread takes with one search
+#define LG_EACH 0
+#endif
 
 // Degree classes. First the columns are listed, then short ones are followed by lanes of a warp
 // together, others in chunks by warps.
@@ -45,8 +48,10 @@ extern "C" __global__ void spmv_push_queue(
 }
 
 // Active edges: a thread for some entries in a row of all those the columns have together, found
-// by binary search in the offsets of the columns.
-// Source: Bisson and Bernaschi, MGBC: section 3.1, active-edge parallelism.
+// by binary search in the offsets of the columns. LG_EACH of them with one search, or 0: 32 lanes
+// side by side, within the columns of their warp's entries.
+// Sources: Bisson and Bernaschi, MGBC: section 3.1, active-edge parallelism; of LG_EACH see
+// follow_in_a_row.
 extern "C" __global__ void spmv_push_active(
     i64 n_u, i64 n_w, const LG_PTR* __restrict__ col_ptr, const LG_IDX* __restrict__ row_idx,
     const LG_A* __restrict__ values, LG_A a_iso, const u32* __restrict__ u_words,
@@ -63,9 +68,16 @@ extern "C" __global__ void spmv_push_active(
   const Active<LG_PTR> active = list_active(col_ptr, n_u, vertex, offset, shares, base, barrier,
                                             [&](i64 k) { return entry_bits(u_words, k, n_u); });
   Tallied tally{};
-  follow_active(col_ptr, active, [&](bool valid, i64 p, i32 i) {
-    if (valid) add_entry(a, u, mask, w, lengths, p, i, &tally);
-  });
+  constexpr u32 each = LG_EACH ? LG_EACH : 1;  // both branches are compiled
+  if constexpr (LG_EACH > 0) {
+    follow_in_a_row<each>(col_ptr, active, [&](u64, const Batch<LG_PTR, each>& edges) {
+      add_entries(a, u, mask, w, lengths, edges, &tally);
+    });
+  } else {
+    follow_active(col_ptr, active, [&](bool valid, i64 p, i32 i) {
+      if (valid) add_entry(a, u, mask, w, lengths, p, i, &tally);
+    });
+  }
   add_counts(tally, counts, notification, serial, edges);
 }
 

@@ -283,6 +283,31 @@ LG_DEVICE void follow_active(const PTR* col_ptr, const Active<PTR>& active, Foll
   }
 }
 
+// Call follow(first, edges) for all entries of these columns, N a lane in a row, from the first-th
+// of all on: the column of a lane's first entry is found by binary search, those after it by going
+// on. Source: Bisson, Bernaschi and Mastrostefano, Parallel Distributed Breadth First Search on the
+// Kepler Architecture: section 3.4.1.
+template <u32 N, class PTR, class Follow>
+LG_DEVICE void follow_in_a_row(const PTR* col_ptr, const Active<PTR>& active, Follow follow) {
+  const i64 columns = i64(active.columns);
+  for (u64 first = u64(global_thread()) * N; first < active.entries;
+       first += u64(global_threads()) * N) {
+    Batch<PTR, N> edges;
+    edges.there = 0;
+    i64 k = last_not_after(active.offset, i64(first), 0, columns - 1);
+#pragma unroll
+    for (u32 q = 0; q < N; ++q) {
+      const u64 e = first + q < active.entries ? first + q : active.entries - 1;
+      while (k + 1 < columns && u64(load_cg(&active.offset[k + 1])) <= e) ++k;
+      const i32 i = load_cg(&active.vertex[k]);
+      edges.entry[q] = load_ro(&col_ptr[i]) + PTR(e) - load_cg(&active.offset[k]);
+      edges.column[q] = i;
+      edges.there |= u32(first + q < active.entries) << q;
+    }
+    follow(first, edges);
+  }
+}
+
 // Whether result j has an entry by now.
 template <class W>
 LG_DEVICE bool is_seen(const Sums<W>& w, i64 j) {
@@ -337,6 +362,26 @@ struct Adder {
         add_entry(a, u, mask, w, lengths, edges.entry[q], edges.column[q], tally);
   }
 };
+
+// The same, with the loads of all entries before the first branch, so that none waits for another.
+template <class S, class W, u32 N>
+LG_DEVICE void add_entries(const Columns<S>& a, const Operand<S>& u, const Mask& mask,
+                           const Sums<W>& w, const typename S::PTR* lengths,
+                           const Batch<typename S::PTR, N>& edges, Tallied* tally) {
+  i64 j[N];
+  bool seen[N], kept[N];
+#pragma unroll
+  for (u32 q = 0; q < N; ++q) j[q] = load_ro(&a.idx[edges.entry[q]]);
+#pragma unroll
+  for (u32 q = 0; q < N; ++q) seen[q] = is_seen(w, j[q]);
+#pragma unroll
+  for (u32 q = 0; q < N; ++q) kept[q] = mask.keeps(j[q]) && (edges.there >> q & 1);
+  tally->looked_at += bit_popc(edges.there);
+#pragma unroll
+  for (u32 q = 0; q < N; ++q)
+    if (kept[q] && !(takes_first<S> && seen[q]))
+      add_to_row(a, u, w, lengths, edges.entry[q], edges.column[q], j[q], seen[q], tally);
+}
 
 // Add the products of entries p of columns j, a lane each, to their columns' results: lanes of one
 // column add theirs first, and the lowest of them writes.
