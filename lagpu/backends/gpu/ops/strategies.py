@@ -26,6 +26,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     pull_space,
     push_space,
     rows_by_degree,
+    scatter_space,
 )
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
@@ -273,9 +274,12 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
         more["GROUP"] = str(job.group)
     elif strategy.name == "push_vertex":
         fixed = ()
-    elif strategy.name == "push_merrill":
+    elif strategy.name in ("push_merrill", "push_scatter"):
         rows = edge_frontier(form).arrays(not job.iso, not job.iso and form.values is not None)
         file, fixed = "spmv/merrill.cu", (space.shares, space.vertex, space.start, *rows)
+        if strategy.name == "push_scatter":
+            scatter = scatter_space(form)
+            file, fixed = "spmv/scatter.cu", (*fixed, scatter.map, scatter.chosen)
     run = _kernel(file, strategy.kernel, form, job, **more)
     threads = _cooperative(A, run, whole=strategy.name != "push_queue")
     launch = A.device.prepare(
@@ -296,6 +300,7 @@ _PUSH = {
     "shares": ("in", 0.0),
 }
 _PUSH_EDGES = {**_PUSH, **dict.fromkeys(("edge_row", "edge_column", "edge_place"), ("edges", 2.0))}
+_PUSH_SCATTER = {**_PUSH_EDGES, "map": ("edges", 2.0), "chosen": ("out", 2.0)}
 _LISTED = dict.fromkeys(("col_ptr", "vertex", "offset"), ("out", 2.0))
 _PULL_ACTIVE = {**_PULL, **_LISTED, "shares": ("in", 0.0)}
 _PUSH_EDGE = {"lengths": ("out", 2.0)}
@@ -320,6 +325,7 @@ STRATEGIES: dict[str, Strategy] = {
         Strategy("push_virtual", "spmv_push_virtual", _bind_listed, _PUSH, atomic=True),
         Strategy("push_vertex", "spmv_push_vertex", _bind_listed, _PUSH, atomic=True),
         Strategy("push_merrill", "spmv_push_merrill", _bind_listed, _PUSH_EDGES, atomic=True),
+        Strategy("push_scatter", "spmv_push_scatter", _bind_listed, _PUSH_SCATTER, atomic=True),
         Strategy("pull_active", "spmv_pull_active", _bind_listed, _PULL_ACTIVE, atomic=True),
         Strategy("pull_scalar", "spmv_csc_scalar", _bind_pull, _PULL, variants=("order",)),
         Strategy("pull_warp", "spmv_csc_warp", _bind_pull, _PULL, variants=("order",)),

@@ -21,6 +21,7 @@ __all__ = [
     "PushSpace",
     "Ranked",
     "RowsByDegree",
+    "ScatterSpace",
     "batches",
     "chunks_of",
     "columns_of",
@@ -34,6 +35,7 @@ __all__ = [
     "push_space",
     "ranked",
     "rows_by_degree",
+    "scatter_space",
 ]
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
@@ -122,6 +124,25 @@ class EdgeFrontier:
         return self.row, self.column if column else None, self.place if place else None
 
 
+class ScatterSpace:
+    """What ``push_scatter`` keeps of each row of a matrix.
+
+    Attributes
+    ----------
+    map, chosen : array, (nrows,)
+        The number of an entry that reached the row, and the list of those that are taken.
+    nbytes : int
+        Bytes of both.
+    """
+
+    def __init__(self, A: CscMatrix) -> None:
+        kind = A.col_ptr.dtype
+        self.nbytes = 2 * A.shape[0] * kind.itemsize
+        A.device.require(self.nbytes, "push_scatter")
+        self.map = A.device.xp.empty(A.shape[0], kind)
+        self.chosen = A.device.xp.empty(A.shape[0], kind)
+
+
 class PullSpace:
     """Empty columns and hint neighbours of a matrix, for pulls.
 
@@ -197,6 +218,14 @@ def edge_frontier(A: CscMatrix) -> EdgeFrontier:
     if "edges" not in A.cache:
         A.cache["edges"] = EdgeFrontier(A)
     space: EdgeFrontier = A.cache["edges"]
+    return space
+
+
+def scatter_space(A: CscMatrix) -> ScatterSpace:
+    """Return the `ScatterSpace` of `A`, made at the first call."""
+    if "scatter" not in A.cache:
+        A.cache["scatter"] = ScatterSpace(A)
+    space: ScatterSpace = A.cache["scatter"]
     return space
 
 

@@ -15,7 +15,7 @@ from lagpu.check import check_parents
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 
 #: Those of 000 and 004 with all their variants; the others are forms of these.
-PAPERS = ("pull_gather", "pull_gather:order", "push_merrill", "push_active:4")
+PAPERS = ("pull_gather", "pull_gather:order", "push_merrill", "push_active:4", "push_scatter")
 NAMES = [
     *PAPERS,
     *(f"{s.name}:{v}" for s in STRATEGIES.values() for v in s.variants if s.name not in PAPERS),
@@ -177,6 +177,7 @@ FILES = {
     "pull_gather": ("spmv/gather.cu", {}),
     "push_merrill": ("spmv/merrill.cu", {}),
     "push_active": ("spmv/push.cu", {"EACH": "8"}),
+    "push_scatter": ("spmv/scatter.cu", {}),
 }
 
 
