@@ -66,6 +66,10 @@ def _plan_sweep(
 
 
 # ------------------------------------------------------------------------- searches by policies
+def _auto() -> tuple[()]:
+    return ()
+
+
 def _ratio(ratio: float) -> tuple[str, float]:
     return "kByUnvisited", ratio
 
@@ -78,10 +82,16 @@ def _edges(alpha: float, beta: float) -> tuple[str, float, float]:
     return "kByEdges", alpha, beta
 
 
+def _hiragushi(alpha: float, beta: float, push: str, pull: str) -> tuple[Any, ...] | str:
+    if (push, pull) != ("queue", "bitmap"):
+        return "a fused search has kernels of its own, and others are asked for"
+    return _edges(alpha, beta)
+
+
 #: What a policy's arguments are to the grid search, or why it cannot follow the policy.
-SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...]] | str] = {
+SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
     "beamer": _edges,
-    "hiragushi": _edges,
+    "hiragushi": _hiragushi,
     "bfs2d": _ratio,
     "turbobfs": _density,
     "tdbu": "its first steps pull by all entries of a column, which no fused search does",
@@ -108,16 +118,17 @@ def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> Dev
         If there is no such policy, or not this argument.
     """
     name, given = policy_of(text)
-    rule = SEARCH_RULES.get(name, _edges)
-    if isinstance(rule, str):
-        return Rejection(f"policy {name}: {rule}")
+    rule = SEARCH_RULES.get(name, _auto)
+    numbers = rule if isinstance(rule, str) else rule(**given)
+    if isinstance(numbers, str):
+        return Rejection(f"policy {name}: {numbers}")
     if not isinstance(until.empty, VectorStore):
         return Rejection(f"policy {name}: the loop has no frontier that is a vector")
     found = match_search(list(map(_without_policy, body)), until.empty)
     if isinstance(found, Rejection):
         return Rejection(f"policy {name}: no search: {found.why}")
     handle: Any = found.A
-    by = None if name == "auto" else SearchRule(*rule(**given))._replace(why=f"policy {text}")
+    by = SearchRule(*numbers)._replace(why=f"policy {text}") if numbers else None
     return grid_search(found._replace(A=handle.csc()), until.times, by)
 
 

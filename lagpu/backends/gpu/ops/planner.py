@@ -275,6 +275,13 @@ def _by_edges(x: Numbers, alpha: float, beta: float) -> Plan:
     return Plan("push", "push_queue", (text, *numbers))
 
 
+def _hiragushi(x: Numbers, alpha: float, beta: float, push: str, pull: str) -> Plan:
+    """As `_by_edges`, by the kernels that are named."""
+    plan = _by_edges(x, alpha, beta)
+    kernel = f"{plan.direction}_{push if plan.direction == 'push' else pull}"
+    return plan if kernel == plan.kernel else named(kernel, plan.why)
+
+
 def _bfs2d(x: Numbers, ratio: float) -> Plan:
     """Push while the frontier is small against what is not visited, whatever came before."""
     share = x.nvals / x.unvisited if x.unvisited else float("inf")
@@ -311,6 +318,18 @@ def _alpha_beta(alpha: float, beta: float) -> dict[str, Argument]:
     return {"alpha": number(alpha), "beta": number(beta)}
 
 
+def _kernel_of(direction: str, default: str) -> Argument:
+    """Return an argument that is a kernel of a direction by its name without that."""
+    kernels = (
+        f"{name.removeprefix(f'{direction}_')}{variant}"
+        for name, strategy in STRATEGIES.items()
+        if strategy.direction == direction
+        for variant in ("", *(f":{one}" for one in strategy.variants))
+    )
+    return choice(default, *kernels)
+
+
+_KERNELS = {"push": _kernel_of("push", "queue"), "pull": _kernel_of("pull", "bitmap")}
 _THRESHOLD = {"threshold": number(TURBOBFS_DENSITY)}
 _TDBU = {"kernel": choice("length", "length", *_TDBU_KERNELS), **_THRESHOLD}
 
@@ -320,7 +339,7 @@ POLICIES: dict[str, Policy] = {
     "turbobfs": Policy(_turbobfs, _THRESHOLD),
     "tdbu": Policy(_tdbu, _TDBU, "kernel"),
     "beamer": Policy(_by_edges, _alpha_beta(*BEAMER)),
-    "hiragushi": Policy(_by_edges, _alpha_beta(*HIRAGUSHI)),
+    "hiragushi": Policy(_hiragushi, {**_alpha_beta(*HIRAGUSHI), **_KERNELS}),
     "bfs2d": Policy(_bfs2d, {"ratio": number(BFS2D_RATIO)}),
     "vbfs": Policy(_vbfs, {"group": count(GROUP, MOST_GROUP)}, "group"),
     "active": Policy(_active),

@@ -38,6 +38,9 @@ USUAL = Numbers(1000, 10, 50, True, 5000, 990, 8.0, False)
         ("beamer:alpha=100", {"frontier_edges": 51}, "pull_bitmap", "51 > unexplored 5000 / 100"),
         ("beamer:beta=25", {"pulled": True, "nvals": 40}, "pull_bitmap", "40 >= 1000 / 25"),
         ("hiragushi", {"frontier_edges": 105}, "pull_bitmap", "105 > unexplored 5000 / 48"),
+        ("hiragushi:pull=gather", {"frontier_edges": 105}, "pull_gather", "unexplored 5000 / 48"),
+        ("hiragushi:pull=gather", {"frontier_edges": 9}, "push_queue", "9 <= unexplored 5000"),
+        ("hiragushi:push=merrill,alpha=9", {"frontier_edges": 9}, "push_merrill", "5000 / 9"),
         ("bfs2d:ratio=0.2", {"nvals": 199, "unvisited": 1000}, "push_active", "0.199 < 0.2"),
         (
             "tdbu",

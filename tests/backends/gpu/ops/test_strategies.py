@@ -191,3 +191,28 @@ def test_nvrtc_compiles_sums_and_wide_indices(name, arch):
     for macros in ({**wide, **types}, parents):
         run = kernels.kernel(file, STRATEGIES[name].kernel, **macros, **more)
         assert nvrtc_compile(run, arch)
+
+
+def search_in_a_loop(A, q, levels):
+    for depth in lagpu.loop(until_empty=q):
+        levels(q.S) << depth
+        q(~levels.S, replace=True) << semiring.any_pair(q @ A, policy="hiragushi:push=active:4")
+
+
+def test_a_policy_takes_the_two_steps_of_the_paper(place):
+    """Statement by statement, since a fused search has no such kernels."""
+    n, edges = 200, both_ways(random_edges(200, 700, 5))
+    A = matrix(n, edges, place)
+    with lagpu.trace() as t:
+        levels = search(A, 7, semiring.any_pair, policy="hiragushi:pull=gather:order,push=merrill")
+    assert levels.to("cpu").isequal(algorithms.bfs_levels(A.to("cpu"), 7))
+    kernels = [row.kernel for row in t.rows if row.method == "mxv"]
+    assert set(kernels) == {"push_merrill", "pull_gather"}
+    levels, q = Vector(INT64, n, like=A), Vector(INT64, n, like=A)
+    q[7] = 1
+    search_in_a_loop(A, q, levels)
+    assert "eager: policy hiragushi: a fused search has kernels of its own" in place.last_loop
+    assert levels.to("cpu").isequal(algorithms.bfs_levels(A.to("cpu"), 7))
+    for wrong in ("push=bitmap", "pull=gather:plain", "push=active:3"):
+        with pytest.raises(InvalidValue, match=f"{wrong} is not one of "):
+            semiring.any_pair(q @ A, policy=f"hiragushi:{wrong}").new()
