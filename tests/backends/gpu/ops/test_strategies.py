@@ -96,6 +96,16 @@ def test_lists_of_every_length_meet_in_one_row(place, kernel):
     assert set(zip(parents.tolist(), ends.tolist(), strict=True)) <= wanted
 
 
+def test_rows_of_one_place_in_a_hash_table_are_not_taken_for_one(place):
+    """Ends that lie 128 and 1024 apart, as the two tables of `push_merrill` are long."""
+    n = 1024 * 70
+    ends = np.unique(np.r_[np.arange(5, 128 * 50, 128), np.arange(7, n, 1024)])
+    A = Matrix.from_coo(0 * ends, ends, True, nrows=n, ncols=n, backend=place)
+    u = Vector.from_coo([0], True, size=n, backend=place)
+    found = semiring.any_pair(u @ A, kernel="push_merrill").new()
+    assert found.to_coo()[0].tolist() == ends.tolist()
+
+
 def looked_at(A, u, kernel):
     """How many entries a Boolean product looks at."""
     with lagpu.trace() as t:
