@@ -1,4 +1,4 @@
-"""Breadth-first search of other libraries, on the same graphs and roots.
+"""Other libraries: which are installed, and their breadth-first search of the same graphs.
 
 Each library gets its best form of the graph, untimed, and its result is converted to levels,
 untimed too, for comparison.
@@ -41,8 +41,8 @@ class Peer(NamedTuple):
         The name to import, and the name to install.
     output : str
         The result of the search, levels or parents.
-    prepare : callable
-        Makes a `Search` of a graph.
+    prepare : callable or None
+        Makes a `Search` of a graph; None for a library without searches.
     most : float
         Most entries of a graph that the library is asked to search.
     """
@@ -50,7 +50,7 @@ class Peer(NamedTuple):
     module: str
     package: str
     output: str
-    prepare: Callable[[HostGraph], Search]
+    prepare: Callable[[HostGraph], Search] | None
     most: float = float("inf")
 
 
@@ -62,7 +62,7 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
     names : sequence of str
         Names, also several in one string with commas.
     among : sequence of str
-        The valid peers; by default all.
+        The valid peers; by default all that search.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
         If a named library is not installed.
     """
     found: list[str] = []
-    known = among or tuple(PEERS)
+    known = among or tuple(name for name, peer in PEERS.items() if peer.prepare)
     for name in (part for text in names for part in text.split(",")):
         if name == "all":
             found += [peer for peer in known if _installed(peer)]
@@ -255,5 +255,6 @@ PEERS = {
     "python-graphblas": Peer("graphblas", "python-graphblas", "levels", _graphblas),
     "igraph": Peer("igraph", "igraph", "levels", _igraph),
     "networkit": Peer("networkit", "networkit", "levels", _networkit),
+    "cusparse": Peer("cupyx", "cupy-cuda13x", "products", None),
     "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", "levels", _pylibcugraph),
 }

@@ -369,7 +369,9 @@ def _peer(tested: Tested, name: str) -> tuple[Row, str]:
 
 def searched_by(tested: Tested, name: str) -> Searched:
     """Search from every root with another library, compare, and prove the last result."""
-    search = peers.PEERS[name].prepare(tested.host)
+    peer = peers.PEERS[name]
+    assert peer.prepare is not None  # as `peers.chosen` takes no others
+    search = peer.prepare(tested.host)
     clock = Clock()
     search.run(tested.roots[0])
     samples: list[Sample] = []

@@ -78,7 +78,7 @@ def bench(
         list[str] | None,
         typer.Option(
             help="all (that are installed), or some of scipy, networkx, python-graphblas, "
-            "igraph, networkit, pylibcugraph; repeatable.",
+            "igraph, networkit, pylibcugraph, and for products cusparse; repeatable.",
             show_default=False,
         ),
     ] = None,

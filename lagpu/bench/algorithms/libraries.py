@@ -1,4 +1,4 @@
-"""The questions that SciPy, NetworkX and pylibcugraph can answer.
+"""The questions that SciPy, NetworkX, pylibcugraph and cuSPARSE can answer.
 
 Each library gets its best form of the graph, untimed, and its result is converted to the form of
 lagpu, untimed too, for comparison.
@@ -13,7 +13,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.bench.algorithms.menu import FEW, RANK_ERROR, SAMPLED, SEED, Answer, Question, depths
+from lagpu.bench.algorithms.menu import (
+    FEW,
+    PRODUCTS,
+    RANK_ERROR,
+    SAMPLED,
+    SEED,
+    Answer,
+    Question,
+    depths,
+    factors,
+)
 from lagpu.bench.algorithms.menu import least_labels as least
 from lagpu.bench.algorithms.problem import Problem
 
@@ -279,6 +289,42 @@ def _largest(dtype: Any) -> Any:
     return np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else np.finfo(dtype).max
 
 
+# -------------------------------------------------------------------------------- cuSPARSE
+
+
+def _cusparse(given: Problem) -> Table:
+    import cupy as cp
+    from cupyx import cusparse
+    from cupyx.scipy.sparse import csr_matrix
+
+    n = given.facts.vertices
+    x, y = cp.asarray(factors(n)), cp.zeros(n, np.float32)
+    ptr, idx = (cp.asarray(part.astype(np.int32, copy=False)) for part in given.columns[:2])
+    made: dict[str, Any] = {}
+
+    def multiply(values: Callable[[], Array]) -> Callable[[], Any]:
+        """Multiply by rows, which are the columns of a symmetric matrix."""
+
+        def run() -> Any:
+            if made.get("values") is not values:  # one matrix at a time
+                made.clear()
+                rows = csr_matrix((cp.asarray(values()), idx, ptr), shape=(n, n))
+                made.update(values=values, rows=rows)
+            cusparse.spmv(made["rows"], x, y=y)
+            cp.cuda.get_current_stream().synchronize()
+            return y
+
+        return run
+
+    def read(found: Any) -> Answer:
+        return Answer(cp.asnumpy(found))
+
+    # It has no product without values.
+    ones = multiply(lambda: np.ones(len(given.row_idx), np.float32))
+    weights = multiply(lambda: given.weights.astype(np.float32))
+    return {"product plus_second FP32": (ones, read), "product plus_times FP32": (weights, read)}
+
+
 _SEARCHES = ("bfs_levels", "bfs_parents", "shortest_path")
 _SCIPY = (
     "bfs_parents",
@@ -321,4 +367,5 @@ LIBRARIES = {
         cost={"diameter": 50, f"betweenness_centrality {SAMPLED} sources": 2.0},
     ),
     "pylibcugraph": Library(_pylibcugraph, frozenset(_CUGRAPH)),
+    "cusparse": Library(_cusparse, frozenset(f"product {name} FP32" for name in PRODUCTS)),
 }

@@ -11,11 +11,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from lagpu import algorithms, check
+from lagpu.algebra.tables import semiring
 from lagpu.bench.algorithms.problem import Facts, Problem
 from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
 
-__all__ = ["LEFT_OUT", "Answer", "Question", "chosen", "depths", "differs", "least_labels", "menu"]
+__all__ = [
+    "LEFT_OUT",
+    "PRODUCTS",
+    "Answer",
+    "Question",
+    "chosen",
+    "depths",
+    "differs",
+    "factors",
+    "least_labels",
+    "menu",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -67,9 +80,10 @@ class Question:
     read : callable
         Makes an `Answer` of the result of `run`; not timed.
     graph : str
-        The matrix: ``pattern``, ``weighted`` or ``acyclic``.
+        The matrix: ``pattern``, ``weighted``, ``acyclic``, or ``FP32``, weighted in that type.
     rule : str
-        How answers are compared: ``equal``, ``close`` (each number) or ``sum`` (of differences).
+        How answers are compared: ``equal``, ``close`` (each number), ``FP32`` (each number, of
+        that type) or ``sum`` (of differences).
     prove : callable, optional
         Raises `CheckFailed` for a wrong answer, if right answers may differ.
     why_not : callable
@@ -119,7 +133,8 @@ def chosen(names: Sequence[str]) -> list[Question]:
 
 def menu() -> list[Question]:
     """Return the questions about algorithms that lagpu has, expensive ones last."""
-    return [q for q in _questions() if hasattr(algorithms, q.algorithm)]
+    found = [q for q in _questions() if hasattr(algorithms, q.algorithm)]
+    return [*found, *(_product(name) for name in PRODUCTS)]
 
 
 def differs(rule: str, first: Answer, other: Answer) -> bool:
@@ -131,6 +146,8 @@ def differs(rule: str, first: Answer, other: Answer) -> bool:
         return not np.array_equal(x, y)
     if rule == "close":
         return not np.allclose(x, y, rtol=1e-6, atol=0, equal_nan=True)
+    if rule == "FP32":  # sums of positive numbers, in any order
+        return not np.allclose(x, y, rtol=1e-4, atol=0)
     # Two iterations that contract by 0.85 and stop at a change below e differ by at most this.
     return not np.abs(x - y).sum() <= 2 * RANK_ERROR / (1 - 0.85)
 
@@ -265,6 +282,30 @@ def _sampled(facts: Facts) -> int:
 
 def _ranks(A: Matrix, facts: Facts) -> Any:
     return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
+
+
+#: Products of the matrix with a full vector of FP32, beside the algorithms, by their semirings.
+PRODUCTS = ("plus_second", "plus_times")
+
+
+def factors(n: int) -> Array:
+    """Return the vector of a product, (n,), FP32, 1 to 2."""
+    return (1 + np.arange(n) % 64 / 64).astype(np.float32)
+
+
+def _product(name: str) -> Question:
+    """Return a product as a question; the vector is made at the first run, before any is timed."""
+    made: list[Any] = []
+
+    def run(A: Matrix, _facts: Facts) -> Any:
+        if not made or made[0] is not A:
+            made[:] = [A, Vector.from_dense(factors(A.ncols), backend=A.backend)]
+        return semiring[name](A @ made[1]).new()
+
+    return Question(
+        "product", f"{name} FP32", run, _dense(0), rule="FP32", why_not=_directed,
+        graph="pattern" if name == "plus_second" else "FP32",
+    )  # fmt: skip
 
 
 def _few_searches(_facts: Facts, answer: Answer) -> int:

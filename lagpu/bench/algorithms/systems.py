@@ -16,7 +16,7 @@ from lagpu.bench.algorithms.menu import Answer, Question
 from lagpu.bench.algorithms.problem import Facts, Problem
 from lagpu.bench.timing import Clock
 from lagpu.core.matrix import Matrix
-from lagpu.dtypes import INT64
+from lagpu.dtypes import FP32, INT64
 
 __all__ = ["Bench", "Measured", "describe_backend", "open_system"]
 
@@ -85,8 +85,8 @@ class Backend:
         if kind == "acyclic":
             whole = self._matrix("pattern")
             return whole if given.facts.acyclic else whole.select("triu", 1).new()
-        values = given.weights if kind == "weighted" else True
-        n, dtype = given.facts.vertices, INT64 if kind == "weighted" else None
+        dtype = {"weighted": INT64, "FP32": FP32}.get(kind)
+        n, values = given.facts.vertices, True if dtype is None else given.weights
         return Matrix.from_csc(*given.columns, values, nrows=n, dtype=dtype, backend=self.place)
 
 

@@ -14,12 +14,13 @@ from loop_names import is_fused
 from problems import GRAPHS, UNDIRECTED, answer, matrix, problem_of, question
 
 from lagpu import Matrix, algorithms, backends, io
+from lagpu.bench import peers
 from lagpu.bench.algorithms import libraries, menu, systems
 from lagpu.bench.algorithms.libraries import LIBRARIES
 from lagpu.bench.algorithms.menu import Answer, depths, differs, least_labels
 from lagpu.bench.algorithms.problem import Problem, make
 from lagpu.bench.algorithms.systems import Backend, Bench
-from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue
 
 
 @pytest.fixture(params=GRAPHS)
@@ -34,7 +35,7 @@ def given(kind, tmp_path):
 
 def test_every_algorithm_is_measured_or_named_with_another():
     asked = {q.algorithm for q in menu.menu()}
-    assert asked <= set(algorithms.__all__)
+    assert asked <= {*algorithms.__all__, "product"}
     assert set(algorithms.__all__) - asked <= set(menu.LEFT_OUT)
     assert not asked & set(menu.LEFT_OUT)
     keys = [q.key for q in menu.menu()]
@@ -312,3 +313,39 @@ def test_what_compiles_is_not_the_time_of_a_run(bench, backend, monkeypatch):
     assert (found.wall_ms, found.first) == ([1e3, 1e3, 1e3], False)
     took, compiled = iter((40e3,)), iter((5e3, 5e3))
     assert bench.measure(3, 60.0, 60.0).first
+
+
+def test_cusparse_by_its_documented_interface(monkeypatch, kind, given):
+    """It needs a GPU; a stand-in with its signatures shows that calls are right."""
+
+    def spmv(rows, x, y):
+        assert rows.dtype == x.dtype == y.dtype == np.float32
+        y[:] = rows @ x
+
+    stream = SimpleNamespace(synchronize=lambda: None)
+    cupy = SimpleNamespace(
+        asarray=np.asarray, asnumpy=np.array, zeros=np.zeros,
+        cuda=SimpleNamespace(get_current_stream=lambda: stream),
+    )  # fmt: skip
+    modules = {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy", "cupyx.scipy.sparse")}
+    modules["cupyx"].cusparse = SimpleNamespace(spmv=spmv)
+    modules["cupyx.scipy.sparse"].csr_matrix = sp.csr_matrix
+    for name, module in ({"cupy": cupy} | modules).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    oracle, other = Backend("cpu", given), LIBRARIES["cusparse"].open(given)
+    for key in LIBRARIES["cusparse"].keys:
+        q = question(key)
+        if not q.why_not(given.facts):
+            right = answer(oracle, key)
+            assert not differs(q.rule, right, answer(other, key)), key
+            assert differs(q.rule, Answer(right.same + 1), answer(other, key))
+    assert LIBRARIES["cusparse"].table(given).keys() == LIBRARIES["cusparse"].keys
+
+
+def test_cusparse_is_named_where_it_is_missing_and_searches_nothing(monkeypatch):
+    monkeypatch.setattr(peers, "_installed", lambda name: name != "cusparse")
+    with pytest.raises(BackendUnavailable, match=r"cusparse is missing.*cupy"):
+        peers.chosen(["cusparse"], tuple(LIBRARIES))
+    assert "cusparse" not in peers.chosen(["all"], tuple(LIBRARIES))
+    with pytest.raises(InvalidValue, match="no 'cusparse'"):
+        peers.chosen(["cusparse"])
