@@ -6,7 +6,7 @@ write statements as calls of the functions of common/entry.cuh.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,10 @@ import numpy as np
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.kernels.functors import Prelude, accumulator, macros_of
 from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand
+from lagpu.backends.gpu.storage.heads import heads_of
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.workspaces import Ranked, index_types, ranked
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import (
     Apply,
@@ -24,12 +27,21 @@ from lagpu.operations import (
     Descriptor,
     Ewise,
     Extract,
+    Multiply,
     Product,
     Select,
     Statement,
 )
 
-__all__ = ["LogLines", "Parameters", "Writer", "accum_type", "expression"]
+__all__ = [
+    "LogLines",
+    "Parameters",
+    "Writer",
+    "accum_type",
+    "columns_of",
+    "expression",
+    "whole_sums",
+]
 
 
 class Parameters:
@@ -117,6 +129,68 @@ class Parameters:
     def _append(self, text: str, value: Any) -> None:
         self.text.append(text)
         self._args.append(value)
+
+
+def columns_of(params: Parameters, form: CscMatrix | None, A: CscMatrix) -> str:
+    """Return the initialiser of the ``Columns`` of a form, null if it is not there."""
+    types = index_types(A)
+    ptr, idx, values = (
+        (None, None, None) if form is None else (form.col_ptr, form.row_idx, form.values)
+    )
+    number = A.dtype.numpy.type(0) if form is None else form.number
+    parts = (
+        params.add(f"const {types['PTR']}*", ptr),
+        params.add(f"const {types['IDX']}*", idx),
+        params.add(f"const {A.dtype.ctype}*", values),
+        params.add(A.dtype.ctype, number),
+    )
+    return "{" + ", ".join(parts) + "}"
+
+
+def whole_sums(
+    params: Parameters,
+    spec: str,
+    forms: tuple[CscMatrix | None, CscMatrix | None],
+    A: CscMatrix,
+    operation: Multiply,
+    parts: Callable[[int], Any],
+) -> str:
+    """Return the ``MaybeWhole`` of a product, whose pointers are null if it has no such form.
+
+    Parameters
+    ----------
+    params : Parameters
+        Of the kernel.
+    spec : str
+        The struct of the product's types.
+    forms : tuple
+        The matrix by the columns of the outputs, and of the inputs, if they are there.
+    A : CscMatrix
+        The matrix as it is stored.
+    operation : Multiply
+        The product.
+    parts : callable
+        Makes room for a sum of each warp, of a number of thread blocks.
+    """
+    u, kind = operation.operand.dtype, operation.product.result.ctype
+    form, rows = forms
+    heads = None if form is None else heads_of(form)
+    ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
+    if form is not None and heads is not None:
+        ranks = ranked(form, rows, u.numpy.itemsize)
+        ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
+        sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
+    room = None if ranks.words is None else ranks.words.view(u.numpy)
+    arrays = heads or (None,) * 4
+    idx = index_types(A)["IDX"]
+    names = (
+        *zip(("const u32*", "const u32*", "const i32*", "const u32*"), arrays, strict=True),
+        *(("i64", size) for size in sizes),
+        (f"{kind}*", parts),
+        *((f"const {idx}*", ranks.idx), ("const i32*", ranks.rank), (f"{u.ctype}*", room)),
+    )
+    given = ", ".join(params.add(ctype, value) for ctype, value in names)
+    return f"MaybeWhole<{spec}>{{{{{given}}}}}"
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:

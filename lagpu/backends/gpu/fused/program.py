@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.fused.emit import LogLines, Parameters, accum_type, expression
+from lagpu.backends.gpu.fused.emit import (
+    LogLines,
+    Parameters,
+    accum_type,
+    columns_of,
+    expression,
+    whole_sums,
+)
 from lagpu.backends.gpu.fused.match import method
 from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
@@ -21,6 +28,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, from_sour
 from lagpu.backends.gpu.ops import selection
 from lagpu.backends.gpu.ops.directions import PULL_FIRST, PULL_SUMS
 from lagpu.backends.gpu.ops.elementwise import mask_bits
+from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import ProgramRows
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
@@ -145,6 +153,7 @@ class GeneratedLoop:
         outputs = [s.out for s in statements if not s.writes_scalar]
         self.written: list[VectorStore] = list({id(x): x for x in [*outputs, *watched]}.values())
         self.device = self.written[0].device
+        self._block = SIM_BLOCK if self.device.name == "sim" else BLOCK
         self.params = Parameters()
         self._scalars = KernelScalars(statements, self.params, self.device)
         self._before: list[str] = []  # lines that run once, before the loop
@@ -173,7 +182,7 @@ class GeneratedLoop:
         self._log, xp = LogLines(len(self.statements), log is not None), self.device.xp
         kernel = self._kernel(0 if log is None else log.capacity)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if self._barrier is None else self._barrier
-        block = SIM_BLOCK if self.device.name == "sim" else BLOCK
+        block = self._block
         grid = self.device.max_cooperative_blocks(kernel, block)
         count = constant("kTurns") * self._counters * constant("kCounterStride")
         counters = xp.empty(count, np.uint64)
@@ -265,8 +274,7 @@ class GeneratedLoop:
                 "}",
             ]
         )  # fmt: skip
-        block = SIM_BLOCK if self.device.name == "sim" else BLOCK
-        macros = {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
+        macros = {"BLOCK": str(self._block), "BLOCKS": str(BLOCKS)}
         macros |= {"LOG": str(records)} if log.on else {}
         prelude = self.params.prelude.text
         return from_source(text, "program", file="program.cu", prelude=prelude, **macros)
@@ -388,18 +396,24 @@ class GeneratedLoop:
     def _product(self, s: Statement, operation: Multiply) -> list[str]:
         """Return the lines of a product: into a vector of its own, then from there into `w`."""
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
+        params = self.params
         spec, incoming, outgoing = self._spec(A, u, product)
-        x = self.params.vector(u)
+        x = params.vector(u)
         lines, mask, sums, result = self._target(s, product, spec)
         place = self._counters
         self._counters += 3 + self._log.on
         lists = self._lists(outgoing, A)
-        forms = [self._columns(form, A) for form in (incoming, outgoing)]
+        forms = [columns_of(params, form, A) for form in (incoming, outgoing)]
+        whole = f"NoWhole<{spec}>{{}}"
+        if s.desc.mask is None and not s.desc.complement and sums_every_entry(product):
+            xp, warps = self.device.xp, self._block // 32
+            parts = lambda blocks: xp.empty(blocks * warps, product.result.numpy)  # noqa: E731
+            whole = whole_sums(params, spec, (incoming, outgoing), A, operation, parts)
         pulls = f"const bool pulls{place} = " if self._log.on else ""
         lines += [
             f"{pulls}multiply_all<{spec}>({{{forms[0]}, {forms[1]}, "
-            f"{self.params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
-            f"{self.params.size(u.size)}, {mask}, {sums}, {lists}}}, "
+            f"{params.add('u64', np.uint64(A.nvals))}, {{{x}_words, {x}_values, {x}_iso}}, "
+            f"{params.size(u.size)}, {mask}, {sums}, {lists}}}, {whole}, "
             f"now + {place} * kCounterStride, barrier, later);"
         ]
         at = f"load_volatile(at + {place} * kCounterStride)"
@@ -467,21 +481,6 @@ class GeneratedLoop:
         name = f"Product{len(self.params.structs)}"
         spec = self.params.product(product, u.dtype, A.dtype, name, **index_types(A))
         return spec, incoming, outgoing
-
-    def _columns(self, form: CscMatrix | None, A: CscMatrix) -> str:
-        """Return the initialiser of a form's ``Columns``."""
-        types = index_types(A)
-        ptr, idx, values = (
-            (None, None, None) if form is None else (form.col_ptr, form.row_idx, form.values)
-        )
-        number = A.dtype.numpy.type(0) if form is None else form.number
-        parts = (
-            self.params.add(f"const {types['PTR']}*", ptr),
-            self.params.add(f"const {types['IDX']}*", idx),
-            self.params.add(f"const {A.dtype.ctype}*", values),
-            self.params.add(A.dtype.ctype, number),
-        )
-        return "{" + ", ".join(parts) + "}"
 
     def _lists(self, form: CscMatrix | None, A: CscMatrix) -> str:
         """Return the initialisers of the lists that a push needs."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.fused.emit import columns_of
 from lagpu.backends.gpu.fused.entries import OnEntries, on_entries
 from lagpu.backends.gpu.fused.match import method
 from lagpu.backends.gpu.fused.program import GeneratedLoop, why_not_generated
@@ -207,7 +208,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
         place = self._counters
         self._counters += self._log.on
         line = (
-            f"multiply_bitmap<{name}>({{{self._columns(form, form)}, "
+            f"multiply_bitmap<{name}>({{{columns_of(params, form, form)}, "
             f"{{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, {out}}}, {columns}, sums, found, "
             f"now + {place} * kCounterStride, barrier);"
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import format_bytes
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs
+from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
 from lagpu.backends.gpu.storage.casts import cast_number
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.stats import EdgeOffsets, ProductStats
@@ -54,7 +54,14 @@ def multiply(
     device = w.device
     iso = iso_result(A, u.values is not None, u.number, product)
     dtype = STRATEGIES[plan.kernel].result_type(product, dtype)
-    prepared, kept = _prepared(A, u, product, plan, dtype, iso is not None), None
+    whole = (
+        plan.kernel == "pull_bitmap"
+        and iso is None
+        and mask[0] is None
+        and not mask[1]
+        and sums_whole(A, u, product)
+    )
+    prepared, kept = _prepared(A, u, product, plan, dtype, iso is not None, whole), None
     if u.form == "sparse":
         u.to_bitmap()
     lists = prepared.lists
@@ -94,17 +101,24 @@ def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
 
 
 def _prepared(
-    A: CscMatrix, u: VectorStore, product: Product, plan: Plan, dtype: DType, iso: bool
+    A: CscMatrix,
+    u: VectorStore,
+    product: Product,
+    plan: Plan,
+    dtype: DType,
+    iso: bool,
+    whole: bool,
 ) -> ProductLaunch:
     """Return the launch of a product, from those that ran on this matrix before."""
     key = (
         plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
-        product.flip, u.dtype, u.values is None, dtype, iso,
+        product.flip, u.dtype, u.values is None, dtype, iso, whole,
     )  # fmt: skip
     found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
         strategy = STRATEGIES[plan.kernel]
-        made = strategy.bind(strategy, Job(A, u, product, plan.group, dtype, iso, plan.variant))
+        job = Job(A, u, product, plan.group, dtype, iso, plan.variant, whole)
+        made = strategy.bind(strategy, job)
         found = A.kernels[key] = (A.symmetric, A.csr is None), made
     return found[1]
 

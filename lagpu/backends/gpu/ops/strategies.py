@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import macros_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
+from lagpu.backends.gpu.storage.heads import heads_of
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
@@ -25,10 +26,11 @@ from lagpu.backends.gpu.storage.workspaces import (
     index_types,
     pull_space,
     push_space,
+    ranked,
     rows_by_degree,
     scatter_space,
 )
-from lagpu.dtypes import DType
+from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Product
 
@@ -41,6 +43,8 @@ __all__ = [
     "by_inputs",
     "by_outputs",
     "edges_of_outputs",
+    "sums_every_entry",
+    "sums_whole",
 ]
 
 
@@ -85,6 +89,8 @@ class Job(NamedTuple):
         Whether all sums have one known value, so that none is computed.
     variant : str
         The form of the kernel that is asked for, of the strategy's `variants`.
+    whole : bool
+        Whether each entry of the matrix is one of a sum, and all sums are wanted.
     """
 
     A: CscMatrix
@@ -94,6 +100,7 @@ class Job(NamedTuple):
     dtype: DType
     iso: bool
     variant: str = ""
+    whole: bool = False
 
 
 class Strategy(NamedTuple):
@@ -195,6 +202,8 @@ def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
     """Bind a strategy of a launch over the columns."""
     A, product, iso = job.A, job.product, job.iso
     form = by_outputs(A, product)
+    if job.whole:
+        return _bind_sums(job, form)
     n, rows, any_row = form.shape[1], form.row_idx, _any_row_will_do(form, job)
     if job.variant == "order":
         if not any_row:
@@ -219,6 +228,29 @@ def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
     launch = A.device.prepare(
         run, threads, n, form.col_ptr, rows, *_matrix_arguments(form, iso), *_IN, *extra,
         edges_of_outputs(A, product, form), *_OUT,
+    )  # fmt: skip
+    return ProductLaunch(launch, job.dtype)
+
+
+def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
+    """Bind the kernel of ``pull_bitmap`` for sums of all entries."""
+    A, product, device = job.A, job.product, job.A.device
+    xp, heads = device.xp, heads_of(form)
+    assert heads is not None  # as `sums_whole` has found
+    run = _kernel("spmv/sums.cu", "spmv_csc_sums", form, job)
+    threads = _cooperative(A, run, whole=True)
+    lengths = edges_of_outputs(A, product, form)
+    frontier_edges = 0 if lengths is None else int(xp.diff(lengths)[heads.column].sum())
+    rows = A if form is not A else A.csr if not is_symmetric(A) else A
+    ranks = ranked(form, rows, job.u.dtype.numpy.itemsize)
+    by_rank = None if ranks.words is None else ranks.words.view(job.u.dtype.numpy)
+    launch = device.prepare(
+        run, threads, form.shape[1], form.shape[0], form.nvals, form.col_ptr,
+        form.row_idx if ranks.idx is None else ranks.idx, *_matrix_arguments(form, False),
+        *_IN, *heads,
+        xp.empty(threads // 32, product.result.numpy), ranks.rank, by_rank,
+        len(heads.column), frontier_edges, *_OUT, xp.zeros(GRID_BARRIER, np.uint32),
+        cooperative=True,
     )  # fmt: skip
     return ProductLaunch(launch, job.dtype)
 
@@ -290,6 +322,23 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
     return ProductLaunch(launch, job.dtype, counters=3 * constant("kCounterStride"), lists=lists)
 
 
+def sums_every_entry(product: Product) -> bool:
+    """Whether a sum takes every product there is, whose operands' positions do not matter."""
+    semiring = product.semiring
+    if semiring.monoid.name == "any" or semiring.multiply.positional:
+        return False
+    return product.result is not BOOL  # whose sums end at a terminal value
+
+
+def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> bool:
+    """Whether a pull for all outputs, whose sums have no known value, has its kernel for sums."""
+    return (
+        u.form == "full"
+        and sums_every_entry(product)
+        and heads_of(by_outputs(A, product)) is not None
+    )
+
+
 _EACH_EDGE = {"row_idx": ("edges", 1.0), "values": ("edges", 1.0)}
 _PULL = {**_EACH_EDGE, "lengths": ("out", 2.0)}
 _PUSH = {
@@ -339,4 +388,5 @@ STRATEGIES: dict[str, Strategy] = {
 TRAFFIC: dict[str, Mapping[str, tuple[str, float]]] = {
     **{strategy.kernel: strategy.traffic for strategy in STRATEGIES.values()},
     "spmv_edge_reset": {},
+    "spmv_csc_sums": {},
 }

@@ -398,15 +398,15 @@ class Ranked(NamedTuple):
         return sum(int(x.nbytes) for x in self if x is not None)
 
 
-def ranked(form: CscMatrix, rows: CscMatrix, each: int) -> Ranked:
+def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device.
 
     Parameters
     ----------
     form : CscMatrix
         The matrix by the columns that are pulled into.
-    rows : CscMatrix
-        The same matrix by rows.
+    rows : CscMatrix or None
+        The same matrix by rows, if it is there.
     each : int
         Bytes of a vertex' words.
     """
@@ -417,13 +417,13 @@ def ranked(form: CscMatrix, rows: CscMatrix, each: int) -> Ranked:
     return found
 
 
-def _rank(form: CscMatrix, rows: CscMatrix, each: int) -> Ranked:
+def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
     xp, n, idx = form.device.xp, form.shape[0], form.row_idx
     none = Ranked(None, None, None)
     if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
         return none
-    lengths = xp.diff(rows.col_ptr)
+    lengths = xp.diff(_row_lengths(form) if rows is None else rows.col_ptr)
     order = xp.argsort(-lengths, kind="stable")
     if int(lengths[order[: CACHED // each]].sum()) < SHARE * form.nvals:
         return none

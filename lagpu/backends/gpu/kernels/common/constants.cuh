@@ -67,6 +67,8 @@ constexpr u32 kSmall = 32;
 constexpr u32 kChunk = 256;
 // Products of bits cut a column into chunks of kLongColumn entries if it has more.
 constexpr i64 kLongColumn = 1024;
+// Entries that a warp loads together where all of a matrix are summed: a multiple of 128.
+constexpr u32 kSumTile = 128;
 // Rows of a bitmap matrix, at most.
 constexpr u32 kMostRows = 1024;
 // Presence words that are counted together before the indices of a vector's entries are listed.

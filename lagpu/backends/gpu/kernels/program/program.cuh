@@ -8,6 +8,7 @@
 #include "common/log.cuh"
 #include "spmv/pull.cuh"
 #include "spmv/push.cuh"
+#include "spmv/sums.cuh"
 
 // *total += entries among n.
 LG_DEVICE void count_entries(i64 n, const u32* words, u64* total) {
@@ -79,26 +80,60 @@ struct Multiplication {
   u64* chunks;
 };
 
+// A product that never is a sum of all entries, and one that is where each entry of the matrix
+// meets an entry of u; without heads it is none.
+template <class S>
+struct NoWhole {
+  static constexpr bool may = false;
+  LG_DEVICE bool has() const { return false; }
+  LG_DEVICE void operator()(const Multiplication<S>&, GridBarrier*) const {}
+};
+template <class S>
+struct MaybeWhole {
+  static constexpr bool may = true;
+  Whole<S> all;
+  LG_DEVICE bool has() const { return all.heads; }
+  LG_DEVICE void operator()(const Multiplication<S>& x, GridBarrier* barrier) const {
+    sum_all<S>(x.in, x.u, all, x.t, barrier);
+  }
+};
+
 // Begins and ends with a barrier, up to which each warp goes on with its own words. t is as
 // empty_sums leaves it, or has what the last product into it left. counters: three numbers, each on
 // its line, that are 0; with a log a fourth, for the edges looked at. Returns whether it pulled.
-template <class S>
-LG_DEVICE bool multiply_all(const Multiplication<S>& x, u64* counters, GridBarrier* barrier,
-                            PutOff* later) {
+template <class S, class Sum>
+LG_DEVICE bool multiply_all(const Multiplication<S>& x, const Sum& sum, u64* counters,
+                            GridBarrier* barrier, PutOff* later) {
   const typename S::PTR* const no_lengths = nullptr;
-  empty_sums<S>(x.t, x.mask.n);
-  if (x.in.ptr && x.out.ptr) {
-    u64 frontier_edges = frontier_edges_of<S>(x.out.ptr, x.u.words, x.n_u);
-    frontier_edges = block_reduce(frontier_edges, u64(0), LgPlus());
-    if (block_thread() == 0 && frontier_edges) atomic_add(counters, frontier_edges);
+  if constexpr (!Sum::may) empty_sums<S>(x.t, x.mask.n);
+  // Without the form of the inputs, their entries are counted where all of them make a difference.
+  if (x.in.ptr && (x.out.ptr || sum.has())) {
+    u64 found = 0;
+    if (x.out.ptr) {
+      found = frontier_edges_of<S>(x.out.ptr, x.u.words, x.n_u);
+    } else {
+      each_tile(x.n_u, [&](i64 k, bool mine) {
+        found += mine ? bit_popc(entry_bits(x.u.words, k, x.n_u)) : 0;
+      });
+    }
+    found = block_reduce(found, u64(0), LgPlus());
+    if (block_thread() == 0 && found) atomic_add(counters, found);
   }
   grid_sync(barrier);
-  const f32 frontier_edges = f32(load_volatile(counters));
+  const u64 found = load_volatile(counters);
   const bool pulls =
       x.in.ptr &&
-      (!x.out.ptr || frontier_edges * f32(takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
+      (!x.out.ptr || f32(found) * f32(takes_first<S> ? kPullFirst : kPullSums) > f32(x.nvals));
+  const bool sums = pulls && sum.has() && found == (x.out.ptr ? x.nvals : u64(x.n_u));
+  if (Sum::may && !sums) {  // that writes all there may be; the others find t empty
+    empty_sums<S>(x.t, x.mask.n);
+    if (pulls) grid_sync(barrier);  // a push has one before it adds
+  }
   Tallied tally{};
-  if (pulls) {
+  if (sums) {
+    sum(x, barrier);
+    if (global_thread() == 0) tally.looked_at = x.nvals;
+  } else if (pulls) {
     pull_bitmap<S>(x.in, x.u, x.mask, x.t, nullptr, nullptr, no_lengths, later, &tally);
   } else {
     list_columns<S>(x.out, x.u.words, x.n_u, x.small, x.chunks, counters + kCounterStride,

@@ -1,0 +1,27 @@
+// A product whose sums have every entry of the matrix, one cooperative launch: what pull_bitmap
+// runs for a full vector and no mask.
+//
+//   w[j] = (+)_i u[i] (x) A[i,j]   for every column j that has entries
+//
+// A and w as in spmv/pull.cu; heads, before, column and there as in spmv/sums.cuh; row_idx has
+// ranks if there are any. u_words, m_words and complement are not read. counts[0] += nw, counts[1]
+// += frontier_edges, *edges += nvals unless it is null.
+#include "spmv/sums.cuh"
+
+extern "C" __global__ void spmv_csc_sums(
+    i64 n, i64 nrows, i64 nvals, const LG_PTR* __restrict__ col_ptr,
+    const LG_IDX* __restrict__ row_idx, const LG_A* __restrict__ values, LG_A a_iso,
+    const u32* __restrict__ u_words, const LG_U* __restrict__ u_values, LG_U u_iso,
+    const u32* __restrict__ m_words, bool complement, const u32* __restrict__ heads,
+    const u32* __restrict__ before, const i32* __restrict__ column, const u32* __restrict__ there,
+    LG_Z* parts, const i32* __restrict__ rank, LG_U* by_rank, u64 nw, u64 frontier_edges,
+    u32* w_words, LG_W* __restrict__ w_values, u64* counts, u64* notification, u64 serial,
+    u64* edges, GridBarrier* barrier) {
+  typedef Chosen S;
+  sum_all<S>(Columns<S>{col_ptr, row_idx, values, a_iso}, Operand<S>{nullptr, u_values, u_iso},
+             Whole<S>{heads, before, column, there, nvals, n, nrows, parts, row_idx, rank, by_rank},
+             Sums<LG_W>{w_words, w_values}, barrier);
+  Tallied tally{};
+  if (global_thread() == 0) tally = {nw, u64(nvals), frontier_edges};
+  add_counts(tally, counts, notification, serial, edges);
+}

@@ -1,0 +1,197 @@
+// Sums of which every entry of the matrix is one: w = A' (+.x) u without a mask, where u has an
+// entry for each row that A has one in.
+//
+// Each warp takes as many entries as any other, 4 in a row a lane, whatever columns they are of. A
+// bit for each entry says whether it begins a column, so lanes know what to add up and where sums
+// end. A column that several warps have parts of is put together after a barrier, in the order of
+// the warps: a sum does not depend on the order of threads. Mul takes no positions.
+//
+// Source: segmented sums by Blelloch, Heroux and Zagha, CMU-CS-93-173.
+#ifndef LAGPU_SPMV_SUMS_CUH
+#define LAGPU_SPMV_SUMS_CUH
+#include "spmv/pull.cuh"
+
+const u32 kRow = 4;                        // entries in a row that a lane takes
+const u32 kRounds = kSumTile / 32 / kRow;  // as often it loads before it adds
+
+// Where the columns of a matrix begin, and what its sums need; made once a matrix.
+template <class S>
+struct Whole {
+  const u32* heads;   // bits of the entries that begin a column, for whole tiles
+  const u32* before;  // how many are before each tile of kSumTile entries; in the end all
+  const i32* column;  // the columns that have entries, rising
+  const u32* there;   // presence bits of these
+  i64 nvals, n, nrows;
+  typename S::Z* parts;        // room for a sum of each warp
+  const typename S::IDX* idx;  // rows by the places where u's values are: ranks, if there are any
+  const i32* rank;
+  typename S::U* by_rank;  // room for u's values by ranks
+};
+
+template <class X>
+struct alignas(16) Four {
+  X x[kRow];
+};
+
+// Entries p .. p + 4, where p is a multiple of 4; of those past `end` the last one.
+template <bool all, class X>
+LG_DEVICE void load_row(const X* from, i64 p, i64 end, X (&x)[kRow]) {
+  if constexpr (all && sizeof(X) >= 4) {
+    const Four<X> row = load_once(reinterpret_cast<const Four<X>*>(from + p));
+    for (u32 q = 0; q < kRow; ++q) x[q] = row.x[q];
+  } else {
+    for (u32 q = 0; q < kRow; ++q) x[q] = load_ro(&from[p + q < end ? p + q : end - 1]);
+  }
+}
+
+// A warp's way through its entries.
+template <class S, class W>
+struct Summing {
+  typedef typename S::Z Z;
+  typedef typename S::U U;
+  typedef typename S::A A;
+  typedef typename S::MUL Mul;
+
+  const Columns<S>& a;
+  const Operand<S>& u;
+  const Whole<S>& all;
+  W* values;
+  Z* part;    // for the sum of a column that another warp begins
+  u32 first;  // columns that begin before this warp's entries,
+  u32 begun;  // and before the next ones
+  Z sum;      // of the last one's entries that this warp has seen
+  bool open;  // whether there are any
+
+  // The last of `count` columns has ended, and this is its sum.
+  LG_DEVICE void put(u32 count, Z z) const {
+    if (count == first) {
+      *part = z;
+    } else {
+      values[load_ro(&all.column[count - 1])] = cast<W>(z);
+    }
+  }
+
+  // Products of a lane's entries from p on.
+  template <bool whole>
+  LG_DEVICE void multiply_rows(i64 p, Z (&z)[kRounds][kRow]) const {
+    constexpr bool reads_u = S::flip ? Mul::reads_x : Mul::reads_y;
+    constexpr bool reads_a = S::flip ? Mul::reads_y : Mul::reads_x;
+    typename S::IDX i[kRounds][kRow];
+    U x[kRounds][kRow];
+    A y[kRounds][kRow];
+    for (u32 r = 0; r < kRounds; ++r) {
+      if constexpr (reads_u) load_row<whole>(a.idx, p + r * 32 * kRow, all.nvals, i[r]);
+      for (u32 q = 0; q < kRow; ++q) y[r][q] = a.iso;
+      if constexpr (reads_a)
+        if (a.values) load_row<whole>(a.values, p + r * 32 * kRow, all.nvals, y[r]);
+    }
+    // All loads come before the first sum.
+    for (u32 r = 0; r < kRounds; ++r) {
+      for (u32 q = 0; q < kRow; ++q) x[r][q] = u.iso;
+      if constexpr (reads_u)
+        if (u.values)
+          for (u32 q = 0; q < kRow; ++q) x[r][q] = u.values[i[r][q]];
+    }
+    for (u32 r = 0; r < kRounds; ++r)
+      for (u32 q = 0; q < kRow; ++q) z[r][q] = multiply<S>(x[r], u.iso, y[r], a.iso, q, 0, 0, q, 0);
+  }
+
+  // Add the products of `count` entries from p on, all of 128 if `whole`.
+  template <bool whole>
+  LG_DEVICE void add_row(i64 p, u32 count, const Z (&z)[kRow]) {
+    const Four<u32> bits = load_once(reinterpret_cast<const Four<u32>*>(all.heads + p / 32));
+    const u32 lane = lane_id(), word = lane / 8, shift = lane % 8 * kRow;
+    const u32 mine = count > lane * kRow ? count - lane * kRow : 0;
+    const u32 own = word == 0   ? bits.x[0]
+                    : word == 1 ? bits.x[1]
+                    : word == 2 ? bits.x[2]
+                                : bits.x[3];
+    const u32 in_0 = bit_popc(bits.x[0]), in_1 = bit_popc(bits.x[1]), in_2 = bit_popc(bits.x[2]);
+    u32 before = word == 0 ? 0 : word == 1 ? in_0 : word == 2 ? in_0 + in_1 : in_0 + in_1 + in_2;
+    const u32 total = in_0 + in_1 + in_2 + bit_popc(bits.x[3]);
+    before += bit_popc(own & ((1u << shift) - 1));
+    const u32 begins = own >> shift & 15;
+
+    // The sum of what this lane leaves open, with that of the lanes before that have the column.
+    Z tail = z[0];
+    for (u32 q = 1; q < kRow; ++q)
+      if (whole || q < mine) tail = begins >> q & 1 ? z[q] : add<typename S::ADD>(tail, z[q]);
+    if (lane == 0 && open && !begins) tail = add<typename S::ADD>(sum, tail);
+    const u32 upto = warp_ballot(begins != 0) & (lanes_below() | 1u << lane);
+    const u32 from = upto ? 31 - bit_clz(upto) : 0;  // the lane where it begins
+    for (u32 step = 1; step < 32; step *= 2) {
+      const Z other = warp_shfl_up(tail, step);
+      if (lane >= from + step) tail = add<typename S::ADD>(other, tail);
+    }
+    Z run = warp_shfl_up(tail, 1);
+    if (begins) {
+      bool some = lane != 0 || open;
+      if (lane == 0) run = sum;
+      u32 k = begun + before;
+      for (u32 q = 0; q < kRow; ++q) {
+        if (begins >> q & 1) {
+          if (some) put(k, run);
+          ++k;
+          run = z[q];
+        } else {
+          run = some ? add<typename S::ADD>(run, z[q]) : z[q];
+        }
+        some = true;
+      }
+    }
+    sum = warp_shfl(tail, (count - 1) / kRow);
+    open = true;
+    begun += total;
+  }
+
+  // A tile of entries from p on.
+  template <bool whole>
+  LG_DEVICE void add_tile(i64 p) {
+    Z z[kRounds][kRow];
+    multiply_rows<whole>(p + lane_id() * kRow, z);
+    for (u32 r = 0; r < kRounds; ++r) {
+      const i64 at = p + r * 32 * kRow, rest = all.nvals - at;
+      if (whole || rest > 0) add_row<whole>(at, whole || rest > 128 ? 128 : u32(rest), z[r]);
+    }
+  }
+};
+
+// All sums, and the presence words. The barrier is passed once, or twice where there are ranks;
+// what this writes is seen after another one.
+template <class S, class W>
+LG_DEVICE void sum_all(Columns<S> a, Operand<S> u, const Whole<S>& all, const Sums<W>& w,
+                       GridBarrier* barrier) {
+  a.idx = all.idx;
+  if (all.rank && u.values) {
+    for (i64 i = global_thread(); i < all.nrows; i += global_threads())
+      all.by_rank[load_ro(&all.rank[i])] = u.values[i];
+    u.values = all.by_rank;
+    grid_sync(barrier);
+  }
+  for (i64 k = global_thread(); k < (all.n + 31) / 32; k += global_threads())
+    w.words[k] = all.there[k];
+  const i64 tiles = (all.nvals + kSumTile - 1) / kSumTile, warps = global_warps();
+  const i64 warp = global_warp(), last = tiles * (warp + 1) / warps;
+  i64 tile = tiles * warp / warps;
+  const u32 first = tile < last ? load_ro(&all.before[tile]) : 0;
+  Summing<S, W> mine{a, u, all, w.values, &all.parts[warp], first, first, {}, false};
+  for (; tile < last && (tile + 1) * kSumTile <= all.nvals; ++tile)
+    mine.template add_tile<true>(tile * kSumTile);
+  if (tile < last) mine.template add_tile<false>(tile * kSumTile);
+  const i64 stop = last * kSumTile;
+  const bool goes_on = mine.open && stop < all.nvals && !(all.heads[stop / 32] & 1);
+  const bool whole = mine.begun != first && goes_on;  // a column that begins here and goes on
+  if (mine.open && !whole && lane_id() == 0) mine.put(mine.begun, mine.sum);
+  grid_sync(barrier);
+  if (!whole) return;
+  const i64 j = load_ro(&all.column[mine.begun - 1]);
+  const i64 end = (i64(load_ro(&a.ptr[j + 1])) - 1) / kSumTile;  // its last tile
+  const i64 other = ((end + 1) * warps - 1) / tiles;             // the warp that has it
+  Sum<S> rest;
+  for (i64 k = warp + 1 + lane_id(); k <= other; k += 32)
+    if (tiles * k / warps < tiles * (k + 1) / warps) rest.add_product(load_cg(&all.parts[k]));
+  rest.fold_warp();
+  if (lane_id() == 0) w.values[j] = cast<W>(add<typename S::ADD>(mine.sum, rest.value));
+}
+
+#endif  // LAGPU_SPMV_SUMS_CUH
