@@ -79,8 +79,26 @@ LG_DEVICE void each_word(u32 bits, i64 k, Each each) {
   }
 }
 
+const u32 kWords = 4;  // whose values a warp loads before it writes any
+
+// The same with several lanes at once; of those past the last one `from` is 32.
+template <class Each>
+LG_DEVICE void each_words(u32 bits, i64 k, Each each) {
+  const i64 base = k - lane_id();
+  for (u32 work = warp_ballot(bits != 0); work;) {
+    u32 from[kWords];
+    i64 i[kWords];
+    for (u32 q = 0; q < kWords; ++q, work &= work - 1) {
+      from[q] = work ? bit_ffs(work) - 1 : LG_WARP;
+      i[q] = (base + from[q]) * 32 + lane_id();
+    }
+    each(from, i);
+  }
+}
+
 // w<m> = what `result` gives for each of n indices: result.where(k, n) has a bit for each index of
-// word k where there may be an entry, and there result(i) is it. Each thread reads and writes its
+// word k where there may be an entry, and there result.of(result.load(true, i), i) is it. All loads
+// of some words come before the first write. Each thread reads and writes its
 // own index alone, and a warp writes its words last, so w may be an input, and the mask w. Returns
 // the entries of w that this lane counts.
 template <class Acc, class Z, class W, class Result>
@@ -95,14 +113,22 @@ LG_DEVICE u64 write_all(i64 n, const Output<W>& w, Result result) {
       after = staying<Acc>(before, kept, inside, w.replace);
       some = result.where(k, n) & kept & inside;
     }
-    each_word(some, k, [&](u32 from, i64 i) {
-      const u32 lane = 1u << lane_id();
-      const u32 bits = warp_shfl(some, from), old = warp_shfl(before, from);
-      Entry<Z> t{false, Z(0)};
-      if (bits & lane) t = result(i);
-      if (t.there) write_entry<Acc>(w.values, i, old & lane, t);
-      const u32 new_bits = warp_ballot(t.there);
-      if (lane_id() == from) after |= new_bits;
+    each_words(some, k, [&](const u32(&from)[kWords], const i64(&i)[kWords]) {
+      bool there[kWords], old[kWords];
+      typename Result::Operands x[kWords];
+      W had[kWords];
+      for (u32 q = 0; q < kWords; ++q) {
+        there[q] = from[q] < LG_WARP && warp_shfl(some, from[q] % LG_WARP) >> lane_id() & 1;
+        old[q] = warp_shfl(before, from[q] % LG_WARP) >> lane_id() & 1;
+        x[q] = result.load(there[q], i[q]);
+        had[q] = !Acc::assigns && there[q] && old[q] ? w.values[i[q]] : W(0);
+      }
+      for (u32 q = 0; q < kWords; ++q) {
+        const Entry<Z> t = result.of(x[q], i[q]);
+        if (t.there) w.values[i[q]] = written<Acc>(Entry<W>{old[q], had[q]}, t, i[q]).value;
+        const u32 new_bits = warp_ballot(t.there);
+        if (lane_id() == from[q]) after |= new_bits;
+      }
     });
     if (after != before) w.words[k] = after;
     total += bit_popc(after);
@@ -119,9 +145,11 @@ struct Mapped {
   T scalar;
   bool scalar_left;
 
+  typedef Entry<U> Operands;
   LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
-  LG_DEVICE Entry<Z> operator()(i64 i) const {
-    return mapped<Op, T, Z>(load_entry(true, values, iso, i), scalar, scalar_left, i, 0);
+  LG_DEVICE Operands load(bool there, i64 i) const { return load_entry(there, values, iso, i); }
+  LG_DEVICE Entry<Z> of(const Operands& x, i64 i) const {
+    return mapped<Op, T, Z>(x, scalar, scalar_left, i, 0);
   }
 };
 
@@ -133,10 +161,10 @@ struct Selected {
   U iso;
   T thunk;
 
+  typedef Entry<U> Operands;
   LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(words, k, n); }
-  LG_DEVICE Entry<U> operator()(i64 i) const {
-    return selected<Op>(load_entry(true, values, iso, i), thunk, i, 0);
-  }
+  LG_DEVICE Operands load(bool there, i64 i) const { return load_entry(there, values, iso, i); }
+  LG_DEVICE Entry<U> of(const Operands& x, i64 i) const { return selected<Op>(x, thunk, i, 0); }
 };
 
 // One value everywhere.
@@ -145,7 +173,9 @@ struct Filled {
   W value;
 
   LG_DEVICE u32 where(i64 k, i64 n) const { return entry_bits(nullptr, k, n); }
-  LG_DEVICE Entry<W> operator()(i64) const { return {true, value}; }
+  typedef bool Operands;
+  LG_DEVICE Operands load(bool there, i64) const { return there; }
+  LG_DEVICE Entry<W> of(Operands there, i64) const { return {there, value}; }
 };
 
 // u (+) v or u (x) v, as `mode` says.
@@ -163,11 +193,18 @@ struct Combined {
   LG_DEVICE u32 where(i64 k, i64 n) const {
     return met(mode, entry_bits(u_words, k, n), entry_bits(v_words, k, n));
   }
-  LG_DEVICE Entry<Z> operator()(i64 i) const {
+  struct Operands {
+    Entry<U> u;
+    Entry<V> v;
+  };
+  LG_DEVICE Operands load(bool there, i64 i) const {
     const bool both = mode == kEwiseMult;  // as `where` says
-    const bool in_u = both || has_entry(u_words, i), in_v = both || has_entry(v_words, i);
-    return combined<Op, T, Z>(mode, load_entry(in_u, u_values, u_iso, i),
-                              load_entry(in_v, v_values, v_iso, i), u_default, v_default, i, 0);
+    const bool in_u = there && (both || has_entry(u_words, i));
+    const bool in_v = there && (both || has_entry(v_words, i));
+    return {load_entry(in_u, u_values, u_iso, i), load_entry(in_v, v_values, v_iso, i)};
+  }
+  LG_DEVICE Entry<Z> of(const Operands& x, i64 i) const {
+    return combined<Op, T, Z>(mode, x.u, x.v, u_default, v_default, i, 0);
   }
 };
 

@@ -17,7 +17,9 @@ struct InRows {
     const u32 per = u32(stride / 32);  // there are fewer than 2^32 words
     return source.where(word, n) & rows_of<u32>(u32(word) % per, k);
   }
-  LG_DEVICE auto operator()(i64 i) const { return source(i); }
+  typedef typename Source::Operands Operands;
+  LG_DEVICE Operands load(bool there, i64 i) const { return source.load(there, i); }
+  LG_DEVICE auto of(const Operands& x, i64 i) const { return source.of(x, i); }
 };
 
 // A product into t. Begins and ends with a barrier. `columns` are the long ones; `sums` and `found`

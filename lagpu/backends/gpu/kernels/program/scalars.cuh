@@ -66,9 +66,14 @@ LG_DEVICE Entry<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u
   Entry<Z> sum{false, Z(0)};
   each_tile(n, [&](i64 k, bool mine) {
     const u32 some = mine ? entry_bits(words, k, n) : 0;
-    each_word(some, k, [&](u32 from, i64 i) {
-      if (warp_shfl(some, from) >> lane_id() & 1)
-        sum = join<Add>(sum, Entry<Z>{true, entry_value<Z>(values, iso, i)});
+    each_words(some, k, [&](const u32(&from)[kWords], const i64(&i)[kWords]) {
+      Entry<U> x[kWords];
+      for (u32 q = 0; q < kWords; ++q) {
+        const bool there = from[q] < LG_WARP && warp_shfl(some, from[q] % LG_WARP) >> lane_id() & 1;
+        x[q] = load_entry(there, values, iso, i[q]);
+      }
+      for (u32 q = 0; q < kWords; ++q)
+        if (x[q].there) sum = join<Add>(sum, Entry<Z>{true, cast<Z>(x[q].value)});
     });
   });
   sum = block_fold<Add>(sum);
