@@ -429,4 +429,5 @@ def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
         return none
     rank = xp.empty(n, np.int32)
     rank[order] = xp.arange(n, dtype=np.int32)
-    return Ranked(rank, rank.astype(idx.dtype, copy=False)[idx], xp.empty(n * each // 4, np.uint32))
+    room = xp.empty((n * each + 3) // 4, np.uint32)
+    return Ranked(rank, rank.astype(idx.dtype, copy=False)[idx], room)

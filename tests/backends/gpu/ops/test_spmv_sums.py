@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lagpu import BOOL, FP32, FP64, INT64, Matrix, Vector, loop, semiring
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.heads import TILE, heads_of
 from lagpu.dtypes import lookup
 
@@ -43,6 +44,20 @@ def test_sums_of_all_entries(place, shape, values):
             assert "pull_bitmap" in str(A.backend.last_product.kernel)
             assert found.nvals == wanted.nvals == len(A.data.csc().cache["heads"].column)
             assert found.to("cpu").isequal(wanted), (op, dtype)
+
+
+@pytest.mark.parametrize("cached", [0, workspaces.CACHED])
+def test_values_are_read_by_ranks_or_where_they_are(place, cached, monkeypatch):
+    """Of 1 byte each as well, whose room is made of words of 4."""
+    monkeypatch.setattr(workspaces, "CACHED", cached)
+    A, B = (columns(SHAPES["over warps"], on, BOOL, values=False) for on in (place, "cpu"))
+    where = np.arange(A.nrows) % 3 > 0
+    x, y = (Vector.from_dense(where, backend=on) for on in (place, "cpu"))
+    found = semiring.plus_first(x @ A).new().to("cpu")
+    assert found.isequal(semiring.plus_first(y @ B).new())
+    ranks = A.data.csc().cache["ranks, 1 bytes a vertex"]
+    assert (ranks.rank is None) is (cached == 0)
+    assert cached == 0 or ranks.words.nbytes >= A.nrows
 
 
 def test_the_order_of_threads_does_not_change_a_sum(place):
