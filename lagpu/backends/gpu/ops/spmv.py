@@ -56,6 +56,7 @@ def multiply(
     dtype = STRATEGIES[plan.kernel].result_type(product, dtype)
     whole = (
         plan.kernel == "pull_bitmap"
+        and not plan.variant
         and iso is None
         and mask[0] is None
         and not mask[1]
