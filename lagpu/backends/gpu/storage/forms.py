@@ -8,11 +8,13 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, format_bytes, has_free
+from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage.casts import bits, cast_array, comparable, index_type
 from lagpu.backends.gpu.storage.counters import Counters
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.dtypes import DType
+from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
+from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 
 __all__ = [
@@ -189,13 +191,19 @@ def transpose(
     remedy: str = "Use A.T in a product instead of A.T.new().",
 ) -> CscMatrix:
     """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
-    xp = A.device.xp
-    A.device.require(_bytes_beside(A), what, remedy)
+    device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
+    device.require(_bytes_beside(A), what, remedy)
     order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
-    ptr = _pointer(xp, A.row_idx[order].astype(np.int64), A.shape[0])
-    cols = A.columns()[order]
-    values = None if A.values is None else A.values[order]
-    return CscMatrix(A.device, A.dtype, (A.shape[1], A.shape[0]), ptr, cols, values, A.iso)
+    ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
+    cols = xp.empty(A.nvals, index_type(ncols))
+    values = None if A.values is None else xp.empty(A.nvals, A.values.dtype)
+    types = index_types(A) | {"OUT": index_ctype(cols)}
+    types |= {} if values is None else {"U": A.dtype.ctype}
+    device.launch(
+        kernel("elementwise/forms.cu", "transposed", **types), max(A.nvals, nrows + 1),
+        A.nvals, nrows, ncols, A.col_ptr, A.row_idx, A.values, order, ptr, cols, values,
+    )  # fmt: skip
+    return CscMatrix(device, A.dtype, (ncols, nrows), ptr, cols, values, A.iso)
 
 
 def take(A: CscMatrix, kept: Array) -> CscMatrix:
@@ -222,14 +230,23 @@ def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
 def _has_same_pattern(A: CscMatrix, B: CscMatrix) -> bool:
     if A.nvals != B.nvals:
         return False
-    return bool((A.col_ptr == B.col_ptr).all()) and bool((A.row_idx == B.row_idx).all())
+    return _are_same(A.device, A.col_ptr, B.col_ptr) and _are_same(A.device, A.row_idx, B.row_idx)
+
+
+def _are_same(device: Device, x: Array, y: Array) -> bool:
+    """Whether two arrays of one length and type have the same bits; CuPy would compile for it."""
+    x, y = bits(x), bits(y)
+    differences = device.xp.zeros(1, np.uint64)
+    run = kernel("elementwise/forms.cu", "count_differences", U=lookup(x.dtype).ctype)
+    device.launch(run, len(x), len(x), x, y, differences)
+    return not device.read(differences)
 
 
 def _is_same(A: CscMatrix, rows: CscMatrix) -> bool:
     """Whether ``A'``, whose values are those of `A` in another order, is bit for bit `A`."""
     if not _has_same_pattern(A, rows):
         return False
-    return A.values is None or bool((bits(A.values) == bits(rows.values)).all())
+    return A.values is None or _are_same(A.device, A.values, rows.values)
 
 
 def is_symmetric(A: CscMatrix) -> bool:

@@ -338,11 +338,14 @@ class VectorStore:
             return self.indices, self.values
         if self.form == "full":
             return self.device.xp.arange(self.size, dtype=np.int64), self.values
-        indices = self.list_indices()
-        return indices, None if self.values is None else self.values[indices]
+        return self._list(self.values)
 
     def list_indices(self) -> Array:
-        """Return the set bits of `words` as indices, rising: count, scan, write."""
+        """Return the set bits of `words` as indices, rising."""
+        return self._list(None)[0]
+
+    def _list(self, values: Array | None) -> tuple[Array, Array | None]:
+        """Return the set bits of `words`, and the values there: count, scan, write."""
         xp, count = self.device.xp, len(self.words)
         groups = -(-count // constant("kGroupWords"))
         counts = xp.zeros(groups + 1, np.int64)
@@ -350,9 +353,13 @@ class VectorStore:
             self._run("count_groups", groups * 256, count, self.words, counts[1:])
         starts = xp.cumsum(counts)
         indices = xp.empty(int(starts[-1]), np.int64)
+        packed = None if values is None else xp.empty(len(indices), values.dtype)
         if len(indices):
-            self._run("list_bits", groups * 32, count, self.words, starts, indices)
-        return indices
+            self._run(
+                "list_bits", groups * 32, count, self.words, starts, indices, values, packed,
+                typed=values is not None,
+            )  # fmt: skip
+        return indices, packed
 
     def set_values(self, packed: Array) -> None:
         """Replace the values of all entries, by index; what a product left here stays."""

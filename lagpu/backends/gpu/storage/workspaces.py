@@ -27,6 +27,7 @@ __all__ = [
     "columns_of",
     "edge_frontier",
     "entries_left",
+    "index_ctype",
     "index_types",
     "num_chunks",
     "pull_bytes",
@@ -63,10 +64,9 @@ class PushSpace:
 
     def __init__(self, A: CscMatrix) -> None:
         xp, n = A.device.xp, A.shape[1]
-        self._lengths = A.col_ptr[1:] - A.col_ptr[:-1]
-        self._ncols = n
+        self._col_ptr = A.col_ptr
         self.device = A.device
-        count = self.num_chunks = num_chunks(self._lengths)
+        count = self.num_chunks = _count_parts(A.device, A.col_ptr, SMALL, CHUNK)
         kind = A.col_ptr.dtype
         self.nbytes = push_bytes(n, kind.itemsize, count)
         A.device.require(self.nbytes, "product workspace")
@@ -82,7 +82,7 @@ class PushSpace:
         """Return room for all groups of `size` entries, as ``push_virtual`` lists them."""
         found = self._groups.get(size)
         if found is None:
-            count = _num_parts(self._lengths, 0, size)
+            count = _count_parts(self.device, self._col_ptr, 0, size)
             self.device.require(8 * count, "push_virtual")
             found = self._groups[size] = self.device.xp.empty(count, np.uint64)
             self.nbytes += 8 * count
@@ -171,15 +171,18 @@ class PullSpace:
         )  # fmt: skip
 
 
-def _num_parts(lengths: Array, shortest: int, size: int) -> int:
-    """Return how many parts of `size` entries all columns longer than `shortest` have."""
-    long = lengths[lengths > shortest].astype(np.int64)
-    return int(((long + size - 1) // size).sum()) + 1
+def _count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int:
+    """Return one more than the parts of `size` entries of all columns longer than `shortest`."""
+    total, n = device.xp.zeros(1, np.uint64), len(col_ptr) - 1
+    run = kernel("elementwise/forms.cu", "count_parts", PTR=index_ctype(col_ptr))
+    device.launch(run, n, n, col_ptr, shortest, size, total)
+    return int(device.read(total)) + 1
 
 
-def num_chunks(lengths: Array) -> int:
-    """Return how many chunks columns of such lengths have at most."""
-    return _num_parts(lengths, SMALL, CHUNK)
+def num_chunks(lengths: np.ndarray[Any, Any]) -> int:
+    """Return the `PushSpace.num_chunks` of columns of such lengths, which are on the host."""
+    long = lengths[lengths > SMALL].astype(np.int64)
+    return int(((long + CHUNK - 1) // CHUNK).sum()) + 1
 
 
 def push_bytes(n: int, width: int, chunks: int) -> int:
@@ -194,10 +197,12 @@ def pull_bytes(n: int) -> int:
 
 def index_types(A: CscMatrix) -> dict[str, str]:
     """Return the macros for the types of a matrix' index arrays."""
-    return {
-        "PTR": "i32" if A.col_ptr.dtype == np.int32 else "i64",
-        "IDX": "i32" if A.row_idx.dtype == np.int32 else "i64",
-    }
+    return {"PTR": index_ctype(A.col_ptr), "IDX": index_ctype(A.row_idx)}
+
+
+def index_ctype(indices: Array) -> str:
+    """Return what kernels call the type of an index array."""
+    return "i32" if indices.dtype == np.int32 else "i64"
 
 
 def entries_left(device: Device, result: Array) -> int:

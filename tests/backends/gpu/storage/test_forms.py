@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from loop_names import GENERATED, GRID, loop_name
 
 import lagpu
@@ -133,3 +134,25 @@ def test_what_is_asked_for_is_what_is_held(place, values, monkeypatch):
     rows = np.array([2, 0, 1])
     made = forms.from_csc(place.device, rows, rows, given, FP64, (3, 2**31))
     assert asked == [made.row_idx.nbytes + (0 if made.values is None else made.values.nbytes) + 24]
+
+
+@pytest.mark.parametrize(("nrows", "ncols", "count"), [(50, 3, 40), (3, 50, 0), (40, 40, 1000)])
+def test_rows_are_those_that_scipy_finds(place, nrows, ncols, count):
+    rng = np.random.default_rng(count)
+    shape = (nrows, ncols)
+    position = np.unique(rng.integers(0, nrows * ncols, count))
+    values = rng.permutation(len(position)) + 0.5
+    there = scipy.sparse.coo_array((values, np.unravel_index(position, shape)), shape)
+    right = there.tocsr()
+    csc = there.tocsc()
+    A = Matrix.from_csc(csc.indptr, csc.indices, csc.data, nrows=nrows, backend=place)
+    rows = forms.transpose(A.data.csc())
+    found = [place.device.to_host(x) for x in (rows.col_ptr, rows.row_idx, rows.all_values())]
+    for mine, theirs in zip(found, (right.indptr, right.indices, right.data), strict=True):
+        assert np.array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(("values", "same"), [([-0.0, 0.0], False), ([np.nan, np.nan], True)])
+def test_a_matrix_is_symmetric_if_the_bits_of_its_values_are(place, values, same):
+    A = Matrix.from_coo([0, 1, 2], [1, 0, 2], [*values, 1.0], nrows=3, ncols=3, backend=place)
+    assert A.is_symmetric is same

@@ -66,9 +66,11 @@ extern "C" __global__ void count_groups(i64 nwords, const u32* __restrict__ word
   }
 }
 
-// indices, rising, of the set bits; group b begins at starts[b]. One warp a group, grid stride.
+// indices, rising, of the set bits, and packed[k] = values[indices[k]] unless null; group b begins
+// at starts[b]. One warp a group, grid stride.
 extern "C" __global__ void list_bits(i64 nwords, const u32* __restrict__ words,
-                                     const i64* __restrict__ starts, i64* __restrict__ indices) {
+                                     const i64* __restrict__ starts, i64* __restrict__ indices,
+                                     const LG_U* __restrict__ values, LG_U* __restrict__ packed) {
   const i64 groups = (nwords + kGroupWords - 1) / kGroupWords;
   for (i64 g = global_warp(); g < groups; g += global_warps()) {
     i64 next = starts[g];
@@ -77,7 +79,11 @@ extern "C" __global__ void list_bits(i64 nwords, const u32* __restrict__ words,
       u32 bits = w < nwords ? words[w] : 0;
       const i64 upto = warp_scan(i64(bit_popc(bits)), LgPlus());
       i64 at = next + upto - bit_popc(bits);
-      for (; bits; bits &= bits - 1) indices[at++] = w * 32 + bit_ffs(bits) - 1;
+      for (; bits; bits &= bits - 1, ++at) {
+        const i64 i = w * 32 + bit_ffs(bits) - 1;
+        indices[at] = i;
+        if (packed) packed[at] = values[i];
+      }
       next += warp_shfl(upto, 31);
     }
   }
