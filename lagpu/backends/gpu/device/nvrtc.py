@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lagpu.backends.gpu.device import cache
+from lagpu.backends.gpu.device import cache, shipped
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelCompileError
 
@@ -20,10 +20,12 @@ def compiled(
 ) -> bytes:
     """Return a module for CUDA's driver with one kernel, from the cache if it is there and whole.
 
+    What is not there is taken from the kernels that lagpu was shipped with, or compiled.
+
     Parameters
     ----------
     cupy : module
-        CuPy, which holds NVRTC.
+        CuPy, which holds NVRTC and knows the driver.
     kernel : Kernel
         What to compile.
     capability : int
@@ -48,11 +50,15 @@ def compiled(
     nvrtc = cupy.cuda.nvrtc
     known = max(int(arch) for arch in nvrtc.getSupportedArchs())
     is_known = capability <= known
-    arch = f"-arch=sm_{capability}" if is_known else f"-arch=compute_{known}"
-    options = (arch, *kernel.flags, *flags)
+    arch = f"sm_{capability}" if is_known else f"compute_{known}"
+    options = shipped.options_of(arch, kernel, flags)
     version = ".".join(map(str, nvrtc.getVersion()))
 
     def build(_folder: str) -> bytes:
+        driver = int(cupy.cuda.runtime.driverGetVersion())
+        return shipped.find(capability, options, kernel, driver) or compiled_now()
+
+    def compiled_now() -> bytes:
         program = nvrtc.createProgram(kernel.alone, kernel.file, (), ())
         try:
             nvrtc.compileProgram(program, options)

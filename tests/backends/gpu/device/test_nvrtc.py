@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from lagpu.backends.gpu.device import shipped
 from lagpu.backends.gpu.device.nvrtc import compiled
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.errors import KernelCompileError
@@ -50,12 +51,16 @@ class Nvrtc:
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("LAGPU_CACHE_DIR", str(tmp_path))
-    return tmp_path
+    """An empty cache, and nothing that was compiled before."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("LAGPU_CACHE_DIR", str(folder))
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "cubins")
+    return folder
 
 
-def compile_with(nvrtc, capability=90, flags=()):
-    cupy = SimpleNamespace(cuda=SimpleNamespace(nvrtc=nvrtc))
+def compile_with(nvrtc, capability=90, flags=(), driver=13000):
+    runtime = SimpleNamespace(driverGetVersion=lambda: driver)
+    cupy = SimpleNamespace(cuda=SimpleNamespace(nvrtc=nvrtc, runtime=runtime))
     return compiled(cupy, COUNT, capability, flags, "gpu")
 
 
@@ -82,3 +87,24 @@ def test_an_error_has_the_log_and_leaves_nothing(cache):
     assert isinstance(error.value.__cause__, ValueError)
     assert not list(cache.iterdir())
     assert not nvrtc.programs
+
+
+def test_what_was_shipped_is_not_compiled(cache):
+    """It is kept like what was compiled, and only the same text and options find it."""
+    name = shipped.member(shipped.options_of("sm_90", COUNT), COUNT)
+    shipped.write(90, 13000, {name: b"shipped"})
+    nvrtc = Nvrtc()
+    assert compile_with(nvrtc) == b"shipped"
+    (kept,) = cache.iterdir()
+    assert kept.read_bytes().startswith(b"shipped")
+    assert compile_with(nvrtc) == b"shipped"
+    assert nvrtc.compiled == 0
+    assert compile_with(nvrtc, 80).startswith(b"cubin")
+    assert compile_with(nvrtc, 90, ("-lineinfo",)).startswith(b"cubin")
+    assert nvrtc.compiled == 2
+
+
+def test_an_older_driver_gets_what_its_nvrtc_compiles(cache):
+    name = shipped.member(shipped.options_of("sm_90", COUNT), COUNT)
+    shipped.write(90, 13010, {name: b"shipped"})
+    assert compile_with(Nvrtc()).startswith(b"cubin")

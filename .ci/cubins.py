@@ -1,0 +1,113 @@
+"""Compile the kernels of common searches for common GPUs, to be shipped in a wheel.
+
+Usage: python .ci/cubins.py [--jobs 2] [GPU ...]   (by default sm_80 sm_90 sm_100)
+
+Which kernels these are, a run of the algorithms on the simulated GPU says. Needs g++ and the
+packages of the group `compile`; `python -m build` takes what lies there. A text that changes later
+has another hash and is compiled by its user, so an old archive is of no use but does no harm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from cuda.bindings import nvrtc
+
+from lagpu import algorithms
+from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.backends.gpu.device import shipped
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.generators import kronecker, road
+
+GPUS = ("sm_80", "sm_90", "sm_100")
+SOURCES = [1, 2, 3, 4]
+PROGRAMS = (
+    lambda A: algorithms.bfs_levels(A, 1).to_coo(),
+    lambda A: algorithms.bfs_parents(A, 1).to_coo(),
+    lambda A: algorithms.count_shortest_paths(A, 1),
+    lambda A: algorithms.bfs_levels_multi(A, SOURCES),
+    lambda A: algorithms.bfs_levels_multi(A, list(range(64))),
+    lambda A: algorithms.connected_components(A),
+    lambda A: algorithms.pagerank(A),
+    lambda A: algorithms.betweenness_centrality(A),
+    lambda A: algorithms.bellman_ford(A, 1),
+)
+
+
+class Recorder(SimDevice):
+    """A simulated GPU that keeps the kernels it runs; they are those of a real one by its name."""
+
+    name = "recorder"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels: list[Kernel] = []
+
+    def run(self, kernel: Kernel, *how: object) -> None:  # type: ignore[override]
+        """Run a kernel and keep it."""
+        if kernel not in self.kernels:
+            self.kernels.append(kernel)
+        super().run(kernel, *how)  # type: ignore[arg-type]
+
+
+def common_kernels() -> list[Kernel]:
+    """Return the kernels of common programs, on a graph with hubs and on one without."""
+    device = Recorder()
+    place = GpuBackend("recorder", device)
+    for A in (kronecker(7, 8, backend=place), road(12, backend=place)):
+        A.data.store.symmetric = None  # as from a file: its rows are made and compared
+        for program in PROGRAMS:
+            program(A)
+    return device.kernels
+
+
+def compiled(kernel: Kernel, arch: str) -> bytes:
+    """Return the machine code of a kernel; exits with the compiler's log."""
+    program = asked(
+        nvrtc.nvrtcCreateProgram(kernel.alone.encode(), kernel.file.encode(), 0, [], [])
+    )
+    options = [option.encode() for option in shipped.options_of(arch, kernel)]
+    if nvrtc.nvrtcCompileProgram(program, len(options), options)[0]:
+        log = b" " * asked(nvrtc.nvrtcGetProgramLogSize(program))
+        nvrtc.nvrtcGetProgramLog(program, log)
+        raise SystemExit(f"{kernel!r} for {arch}: {log.decode()}")
+    code = b" " * asked(nvrtc.nvrtcGetCUBINSize(program))
+    asked(nvrtc.nvrtcGetCUBIN(program, code))
+    asked(nvrtc.nvrtcDestroyProgram(program))
+    return code
+
+
+def asked(answer: tuple) -> object:
+    """Return what a call of NVRTC returns behind its error, which must be none."""
+    error, *found = answer
+    if error:
+        raise SystemExit(f"NVRTC: {error}")
+    return found[0] if len(found) == 1 else found
+
+
+def main() -> None:
+    """Write an archive for each GPU."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("gpu", nargs="*", default=GPUS, help="such as sm_90")
+    parser.add_argument("--jobs", type=int, default=2, help="kernels compiled at once")
+    given = parser.parse_args()
+    kernels = common_kernels()
+    major, minor = asked(nvrtc.nvrtcVersion())
+    for arch in given.gpu:
+        began = time.perf_counter()
+        with ThreadPoolExecutor(given.jobs) as pool:
+            code = list(pool.map(lambda kernel: compiled(kernel, arch), kernels))  # noqa: B023
+        names = [shipped.member(shipped.options_of(arch, kernel), kernel) for kernel in kernels]
+        capability = int(arch.removeprefix("sm_"))
+        path = shipped.write(
+            capability, 1000 * major + 10 * minor, dict(zip(names, code, strict=True))
+        )
+        took = time.perf_counter() - began
+        print(f"{path}: {len(kernels)} kernels, {path.stat().st_size:,} bytes, {took:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
