@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -17,10 +17,11 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.loops import known
 from lagpu.loops.counted import Counted
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
-from lagpu.operations import Counter, FusedLoop, Rejection, Sweep, Until
+from lagpu.operations import Counter, FusedLoop, Handle, Rejection, Statement, Sweep, Until
 
 __all__ = ["IN_A_BODY", "eager", "loop", "run_recorded", "why_eager"]
 
@@ -88,12 +89,16 @@ def loop(
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
+    again = known.find(frame, backend)
+    if again is not None:
+        return _record_and_run(backend, until, again[0].body, not _eager.get(), None, None, again)
     body = read_body(frame)
     if body.scalar and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(0, (), why)
     counted = Counted(body.counter, frame.f_globals) if body.counter else None
-    return _record_and_run(backend, until, body, not _eager.get(), counted)
+    learn = partial(known.keep, frame, frame.f_lineno, backend, body)
+    return _record_and_run(backend, until, body, not _eager.get(), counted, learn)
 
 
 class _Until(NamedTuple):
@@ -141,9 +146,18 @@ def _why_not_recorded() -> str:
 
 
 def _record_and_run(
-    backend: Backend, until: _Until, body: LoopBody, fuse: bool, counted: Counted | None
+    backend: Backend,
+    until: _Until,
+    body: LoopBody,
+    fuse: bool,
+    counted: Counted | None,
+    learn: Callable[[list[Statement]], None] | None,
+    again: tuple[known.KnownLoop, list[Handle]] | None = None,
 ) -> Iterator[int]:
-    """Record the body once and run the whole loop from the record; if impossible, iterate."""
+    """Record the body once and run the whole loop from the record; if impossible, iterate.
+
+    `learn` takes the record. If one is known already, as `again`, the body does not run.
+    """
     if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         backend.last_loop = "no iteration"
         return
@@ -164,12 +178,20 @@ def _record_and_run(
 
     recorder = Recorder(backend, ndim, None if observer is None else observer.replay, copy)
     try:
-        recorder.open()
-        if observer is not None:
-            observer.level = 0  # of statements that run by themselves after all
-        yield Counter(0)
-        recorder.close()
-        statements = recorder.statements
+        if again is None:
+            recorder.open()
+            if observer is not None:
+                observer.level = 0  # of statements that run by themselves after all
+            yield Counter(0)
+            recorder.close()
+            statements = recorder.statements
+            if learn is not None and (len(statements), recorder.temporaries) == (
+                body.statements,
+                0,
+            ):
+                learn(statements)
+        else:
+            statements = recorder.statements = again[0].statements(again[1])
         if len(statements) == body.statements + recorder.temporaries:
             if fuse and run_recorded(recorder, until.handles(), counted):
                 return

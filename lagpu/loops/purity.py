@@ -26,7 +26,7 @@ from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
 
-__all__ = ["LoopBody", "backend_of", "read_body"]
+__all__ = ["LoopBody", "backend_of", "lookup", "read_body"]
 
 # Attributes and methods without side effects: views and deferred calls.
 _PURE = frozenset((
@@ -91,10 +91,10 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
         return LoopBody(0, (), "it is in the body of a class, where any code may read its counter")
     scalar = ""
     for name in body.names:
-        found = _lookup(name, local, outer)
+        found = lookup(name, local, outer)
         if not _is_known(found):
             base, _, last = name.rpartition(".")
-            if last == "value" and isinstance(_lookup(base, local, outer), Scalar):
+            if last == "value" and isinstance(lookup(base, local, outer), Scalar):
                 return LoopBody(0, (), f"{name} is read on the host; write {base} instead")
             return LoopBody(0, (), f"{name} is neither a lagpu object nor a number")
         if name in body.written and not isinstance(found, (Vector, Matrix)):
@@ -124,12 +124,12 @@ def backend_of(body: LoopBody, frame: FrameType) -> Any:
     If the body names none, all local variables count: ``loop(times=3)`` names no vector itself.
     """
     local, outer = frame.f_locals, frame.f_globals
-    named = [_lookup(name, local, outer) for name in body.names] or list(local.values())
+    named = [lookup(name, local, outer) for name in body.names] or list(local.values())
     backends = {id(x.backend): x.backend for x in named if isinstance(x, (Vector, Matrix))}
     return next(iter(backends.values())) if len(backends) == 1 else None
 
 
-def _lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
+def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     """Return the object of a dotted name; None if it is unknown or only running code finds it."""
     if dotted in local:
         return local[dotted]

@@ -1,0 +1,159 @@
+"""A loop that was recorded on objects alike runs from that record; on others it is recorded."""
+
+import gc
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from known_loops import blend, relax, search
+
+import lagpu
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, semiring
+from lagpu.core.recorder import Recorder
+from lagpu.errors import DimensionMismatch
+from lagpu.generators import kronecker
+from lagpu.loops import known
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The recorders that were opened; no loop is known before."""
+    monkeypatch.setattr(known, "_known", {})
+    recorders, inner = [], Recorder.open
+    monkeypatch.setattr(Recorder, "open", lambda self: (recorders.append(self), inner(self))[1])
+    return recorders
+
+
+def graph(place, seed=3, scale=5):
+    return kronecker(scale, backend=place, seed=seed)
+
+
+def start(A, source, dtype=INT32):
+    levels, frontier = Vector(dtype, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+    frontier[source] = True
+    return levels, frontier
+
+
+def levels_of(A, source, dtype=INT32, ring=semiring.any_pair):
+    levels, frontier = start(A, source, dtype)
+    search(A, levels, frontier, ring)
+    assert not frontier.nvals
+    return levels
+
+
+def right(A, source):
+    with lagpu.eager():
+        return lagpu.algorithms.bfs_levels(A.to("cpu"), source)
+
+
+def test_a_loop_is_recorded_once(place, opened):
+    for seed in (3, 4):  # another graph of the same size
+        A = graph(place, seed)
+        for source in (1, 2, 1):
+            assert levels_of(A, source).to("cpu").isequal(right(A, source))
+            assert place.last_loop.startswith("grid search: ")
+    assert len(opened) == 1
+
+
+def test_what_is_not_alike_is_recorded(place, opened):
+    A = graph(place)
+    for k, (other, dtype, ring) in enumerate(
+        [
+            (A, INT32, semiring.any_pair),
+            (A, INT64, semiring.any_pair),  # another type
+            (graph(place, scale=6), INT64, semiring.any_pair),  # another size
+            (A, INT64, semiring.any_second),  # another operator
+        ]
+    ):
+        for source in (1, 2):
+            found = levels_of(other, source, dtype, ring)
+            assert found.dtype is dtype
+            assert np.array_equal(found.to_dense(-1), right(other, source).to_dense(-1))
+        assert len(opened) == k + 1
+
+
+def test_a_number_is_a_part_of_the_loop(place, opened):
+    A = Matrix.from_coo([0, 1], [1, 2], [1.0, 1.0], nrows=3, ncols=3, backend=place)
+    for k, addend in enumerate((1, 2, 2)):
+        width = Vector.from_coo([0], 0.0, dtype=FP64, size=3, backend=place)
+        relax(A, width, addend)
+        assert width.to_dense(-1).tolist() == [[1, 1, 2], [2, 2, 3], [2, 2, 3]][k]
+        assert len(opened) == (1, 2, 2)[k]
+
+
+def test_one_object_under_two_names_is_recorded(place, opened):
+    """Its statements are others: such a loop is neither kept nor found."""
+    A = graph(place)
+    for k, same in enumerate((False, False, True, True, False)):
+        u = Vector.from_coo([1], 1, size=32, like=A)
+        v = u if same else Vector(INT64, 32, like=A)
+        blend(A, u, v)
+        assert len(opened) == (1, 1, 2, 3, 3)[k]
+        other = graph("cpu")
+        x = Vector.from_coo([1], 1, size=32, like=other)
+        y = x if same else Vector(INT64, 32, like=other)
+        with lagpu.eager():
+            blend(other, x, y)
+        assert u.to("cpu").isequal(x)
+        assert v.to("cpu").isequal(y)
+
+
+def test_who_looks_on_sees_the_body(place, opened):
+    A = graph(place)
+    levels_of(A, 1)
+    with lagpu.trace() as t:
+        levels_of(A, 1)
+    assert len(opened) == 2
+    assert [row for row in t.rows if "levels" in str(row)]
+    before = sys.gettrace()
+    sys.settrace(lambda *_: None)
+    try:
+        levels_of(A, 1)
+    finally:
+        sys.settrace(before)
+    assert len(opened) == 3
+    levels_of(A, 1)
+    assert len(opened) == 3
+
+
+def test_errors_come_as_before(place, opened):
+    A = graph(place)
+    for _ in range(2):
+        levels_of(A, 1)
+        frontier = start(A, 1)[1]
+        with pytest.raises(DimensionMismatch):
+            search(A, Vector(INT32, 31, like=A), frontier)
+        assert frontier.nvals == 1
+
+
+def test_an_empty_frontier_runs_no_iteration(place, opened):
+    A = graph(place)
+    levels_of(A, 1)
+    levels, frontier = start(A, 1)
+    frontier.clear()
+    search(A, levels, frontier)
+    assert place.last_loop == "no iteration"
+    assert levels.nvals == 0
+
+
+def test_statement_by_statement_it_is_the_same_record(place, opened):
+    A = graph(place)
+    for _ in range(2):
+        with lagpu.eager():
+            assert levels_of(A, 1).to("cpu").isequal(right(A, 1))
+            assert place.last_loop.startswith("eager: ")
+    assert len(opened) <= 1 + 2  # `right` is a loop of its own, on cpu
+
+
+def test_it_keeps_no_vector_alive(place, opened, own_garbage):
+    A = graph(place)
+    levels, frontier = start(A, 1)
+    search(A, levels, frontier)
+    kept = [weakref.ref(x.data) for x in (levels, frontier) if hasattr(x.data, "__weakref__")]
+    (loop,) = known._known.values()
+    held = gc.get_referents(loop, *gc.get_referents(loop._statements), *loop._likes)
+    assert not any(x is y.data for x in held for y in (levels, frontier, A))
+    del levels, frontier, held
+    gc.collect()
+    assert not any(x() for x in kept)

@@ -1,0 +1,23 @@
+"""A loop that is called again and again, on objects that are like those before or are not."""
+
+from lagpu import binary, loop, semiring
+
+RING = semiring.any_pair
+
+
+def search(A, levels, frontier, ring=RING):
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << ring(frontier @ A)
+
+
+def relax(A, width, addend=1):
+    for _ in loop(until_unchanged=width):
+        width(accum=binary.min) << semiring.min_plus(width @ A)
+        width << width.apply(binary.max, right=addend)
+
+
+def blend(A, u, v):
+    for _ in loop(until_empty=u, times=2):
+        v(u.S) << u
+        u(~v.S, replace=True) << semiring.any_pair(u @ A)
