@@ -234,8 +234,8 @@ def _has_same_pattern(A: CscMatrix, B: CscMatrix) -> bool:
 
 
 def _are_same(device: Device, x: Array, y: Array) -> bool:
-    """Whether two arrays of one length and type have the same bits; CuPy would compile for it."""
-    x, y = bits(x), bits(y)
+    """Whether two arrays of one length have the same bits; CuPy would compile for it."""
+    x, y = bits(x), bits(y.astype(x.dtype, copy=False))  # indices may be wider than they need be
     differences = device.xp.zeros(1, np.uint64)
     run = kernel("elementwise/forms.cu", "count_differences", U=lookup(x.dtype).ctype)
     device.launch(run, len(x), len(x), x, y, differences)
