@@ -25,13 +25,23 @@ from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.loops.loop import eager
 
-__all__ = ["Plan", "Searched", "Tested", "placed_on", "run", "searched", "searched_by"]
+__all__ = [
+    "ALGORITHMS",
+    "Plan",
+    "Searched",
+    "Tested",
+    "placed_on",
+    "run",
+    "searched",
+    "searched_by",
+]
 
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
 Tell = Callable[[str], None]
 
-_ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
+#: What a search may find, by the name of its result.
+ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
     "levels": algorithms.bfs_levels,
     "parents": algorithms.bfs_parents,
     "paths": algorithms.count_shortest_paths,
@@ -334,7 +344,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
     before : int
         Bytes that the device had in use before the graph was loaded.
     """
-    place, algorithm = A.backend, _ALGORITHMS[output]
+    place, algorithm = A.backend, ALGORITHMS[output]
     who = f"{place.name} ({mode})"
     samples: list[Sample] = []
     refusal = ""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lagpu.cli.options import Backend, Grid, Report, Seed, placed
+from lagpu.cli.options import Backend, Report, Seed
 
 __all__ = ["app"]
 
@@ -28,11 +28,11 @@ def paper(
     figure: Annotated[
         str | None, typer.Option(metavar="N", help="This figure alone.", show_default=False)
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small graphs and few searches; on sim if it is there.")
-    ] = False,
+    section: Annotated[
+        str | None, typer.Option(metavar="N", help="This section alone.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small graphs and few searches.")] = False,
     backend: Backend = "auto",
-    grid: Grid = None,
     graph: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,7 +56,7 @@ def paper(
     from lagpu.cli.rerun import files_of, rerun
     from lagpu.papers.run import Request
 
-    place = placed(backend, grid)
     files = files_of(graph or ())
-    request = Request(place, quick, roots, seed, files, tuple(only or ()))
-    rerun(name, table, figure, request, json_file)
+    request = Request(backend, quick, roots, seed, files, tuple(only or ()))
+    part = {"table": table, "figure": figure, "section": section}
+    rerun(name, part, request, json_file)

@@ -17,10 +17,19 @@ __all__ = ["files_of", "rerun"]
 _QUICK = "--quick shows that everything runs and is right: its times say nothing of the paper's."
 
 
-def rerun(
-    name: str, table: str | None, figure: str | None, request: Request, json_file: Path | None
-) -> None:
+def rerun(name: str, part: dict[str, str | None], request: Request, json_file: Path | None) -> None:
     """Run experiments of a paper, print their tables, and write the report.
+
+    Parameters
+    ----------
+    name : str
+        A paper, by its number or its system.
+    part : dict
+        ``table figure section``, of which one at most is given.
+    request : Request
+        How.
+    json_file : Path, optional
+        The file of the report.
 
     Raises
     ------
@@ -28,7 +37,7 @@ def rerun(
         At the end, if any row is not checked.
     """
     paper = paper_of(name)
-    experiments = experiments_of(paper, table, figure)
+    experiments = experiments_of(paper, **part)
     require_writable(json_file, "paper")
     with telling("beginning") as tell:
         found, refusals = run(paper, experiments, request, tell)

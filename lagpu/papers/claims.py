@@ -9,7 +9,7 @@ from statistics import geometric_mean
 
 from lagpu.papers.experiment import BEST, Row
 
-__all__ = ["BestOf", "Ratio", "best_of", "by_graph"]
+__all__ = ["BestOf", "Peak", "Ratio", "Values", "best_of", "by_graph"]
 
 
 def by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
@@ -125,3 +125,59 @@ class BestOf:
             f"Best on {_some(len(mine), kind)}: {counts}. The paper: {self.paper}. "
             f"{_either(self.expected)} is best here on {holds} of {len(mine)}."
         )
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A variant reaches a value somewhere.
+
+    Attributes
+    ----------
+    of : str
+        The variant.
+    least : float
+        The value.
+    paper : str
+        What the paper says.
+    """
+
+    of: str
+    least: float
+    paper: str
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        mine = [by_name[self.of] for by_name in by_graph(rows).values() if self.of in by_name]
+        if not mine:
+            return ""
+        best = max(mine, key=lambda row: float(row["value"]))
+        reaches = "reaches" if best["value"] >= self.least else "does not reach"
+        return (
+            f"{self.of} has {best['value']:.4g} {best['unit']} at most, on {best['graph']}. "
+            f"The paper: {self.paper}. It {reaches} {self.least:g} here."
+        )
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a variant, from the least to the greatest, beside a sentence of the paper.
+
+    Attributes
+    ----------
+    of : str
+        The variant.
+    paper : str
+        What the paper says.
+    """
+
+    of: str
+    paper: str
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        mine = [by_name[self.of] for by_name in by_graph(rows).values() if self.of in by_name]
+        if not mine:
+            return ""
+        mine.sort(key=lambda row: float(row["value"]))
+        values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
+        return f"{self.of}, {mine[0]['unit']}: {values}. The paper: {self.paper}."

@@ -32,6 +32,9 @@ class Variant:
         Instead, a library of `lagpu.bench.peers`.
     note : str
         How it differs from the paper's program, if it does.
+    part : str
+        Where shares of the time are compared, its part: ``push``, ``pull``, or a phase of a search
+        by a grid's policy (`lagpu.backends.profile.Phase`).
     ours : bool
         Whether it is lagpu's and not among the paper's variants.
     """
@@ -42,6 +45,7 @@ class Variant:
     policy: str | None = None
     peer: str | None = None
     note: str = ""
+    part: str = ""
     ours: bool = False
 
     @property
@@ -71,6 +75,8 @@ class PaperGraph:
         The paper's figures in the metric, by variant or for `BEST`.
     size : tuple of float, optional
         The paper's vertices and stored entries.
+    pieces : str
+        Rows and columns of the grid that it is dealt to, such as ``2x2``; an empty string for none.
     """
 
     name: str
@@ -80,6 +86,7 @@ class PaperGraph:
     kind: str = ""
     reported: Mapping[str, float] = field(default_factory=dict)
     size: tuple[float, float] | None = None
+    pieces: str = ""
 
 
 class Claim(Protocol):
@@ -96,7 +103,7 @@ class Experiment:
     Attributes
     ----------
     part : str
-        ``table 2`` or ``figure 4a``.
+        ``table 2``, ``figure 4a`` or ``section 3.3``.
     title : str
         What it compares.
     graphs, variants
@@ -110,7 +117,9 @@ class Experiment:
     machine : str
         Where the paper measured.
     kind : str
-        The way to measure, of `lagpu.papers.run`.
+        The way to measure, of `lagpu.papers.measure.WAYS`.
+    energy : bool
+        Whether the metric needs the energy of a search.
     notes : tuple of str
         What a reader must know to compare.
     """
@@ -124,6 +133,7 @@ class Experiment:
     roots: int = 64
     machine: str = ""
     kind: str = "searches"
+    energy: bool = False
     notes: tuple[str, ...] = ()
 
 

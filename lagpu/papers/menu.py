@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lagpu.errors import InvalidValue
+from lagpu.papers.bfs2d import BFS2D
 from lagpu.papers.experiment import Experiment, Paper
+from lagpu.papers.hiragushi import HIRAGUSHI
+from lagpu.papers.kepler import KEPLER
 from lagpu.papers.turbobfs import TURBOBFS
+from lagpu.papers.vbfs import VBFS
 
 __all__ = ["PAPERS", "experiments_of", "paper_of"]
 
-PAPERS = (TURBOBFS,)
+PAPERS = (HIRAGUSHI, VBFS, BFS2D, TURBOBFS, KEPLER)
 
 
 def paper_of(name: str) -> Paper:
@@ -28,19 +32,27 @@ def paper_of(name: str) -> Paper:
     raise InvalidValue(f"paper: there is no {name!r}. Use {known}.")
 
 
-def experiments_of(paper: Paper, table: str | None, figure: str | None) -> Sequence[Experiment]:
-    """Return the experiments of a table or a figure; without either all of the paper.
+def experiments_of(
+    paper: Paper,
+    *,
+    table: str | None = None,
+    figure: str | None = None,
+    section: str | None = None,
+) -> Sequence[Experiment]:
+    """Return the experiments of a table, a figure or a section; without one all of the paper.
 
     Raises
     ------
     InvalidValue
-        If both are given, or nothing of that number can be run; the message says what can.
+        If several are given, or nothing of that number can be run; the message says what can.
     """
-    if table is None and figure is None:
+    given = {"table": table, "figure": figure, "section": section}
+    asked = [f"{kind} {number}" for kind, number in given.items() if number is not None]
+    if not asked:
         return paper.experiments
-    if table is not None and figure is not None:
-        raise InvalidValue("--figure: --table names the experiment. Give one of the two.")
-    part = f"table {table}" if figure is None else f"figure {figure}"
+    if len(asked) > 1:
+        raise InvalidValue(f"--{asked[1]}: --{asked[0]} names the experiment. Give one of them.")
+    (part,) = asked
     found = [one for one in paper.experiments if one.part == part]
     if found:
         return found

@@ -14,8 +14,12 @@ __all__ = [
     "MEAN_MS",
     "MEAN_TEPS",
     "MEDIAN_TEPS",
+    "SHARE",
     "Measured",
     "Metric",
+    "energy",
+    "energy_delay",
+    "speedup",
 ]
 
 
@@ -34,6 +38,8 @@ class Measured(NamedTuple):
         Whether the graph is undirected, so that an edge is two entries.
     joules : float, optional
         Energy of a search, the mean.
+    parts : tuple of float
+        The part of each time that is compared, where there is one.
     """
 
     ms: tuple[float, ...]
@@ -41,6 +47,7 @@ class Measured(NamedTuple):
     entries: int
     symmetric: bool
     joules: float | None = None
+    parts: tuple[float, ...] = ()
 
 
 class Metric(NamedTuple):
@@ -56,12 +63,15 @@ class Metric(NamedTuple):
         Its value for a `Measured`; None where that lacks what it needs.
     more : bool
         Whether more is better.
+    over : str
+        The variant by whose value each value is divided; an empty string for none.
     """
 
     unit: str
     definition: str
     of: Callable[[Measured], float | None]
     more: bool = True
+    over: str = ""
 
 
 def _teps(found: Measured) -> list[float]:
@@ -90,3 +100,30 @@ HARMONIC_TEPS = Metric(
     lambda found: harmonic_gteps(found.ms, found.edges),
 )
 MEAN_MS = Metric("ms (mean)", "mean time", lambda found: fmean(found.ms), more=False)
+SHARE = Metric(
+    "% of the time",
+    "share of this part in the time of all searches, by the times of a trace",
+    lambda found: 100 * sum(found.parts) / sum(found.ms),
+)
+
+
+def speedup(over: str) -> Metric:
+    """Return the speed-up over a variant."""
+    definition = f"mean time of {over} / mean time"
+    return Metric("speed-up", definition, lambda found: 1 / fmean(found.ms), over=over)
+
+
+def energy(over: str) -> Metric:
+    """Return the energy of a search beside that of a variant."""
+    definition = f"energy of a search / that of {over}, all power of the GPU"
+    return Metric("energy (relative)", definition, lambda found: found.joules, False, over)
+
+
+def energy_delay(over: str) -> Metric:
+    """Return the energy-delay product of a search beside that of a variant."""
+
+    def of(found: Measured) -> float | None:
+        return None if found.joules is None else found.joules * fmean(found.ms)
+
+    definition = f"energy * mean time / that of {over}, all power of the GPU"
+    return Metric("EDP (relative)", definition, of, False, over)

@@ -50,7 +50,7 @@ def runner_of(variant: Variant, place: Backend) -> Runner | str:
     if kernel is None and policy is None:
         return Runner(variant, place, "lagpu by itself")
     offered = place.capabilities.kernels if kernel else place.capabilities.policies
-    if not place.capabilities.kernels:
+    if not place.capabilities.kernels and str(policy).partition(":")[0] not in offered:
         policy = kernel.partition("_")[0] if kernel else "beamer"
         kernel, offered = None, place.capabilities.policies
     name = str(kernel or policy)
@@ -60,6 +60,8 @@ def runner_of(variant: Variant, place: Backend) -> Runner | str:
     chosen = overridden(place, kernel, policy)
     try:  # an argument that the kernel or the policy does not take yet
         algorithms.bfs_levels(path(3, backend=chosen), 0)
-    except (InvalidValue, NotSupported) as error:
+    except InvalidValue:
+        return f"{variant.name}: the {place.name} backend has no {what} {name}"
+    except NotSupported as error:
         return f"{variant.name}: {error}"
     return Runner(variant, chosen, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,20 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.bench import peers, report
 from lagpu.bench.graphs import HostGraph, require_graph
-from lagpu.bench.suite import Searched, Tested, placed_on, searched, searched_by
+from lagpu.bench.suite import Tested, placed_on
 from lagpu.core.matrix import Matrix
-from lagpu.errors import FileFormatError, InvalidValue, LagpuError, LimitExceeded, OutOfMemory
+from lagpu.errors import (
+    BackendUnavailable,
+    FileFormatError,
+    InvalidValue,
+    LagpuError,
+    OutOfMemory,
+)
 from lagpu.generators.load import load
 from lagpu.papers.claims import best_of
+from lagpu.papers.energy import EnergyCounter
 from lagpu.papers.experiment import BEST, Experiment, Paper, PaperGraph, Row
+from lagpu.papers.measure import WAYS, Found, search_all
 from lagpu.papers.metrics import Measured
 from lagpu.papers.places import Runner, runner_of
 
@@ -81,7 +90,7 @@ def run(
     ------
     InvalidValue
         For the name of a graph that no experiment has, or no file or generator of this name.
-    OutOfMemory, LagpuError
+    OutOfMemory, BackendUnavailable, LagpuError
         If nothing at all can be run, the reason of the first graph.
     """
     _require_known(experiments, request)
@@ -127,9 +136,9 @@ class _Work:
     ) -> None:
         self._experiment, self._request, self._tell = experiment, request, tell
         self._place = place
-        every = [runner_of(variant, place) for variant in experiment.variants]
-        self._runners = [runner for runner in every if isinstance(runner, Runner)]
-        self.missing = [text for text in every if isinstance(text, str)]
+        self._counter: EnergyCounter | None = None
+        self._found: dict[tuple[str, str, str], Found] = {}
+        self.missing: list[str] = []
         self.refusals: list[str] = []
         self.errors: list[LagpuError] = []
         wanted = [g for g in experiment.graphs if not request.only or g.name in request.only]
@@ -138,6 +147,20 @@ class _Work:
         if without and not request.quick:
             names = ", ".join(without)
             self.missing.append(f"no file, no generator (--graph NAME=FILE): {names}")
+        if experiment.energy:
+            try:
+                self._counter = EnergyCounter(place)
+            except BackendUnavailable as error:
+                self._leave_out("", error)
+                self.graphs = []
+
+    def _leave_out(self, name: str, error: LagpuError) -> None:
+        self.errors.append(error)
+        self._miss(f"{name}: {error}" if name else str(error))
+
+    def _miss(self, text: str) -> None:
+        if text not in self.missing:
+            self.missing.append(text)
 
     def _source(self, graph: PaperGraph) -> str | None:
         """Return the file or the generator's text of a graph."""
@@ -153,6 +176,7 @@ class _Work:
     def report(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Return the experiment with its rows, for the report."""
         experiment = self._experiment
+        _put_relative(experiment, rows)
         _put_best(experiment, rows)
         return {
             "part": experiment.part,
@@ -170,58 +194,68 @@ class _Work:
         """Measure every variant on a graph."""
         try:
             yield from self._rows_of(graph)
-        except (OutOfMemory, FileFormatError) as error:  # other graphs may be smaller, or valid
-            self.errors.append(error)
-            self.missing.append(f"{graph.name}: {error}")
+        except (OutOfMemory, FileFormatError, BackendUnavailable) as error:
+            self._leave_out(graph.name, error)  # others may be smaller, valid, in fewer pieces
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
         request, place = self._request, self._place
+        if graph.pieces:
+            place = _grid_of(graph, place)
+        runners = []
+        for variant in self._experiment.variants:
+            runner = runner_of(variant, place)
+            if isinstance(runner, str):
+                self._miss(runner)
+            else:
+                runners.append(runner)
         self._tell(f"{graph.name}: loading {self._source(graph)}")
         gc.collect()
         before = 0 if place.device is None else int(place.device.used_bytes())
         A = load(str(self._source(graph)), place, seed=request.seed)
-        host = HostGraph.of(A)
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
         seed = _ROOT_SEED if request.seed is None else request.seed
+        host = HostGraph.of(A)
         tested = Tested(graph.name, host, host.roots(count, seed))
-        for runner in self._runners:
+        for runner in runners:
             self._tell(f"{graph.name}: {runner.variant.name}")
             try:
                 row = self._row(graph, tested, A, runner, before)
             except OutOfMemory as error:
-                self.missing.append(f"{graph.name}, {runner.variant.name}: {error}")
+                self._miss(f"{graph.name}, {runner.variant.name}: {error}")
                 continue
             except Exception as error:
                 if runner.place is not None:
                     raise
                 text = " ".join(str(error).split())  # any error of another library
-                self.missing.append(f"{graph.name}, {runner.variant.name}: {text}")
+                self._miss(f"{graph.name}, {runner.variant.name}: {text}")
                 continue
             yield row
+
+    def _measured(self, tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
+        """Measure a variant; those that differ in the part of the time alone are one."""
+        of = (tested.name, runner.runs_as, runner.variant.output)
+        if not runner.variant.part or of not in self._found:
+            self._found[of] = WAYS[self._experiment.kind](tested, A, runner, before)
+        return self._found[of]
 
     def _row(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
     ) -> Row:
         """Measure a variant on a graph."""
         variant, place = runner.variant, runner.place
-        output = variant.output
-        found: Searched
-        if place is None:
-            assert variant.peer is not None
-            most = peers.PEERS[variant.peer].most
-            if tested.host.facts.entries > most:
-                raise LimitExceeded(f"{variant.peer}: takes at most {most:g} entries")
-            found, output = searched_by(tested, variant.peer), peers.PEERS[variant.peer].output
-        else:
-            mode = "fused" if place.capabilities.records else "eager"
-            found = searched(tested, placed_on(A, place), mode, output, before)
+        found = self._measured(tested, A, runner, before)
         if found.refusal:
             self.refusals.append(f"{graph.name}, {variant.name}: {found.refusal}")
+        joules = None
+        if self._counter is not None and place is not None:
+            again = functools.partial(search_all, variant, placed_on(A, place), tested.roots)
+            joules = self._counter.joules(again)
         facts = tested.host.facts
         ms = tuple(sample.device_ms for sample in found.samples)
         edges = tuple(tested.edges[root] for root in tested.roots)
-        measured = Measured(ms, edges, facts.entries, facts.symmetric)
         metric = self._experiment.metric
+        parts = tuple(found.parts.get(variant.part, [0.0] * len(ms)))
+        measured = Measured(ms, edges, facts.entries, facts.symmetric, joules, parts)
         return {
             "graph": graph.name,
             "kind": graph.kind,
@@ -235,7 +269,7 @@ class _Work:
             "note": variant.note,
             "backend": runner.runs_as if place is None else place.name,
             "mode": found.mode,
-            "output": output,
+            "output": found.output,
             "roots": len(ms),
             "value": metric.of(measured),
             "unit": metric.unit,
@@ -245,9 +279,32 @@ class _Work:
             "mean_ms": fmean(ms),
             "gteps": report.harmonic_gteps(ms, edges),
             "bytes": found.nbytes,
-            "joules": measured.joules,
+            "joules": joules,
             "checked": not found.refusal,
         }
+
+
+def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
+    """Return the grid that a graph is dealt to, each piece on a backend like this one."""
+    kind = place.name.rpartition(":")[2] if place.name.startswith("grid") else place.name
+    try:
+        return backends.get(f"grid:{graph.pieces}:{kind}")
+    except (BackendUnavailable, InvalidValue) as error:
+        raise BackendUnavailable(
+            f"paper: needs a grid of {graph.pieces}: {error} With -b cpu or sim a host has any."
+        ) from error
+
+
+def _put_relative(experiment: Experiment, rows: Sequence[Row]) -> None:
+    """Divide the values by that of the metric's baseline, graph by graph; without it by none."""
+    over = experiment.metric.over
+    if not over:
+        return
+    whole = {row["graph"]: row["value"] for row in rows if row["variant"] == over}
+    for row in rows:
+        base = whole.get(row["graph"])
+        known = base is not None and row["value"] is not None
+        row["value"] = row["value"] / base if known else None
 
 
 def _put_best(experiment: Experiment, rows: Sequence[Row]) -> None:

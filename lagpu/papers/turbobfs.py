@@ -12,17 +12,17 @@ _GBLAS = "SuiteSparse:GraphBLAS"
 _SEARCHED = "finds the column of an entry by search, instead of in a stored array"
 _VARIANTS = (
     Variant("tdscCOOC", "paths", kernel="push_cooc"),
-    Variant("tdscCOOC, searched", "paths", kernel="push_edge", note=_SEARCHED, ours=True),
+    Variant("tdscCOOC (searched)", "paths", kernel="push_edge", note=_SEARCHED, ours=True),
     Variant("tdscCSC", "paths", kernel="pull_scalar"),
     Variant("tdveCSC", "paths", kernel="pull_warp"),
     Variant("busc", kernel="pull_scalar"),
     Variant("buve", kernel="pull_warp"),
-    Variant("tdbu, scalar", policy="tdbu:scalar"),
-    Variant("tdbu, vector", policy="tdbu:vector"),
+    Variant("tdbu (scalar)", policy="tdbu:scalar"),
+    Variant("tdbu (vector)", policy="tdbu:vector"),
     Variant("lagpu", ours=True),
     Variant(_GBLAS, peer="python-graphblas"),
 )
-_TDBU = ("tdbu, scalar", "tdbu, vector")
+_TDBU = ("tdbu (scalar)", "tdbu (vector)")
 _MACHINE = "one Titan Xp (12 GB)"
 _ROOTS = 50
 _NOTES = (

@@ -70,14 +70,14 @@ def test_edges_count_once():
 
 
 def test_a_wrong_answer_is_refused(run, monkeypatch, tmp_path):
-    right = suite._ALGORITHMS["levels"]
+    right = suite.ALGORITHMS["levels"]
 
     def wrong(A, root):
         levels = right(A, root)
         levels[int(levels.to_coo()[0][-1])] = 7
         return levels
 
-    monkeypatch.setitem(suite._ALGORITHMS, "levels", wrong)
+    monkeypatch.setitem(suite.ALGORITHMS, "levels", wrong)
     file = tmp_path / "b.json"
     args = ("bench", "path:9", "-b", "cpu", "--roots", 2, "--json", file)
     code, out, err = run(*args)

@@ -1,13 +1,13 @@
 """The sentences are those of the figures."""
 
-from lagpu.papers.claims import BestOf, Ratio, best_of
+from lagpu.papers.claims import BestOf, Peak, Ratio, Values, best_of
 from lagpu.papers.experiment import BEST
 
 
 def row(graph, variant, value, kind="regular", more=True, of_paper=True, checked=True):
     return {
         "graph": graph, "variant": variant, "value": value, "kind": kind, "more": more,
-        "of_paper": of_paper, "checked": checked,
+        "of_paper": of_paper, "checked": checked, "unit": "GTEPS",
     }  # fmt: skip
 
 
@@ -46,11 +46,22 @@ def test_the_best():
     assert BestOf("regular", ("td",), "-").says(ROWS).endswith("td is best here on 0 of 1.")
 
 
+def test_values():
+    assert Peak("bu", 5.0, "more than 5").says(ROWS) == (
+        "bu has 6 GTEPS at most, on a. The paper: more than 5. It reaches 5 here."
+    )
+    assert Peak("bu", 7.0, "-").says(ROWS).endswith("It does not reach 7 here.")
+    assert Values("bu", "less is better").says(ROWS) == (
+        "bu, GTEPS: b 3, a 6. The paper: less is better."
+    )
+
+
 def test_what_is_not_proved_or_not_there_says_nothing():
     wrong = [one | {"checked": False} for one in ROWS]
     none = [one | {"value": None} for one in ROWS]
     for rows in (wrong, none, [], ROWS[:1]):
         assert Ratio("bu", "td", 1.0, "-").says(rows) == ""
     for rows in (wrong, none, []):
+        assert Peak("bu", 1.0, "-").says(rows) == Values("bu", "-").says(rows) == ""
         assert BestOf("", ("td",), "-").says(rows) == ""
     assert BestOf("mesh", ("td",), "-").says(ROWS) == ""

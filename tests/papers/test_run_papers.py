@@ -2,11 +2,14 @@
 
 import json
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
-from lagpu import algorithms
+from lagpu import algorithms, backends, binary
+from lagpu.algorithms.brandes import dependencies
 from lagpu.bench import suite
+from lagpu.errors import BackendUnavailable
 from lagpu.papers.experiment import Experiment, Paper, PaperGraph, Variant
 from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS
 from lagpu.papers.run import Request
@@ -53,7 +56,7 @@ def test_turbobfs_on_cpu(run, tmp_path):
     assert {row["graph"] for row in part["rows"]} == {"mycielski12", "kron-logn16", "mawi-12345"}
     as_ = {row["variant"]: row["runs_as"] for row in part["rows"]}
     assert as_["tdscCSC"] == "pull"
-    assert as_["tdscCOOC, searched"] == "push"
+    assert as_["tdscCOOC (searched)"] == "push"
     assert as_["SuiteSparse:GraphBLAS"] == "python-graphblas"
     best = [row for row in part["rows"] if row["reported"] == 2036]
     assert len(best) == 1
@@ -61,6 +64,61 @@ def test_turbobfs_on_cpu(run, tmp_path):
     assert "table 2: the variants on irregular graphs" in out
     assert "a small graph, since --quick is given" in out
     assert any(text.startswith("tdveCSC over tdscCSC on 3 graphs:") for text in part["says"])
+
+
+def test_hiragushi_on_cpu(run, tmp_path):
+    found, out = record(run, tmp_path, "hiragushi", "--figure", "4b", "-b", "cpu")
+    prove(found)
+    (part,) = found["experiments"]
+    shares = [row["value"] for row in part["rows"]]
+    assert [a + b for a, b in zip(shares[::2], shares[1::2], strict=True)] == [
+        pytest.approx(100)
+    ] * 3
+    assert "% of the time" in out
+
+
+def test_vbfs_on_cpu(run, tmp_path):
+    found, _ = record(run, tmp_path, "vbfs", "--figure", 1, "-b", "cpu")
+    prove(found)
+    (part,) = found["experiments"]
+    assert [row["variant"] for row in part["rows"]] == ["baseline", "VBFS", "lagpu"]
+    base, vbfs, _ = part["rows"]
+    assert base["value"] == 1.0
+    assert vbfs["value"] == pytest.approx(base["mean_ms"] / vbfs["mean_ms"])
+    assert (base["vertices"], base["entries"]) == (128, 7750)
+
+
+def test_mgbc_on_cpu(run, tmp_path):
+    found, _ = record(run, tmp_path, "mgbc", "--table", 4, "-b", "cpu")
+    prove(found)
+    (part,) = found["experiments"]
+    assert {row["output"] for row in part["rows"]} == {"dependencies"}
+    assert {row["graph"]: row["reported"] for row in part["rows"] if row["variant"] == "MGBC"} == {
+        "roadNet-PA": 65, "R-MAT S23 EF32": 291,
+    }  # fmt: skip
+
+
+def test_kepler_on_a_grid(run, tmp_path):
+    found, _ = record(run, tmp_path, "kepler", "--figure", 7, "-b", "cpu")
+    prove(found)
+    (part,) = found["experiments"]
+    assert {row["backend"] for row in part["rows"]} == {"grid:1x1:cpu", "grid:2x2:cpu"}
+    by_graph = {}
+    for row in part["rows"]:
+        by_graph[row["graph"]] = by_graph.get(row["graph"], 0) + row["value"]
+    assert [*by_graph.values()] == [pytest.approx(100), pytest.approx(100)]
+    assert part["says"][0].startswith("update, % of the time: ")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["000", "001", "002", "003", "004"])
+def test_whole_papers_on_sim(run, tmp_path, name):
+    found, out = record(run, tmp_path, name, "-b", "sim")
+    for part in found["experiments"]:
+        if "energy" not in part["metric"] and "EDP" not in part["metric"]:
+            assert part["rows"] or part["missing"]
+            assert all(row["checked"] for row in part["rows"])
+    assert "--quick shows that everything runs" in out
 
 
 PAIR = Experiment(
@@ -94,7 +152,7 @@ def test_what_is_not_there_yet_is_named(sim):
     assert [row["variant"] for row in part["rows"]] == ["thread", "lagpu"]
     future, argument, plan = part["missing"]
     assert future == "future: the sim backend has no kernel push_time"
-    assert argument.startswith("argument: kernel: there is no 'pull_scalar:7'")
+    assert argument == "argument: the sim backend has no kernel pull_scalar:7"
     assert plan == "plan: the sim backend has no policy no_policy:alpha=1"
     assert part["rows"][0]["reported"] == 3.0
     assert [row["of_paper"] for row in part["rows"]] == [True, False]
@@ -127,11 +185,34 @@ def test_a_wrong_result_is_refused(run, monkeypatch):
         levels[root] = 1
         return levels
 
-    monkeypatch.setitem(suite._ALGORITHMS, "levels", wrong)
+    monkeypatch.setitem(suite.ALGORITHMS, "levels", wrong)
     code, out, err = run("paper", "003", "--table", 3, "--quick", "-b", "cpu")
     assert code == 1
     assert "NO" in out
     assert err.startswith("lagpu: paper: kmer-V1r, ")
+
+
+def test_wrong_dependencies_are_refused(run, monkeypatch):
+    def wrong(A, levels, paths):
+        delta = dependencies(A, levels, paths)
+        delta(accum=binary.plus) << paths.apply(binary.minus, right=1)
+        return delta
+
+    monkeypatch.setattr("lagpu.papers.measure.dependencies", wrong)
+    code, _, err = run("paper", "002", "--table", 4, "--quick", "-b", "cpu")
+    assert code == 1
+    assert "do not obey their recurrence" in err
+
+
+def test_a_grid_that_is_not_there(refused, monkeypatch):
+    def get(name):
+        if str(name).startswith("grid"):
+            raise BackendUnavailable("gpu:1: there is no such device.")
+        return backends.get(name)
+
+    monkeypatch.setattr("lagpu.papers.run.backends", SimpleNamespace(get=get))
+    err = refused("paper", "004", "--table", 3, "--quick", "-b", "cpu")
+    assert "needs a grid of 1x2: gpu:1: there is no such device. With -b cpu or sim" in err
 
 
 def test_a_graph_that_does_not_fit(refused):

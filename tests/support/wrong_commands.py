@@ -67,8 +67,8 @@ folder empty binary words cut.gz '' kron: kron:99 kron:1:2:3 nograph:5 /proc/sel
 /dev/zero kron:x kron:1.5 'kron: 5' 'kron:5 ' KRON:5 kron grid:5 grid:0x5 grid:5x grid:-1x5 path:0
 path:-1 path:1e3 path:nan cycle:2 star:0 complete:0 complete:999999999 mycielskian:99 mycielskian:0
 road:0 delaunay:0 delaunay:99 urand:99 urand:5:0 kron:5:0 kron:5:99999999999 : kron:: kron:5: a:b
-gnm:3 path:99999999999999999999 grid:99999999x99999999 kron:99999999999999999999999999999999
-kron:5x5
+path:99999999999999999999 grid:99999999x99999999 kron:99999999999999999999999999999999 kron:5x5
+gnm:3 gnm:3:7
 """
 OPTIONS = """
 --blah
@@ -176,6 +176,7 @@ graph.txt --algorithm all --repeats 999999999999; graph.txt --algorithm all --pe
 003 --graph x=graph.txt; 003 --graph =; 003 --graph delaunayn15=; 003 --graph delaunayn15=missing
 003 --only x; 003 --only ''; 003 --only enron; 003 --quick --only mycielski13; 003 --roots 0
 003 --roots x; 003 --seed -1; 003 --json no/a; 003 --json ''; 003 --json folder
+003 --section 1; 002 --section 3.3 --table 4; 001 --figure 4 -b cpu; 004 --table 1
 003 --quick -b cpu --only delaunayn15 --graph delaunayn15=wide.mtx
 003 --quick -b cpu --only delaunayn15 --graph delaunayn15=binary
 003 --quick -b cpu --only delaunayn15 --graph delaunayn15=nothing.mtx
