@@ -9,7 +9,7 @@ from statistics import geometric_mean
 
 from lagpu.papers.experiment import BEST, Row
 
-__all__ = ["BestOf", "Peak", "Ratio", "Values", "best_of", "by_graph"]
+__all__ = ["BestOf", "Choice", "Peak", "Ratio", "Values", "best_of", "by_graph"]
 
 
 def by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
@@ -125,6 +125,35 @@ class BestOf:
             f"Best on {_some(len(mine), kind)}: {counts}. The paper: {self.paper}. "
             f"{_either(self.expected)} is best here on {holds} of {len(mine)}."
         )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several variants must be chosen, graph by graph.
+
+    Attributes
+    ----------
+    of : tuple of str
+        The variants.
+    paper : str
+        What the paper says.
+    """
+
+    of: tuple[str, ...]
+    paper: str
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        found = []
+        for graph, by_name in by_graph(rows).items():
+            mine = [by_name[name] for name in self.of if name in by_name]
+            if len(mine) < 2:
+                continue
+            best = max(mine, key=lambda row: _better(row, mine[0]))
+            worst = min(mine, key=lambda row: _better(row, mine[0]))
+            times = f"{_better(best, worst):.2f}x {worst['variant']}"
+            found.append(f"{graph}: {best['variant']}, {times}")
+        return f"Best on {'; '.join(found)}. The paper: {self.paper}." if found else ""
 
 
 @dataclass(frozen=True)

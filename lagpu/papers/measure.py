@@ -19,6 +19,7 @@ from lagpu.bench.suite import ALGORITHMS, Tested, placed_on, searched, searched_
 from lagpu.bench.timing import Clock, Sample
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, LimitExceeded
+from lagpu.io.csc import column_blocks
 from lagpu.loops.loop import eager
 from lagpu.observe.trace import trace
 from lagpu.papers.experiment import Variant
@@ -27,6 +28,8 @@ from lagpu.papers.places import Runner
 __all__ = ["WAYS", "Found", "search_all"]
 
 Array = np.ndarray[Any, Any]
+
+_BLOCK = 1 << 26  # entries looked at together
 
 
 class Found(NamedTuple):
@@ -83,11 +86,13 @@ def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
     place, variant = runner.place, runner.variant
     assert place is not None
     A = placed_on(A, place)
-    proved = searched(tested, A, _mode(place), variant.output, before)
+    fuse = place.capabilities.searches  # by a grid's policy, which tells its phases
+    mode = "fused" if fuse else "eager"
+    proved = searched(tested, A, mode, variant.output, before)
     samples: list[Sample] = []
     parts: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(tested.roots))
     for k, root in enumerate(tested.roots):
-        with trace() as traced:
+        with trace(fuse=fuse) as traced:
             ALGORITHMS[variant.output](A, root)
         for row in traced.rows:
             for phase in row.phases:
@@ -103,7 +108,8 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Fou
     """Compute the dependencies of each root alone: a round of betweenness centrality."""
     place = runner.place
     assert place is not None
-    searched(tested, A, _mode(A.backend), "levels", before)  # counts the edges
+    if not tested.edges:
+        searched(tested, A, _mode(A.backend), "levels", before)  # counts them
     A = placed_on(A, place)
     mode = _mode(place)
 
@@ -115,9 +121,10 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Fou
     with eager() if mode == "eager" else nullcontext():
         round_of(tested.roots[0])  # compiles kernels
         clock = Clock(place)
-        for root in tested.roots:
-            sample, found = clock.measure(functools.partial(round_of, root))
-            samples.append(sample)
+        once = clock.queued if clock.has_device else clock.wall
+        for root in tested.roots:  # once each: they are a thousand
+            ms, found = once(functools.partial(round_of, root))
+            samples.append(Sample(ms, ms))
     levels, paths, delta = (x.to_coo() for x in found)
     refusal = ""
     try:
@@ -141,11 +148,14 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
     level, path, delta = (np.full(n, fill) for fill in (-1.0, 1.0, 0.0))
     for dense, (indices, values) in zip((level, path, delta), found, strict=True):
         dense[indices] = values
-    col_ptr, u = tested.host.columns
-    v = np.repeat(np.arange(n), np.diff(col_ptr))
-    next_one = (level[u] >= 0) & (level[v] == level[u] + 1)
-    u, v = u[next_one], v[next_one]
-    right = np.bincount(u, path[u] / path[v] * (1 + delta[v]), minlength=n)
+    col_ptr, row_idx = tested.host.columns
+    right = np.zeros(n)
+    for first, last in column_blocks(col_ptr, _BLOCK):
+        v = np.repeat(np.arange(first, last), np.diff(col_ptr[first : last + 1]))
+        u = row_idx[col_ptr[first] : col_ptr[last]]
+        next_one = (level[u] >= 0) & (level[v] == level[u] + 1)
+        u, v = u[next_one], v[next_one]
+        right += np.bincount(u, path[u] / path[v] * (1 + delta[v]), minlength=n)
     if np.allclose(delta, right, rtol=1e-9, atol=1e-9):
         return ""
     return f"dependencies from vertex {tested.roots[-1]} do not obey their recurrence"

@@ -1,6 +1,6 @@
 """The sentences are those of the figures."""
 
-from lagpu.papers.claims import BestOf, Peak, Ratio, Values, best_of
+from lagpu.papers.claims import BestOf, Choice, Peak, Ratio, Values, best_of
 from lagpu.papers.experiment import BEST
 
 
@@ -56,12 +56,20 @@ def test_values():
     )
 
 
+def test_choices():
+    assert Choice(("td", "bu"), "either").says(ROWS) == (
+        "Best on a: bu, 3.00x td; b: td, 1.33x bu. The paper: either."
+    )
+    assert Choice(("td", "xx"), "-").says(ROWS) == ""
+
+
 def test_what_is_not_proved_or_not_there_says_nothing():
     wrong = [one | {"checked": False} for one in ROWS]
     none = [one | {"value": None} for one in ROWS]
     for rows in (wrong, none, [], ROWS[:1]):
         assert Ratio("bu", "td", 1.0, "-").says(rows) == ""
     for rows in (wrong, none, []):
+        assert Choice(("td", "bu"), "-").says(rows) == ""
         assert Peak("bu", 1.0, "-").says(rows) == Values("bu", "-").says(rows) == ""
         assert BestOf("", ("td",), "-").says(rows) == ""
     assert BestOf("mesh", ("td",), "-").says(ROWS) == ""

@@ -47,11 +47,8 @@ def test_experiments_are_whole(paper, experiment):
         assert graph.made or not graph.why
         assert all(value > 0 for value in graph.reported.values())
     for claim in experiment.claims:
-        mentioned = {
-            getattr(claim, "of", BEST),
-            getattr(claim, "to", BEST),
-            *getattr(claim, "expected", ()),
-        }
-        assert mentioned <= {*names, BEST}
+        of = getattr(claim, "of", BEST)
+        said = {*(of if isinstance(of, tuple) else (of,)), getattr(claim, "to", BEST)}
+        assert said.union(getattr(claim, "expected", ())) <= {*names, BEST}
         kinds = {kind for graph in experiment.graphs for kind in graph.kind.split(", ")}
         assert getattr(claim, "kind", "") in {*kinds, ""}
