@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from lagpu.cli.console import console, tell_written, telling
 from lagpu.errors import CheckFailed, InvalidValue
@@ -29,7 +30,7 @@ def rerun(name: str, part: dict[str, str | None], request: Request, json_file: P
     request : Request
         How.
     json_file : Path, optional
-        The file of the report.
+        The file of the report, which is written after each graph.
 
     Raises
     ------
@@ -39,11 +40,15 @@ def rerun(name: str, part: dict[str, str | None], request: Request, json_file: P
     paper = paper_of(name)
     experiments = experiments_of(paper, **part)
     require_writable(json_file, "paper")
-    with telling("beginning") as tell:
-        found, refusals = run(paper, experiments, request, tell)
-    try:
+
+    def keep(found: dict[str, Any]) -> None:
         if json_file is not None:
             write_json(found, json_file, "paper")
+
+    with telling("beginning") as tell:
+        found, refusals = run(paper, experiments, request, tell, keep)
+    try:
+        keep(found)
     finally:  # show the result even if writing it fails
         out = console()
         out.print(f"{paper.number}: {paper.title}. {paper.where}", soft_wrap=True)

@@ -20,6 +20,8 @@ from lagpu.errors import (
     FileFormatError,
     InvalidValue,
     LagpuError,
+    LimitExceeded,
+    NotSupported,
     OutOfMemory,
 )
 from lagpu.generators.load import load
@@ -71,18 +73,34 @@ def run(
     experiments: Sequence[Experiment],
     request: Request,
     tell: Tell = lambda _text: None,
+    keep: Callable[[dict[str, Any]], None] = lambda _report: None,
 ) -> tuple[dict[str, Any], list[str]]:
     """Run some experiments of a paper.
+
+    Parameters
+    ----------
+    paper : Paper
+        The paper.
+    experiments : sequence of Experiment
+        Those of its experiments to run.
+    request : Request
+        How.
+    tell : callable
+        Called with a description of each step, for a progress display.
+    keep : callable
+        Called with the report after each graph.
 
     Returns
     -------
     report : dict
         ``machine commit date versions paper quick experiments``, ready for JSON. An experiment has
         ``part title metric definition measured_on notes missing says rows``; a row has
-        ``graph kind made_from stand_in vertices entries variant of_paper runs_as note backend mode
-        output roots value unit more reported median_ms mean_ms gteps bytes joules checked``:
-        `value` is the paper's metric, `reported` the paper's figure or None, `gteps` and
-        `median_ms` are as `lagpu bench` has them, and `joules` is None where it is not known.
+        ``graph kind made_from stand_in vertices entries paper_size degrees variant of_paper runs_as
+        note backend mode output roots value unit more reported median_ms mean_ms gteps bytes joules
+        checked``: `value` is the paper's metric, `reported` the paper's figure or None, `gteps` and
+        `median_ms` are as `lagpu bench` has them, `paper_size` is the paper's vertices and stored
+        entries, `degrees` are maximum, mean and standard deviation, and `joules` is None where it
+        is not known.
     refusals : list of str
         Why rows are not checked.
 
@@ -95,20 +113,26 @@ def run(
     """
     _require_known(experiments, request)
     place = backends.get(request.backend)
-    found, refusals, errors = [], [], []
-    libraries: set[str] = set()
+    libraries = {v.peer for e in experiments for v in e.variants if v.peer is not None}
+    about = {"number": paper.number, "title": paper.title, "where": paper.where}
+    whole = report.envelope([place], peers.versions(sorted(libraries)))
+    whole |= {"paper": about, "quick": request.quick, "experiments": []}
+    refusals: list[str] = []
+    errors: list[LagpuError] = []
     for experiment in experiments:
         work = _Work(experiment, request, place, tell)
-        rows = [row for graph in work.graphs for row in work.rows_of(graph)]
-        found.append(work.report(rows))
+        rows: list[Row] = []
+        whole["experiments"].append(work.report(rows))
+        for graph in work.graphs:
+            rows += work.rows_of(graph)
+            whole["experiments"][-1] = work.report(rows)
+            if rows:
+                keep(whole)
         refusals += work.refusals
         errors += work.errors
-        libraries |= {v.peer for v in experiment.variants if v.peer is not None}
-    if errors and not any(part["rows"] for part in found):
+    if errors and not any(part["rows"] for part in whole["experiments"]):
         raise errors[0]
-    whole = report.envelope([place], peers.versions(sorted(libraries)))
-    about = {"number": paper.number, "title": paper.title, "where": paper.where}
-    return {**whole, "paper": about, "quick": request.quick, "experiments": found}, refusals
+    return whole, refusals
 
 
 def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
@@ -176,6 +200,7 @@ class _Work:
     def report(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Return the experiment with its rows, for the report."""
         experiment = self._experiment
+        rows = [row.copy() for row in rows]
         _put_relative(experiment, rows)
         _put_best(experiment, rows)
         return {
@@ -185,9 +210,9 @@ class _Work:
             "definition": experiment.metric.definition,
             "measured_on": experiment.machine,
             "notes": list(experiment.notes),
-            "missing": self.missing,
+            "missing": [*self.missing],
             "says": [text for text in (claim.says(rows) for claim in experiment.claims) if text],
-            "rows": list(rows),
+            "rows": rows,
         }
 
     def rows_of(self, graph: PaperGraph) -> Iterator[Row]:
@@ -208,6 +233,11 @@ class _Work:
                 self._miss(runner)
             else:
                 runners.append(runner)
+        if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
+            self._miss(
+                f"kernels: the {place.name} backend has none; its directions stand for them, so "
+                "variants of one direction are the same"
+            )
         self._tell(f"{graph.name}: loading {self._source(graph)}")
         gc.collect()
         before = 0 if place.device is None else int(place.device.used_bytes())
@@ -220,16 +250,17 @@ class _Work:
             self._tell(f"{graph.name}: {runner.variant.name}")
             try:
                 row = self._row(graph, tested, A, runner, before)
-            except OutOfMemory as error:
+            except (OutOfMemory, NotSupported, LimitExceeded) as error:
                 self._miss(f"{graph.name}, {runner.variant.name}: {error}")
-                continue
+            except LagpuError as error:  # the other rows stay
+                self.refusals.append(f"{graph.name}, {runner.variant.name}: {error}")
             except Exception as error:
                 if runner.place is not None:
                     raise
                 text = " ".join(str(error).split())  # any error of another library
                 self._miss(f"{graph.name}, {runner.variant.name}: {text}")
-                continue
-            yield row
+            else:
+                yield row
 
     def _measured(self, tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
         """Measure a variant; those that differ in the part of the time alone are one."""
@@ -263,6 +294,8 @@ class _Work:
             "stand_in": self._why_stand_in(graph),
             "vertices": facts.vertices,
             "entries": facts.entries,
+            "paper_size": graph.size,
+            "degrees": _degrees(facts.out_degree),
             "variant": variant.name,
             "of_paper": variant.of_paper,
             "runs_as": runner.runs_as,
@@ -282,6 +315,11 @@ class _Work:
             "joules": joules,
             "checked": not found.refusal,
         }
+
+
+def _degrees(degree: Any) -> tuple[float, float, float]:
+    """Return maximum, mean and standard deviation of degrees."""
+    return int(degree.max()), float(degree.mean()), float(degree.std())
 
 
 def _grid_of(graph: PaperGraph, place: Backend) -> Backend:

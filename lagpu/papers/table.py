@@ -11,45 +11,55 @@ from lagpu.host.fitting import FittingTable
 
 __all__ = ["lines_of", "table_of"]
 
-_SPARE = ("runs as", "entries", "GTEPS", "paper")
+_NONE = "-"
+_SPARE = ("runs as", "entries", "degrees", "GTEPS", "paper")
 
 
 def table_of(experiment: dict[str, Any]) -> FittingTable:
-    """Return the rows of an experiment of a report as a table."""
+    """Return the rows of an experiment of a report as a table.
+
+    `degrees` are maximum, mean and standard deviation; a paper without numbers has no column.
+    """
     title = f"{experiment['part']}: {experiment['title']}"
-    table = FittingTable("graph", "made from", title=title, spare=_SPARE)
-    table.add_column("entries", justify="right")
-    for name in ("variant", "runs as"):
-        table.add_column(name)
-    for name in (experiment["metric"], "paper", "median ms", "GTEPS", "checked"):
+    rows = experiment["rows"]
+    texts = {
+        "graph": [row["graph"] for row in rows],
+        "made from": [row["made_from"] + ("*" if row["stand_in"] else "") for row in rows],
+        "variant": [row["variant"] for row in rows],
+        "runs as": [row["runs_as"] for row in rows],
+    }
+    numbers = {
+        "entries": [f"{row['entries']:,}" for row in rows],
+        "degrees": ["/".join(f"{x:.0f}" for x in row["degrees"]) for row in rows],
+        experiment["metric"]: [_number(row["value"]) for row in rows],
+        "paper": [_number(row["reported"]) for row in rows],
+        "median ms": [f"{row['median_ms']:,.3f}" for row in rows],
+        "GTEPS": [f"{row['gteps']:.3g}" for row in rows],
+    }
+    if {*numbers["paper"]} == {_NONE}:
+        del numbers["paper"]
+    table = FittingTable(*texts, title=title, spare=_SPARE)
+    for name in (*numbers, "checked"):
         table.add_column(name, justify="right")
-    for row in experiment["rows"]:
-        table.add_row(
-            row["graph"],
-            row["made_from"] + ("*" if row["stand_in"] else ""),
-            f"{row['entries']:,}",
-            row["variant"],
-            row["runs_as"],
-            _number(row["value"]),
-            _number(row["reported"]),
-            f"{row['median_ms']:,.3f}",
-            f"{row['gteps']:.3g}",
-            Text("yes", "green") if row["checked"] else Text("NO", "red"),
-        )
+    checked = [Text("yes", "green") if row["checked"] else Text("NO", "red") for row in rows]
+    for cells in zip(*texts.values(), *numbers.values(), checked, strict=True):
+        table.add_row(*cells)
     return table
 
 
 def _number(value: float | None) -> str:
     """Return four digits, or a dash."""
     if value is None:
-        return "-"
+        return _NONE
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def lines_of(experiment: dict[str, Any]) -> Iterator[str]:
     """Yield what is to be read below the table of an experiment, a line each."""
-    where = f" on {experiment['measured_on']}" if experiment["measured_on"] else ""
-    yield f"{experiment['metric']}: {experiment['definition']}; paper: its figure{where}."
+    said = f"{experiment['metric']}: {experiment['definition']}"
+    if any(row["reported"] is not None for row in experiment["rows"]):
+        said += f"; paper: its figure on {experiment['measured_on']}"
+    yield f"{said}."
     for why in dict.fromkeys(row["stand_in"] for row in experiment["rows"] if row["stand_in"]):
         of = dict.fromkeys(row["graph"] for row in experiment["rows"] if row["stand_in"] == why)
         yield f"* {', '.join(of)}: {why}; --graph NAME=FILE gives the paper's."

@@ -8,17 +8,18 @@ import pytest
 
 from lagpu import algorithms, backends, binary
 from lagpu.algorithms.brandes import dependencies
+from lagpu.backends.override import is_overridden
 from lagpu.bench import suite
-from lagpu.errors import BackendUnavailable
+from lagpu.errors import BackendUnavailable, KernelLaunchError, NotSupported
 from lagpu.papers.experiment import Experiment, Paper, PaperGraph, Variant
-from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS
+from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS, speedup
 from lagpu.papers.run import Request
 from lagpu.papers.run import run as run_paper
 
 ROW = {
-    "graph", "kind", "made_from", "stand_in", "vertices", "entries", "variant", "of_paper",
-    "runs_as", "note", "backend", "mode", "output", "roots", "value", "unit", "more", "reported",
-    "median_ms", "mean_ms", "gteps", "bytes", "joules", "checked",
+    "graph", "kind", "made_from", "stand_in", "vertices", "entries", "paper_size", "degrees",
+    "variant", "of_paper", "runs_as", "note", "backend", "mode", "output", "roots", "value",
+    "unit", "more", "reported", "median_ms", "mean_ms", "gteps", "bytes", "joules", "checked",
 }  # fmt: skip
 PART = {
     "part", "title", "metric", "definition", "measured_on", "notes", "missing", "says", "rows",
@@ -58,6 +59,8 @@ def test_turbobfs_on_cpu(run, tmp_path):
     assert as_["tdscCSC"] == "pull"
     assert as_["tdscCOOC (searched)"] == "push"
     assert as_["SuiteSparse:GraphBLAS"] == "python-graphblas"
+    (text,) = part["missing"]
+    assert text.startswith("kernels: the cpu backend has none; its directions stand for them")
     best = [row for row in part["rows"] if row["reported"] == 2036]
     assert len(best) == 1
     assert best[0]["of_paper"]
@@ -209,6 +212,32 @@ def test_a_wrong_result_is_refused(run, monkeypatch):
     assert code == 1
     assert "NO" in out
     assert err.startswith("lagpu: paper: kmer-V1r, ")
+
+
+def test_a_variant_that_fails_costs_its_own_row(run, monkeypatch, tmp_path):
+    def fails(A, root):
+        raise (NotSupported if is_overridden(A.backend) else KernelLaunchError)("no")
+
+    file = tmp_path / "p.json"
+    words = ("paper", "003", "--table", 3, "--quick", "-b", "cpu", "--only", "twitter7")
+    monkeypatch.setitem(suite.ALGORITHMS, "levels", fails)
+    code, out, err = run(*words, "--json", file)
+    assert (code, err) == (1, "lagpu: paper: twitter7, lagpu: no\n")
+    assert "missing: twitter7, busc: no" in out
+    (part,) = json.loads(file.read_text())["experiments"]
+    assert [row["variant"] for row in part["rows"]][-2:] == ["tdveCSC", "SuiteSparse:GraphBLAS"]
+
+
+def test_a_report_is_kept_after_each_graph(monkeypatch):
+    kept = []
+    graphs = (*PAIR.graphs, PaperGraph("q", "path:6"))
+    experiment = Experiment("table 1", "two", graphs, PAIR.variants[-1:], speedup("lagpu"), roots=1)
+    run_paper(
+        ONE, [experiment], Request("cpu"),
+        keep=lambda report: kept.append(json.loads(json.dumps(report))["experiments"][0]["rows"]),
+    )  # fmt: skip
+    assert [[row["graph"] for row in rows] for rows in kept] == [["p"], ["p", "q"]]
+    assert [row["value"] for rows in kept for row in rows] == [1.0] * 3
 
 
 def test_wrong_dependencies_are_refused(run, monkeypatch):
