@@ -54,7 +54,7 @@ def rerun(name: str, part: dict[str, str | None], request: Request, json_file: P
         out.print(f"{paper.number}: {paper.title}. {paper.where}", soft_wrap=True)
         said: set[str] = set()
         for experiment in found["experiments"]:
-            out.print(table_of(experiment))
+            out.print(table_of(experiment) if experiment["rows"] else experiment["part"])
             new = [line for line in lines_of(experiment) if line not in said]
             said.update(new)
             out.print("\n".join(new), soft_wrap=True)

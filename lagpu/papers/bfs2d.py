@@ -19,7 +19,7 @@ _VARIANTS = (
 )
 _SYSTEM = (Variant("bfs2d", "parents", policy="bfs2d"),)
 _RATIOS = ("0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5")
-_SWEEP = tuple(Variant(f"R_th = {r}", "parents", policy=f"bfs2d:ratio={r}") for r in _RATIOS)
+_SWEEP = tuple(Variant(f"R_th={r}", "parents", policy=f"bfs2d:ratio={r}") for r in _RATIOS)
 
 _REAL = (
     PaperGraph("hollywood-2009", size=(1.1e6, 112.8e6)),

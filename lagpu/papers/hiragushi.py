@@ -74,11 +74,11 @@ HIRAGUSHI = Paper(
         Experiment(
             "section 3.5", "the tuning parameter alpha", _GRAPHS,
             tuple(
-                Variant(f"alpha = {alpha}", "parents", policy=f"hiragushi:alpha={alpha},beta=20")
+                Variant(f"alpha={alpha}", "parents", policy=f"hiragushi:alpha={alpha},beta=20")
                 for alpha in _ALPHAS
             ),
             MEDIAN_TEPS,
-            (Choice(tuple(f"alpha = {alpha}" for alpha in _ALPHAS), "alpha 48, beta 20"),),
+            (Choice(tuple(f"alpha={alpha}" for alpha in _ALPHAS), "alpha 48, beta 20"),),
             16, _MACHINE,
         ),
         weak(

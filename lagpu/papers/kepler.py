@@ -16,7 +16,7 @@ _S21 = "R-MAT S21 EF16"
 _LISTS = Variant("lists", "parents", policy="kepler:messages=list")
 _BITMAPS = Variant("bitmaps", "parents", policy="kepler")
 _PHASES = ("expand", "expansion", "fold", "update", "agree", "parents")
-_EDGES = (1, 2, 4, 8, 16)
+_EDGES = (1, 2, 4, 8)
 _ONE = Variant("1 edge a thread", "parents", kernel="push_active")
 _FOUR = Variant("4 edges a thread", "parents", kernel="push_active:4")
 

@@ -19,7 +19,7 @@ _VARIANTS = (_BASELINE, Variant("VBFS", kernel="push_virtual:32"), Variant("lagp
 _SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)
 _SWEEP = (
     _BASELINE,
-    *(Variant(f"VBFS, K = {size}", kernel=f"push_virtual:{size}") for size in _SIZES),
+    *(Variant(f"K={size}", kernel=f"push_virtual:{size}") for size in _SIZES),
 )
 _NUMBERS = "The slides number no figure: those of the results are counted in their order."
 _NO_FIGURES = "The slides have no number but in bars; the simulator's cycles are replaced by times."

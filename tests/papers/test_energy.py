@@ -66,6 +66,13 @@ def test_the_command_says_so(refused):
     assert "--figure 1" in err
 
 
+def test_the_other_figures_of_the_paper_are_run(run):
+    code, out, _ = run("paper", "001", "--quick", "-b", "cpu", "--only", "Graph0 dense")
+    assert code == 0
+    assert "\nfigure 4\n" in out
+    assert "missing: paper: energy cannot be read: the cpu backend has no GPU" in out
+
+
 def test_energies_are_relative(run, monkeypatch, tmp_path):
     class Counter:
         """Ten joules for a search, and one less each time."""
