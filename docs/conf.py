@@ -53,7 +53,7 @@ atexit.register(shutil.rmtree, _home, ignore_errors=True)
 (_home / "profile_default").mkdir()
 (_home / "profile_default" / "ipython_kernel_config.py").write_text(
     "c.InlineBackend.figure_formats = {'svg'}\n"
-    "c.InlineBackend.rc = {'svg.fonttype': 'none', 'font.size': 10}\n"
+    "c.InlineBackend.rc = {'svg.fonttype': 'none', 'font.size': 10.5}\n"
     "c.HistoryManager.enabled = False\n"
     "c.Application.log_level = 40\n"
 )

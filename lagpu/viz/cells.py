@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lagpu.host.display import short
-from lagpu.viz.style import AS_IT_IS, BLUE, GREEN, GREY, INK, MUTED, ORANGE, PALE
+from lagpu.viz.style import AS_IT_IS, BLUE, GREEN, GREY, INK, LABEL, MUTED, ORANGE, PALE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
     "ENTRY",
+    "INDEX",
     "KEPT",
     "NONE",
     "OUT",
@@ -26,6 +27,9 @@ __all__ = [
     "entry",
     "legend",
 ]
+
+
+INDEX = 0.9  # size of an index, relative to the text of a cell
 
 
 class Kind(NamedTuple):
@@ -134,7 +138,7 @@ class CellGrid:
 
     def number(self, ax: Axes, fontsize: float, *, rows: bool = True, cols: bool = True) -> None:
         """Write the indices on the left of the rows and above the columns."""
-        style = {"ha": "center", "va": "center", "color": MUTED, "fontsize": 0.75 * fontsize}
+        style = {"ha": "center", "va": "center", "color": MUTED, "fontsize": INDEX * fontsize}
         for i in range(self.nrows * rows):
             ax.text(self.x - 0.85, self.y + i, str(i), **style)
         for j in range(self.ncols * cols):
@@ -150,7 +154,7 @@ def bare(ax: Axes, left: float, right: float, top: float, bottom: float) -> floa
     figure: Any = ax.get_figure()
     box, dots = ax.get_window_extent(), figure.dpi / 72
     cell = min(box.width / (right - left), box.height / (bottom - top)) / dots
-    return float(min(12, max(4, 0.4 * cell)))
+    return float(min(12, max(4, 0.44 * cell)))
 
 
 def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
@@ -161,7 +165,7 @@ def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
 
     figure: Any = ax.get_figure()
     room = ax.get_window_extent().width / figure.dpi
-    widest = max(0.55 + 0.07 * len(kind.label) for kind in kinds)  # inches, about
+    widest = max(0.55 + 0.08 * len(kind.label) for kind in kinds)  # inches, about
     columns = max(1, min(3, int(1.1 * room / widest)))
 
     patches = [
@@ -173,7 +177,7 @@ def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
     ]  # fmt: skip
     made = ax.legend(
         handles=patches, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=columns,
-        frameon=False, fontsize=9, handlelength=1.2, handleheight=1.2,
+        frameon=False, fontsize=LABEL, handlelength=1.2, handleheight=1.2,
     )  # fmt: skip
     for label in made.get_texts():
         label.set(**AS_IT_IS)

@@ -15,6 +15,7 @@ from lagpu.viz.searches import level_array
 from lagpu.viz.style import (
     GREY,
     INK,
+    LABEL,
     MUTED,
     VERMILION,
     axes,
@@ -87,7 +88,7 @@ def graph(
     above = None if parents is None else level_array("graph", A, parents)
     places = _places(A, rows, cols, level, layout)
     labels = n <= LABELLED if labels is None else labels
-    size = 260 if labels else max(12, min(120, 5000 / max(n, 1)))
+    size = 330 if labels else max(12, min(120, 5000 / max(n, 1)))
     ax = axes(ax, 6.4, 5.2)
     _edges(ax, places, rows, cols, above, bool(A.is_symmetric), size)
     _vertices(ax, places, level, size, labels)
@@ -212,14 +213,14 @@ def _vertices(ax: Axes, places: Array, level: Array | None, size: float, labels:
     for i, (x, y) in enumerate(places if labels else ()):
         dark = shown[i] >= 0 and colours[shown[i]][:3] @ (0.299, 0.587, 0.114) < 0.5
         ax.text(
-            x, y, str(i), ha="center", va="center_baseline", fontsize=8, zorder=4,
+            x, y, str(i), ha="center", va="center_baseline", fontsize=LABEL, zorder=4,
             color="white" if dark else INK,
         )  # fmt: skip
     if level is None:
         return
     if most < 12:
         ax.legend(
-            loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9,
+            loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=LABEL,
             markerscale=min(1, (70 / size) ** 0.5),
         )  # fmt: skip
         return
@@ -229,4 +230,6 @@ def _vertices(ax: Axes, places: Array, level: Array | None, size: float, labels:
 
     scale = ScalarMappable(Normalize(-0.5, most + 0.5), ListedColormap(colours))
     figure: Any = ax.get_figure()
-    figure.colorbar(scale, ax=ax, shrink=0.6, label="level", ticks=MaxNLocator(8, integer=True))
+    bar = figure.colorbar(scale, ax=ax, shrink=0.6, ticks=MaxNLocator(8, integer=True))
+    bar.set_label("level", size=LABEL)
+    bar.ax.tick_params(labelsize=LABEL)

@@ -10,7 +10,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.errors import DomainMismatch
 from lagpu.viz.cells import CellGrid, bare, entry, legend
-from lagpu.viz.style import AS_IT_IS, BLUE, MUTED, ORANGE, axes, pyplot, refuse_larger
+from lagpu.viz.style import AS_IT_IS, BLUE, LABEL, MUTED, ORANGE, axes, pyplot, refuse_larger
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +129,7 @@ def plane(ax: Axes, shape: tuple[int, int]) -> None:
     ax.xaxis.tick_top()
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(6, integer=True))
-    ax.tick_params(labelsize=8, colors=MUTED, length=2)
+    ax.tick_params(labelsize=LABEL, colors=MUTED, length=2)
     for spine in ax.spines.values():
         spine.set_color(MUTED)
 
@@ -155,5 +155,5 @@ def _density(ax: Axes, shape: tuple[int, int], rows: Array, cols: Array) -> None
     plane(ax, shape)
     figure: Any = ax.get_figure()
     bar = figure.colorbar(image, ax=ax, shrink=0.8, pad=0.03)
-    bar.set_label(f"entries in {-(-nrows // tall):,} x {-(-ncols // wide):,} positions", size=9)
-    bar.ax.tick_params(labelsize=8)
+    bar.set_label(f"entries in {-(-nrows // tall):,} x {-(-ncols // wide):,} positions", size=LABEL)
+    bar.ax.tick_params(labelsize=LABEL)

@@ -8,7 +8,19 @@ from lagpu.core.expr import Call, Mask, format_formula, mark_used
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Multiply, MultiplySelection
-from lagpu.viz.cells import ENTRY, NONE, OUT, RESULT, TOUCHED, USED, ZERO, CellGrid, bare, legend
+from lagpu.viz.cells import (
+    ENTRY,
+    INDEX,
+    NONE,
+    OUT,
+    RESULT,
+    TOUCHED,
+    USED,
+    ZERO,
+    CellGrid,
+    bare,
+    legend,
+)
 from lagpu.viz.matrices import CELLS, entries
 from lagpu.viz.style import AS_IT_IS, INK, MUTED, axes, pyplot, refuse_larger
 
@@ -203,6 +215,6 @@ def _numbers(grid: CellGrid) -> list[Sign]:
     """Return the indices of the rows and columns of a grid, if there are several."""
     rows = range(grid.nrows if grid.nrows > 1 else 0)
     cols = range(grid.ncols if grid.ncols > 1 else 0)
-    return [(grid.x - 0.85, grid.y + i, str(i), 0.75) for i in rows] + [
-        (grid.x + j, grid.y - 0.8, str(j), 0.75) for j in cols
+    return [(grid.x - 0.85, grid.y + i, str(i), INDEX) for i in rows] + [
+        (grid.x + j, grid.y - 0.8, str(j), INDEX) for j in cols
     ]

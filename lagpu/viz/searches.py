@@ -15,6 +15,7 @@ from lagpu.viz.matrices import SQUARES, entries, plane, squares
 from lagpu.viz.style import (
     GREY,
     INK,
+    LABEL,
     MUTED,
     VERMILION,
     axes,
@@ -136,7 +137,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     for ax in places.flat[len(shown) :]:
         ax.set_axis_off()
     figure.get_layout_engine().set(h_pad=0.12, w_pad=0.06)
-    _explain(figure, None)
+    _explain(figure, None, 2 if wide > 2 else 1)
     drawn: Figure = figure
     return drawn
 
@@ -169,12 +170,12 @@ def _panel(ax: Axes, level: Array, rows: Array, cols: Array, depth: int) -> None
     ax.set_title(
         f"level {depth}: {count} {'vertex' if count == 1 else 'vertices'}, "
         f"{len(np.unique(cols[new]))} new",
-        fontsize=10,
+        fontsize=LABEL,
         color=INK,
     )
 
 
-def _explain(place: Any, anchor: tuple[float, float] | None) -> None:
+def _explain(place: Any, anchor: tuple[float, float] | None, columns: int = 1) -> None:
     from matplotlib.patches import Patch
 
     handles = [
@@ -186,11 +187,19 @@ def _explain(place: Any, anchor: tuple[float, float] | None) -> None:
     ]
     if anchor is None:
         place.legend(
-            handles=handles, loc="outside lower center", ncols=2, frameon=False, fontsize=9
+            handles=handles,
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+            fontsize=LABEL,
         )
     else:
         place.legend(
-            handles=handles, loc="upper center", bbox_to_anchor=anchor, frameon=False, fontsize=9
+            handles=handles,
+            loc="upper center",
+            bbox_to_anchor=anchor,
+            frameon=False,
+            fontsize=LABEL,
         )
 
 
@@ -248,14 +257,15 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
             label="no level",
         )
         rest.set_gid("no-level")
-        ax.legend(frameon=False, fontsize=9)
+        ax.legend(frameon=False, fontsize=LABEL)
     if few:
         ax.set_xticks(range(len(counts)))
         for container in ax.containers:
-            ax.bar_label(container, fmt="{:,.0f}", fontsize=9, padding=2)
+            ax.bar_label(container, fmt="{:,.0f}", fontsize=LABEL, padding=2)
     ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    ax.set_xlabel("level: edges from the source")
-    ax.set_ylabel("vertices")
+    ax.set_xlabel("level: edges from the source", fontsize=LABEL)
+    ax.set_ylabel("vertices", fontsize=LABEL)
+    ax.tick_params(labelsize=LABEL)
     ax.margins(y=0.12)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

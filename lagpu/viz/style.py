@@ -20,6 +20,7 @@ __all__ = [
     "GREEN",
     "GREY",
     "INK",
+    "LABEL",
     "MUTED",
     "ORANGE",
     "PALE",
@@ -37,6 +38,9 @@ __all__ = [
 BLUE, SKY, GREEN = "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, YELLOW = "#E69F00", "#D55E00", "#F0E442"
 INK, MUTED, GREY, PALE = "#222222", "#666666", "#BBBBBB", "#EEEEEE"
+
+#: Size of labels in points: 14 pixels where a page shows a picture at its own size.
+LABEL = 10.5
 
 #: For text with names, in which a dollar sign begins no formula.
 AS_IT_IS: dict[str, Any] = {"parse_math": False}

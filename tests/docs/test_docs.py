@@ -47,8 +47,34 @@ def statements(code):
     ]
 
 
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
 def name(page):
     return str(page.relative_to(DOCS))
+
+
+TEXT = 728  # pixels that a picture has on a page 1280 pixels wide
+STYLE = {"svg.fonttype": "none", "font.size": 10.5}  # as in conf.py
+
+
+def small_labels():
+    """Return (text, pixels) of labels below 14 pixels, as a page shows the open pictures."""
+    found = []
+    for number in plt.get_fignums():
+        figure = plt.figure(number)
+        figure.canvas.draw()
+        wide = 72 * (figure.get_tightbbox().width + 0.2)  # points, with the margins of a notebook
+        scale = min(4 / 3, TEXT / wide)
+        found += [
+            (label.get_text(), label.get_fontsize() * scale)
+            for label in figure.findobj(mpl.text.Text)
+            if label.get_visible() and label.get_text().strip()
+        ]
+    return [(label, size) for label, size in found if size < 13.9]
 
 
 def run(page, monkeypatch):
@@ -57,11 +83,21 @@ def run(page, monkeypatch):
     for table in (binary, semiring):
         monkeypatch.setattr(table, "_rows", dict(table._rows))
     world = {"__name__": "page"}
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), mpl.rc_context(STYLE):
         for _tags, code in cells(page):
             exec(compile(code, str(page), "exec"), world)
-    plt.close("all")
+            assert not (small_labels() if page in COURSE else ()), code
+            plt.close("all")
     return world
+
+
+def test_small_labels_are_found():
+    with mpl.rc_context(STYLE):
+        _, ax = plt.subplots(figsize=(10, 1), layout="constrained")
+        ax.set_axis_off()
+        ax.text(0, 0, "wide")
+        ax.text(1, 0, "large", fontsize=20)
+    assert [label for label, _ in small_labels()] == ["wide"]
 
 
 @pytest.mark.parametrize("page", picked(PAGES, *SOME), ids=name)
