@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
@@ -14,6 +15,7 @@ import lagpu
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 import notebooks
+import slides
 
 project = "lagpu"
 author = "The lagpu authors"
@@ -21,7 +23,7 @@ copyright = "The lagpu authors"
 version = release = lagpu.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_ext", "slides"]
 html_theme = "furo"
 html_title = f"lagpu {version}"
 html_static_path = ["_static"]
@@ -61,12 +63,16 @@ os.environ["IPYTHONDIR"] = str(_home)
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns
 
 
+def _mathml(tex, block=True):
+    return tex2mathml(tex, as_block=block)
+
+
 def _formula(self, node):
-    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    self.body.append(_mathml(node.astext(), isinstance(node, nodes.math_block)))
     raise nodes.SkipNode
 
 
-# ------------------------------------------------------------------- the course as notebooks
+# -------------------------------------------------------- the course as notebooks, and its slides
 
 
 def _link_notebook(app, doctree, page):
@@ -86,8 +92,19 @@ def _write_notebooks(app, error):
             notebooks.write(page, Path(app.outdir, "course", f"{page.stem}.ipynb"))
 
 
+def _write_slides(app, error):
+    if error is None and app.builder.format == "html":
+        matplotlib.use("Agg")
+        source = Path(app.srcdir, "slides", "bfs.md").read_text("utf-8")
+        made = slides.slides(source, "Breadth-first search by linear algebra", _mathml)
+        file = Path(app.outdir, "slides", "bfs.html")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(made, "utf-8")
+
+
 def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("doctree-resolved", _link_notebook)
     app.connect("build-finished", _write_notebooks)
+    app.connect("build-finished", _write_slides)

@@ -165,8 +165,8 @@ def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
 
     figure: Any = ax.get_figure()
     room = ax.get_window_extent().width / figure.dpi
-    widest = max(0.55 + 0.08 * len(kind.label) for kind in kinds)  # inches, about
-    columns = max(1, min(3, int(1.1 * room / widest)))
+    widest = max(0.5 + 0.075 * len(kind.label) for kind in kinds)  # inches, about
+    columns = max(1, min(3, int(1.25 * room / widest)))
 
     patches = [
         Patch(

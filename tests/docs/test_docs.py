@@ -13,7 +13,7 @@ import pytest
 from samples import picked
 
 import lagpu
-from lagpu import backends, binary, semiring
+from lagpu import backends, binary, semiring, viz
 from lagpu.errors import BackendUnavailable
 
 mpl = pytest.importorskip("matplotlib")  # of the group test
@@ -166,6 +166,13 @@ def test_an_example_does_what_its_page_does(page):
 def test_every_page_of_the_course_has_an_example_and_the_other_way_round():
     scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
     assert {page.stem for page in (DOCS / "course").glob("*.md")} == scripts
+
+
+def test_the_gallery_has_every_picture():
+    code = "".join(code for _tags, code in cells(DOCS / "gallery.md"))
+    drawn = set(re.findall(r"^viz\.(\w+)\(", code, re.M))
+    assert drawn == set(viz.__all__) - {"draw", "save"}  # another name of graph; to a file
+    assert "t.plot()" in code
 
 
 def test_every_algorithm_is_listed():
