@@ -199,10 +199,23 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
             If the arrays are not a valid CSC form.
         """
         place = backends.choose(like, backend)
-        ptr, idx, values = (array_of(x, place, "from_csc") for x in (col_ptr, row_idx, values))
-        (n, m), ptr, idx = check_compressed(ptr, idx, ncols, nrows, "from_csc")
+        return cls._from_csc(place, (col_ptr, row_idx, values), (nrows, ncols), dtype, name)
+
+    @classmethod
+    def _from_csc(
+        cls,
+        place: Backend,
+        arrays: tuple[Any, Any, Any],
+        shape: tuple[int, int | None],
+        dtype: Any,
+        name: str | None = None,
+        symmetric: bool | None = None,
+    ) -> Matrix:
+        """Return what `from_csc` returns; `symmetric` is True if that is known, and is believed."""
+        ptr, idx, values = (array_of(x, place, "from_csc") for x in arrays)
+        (n, m), ptr, idx = check_compressed(ptr, idx, shape[1], shape[0], "from_csc")
         what, kind = as_values(values, dtype, len(idx), "from_csc")
-        data = place.matrix_from_csc(ptr, idx, what, kind, (m, n))
+        data = place.matrix_from_csc(ptr, idx, what, kind, (m, n), symmetric)
         return cls._of(data, kind, (m, n), place, name)
 
     @classmethod
@@ -274,7 +287,9 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
     def to(self, backend: str | Backend) -> Matrix:
         """Return a copy on another backend: the only way data moves."""
         place = backends.get(backend)
-        data = place.matrix_from_csc(*self.to_csc(), self.dtype, self.shape)
+        arrays = self.to_csc()
+        known = getattr(self.data, "symmetric", None) or None  # of a backend that says so
+        data = place.matrix_from_csc(*arrays, self.dtype, self.shape, known)
         return Matrix._of(data, self.dtype, self.shape, place, self.name)
 
     # ------------------------------------------------------------------------ properties

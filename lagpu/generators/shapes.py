@@ -130,7 +130,7 @@ def complete(n: int, *, backend: Place = None) -> Matrix:
     rows = np.tile(np.arange(degree, dtype=np.int32), n).reshape(n, degree)
     rows += rows >= np.arange(n)[:, None]  # step over the diagonal
     col_ptr = np.arange(n + 1, dtype=np.int64) * degree
-    return CSC(n, n, col_ptr, rows.ravel()).matrix(backend)
+    return CSC(n, n, col_ptr, rows.ravel(), symmetric=True).matrix(backend)
 
 
 def _simple(u: Array, v: Array, n: int, directed: bool) -> CSC:

@@ -7,12 +7,13 @@ do the sorting: about 40 ns and 13 bytes for each entry, on one core.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu import backends
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import combine
@@ -30,6 +31,7 @@ __all__ = [
     "edge_keys",
     "from_edge_keys",
     "from_entries",
+    "known_symmetric",
     "symmetrise",
     "undirected",
 ]
@@ -53,6 +55,9 @@ class CSC:
         Rows, ascending and distinct within a column.
     values : ndarray, (nvals,), or NumPy scalar
         A scalar is the value of every entry (an iso-valued matrix).
+    symmetric : bool or None
+        True if the matrix is known to equal its transpose to the bit, as that of an undirected
+        graph; backends then do not look. None if nobody knows.
     """
 
     nrows: int
@@ -60,6 +65,7 @@ class CSC:
     col_ptr: Array
     row_idx: Array
     values: Any = np.True_
+    symmetric: bool | None = None
 
     @classmethod
     def of(cls, A: Matrix) -> CSC:
@@ -105,15 +111,10 @@ class CSC:
 
     def matrix(self, backend: str | Backend | None = None) -> Matrix:
         """Return the matrix on a backend."""
-        return Matrix.from_csc(
-            self.col_ptr,
-            self.row_idx,
-            self.values,
-            nrows=self.nrows,
-            ncols=self.ncols,
-            dtype=self.dtype,
-            backend=backend,
-        )
+        arrays = (self.col_ptr, self.row_idx, self.values)
+        shape = (self.nrows, self.ncols)
+        place = backends.choose(None, backend)
+        return Matrix._from_csc(place, arrays, shape, self.dtype, symmetric=self.symmetric)
 
 
 def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False, held: int = 0) -> int:
@@ -142,6 +143,8 @@ def from_entries(
     nrows: int,
     ncols: int,
     dup_op: BinaryOp | None = None,
+    *,
+    symmetric: bool = False,
 ) -> CSC:
     """Return the matrix of some entries; duplicates are summed, or merged if there are no values.
 
@@ -155,12 +158,18 @@ def from_entries(
         Shape.
     dup_op : BinaryOp, optional
         Combines duplicates instead of summing them, in the order in which they are given.
+    symmetric : bool
+        Whether each entry is given with the same value across the diagonal too. The matrix knows
+        that it is symmetric then, unless duplicates may be summed in another order there.
     """
+    given = len(rows)
     if values is not None and dup_op is not None:
         rows, cols, values = _combined(rows, cols, values, dup_op)
     data = np.ones(len(rows), np.int8) if values is None else values
     entries = sp.coo_array((data, (rows, cols)), shape=(nrows, ncols)).tocsc()
-    return compress(entries, pattern=values is None)
+    csc = compress(entries, pattern=values is None)
+    known = symmetric and (values is None or (csc.nvals == given and _is_exact(values)))
+    return replace(csc, symmetric=True) if known else csc
 
 
 def _combined(
@@ -225,7 +234,7 @@ def from_edge_keys(keys: Array, n: int) -> CSC:
     row_idx = np.empty(2 * len(rows), np.int32)
     _copy_columns(row_idx, rows, above, col_ptr[:-1])
     _copy_columns(row_idx, lower.indices, below, col_ptr[:-1] + np.diff(above))
-    return CSC(n, n, col_ptr, row_idx)
+    return CSC(n, n, col_ptr, row_idx, symmetric=True)
 
 
 def _simple_edges(keys: Array) -> Array:
@@ -272,7 +281,7 @@ def symmetrise(csc: CSC, what: str) -> CSC:
     if csc.iso:
         both = (np.concatenate([rows, cols]), np.concatenate([cols, rows]))
         merged = from_entries(*both, None, n, n)
-        return CSC(n, n, merged.col_ptr, merged.row_idx, csc.values)
+        return CSC(n, n, merged.col_ptr, merged.row_idx, csc.values, _is_exact(csc.values) or None)
     back = sp.csc_array((csc.values, rows, csc.col_ptr), shape=(n, n)).T.tocsc()
     back_cols = np.repeat(np.arange(n), np.diff(back.indptr))
     # SciPy's transpose is sorted: both lists ascend by (column, row), so bisection finds each
@@ -290,13 +299,25 @@ def symmetrise(csc: CSC, what: str) -> CSC:
             f"{back.data[k]}. Give directed=True, or make them equal."
         )
     new = ~known
-    return from_entries(
+    merged = from_entries(
         np.concatenate([rows, back.indices[new]]),
         np.concatenate([cols, back_cols[new]]),
         np.concatenate([csc.values, back.data[new]]),
         n,
         n,
     )
+    return replace(merged, symmetric=_is_exact(csc.values) or None)
+
+
+def known_symmetric(csc: CSC) -> CSC:
+    """Return a matrix that knows it is symmetric, if it equals its transpose to the bit."""
+    same = csc.nrows == csc.ncols and _is_exact(csc.values) and asymmetry(csc) is None
+    return replace(csc, symmetric=True) if same else csc
+
+
+def _is_exact(values: Any) -> bool:
+    """Return True if equal values are alike to the bit: no NaN, and no 0.0, which has two signs."""
+    return values.dtype.kind != "f" or not (np.isnan(values) | (values == 0)).any()
 
 
 def asymmetry(csc: CSC) -> tuple[int, int] | None:

@@ -75,7 +75,8 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     except (ValueError, OverflowError) as error:
         raise FileFormatError(f"read: {budget.name}: {error}") from error
     values = None if field == "pattern" else entries.data
-    return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op)
+    both = symmetry == "symmetric"
+    return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op, symmetric=both)
 
 
 def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:

@@ -14,7 +14,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory
 from lagpu.io.arrays import named
-from lagpu.io.csc import from_entries
+from lagpu.io.csc import from_entries, known_symmetric
 
 __all__ = ["Adjacency", "adjacency", "from_networkx", "to_networkx"]
 
@@ -36,12 +36,15 @@ class Adjacency:
         several parallel edges.
     values : dict of ndarray, (m,)
         The values of the edge attributes that were asked for.
+    directed : bool
+        Whether the graph is.
     """
 
     nodes: list[Any]
     row_ptr: Array
     cols: Array
     values: dict[Any, Array] = field(default_factory=dict)
+    directed: bool = True
 
     def rows(self) -> Array:
         """Return the vertex where each edge begins, (m,)."""
@@ -57,7 +60,8 @@ class Adjacency:
             return Matrix.from_coo(
                 rows, self.cols, values, nrows=n, ncols=n, dup_op=dup_op, backend=backend
             )
-        return from_entries(rows, self.cols, values, n, n).matrix(backend)
+        csc = from_entries(rows, self.cols, values, n, n)
+        return (csc if self.directed else known_symmetric(csc)).matrix(backend)
 
 
 def adjacency(
@@ -108,7 +112,7 @@ def adjacency(
         name: _numbers([x.get(name, default) for x in attributes], name)
         for name, default in (weights or {}).items()
     }
-    return Adjacency(nodes, row_ptr, cols, values)
+    return Adjacency(nodes, row_ptr, cols, values, G.is_directed())
 
 
 def _require_graph(G: Any) -> None:

@@ -9,7 +9,8 @@ from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, FP32, INT32, INT64, DType
-from lagpu.selftest.case import Case, Program, agree
+from lagpu.generators import from_spec
+from lagpu.selftest.case import Case, Difference, Program, agree
 from lagpu.selftest.data import GRAPHS, Graph, vector
 
 __all__ = ["cases"]
@@ -36,6 +37,10 @@ _OPERATIONS: dict[str, Callable[[Matrix], Any]] = {
     "isequal": lambda A: [A.isequal(A.dup()), A.isequal(A.T.new()), A.is_symmetric],
     "compressed": lambda A: [part.tolist() for part in (*A.to_csc(), *A.to_csr())],
 }
+_UNDIRECTED = (
+    *("kron:4", "urand:4", "road:4", "grid:3x4", "delaunay:4", "mycielskian:4"),
+    *("path:5", "cycle:5", "star:5", "complete:5"),
+)
 
 
 def cases() -> Iterator[Case]:
@@ -47,6 +52,7 @@ def cases() -> Iterator[Case]:
                 programs[f"{graph.name} {dtype}"] = _on(graph, dtype, operation)
         yield Case("matrices", name, agree(programs))
     yield Case("matrices", "built of duplicates", agree({"program": _duplicates}))
+    yield Case("matrices", "symmetric as made", _symmetric_as_made)
     yield Case("matrices", "product with A.T", agree({g.name: _transposed(g) for g in GRAPHS}))
     yield Case("operators", "registered by a user", agree({g.name: _registered(g) for g in GRAPHS}))
 
@@ -60,6 +66,19 @@ def _duplicates(place: Backend) -> Matrix:
     return Matrix.from_coo(
         rows, cols, values, INT32, nrows=3, ncols=4, dup_op=binary.minus, backend=place
     )
+
+
+def _symmetric_as_made(place: Backend, oracle: Backend) -> str:
+    """Compare what a generated graph says of itself with what its entries say, after writes too."""
+    for spec in _UNDIRECTED:
+        A = from_spec(spec, backend=place)
+        copy = A.dup(INT32)
+        copy[0, 1] << 7
+        for what, x in ((spec, A), (f"{spec}, copied", A.dup()), (f"{spec}, written", copy)):
+            looked_at = Matrix.from_csc(*x.to_csc(), nrows=x.nrows, backend=oracle)
+            if x.is_symmetric is not looked_at.is_symmetric:
+                raise Difference(f"{what}: is_symmetric is {x.is_symmetric}")
+    return f"{len(_UNDIRECTED)} graphs agree"
 
 
 def _transposed(graph: Graph) -> Program:

@@ -284,3 +284,21 @@ def test_commit(monkeypatch):
     monkeypatch.delenv("LAGPU_COMMIT")
     monkeypatch.setenv("PATH", "")  # no git
     assert versions.commit() is None
+
+
+def test_a_graph_that_wrongly_says_that_it_is_symmetric_is_found(monkeypatch):
+    cases = chosen(matrices.cases(), "symmetric as made")
+    assert failing(cases) == []
+    whole = GpuBackend.dup
+
+    def dup(self, x, dtype):
+        copy = whole(self, x, dtype)
+        if copy.nvals:  # one entry leaves, and what is known stays
+            store = copy.store
+            copy.store = store.with_values(dtype, store.values, store.iso)
+            copy.store.row_idx = (store.row_idx + 1) % store.shape[0]
+            copy.store.symmetric = True
+        return copy
+
+    monkeypatch.setattr(GpuBackend, "dup", dup)
+    assert failing(cases) == ["symmetric as made"]

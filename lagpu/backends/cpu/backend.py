@@ -219,7 +219,9 @@ class CpuBackend:
 
     def dup(self, x: Box, dtype: DType) -> Box:
         """See `Backend`."""
-        return boxed(x.gb.dup(dtype.name), dtype)
+        copy = boxed(x.gb.dup(dtype.name), dtype)
+        copy.symmetric = x.symmetric or None  # a cast may make it so
+        return copy
 
     def vector_resized(self, v: Box, size: int) -> Box:
         """See `Backend`."""

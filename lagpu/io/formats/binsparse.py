@@ -161,7 +161,8 @@ class _Reader:
         if values.dtype.kind == "b" and not pattern:
             found = from_entries(rows, cols, values.astype(np.int8), *self.shape, options.dup_op)
             return CSC(*self.shape, found.col_ptr, found.row_idx, found.dense_values() != 0)
-        return from_entries(rows, cols, data, *self.shape, options.dup_op)
+        both = str(self.structure).startswith("symmetric")
+        return from_entries(rows, cols, data, *self.shape, options.dup_op, symmetric=both)
 
     def _both_triangles(
         self, rows: Array, cols: Array, values: Array

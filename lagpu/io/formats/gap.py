@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io.budget import Budget
-from lagpu.io.csc import CSC, asymmetry, bytes_for_entries, compress
+from lagpu.io.csc import CSC, asymmetry, bytes_for_entries, compress, known_symmetric
 from lagpu.io.reading import Options, Parsed
 
 __all__ = ["dump", "dump_weights", "is_serialized", "parse"]
@@ -79,7 +79,9 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
         raise FileFormatError(f"read: {name}: a neighbour is outside 0 .. {n - 1}.")
     values = np.ones(m, np.int8) if item == 4 else items[:, 1].copy()
     rows = sp.csr_array((values, ends.copy(), ptr.copy()), shape=(n, n))
-    return Parsed(compress(rows.tocsc(), pattern=item == 4))
+    csc = compress(rows.tocsc(), pattern=item == 4)
+    del rows
+    return Parsed(csc if data[0] else known_symmetric(csc))
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

@@ -7,6 +7,7 @@ in the lines of both its ends, and m counts it once. Weights and sizes of vertic
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
             f"read: {name}: the line of vertex {i + 1} has the edge to {j + 1}, that of {j + 1} "
             "not the same. METIS graphs are undirected."
         )
-    return found
+    return found._replace(csc=replace(found.csc, symmetric=True))  # BOOL or INT64
 
 
 def _head(first: bytes, name: str) -> _Head:

@@ -79,7 +79,9 @@ def copy(T: CscMatrix | BitmapMatrix, dtype: DType) -> CscMatrix | BitmapMatrix:
         return T.copy(dtype)
     values = None if T.values is None else cast_array(T.device, T.values, dtype)
     iso = None if T.iso is None else cast_number(T.iso, dtype)
-    return T.with_values(dtype, values, iso)
+    copied = T.with_values(dtype, values, iso)
+    copied.symmetric = T.symmetric or None  # a cast may make it so
+    return copied
 
 
 def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, made: _Made) -> None:

@@ -49,6 +49,11 @@ class MatrixHandle:
         return self.store.nvals
 
     @property
+    def symmetric(self) -> bool | None:
+        """Whether the matrix equals its transpose, if that is known."""
+        return None if isinstance(self.store, BitmapMatrix) else self.store.symmetric
+
+    @property
     def is_bitmap(self) -> bool:
         """Whether it is stored as a bitmap matrix."""
         return type(self.store) is BitmapMatrix
