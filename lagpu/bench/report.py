@@ -19,6 +19,7 @@ from lagpu.versions import versions as installed
 
 __all__ = ["envelope", "harmonic_gteps", "statistics_of", "table"]
 
+_CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
 _SPARE = ("roots", "q1", "q3", "max", "MB")  # a narrow terminal leaves them out; a report has all
 
 
@@ -87,11 +88,11 @@ def table(rows: Sequence[dict[str, Any]]) -> FittingTable:
         times = (row[name] for name in ("median_ms", "q1_ms", "q3_ms", "max_ms", "wall_median_ms"))
         found.add_row(
             *(_how(row) if x == "mode" else row[x] for x in named),
-            str(row["roots"]),
-            *(f"{ms:,.3f}" for ms in times),
-            f"{row['gteps']:.3g}",
-            "-" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}",
-            Text("yes", "green") if row["checked"] else Text("NO", "red"),
+            _number("{}", row["roots"]),
+            *(_number("{:,.3f}", ms) for ms in times),
+            _number("{:.3g}", row["gteps"]),
+            _number("{:,.1f}", row["bytes"], 1e6),
+            _CHECKED[row["checked"]],
         )
     return found
 
@@ -102,3 +103,8 @@ def _how(row: dict[str, Any]) -> str:
     if chosen is None:
         return str(row["mode"])
     return f"{chosen}, fused" if row["mode"] == "fused" else str(chosen)
+
+
+def _number(form: str, x: float | None, unit: float = 1) -> str:
+    """Return a number as text; None is a dash."""
+    return "-" if x is None else form.format(x if unit == 1 else x / unit)

@@ -14,7 +14,7 @@ import numpy as np
 from lagpu import algorithms, backends, check
 from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.bench import peers, report
+from lagpu.bench import peers, recorded, report
 from lagpu.bench.agreement import Agreement
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.timing import Clock, Sample
@@ -63,7 +63,8 @@ class Plan:
     Attributes
     ----------
     graphs, backends, outputs, peers : sequence of str
-        Names; no graphs means the whole suite, the small one if no backend is a GPU.
+        Names; no graphs means the whole suite, the small one if no backend is a GPU. A peer that
+        ends in ``.json`` is a file of recorded rows (`lagpu.bench.recorded`).
     roots : int, optional
         Searches per row.
     mode : str, optional
@@ -157,7 +158,8 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     report : dict
         ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
         kernel policy orientation output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps
-        bytes checked vertices edges``.
+        bytes checked vertices edges``; in recorded rows of other systems, what nobody measured is
+        None.
         Times are measured by `lagpu.bench.timing`, the median of several runs from each root;
         `bytes` is the memory of all arrays on the device after a search (graph, workspaces and
         result), None without a device; `checked` is true if the result of the last root is proved
@@ -175,13 +177,15 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
         require_graph(name)
     if plan.roots is not None and plan.roots < 1:
         raise InvalidValue(f"bench: {plan.roots} roots < 1. Give 1 or more.")
-    others = peers.chosen(plan.peers)
+    others = peers.chosen([name for name in plan.peers if not recorded.is_file(name)])
     runners = [runner for name in plan.backends for runner in _runners(backends.get(name), plan)]
     if plan.kernel is not None or plan.policies:
         for runner in runners:  # raise for an unknown name before minutes of work
             algorithms.bfs_levels(path(3, backend=runner.place), 0)
     on_gpu = any("gpu" in runner.place.name.split(":") for runner in runners)
     names = plan.graphs or (SUITE if on_gpu else SMALL_SUITE)
+    files = filter(recorded.is_file, plan.peers)
+    elsewhere = recorded.rows_of(files, names, plan.outputs)
     rows: list[Row] = []
     refusals: list[str] = []
     for name in names:
@@ -193,6 +197,7 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
             if len(names) == 1:
                 raise
             refusals.append(f"{name}: {error}")  # other graphs may be smaller, or valid files
+        rows += [row for row in elsewhere if row["graph"] == name]
     places = [runner.place for runner in runners]
     return {**report.envelope(places, peers.versions(others)), "rows": rows}, refusals
 

@@ -78,7 +78,8 @@ def bench(
         list[str] | None,
         typer.Option(
             help="all (that are installed), or some of scipy, networkx, python-graphblas, "
-            "igraph, networkit, pylibcugraph, and for products cusparse; repeatable.",
+            "igraph, networkit, pylibcugraph, and for products cusparse; or FILE.json, recorded "
+            "figures in the form of a report of lagpu bench; repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -28,7 +28,7 @@ from lagpu.errors import InvalidValue
 from lagpu.generators.random import delaunay, gnm, kronecker, road, uniform
 from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
 
-__all__ = ["from_spec", "is_random", "is_spec"]
+__all__ = ["canonical", "from_spec", "is_random", "is_spec"]
 
 
 class _Kind(NamedTuple):
@@ -64,6 +64,15 @@ def _with_colons(text: str) -> str:
         return text
     name, first, second, by = found.groups()
     return ":".join(part for part in (name, first + (by or ""), second) if part)
+
+
+def canonical(text: str) -> str:
+    """Return one text for each graph: ``kron:16:16`` for ``kron16``, and what is no text as it is.
+
+    Generators with an edge factor have 16 by default.
+    """
+    long = _with_colons(text)
+    return f"{long}:16" if re.fullmatch("(kron|urand):[0-9]+", long) else long
 
 
 def is_spec(text: str) -> bool:
