@@ -32,14 +32,16 @@ SUITE = (
 SMALL_SUITE = ("kron12e16", "urand12e16", "mycielskian11", "road64", "delaunay12")
 
 
-def require_graph(name: str) -> None:
-    """Check that a text names a generated graph or a file.
+def require_graph(name: str, renumber: bool = False) -> None:
+    """Check that a text names a generated graph or a file, a file alone to `renumber` vertices.
 
     Raises
     ------
     InvalidValue
         If there is no graph and no file of this name; the message lists the names.
     """
+    if renumber and generators.is_spec(name):
+        raise InvalidValue(f"--renumber: {name} is made, not read from a file. Leave it out.")
     if generators.is_spec(name) or Path(name).is_file():
         return
     raise InvalidValue(

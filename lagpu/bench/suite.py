@@ -78,6 +78,8 @@ class Plan:
         ``csc``: directed graphs are kept by columns alone.
     seed : int, optional
         Seed of generated graphs and of the choice of roots.
+    renumber : bool
+        Whether vertices of the graphs, which are files then, have names, or numbers with gaps.
     """
 
     graphs: Sequence[str] = ()
@@ -90,6 +92,7 @@ class Plan:
     orientation: str = "auto"
     seed: int | None = None
     peers: Sequence[str] = ()
+    renumber: bool = False
 
 
 @dataclass(eq=False)
@@ -173,8 +176,10 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     LagpuError
         For wrong input, before anything runs.
     """
+    if plan.renumber and not plan.graphs:
+        raise InvalidValue("--renumber: the default graphs are made. Name a file, or leave it out.")
     for name in plan.graphs:
-        require_graph(name)
+        require_graph(name, plan.renumber)
     if plan.roots is not None and plan.roots < 1:
         raise InvalidValue(f"bench: {plan.roots} roots < 1. Give 1 or more.")
     others = peers.chosen([name for name in plan.peers if not recorded.is_file(name)])
@@ -264,7 +269,7 @@ def _graph(
     tell(f"{name}: loading the graph")
     gc.collect()
     before = _used(runners[0].place)
-    first = load(name, runners[0].place, seed=plan.seed)
+    first = load(name, runners[0].place, seed=plan.seed, renumber=plan.renumber)
     tell(f"{name}: counting edges and drawing roots")
     host = HostGraph.of(first)
     few = name.startswith(_DEEP)

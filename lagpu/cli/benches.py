@@ -72,6 +72,10 @@ def bench(
         ),
     ] = None,
     orientation: Orientation = Forms.AUTO,
+    renumber: Annotated[
+        bool,
+        typer.Option("--renumber", help="Vertices of the files have names, or numbers with gaps."),
+    ] = False,
     seed: Seed = None,
     json_file: Report = None,
     peers: Annotated[
@@ -129,7 +133,7 @@ def bench(
         given = {name: value for name, value in times.items() if value is not None}
         places = tuple(backend or ("auto", "cpu"))
         what = (graphs or (), algorithm, places, peers or ())
-        measure_family(what, given, seed, json_file)
+        measure_family(what, given | {"renumber": renumber}, seed, json_file)
         return
     only("with --algorithm", times)
     plan = Plan(
@@ -143,6 +147,7 @@ def bench(
         orientation=orientation.value,
         seed=seed,
         peers=peers or (),
+        renumber=renumber,
     )
     measure(plan, json_file)
 

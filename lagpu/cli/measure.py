@@ -61,7 +61,7 @@ def measure_family(
     what : tuple of sequences of str
         Graphs, algorithms, backends and peers.
     times : dict
-        ``repeats seconds limit budget``, as far as they are given.
+        ``repeats seconds limit budget renumber``, as far as they are given.
     seed : int, optional
         Seed of generated graphs and of the choice of sources.
     json_file : Path, optional

@@ -24,13 +24,17 @@ def load(
     directed: bool | None = None,
     seed: int | None = None,
     dup_op: str | None = None,
+    renumber: bool = False,
 ) -> Matrix:
     """Return the graph in a file, or the generated graph of a text such as ``kron:16``.
 
-    `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`.
+    `dup_op` combines the weights of an edge that is given twice, as in `lagpu.io.read`, and
+    `renumber` lets vertices of a file have any ids, which are left out.
     """
     if generators.is_spec(graph):
         return generators.from_spec(graph, seed=seed, backend=backend)
+    if renumber:
+        return io.read(graph, directed=directed, dup_op=dup_op, renumber=True, backend=backend)[0]
     return io.read(graph, directed=directed, dup_op=dup_op, backend=backend)
 
 

@@ -156,3 +156,28 @@ def test_ids_of_a_file_that_are_not_there():
     assert names.places(["7", "5"], "a").tolist() == [1, 0]
     with pytest.raises(FileFormatError, match="read: a: the graph has no vertex '6'"):
         names.places(["6"], "a")
+
+
+def test_bench_measures_a_file_of_names(run, file, tmp_path):
+    report = tmp_path / "b.json"
+    args = ("bench", file, "-b", "cpu", "--roots", 2, "--json", report)
+    assert run(*args)[0] == 2
+    assert run(*args, "--renumber")[0] == 0
+    (row,) = json.loads(report.read_text())["rows"]
+    assert (row["vertices"], row["edges"], row["checked"]) == (5, 4, True)
+
+
+@pytest.mark.ci
+def test_bench_of_an_algorithm_measures_a_file_of_names(run, file):
+    args = ("bench", file, "-b", "cpu", "--algorithm", "bfs_levels", "--repeats", 1, "--renumber")
+    code, out, _ = run(*args)
+    assert code == 0
+    assert "bfs_levels" in out
+
+
+@pytest.mark.parametrize("graphs", [(), ("kron5",), ("FILE", "kron:5")])
+@pytest.mark.parametrize("more", [(), ("--algorithm", "bfs_levels")])
+def test_bench_renumbers_files_alone(graphs, more, refused, file):
+    args = [str(file) if graph == "FILE" else graph for graph in graphs]
+    said = refused("bench", *args, "-b", "cpu", "--renumber", *more)
+    assert "--renumber: " in said or "--algorithm needs a graph" in said

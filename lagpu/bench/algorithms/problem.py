@@ -119,7 +119,9 @@ class Problem:
         return k < len(column) and int(column[k]) == i
 
 
-def make(graph: str, place: Backend, seed: int | None, folder: Path) -> Facts:
+def make(
+    graph: str, place: Backend, seed: int | None, folder: Path, renumber: bool = False
+) -> Facts:
     """Make or read a graph, and write all data for its measurement to a folder.
 
     Parameters
@@ -132,13 +134,15 @@ def make(graph: str, place: Backend, seed: int | None, folder: Path) -> Facts:
         Seed of a generated graph and of the choice of sources.
     folder : Path
         The folder of the files.
+    renumber : bool
+        As in `lagpu.generators.load.load`.
 
     Raises
     ------
     InvalidValue
         If the matrix is not square, or no vertex reaches another one.
     """
-    A = load(graph, place, seed=seed)
+    A = load(graph, place, seed=seed, renumber=renumber)
     host = HostGraph.of(A)
     facts = _facts(Path(graph).name, A, host, _SEED if seed is None else seed)
     np.save(folder / "col_ptr.npy", host.col_ptr, allow_pickle=False)

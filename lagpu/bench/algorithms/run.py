@@ -53,6 +53,8 @@ class Plan:
         Seconds of the whole run; each graph gets an equal share of the remaining time.
     seed : int, optional
         Seed of generated graphs and of the choice of sources.
+    renumber : bool
+        Whether vertices of the graphs, which are files then, have names, or numbers with gaps.
     bench : callable
         Makes the object that each process serves.
     """
@@ -66,6 +68,7 @@ class Plan:
     limit: float = 10.0
     budget: float = 480.0
     seed: int | None = None
+    renumber: bool = False
     bench: Callable[[], Any] = Bench
 
 
@@ -107,7 +110,7 @@ def run(
     questions = menu.chosen(plan.algorithms)
     names = list(plan.graphs)
     for name in names:
-        require_graph(name)
+        require_graph(name, plan.renumber)
     others = peers.chosen(plan.peers, tuple(LIBRARIES))
     begin = time.monotonic()
     places, machine = _places(plan)
@@ -195,7 +198,8 @@ class _TestGraph:
         tell(f"{name}: loading the graph")
         maker = Worker(self.plan.bench)
         try:
-            facts = _required(maker, "make", name, places[0], self.plan.seed, self.folder)
+            what = (name, places[0], self.plan.seed, self.folder, self.plan.renumber)
+            facts = _required(maker, "make", *what)
         finally:
             maker.end()
         given = Problem.read(self.folder)

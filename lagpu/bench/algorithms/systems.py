@@ -117,9 +117,11 @@ class Bench:
         """See `describe_backend`."""
         return describe_backend(backend)
 
-    def make(self, graph: str, backend: str, seed: int | None, folder: Path) -> Facts:
+    def make(
+        self, graph: str, backend: str, seed: int | None, folder: Path, renumber: bool = False
+    ) -> Facts:
         """See `lagpu.bench.algorithms.problem.make`."""
-        return problem.make(graph, backends.get(backend), seed, folder)
+        return problem.make(graph, backends.get(backend), seed, folder, renumber)
 
     def open(self, system: str, folder: Path) -> None:
         """Give a system the graph in a folder."""
