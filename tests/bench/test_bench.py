@@ -41,8 +41,9 @@ def test_the_record(run, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [file]
     found = json.loads(file.read_text())
     assert found.keys() == {
-        "benchmark", "date", "commit", "machine", "versions", "threads", "rows",
+        "benchmark", "date", "commit", "machine", "versions", "threads", "clock", "rows",
     }  # fmt: skip
+    assert found["clock"] == "wall"
     assert found["benchmark"] == "cpu-overhead"
     assert datetime.fromisoformat(found["date"]).tzinfo is not None
     assert found["commit"] == "0123abc"
@@ -61,6 +62,17 @@ def test_the_record(run, tmp_path, monkeypatch):
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
     assert found["rows"][1]["vertices"] == 12
     assert found["rows"][1]["entries"] == 34
+
+
+def test_the_clock_may_be_that_of_the_processor(run, monkeypatch, tmp_path):
+    seconds = iter(range(1000))
+    monkeypatch.setattr(overhead.time, "process_time", lambda: next(seconds))
+    file = tmp_path / "overhead.json"
+    small = ("path:5", "--roots", "1", "--repeats", "2", "--json", str(file))
+    assert run(*small, "--processor-time")[0] == 0
+    found = json.loads(file.read_text())
+    assert found["clock"] == "processor"
+    assert [found["rows"][0][name] for name in NUMBERS] == [1000, 1000, 1000, 1]
 
 
 def test_a_file_is_named_without_its_folder(tmp_path):
