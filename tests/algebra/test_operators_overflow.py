@@ -66,7 +66,7 @@ def exact(name, x, y, dtype):
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"), sampled(itertools.product(FUNCTIONS, TYPES), 3, ci=1), ids=str
+    ("name", "dtype"), sampled(itertools.product(FUNCTIONS, TYPES), 3), ids=str
 )
 def test_results_wrap(backend, name, dtype):
     x, y = pairs(dtype)

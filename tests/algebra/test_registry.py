@@ -61,7 +61,7 @@ def small(dtype):
     return u, v, A
 
 
-@pytest.mark.parametrize("dtype", sampled(USER_TYPES, 5, ci=4), ids=str)
+@pytest.mark.parametrize("dtype", sampled(USER_TYPES, 5), ids=str)
 def test_users_operators_in_every_operation(backend, dtype):
     if backend.name != "cpu" and dtype not in (INT32, FP64):
         pytest.skip("each type costs a compilation of every kernel")

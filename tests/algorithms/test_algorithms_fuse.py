@@ -27,7 +27,7 @@ MORE = {
     "sssp": (1,), "bellman_ford": (1,), "delta_stepping": (1,), "k_hop": (1, 2),
     "neighborhood": (1, 2), "bfs_levels_joint": ([0, 1],), "bfs_levels_multi": ([0, 1, 2],),
     "bfs_parents_multi": ([0, 1, 2],), "has_path": (0, 1), "shortest_path": (0, 1),
-    "betweenness_estimate": (5,),
+    "betweenness_estimate": (5,), "edge_betweenness_centrality": (9,),
 }  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def test_random_graphs(backend, draw):
     )
 
 
-@pytest.mark.parametrize("name", sampled(AWKWARD, 2, ci=1))
+@pytest.mark.parametrize("name", sampled(AWKWARD, 2))
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
     prove(matrix(n, edges, backend), directed=True)

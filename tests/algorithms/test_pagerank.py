@@ -215,13 +215,20 @@ def test_extreme_weights(backend, name):
     assert ranks.to_dense().sum() == pytest.approx(1, abs=1e-12)
     assert ranks.isclose(pagerank(B, tol=1e-12, max_iter=500), abs_tol=1e-11)
     check_pagerank(A, ranks, tol=1e-12)
-    for kind in ("personalization", "dangling", "nstart"):
-        ranks = pagerank(B, **{kind: {0: 1.7e308, 1: 1.7e308}})
-        assert ranks.isclose(pagerank(B, **{kind: {0: 1, 1: 1}}))
-        if kind != "nstart":
-            check_pagerank(B, ranks, **{kind: {0: 1.7e308, 1: 1.7e308}})
-        ranks = pagerank(B, **{kind: {0: 5e-324}})
-        assert ranks.isclose(pagerank(B, **{kind: {0: 1}}))
+
+
+@pytest.mark.parametrize("kind", ["personalization", "dangling", "nstart"])
+def test_extreme_weights_of_vertices(backend, kind):
+    pagerank = partial(lagpu.algorithms.pagerank, alpha=0.3)
+    rows, cols, weights = [0, 0, 1, 2], [1, 2, 0, 0], [0.0, 0.0, 1.0, 1.7]
+    A = Matrix.from_coo(rows, cols, weights, FP64, nrows=4, ncols=4, backend=backend)
+    ranks = pagerank(A, **{kind: {0: 1.7e308, 1: 1.7e308}})
+    assert ranks.isclose(pagerank(A, **{kind: {0: 1, 1: 1}}))
+    if kind != "nstart":
+        found = {kind: {0: 1.7e308, 1: 1.7e308}}
+        lagpu.check.check_pagerank(A, ranks, alpha=0.3, **found)
+    ranks = pagerank(A, **{kind: {0: 5e-324}})
+    assert ranks.isclose(pagerank(A, **{kind: {0: 1}}))
 
 
 def test_bad_weights(backend):

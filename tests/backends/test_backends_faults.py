@@ -119,7 +119,7 @@ def swept(place, program, attempt, step, offset=0):
 
 
 # ------------------------------------------------------------------------- errors of the device
-@pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("step", [53, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("name", [*STATEMENTS, *LOOPS])
 @pytest.mark.parametrize("kind", ["memory", "interrupt", "interrupt behind"])
 def test_a_device_fails(name, kind, step):

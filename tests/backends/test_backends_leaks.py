@@ -21,7 +21,7 @@ def held():
     return pages * PAGE, len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.mark.parametrize("count", [100, *picked([300]), *picked([20_000], rest="exhaustive")])
+@pytest.mark.parametrize("count", [100, *picked([20_000], rest="exhaustive")])
 @pytest.mark.parametrize("name", ["cpu", "sim"])
 def test_searches_keep_nothing(name, count):
     place = backends.get(name)

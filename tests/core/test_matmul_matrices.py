@@ -1,9 +1,12 @@
 """Whole matrices against plain loops: products, combinations, parts, and the rule of writing."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 from matches import assert_matches
+from samples import sampled
 from strategies import (
     ACCUMS,
     BINARY,
@@ -205,10 +208,10 @@ def test_a_hub_and_both_ways_of_a_masked_product(backend):
 LENGTHS = (0, 1, 31, 32, 33, 64, 65, 200)  # around the 32 entries that a thread walks by itself
 
 
-@pytest.mark.parametrize(
-    "name", ["plus_times", "plus_pair", "min_secondi", "any_firstj", "lor_land"]
-)
-@pytest.mark.parametrize("shift", range(len(LENGTHS)))
+DOTS = ("plus_times", "plus_pair", "min_secondi", "any_firstj", "lor_land")
+
+
+@pytest.mark.parametrize(("name", "shift"), sampled(product(DOTS, range(len(LENGTHS))), 3))
 def test_dot_products_of_long_and_short_rows(backend, name, shift):
     op, rng = semiring[name], np.random.default_rng(shift)
     kind = BOOL if name == "lor_land" else INT64

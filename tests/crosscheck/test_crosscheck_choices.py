@@ -191,7 +191,8 @@ def test_no_choice_of_the_oracle_is_refused(name, flip):
         w(**how(m)) << semiring[name](product)
         return w
 
-    for k in range(24):
+    first = 8 * (len(name) % 3)  # masks, accumulators and types by turns
+    for k in range(first, first + 8):
         rows, cols = np.nonzero(rng.random((7, 7)) < 0.4)
         A = Matrix.from_coo(rows, cols, rng.integers(-3, 4, len(rows)), nrows=7, ncols=7, **CPU)
         u, m, w = (
@@ -212,7 +213,7 @@ def test_no_choice_of_the_oracle_is_refused(name, flip):
         report = crosscheck(program, A, u, m, w, how, backends=("cpu", "cpu"))
         assert report.rows[-1].rule == "any of the candidates"
         ran += report.statements
-    assert ran == 24
+    assert ran == 8
 
 
 def test_inexact_functions_and_sums_of_reductions(objects):

@@ -5,7 +5,7 @@ import pytest
 from samples import picked
 
 
-@pytest.mark.parametrize("count", [200, *picked([1000]), *picked([20_000], rest="exhaustive")])
+@pytest.mark.parametrize("count", [200, *picked([20_000], rest="exhaustive")])
 def test_a_mutated_file_is_read_rightly_or_refused_by_name(count):
     """Nothing else: no other error, no end of the process, no 5 seconds, no gigabyte."""
     assert fuzzed_files.faults(0, count) == []

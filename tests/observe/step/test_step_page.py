@@ -1,5 +1,6 @@
 """Steps of algorithms as text, as drawings and as a page."""
 
+import html
 import json
 import re
 
@@ -245,31 +246,34 @@ def key(name):
     return f"document.dispatchEvent(new KeyboardEvent('keydown', {{key: {json.dumps(name)}}}));"
 
 
+STEPS = [
+    ("", 0),
+    (key("ArrowRight") * 2, 2),
+    (key("ArrowRight") * 3 + key("ArrowLeft"), 2),
+    (key("ArrowRight") + key(" ") + key("PageDown") + key("ArrowDown") + key("ArrowUp"), 1),
+    (key("ArrowLeft"), 0),
+    (key("End"), 12),
+    (key("End") + key("ArrowRight"), 12),
+    (key("End") + key("Home"), 0),
+    ("document.getElementById('on').click();" * 4
+     + "document.getElementById('back').click();", 3),
+    ("const s = document.getElementById('slider'); s.value = 7;"
+     "s.dispatchEvent(new Event('input'));", 6),
+]  # fmt: skip
+
+
 @needs_browser
-@pytest.mark.parametrize(
-    ("script", "at"),
-    [
-        ("", 0),
-        (key("ArrowRight") * 2, 2),
-        (key("ArrowRight") * 3 + key("ArrowLeft"), 2),
-        (key("ArrowRight") + key(" ") + key("PageDown") + key("ArrowDown") + key("ArrowUp"), 1),
-        (key("ArrowLeft"), 0),
-        (key("End"), 12),
-        (key("End") + key("ArrowRight"), 12),
-        (key("End") + key("Home"), 0),
-        ("document.getElementById('on').click();" * 4
-         + "document.getElementById('back').click();", 3),
-        ("const s = document.getElementById('slider'); s.value = 7;"
-         "s.dispatchEvent(new Event('input'));", 6),
-    ],
-)  # fmt: skip
-def test_keys_and_buttons_step(page, tmp_path, script, at):
+def test_keys_and_buttons_step(page, tmp_path):
+    """One after the other, each from the first step."""
+    parts = [f"{{{script}}} seen.push(document.documentElement.outerHTML);" for script, _ in STEPS]
+    told = "document.body.replaceChildren(JSON.stringify(seen));"
+    dom = browse(page, tmp_path, f"const seen = []; {key('Home').join(parts)} {told}")
+    seen = json.loads(html.unescape(re.search(r"<body[^>]*>(.*?)</body>", dom, re.DOTALL)[1]))
     first = next(lagpu.step(algorithms.bfs_levels, generators.path(2, backend="cpu"), 0)).line
-    line = first if at == 0 else first + (2 if at % 2 else 3)
-    level = "" if at == 0 else f", level {(at - 1) // 2}"
-    assert state(browse(page, tmp_path, script)) == (
-        [at], [line], f"step {at + 1} of 13{level}",
-    )  # fmt: skip
+    for (script, at), found in zip(STEPS, seen, strict=True):
+        line = first if at == 0 else first + (2 if at % 2 else 3)
+        level = "" if at == 0 else f", level {(at - 1) // 2}"
+        assert state(found) == ([at], [line], f"step {at + 1} of 13{level}"), script
 
 
 def test_text_on_a_page_is_escaped(backend):

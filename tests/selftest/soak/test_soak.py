@@ -126,7 +126,7 @@ def test_a_wrong_algorithm_is_printed_as_a_test_that_fails(tmp_path, monkeypatch
     run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)
 
 
-@pytest.mark.parametrize("share", sampled([3, 1], 2, ci=1))
+@pytest.mark.parametrize("share", sampled([3, 1], 2))
 @pytest.mark.parametrize(
     ("program", "cpu", "compiled"),
     [(statements.run, 60, 12), (loops.run, 3, 3), (graphs.run, 40, 8)],

@@ -46,14 +46,12 @@ def compared(backend, run, *graphs, how=PROGRAM):
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "k", "directed"), sampled(product(LOOPS, ROWS, (False, True)), 9, ci=3)
-)
+@pytest.mark.parametrize(("name", "k", "directed"), sampled(product(LOOPS, ROWS, (False, True)), 9))
 def test_a_users_loops(backend, name, k, directed):
     compared(backend, LOOPS[name](k), random_graph(2 * k + 9, 2, directed))
 
 
-@pytest.mark.parametrize("name", sampled(LOOPS, 3, ci=1))
+@pytest.mark.parametrize("name", sampled(LOOPS, 3))
 def test_hubs(backend, name):
     """Columns that a whole block sums, in one of two directions."""
     graph = random_graph(1500, 1, directed=name == "against", hub=1499)
@@ -209,7 +207,12 @@ def test_programs_are_shared_by_structure(backend):
 
 
 @pytest.mark.parametrize(
-    ("name", "k"), picked(product(LOOPS, (1, 33)), *zip(LOOPS, cycle((1, 33)), strict=False))
+    ("name", "k"),
+    picked(
+        product(LOOPS, (1, 33)),
+        *zip(LOOPS, cycle((1, 33)), strict=False),
+        rest="exhaustive",
+    ),
 )
 def test_a_trace_says_what_that_of_single_statements_says(place, name, k):
     A = random_graph(2 * k + 9, 2).to(place)

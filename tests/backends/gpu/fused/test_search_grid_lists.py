@@ -53,12 +53,11 @@ def searched(A):
 
 
 @pytest.mark.parametrize("degrees", DEGREES, ids=lambda d: "+".join(map(str, d[:13])))
-def test_lists_of_all_degrees(backend, degrees):
-    A = fan(degrees, backend)
+def test_lists_of_all_degrees(place, degrees):
+    A = fan(degrees, place)
     with lagpu.trace() as t:
         traced = searched(A)
-    if backend.name != "cpu":
-        assert directions(t)[:3] == ["push"] * 3
+    assert directions(t)[:3] == ["push"] * 3
     for levels, parents, paths in (traced, searched(A)):
         check.check_levels(A, 0, levels)
         check.check_parents(A, 0, parents, levels)
@@ -67,7 +66,7 @@ def test_lists_of_all_degrees(backend, degrees):
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 48, 100, 129, 600, 2050, 2100])
 @pytest.mark.parametrize("wanted", [1, 2, 3, 4, 5, 9, 32])
-def test_some_vertices_of_a_word_look_far(backend, count, wanted):
+def test_some_vertices_of_a_word_look_far(place, count, wanted):
     """`wanted` of each 32 vertices have their one predecessor in the frontier behind `count`."""
     rng = np.random.default_rng(count + wanted)
     far, near, words = 2100, 700, 3
@@ -86,11 +85,10 @@ def test_some_vertices_of_a_word_look_far(backend, count, wanted):
                 made.append(edges(1 + np.arange(count), v))
             made.append(edges(parent, v))
             expected[v] = parent
-    A = matrix(made, size, backend)
+    A = matrix(made, size, place)
     with lagpu.trace() as t:
         parents = algorithms.bfs_parents(A, 0)
-    if backend.name != "cpu":
-        assert "pull" in directions(t)
+    assert "pull" in directions(t)
     for found in (parents, algorithms.bfs_parents(A, 0)):
         assert {v: found.get(v) for v in expected} == expected
         check.check_parents(A, 0, found)

@@ -86,7 +86,6 @@ def found(backend, search, dtype, out, sources, op, turns):
             (None, 1, 3),
         ),
         10,
-        ci=5,
     ),
 )
 def test_any_frontier(place, search, dtype, op, times):

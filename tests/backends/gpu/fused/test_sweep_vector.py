@@ -10,7 +10,7 @@ from graphs import both_ways, matrix
 from hypothesis import strategies as st
 from loop_names import GRID, SWEEP, how_it_ran, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
-from samples import picked, sampled
+from samples import picked
 from strategies import for_all
 from sweeps import brandes, by_the_pulled, graph, heights, many
 
@@ -124,7 +124,10 @@ def test_random_bodies_graphs_and_levels(backend, draw):
     assert not fuses(backend) or not deep or ran == FUSED
 
 
-@pytest.mark.parametrize(("body", "n"), sampled(product((brandes, many), (1023, 1025)), 3))
+@pytest.mark.parametrize(
+    ("body", "n"),
+    picked(product((brandes, many), (1023, 1025)), (brandes, 1023), rest="exhaustive"),
+)
 def test_large_and_small_levels_by_turns(backend, n, body):
     """One block alone, the grid, one block alone again; more than 255 levels."""
     if body is many and not fuses(backend):

@@ -54,7 +54,8 @@ def direction(request, place, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("k", "hub"), picked(product(ROWS, [0, 1500]), (31, 0), (33, 1500), (64, 1500), (100, 0))
+    ("k", "hub"),
+    picked(product(ROWS, [0, 1500]), (31, 0), (33, 1500), (64, 0), (100, 0), rest="exhaustive"),
 )
 def test_masks(place, direction, k, hub):
     """Without entries, with some and with all; columns of several chunks where there is a hub."""
