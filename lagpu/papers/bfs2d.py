@@ -15,6 +15,7 @@ _TITAN = "one Titan X (Pascal)"
 _VARIANTS = (
     Variant("td", "parents", kernel="push_active"),
     Variant("do", "parents", policy="bfs2d"),
+    Variant("do (fused)", "parents", policy="bfs2d", fused=True, ours=True),
     Variant("lagpu", "parents", ours=True),
 )
 _SYSTEM = (Variant("bfs2d", "parents", policy="bfs2d"),)

@@ -35,6 +35,9 @@ class Variant:
     part : str
         Where shares of the time are compared, its part: ``push``, ``pull``, or a phase of a search
         by a grid's policy (`lagpu.backends.profile.Phase`).
+    fused : bool
+        Whether its loop may run as one kernel, which pushes and pulls in ways of its own; else it
+        runs product by product, as the paper's kernels do.
     ours : bool
         Whether it is lagpu's and not among the paper's variants.
     """
@@ -46,6 +49,7 @@ class Variant:
     peer: str | None = None
     note: str = ""
     part: str = ""
+    fused: bool = False
     ours: bool = False
 
     @property

@@ -30,6 +30,7 @@ _GRAPHS = (
 )  # fmt: skip
 _VARIANTS = (
     Variant("hybrid", "parents", policy=_POLICY),
+    Variant("hybrid (fused)", "parents", policy=_POLICY, fused=True, ours=True),
     Variant("Merrill", "parents", kernel="push_merrill"),
     Variant(
         "Merrill (one kernel)", "parents", kernel="push_queue", ours=True,

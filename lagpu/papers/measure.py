@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ __all__ = ["WAYS", "Found", "search_all"]
 
 Array = np.ndarray[Any, Any]
 
+_LAGPU = Variant("lagpu", ours=True)
 _BLOCK = 1 << 26  # entries looked at together
 
 
@@ -57,15 +58,22 @@ class Found(NamedTuple):
     parts: Mapping[str, list[float]] = MappingProxyType({})
 
 
-def _mode(place: Backend) -> str:
-    return "fused" if place.capabilities.records else "eager"
+def _mode(variant: Variant, place: Backend) -> str:
+    """Return the mode of a variant: what the paper compares runs in one, by its own kernels."""
+    by_itself = variant.kernel is None and variant.policy is None
+    may = by_itself or variant.fused or place.capabilities.searches
+    return "fused" if may and place.capabilities.records else "eager"
+
+
+def _as(mode: str) -> AbstractContextManager[None]:
+    return eager() if mode == "eager" else nullcontext()
 
 
 def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
     """Search from every root, as `lagpu bench` does."""
     variant, place = runner.variant, runner.place
     if place is not None:
-        found = searched(tested, placed_on(A, place), _mode(place), variant.output, before)
+        found = searched(tested, placed_on(A, place), _mode(variant, place), variant.output, before)
         return Found(found.mode, variant.output, found.samples, found.refusal, found.nbytes)
     name = str(variant.peer)
     if tested.host.facts.entries > peers.PEERS[name].most:
@@ -74,10 +82,11 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
     return Found(found.mode, peers.PEERS[name].output, found.samples, found.refusal)
 
 
-def search_all(variant: Variant, A: Matrix, roots: list[int]) -> int:
-    """Search once from each root; return how often that was."""
-    for root in roots:
-        ALGORITHMS[variant.output](A, root)
+def search_all(variant: Variant, A: Matrix, roots: list[int], mode: str) -> int:
+    """Search once from each root in a mode; return how often that was."""
+    with _as(mode):
+        for root in roots:
+            ALGORITHMS[variant.output](A, root)
     return len(roots)
 
 
@@ -109,16 +118,16 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Fou
     place = runner.place
     assert place is not None
     if not tested.edges:
-        searched(tested, A, _mode(A.backend), "levels", before)  # counts them
+        searched(tested, A, _mode(_LAGPU, A.backend), "levels", before)  # counts them
     A = placed_on(A, place)
-    mode = _mode(place)
+    mode = _mode(runner.variant, place)
 
     def round_of(root: int) -> tuple[Any, Any, Any]:
         levels, paths = count_paths(A, [root])
         return levels, paths, dependencies(A, levels, paths)
 
     samples: list[Sample] = []
-    with eager() if mode == "eager" else nullcontext():
+    with _as(mode):
         round_of(tested.roots[0])  # compiles kernels
         clock = Clock(place)
         once = clock.queued if clock.has_device else clock.wall

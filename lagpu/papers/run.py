@@ -279,7 +279,9 @@ class _Work:
             self.refusals.append(f"{graph.name}, {variant.name}: {found.refusal}")
         joules = None
         if self._counter is not None and place is not None:
-            again = functools.partial(search_all, variant, placed_on(A, place), tested.roots)
+            again = functools.partial(
+                search_all, variant, placed_on(A, place), tested.roots, found.mode
+            )
             joules = self._counter.joules(again)
         facts = tested.host.facts
         ms = tuple(sample.device_ms for sample in found.samples)

@@ -12,7 +12,7 @@ from lagpu.host.fitting import FittingTable
 __all__ = ["lines_of", "table_of"]
 
 _NONE = "-"
-_SPARE = ("runs as", "entries", "degrees", "GTEPS", "paper")
+_SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
 def table_of(experiment: dict[str, Any]) -> FittingTable:
@@ -27,6 +27,7 @@ def table_of(experiment: dict[str, Any]) -> FittingTable:
         "made from": [row["made_from"] + ("*" if row["stand_in"] else "") for row in rows],
         "variant": [row["variant"] for row in rows],
         "runs as": [row["runs_as"] for row in rows],
+        "mode": [row["mode"] for row in rows],
     }
     numbers = {
         "entries": [f"{row['entries']:,}" for row in rows],

@@ -178,6 +178,7 @@ def test_what_is_not_there_yet_is_named(sim):
     assert plan == "plan: the sim backend has no policy no_policy:alpha=1"
     assert part["rows"][0]["reported"] == 3.0
     assert [row["of_paper"] for row in part["rows"]] == [True, False]
+    assert [row["mode"] for row in part["rows"]] == ["eager", "fused"]
     assert part["rows"][0]["entries"] == 6
 
 
