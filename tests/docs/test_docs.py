@@ -22,7 +22,11 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted(page for page in DOCS.rglob("*.md") if "{code-cell}" in page.read_text("utf-8"))
+PAGES = sorted(
+    page
+    for page in DOCS.rglob("*.md")
+    if "{code-cell}" in page.read_text("utf-8") and page.parent.name != "slides"  # test_slides.py
+)
 LONG = ("command_line.md", "pictures.md")
 SOME = [page for page in PAGES if page.name not in LONG][::5]  # sphinx-build runs every page
 COURSE = [page for page in PAGES if page.parent.name == "course"]
