@@ -10,6 +10,7 @@ has another hash and is compiled by its user, so an old archive is of no use but
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +19,7 @@ from cuda.bindings import nvrtc
 from lagpu import algorithms
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.device import shipped
+from lagpu.backends.gpu.device.cuda_clusters import blocks_of_cluster
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.generators import kronecker, road
@@ -42,8 +44,9 @@ class Recorder(SimDevice):
 
     name = "recorder"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, cluster: int) -> None:
+        super().__init__(blocks=max(3, cluster))
+        self.cluster_blocks = cluster
         self.kernels: list[Kernel] = []
 
     def run(self, kernel: Kernel, *how: object) -> None:  # type: ignore[override]
@@ -53,9 +56,16 @@ class Recorder(SimDevice):
         super().run(kernel, *how)  # type: ignore[arg-type]
 
 
-def common_kernels() -> list[Kernel]:
-    """Return the kernels of common programs, on a graph with hubs and on one without."""
-    device = Recorder()
+@functools.cache
+def common_kernels(cluster: int) -> list[Kernel]:
+    """Return the kernels of common programs, on a graph with hubs and on one without.
+
+    Parameters
+    ----------
+    cluster : int
+        Thread blocks of a cluster on the GPU.
+    """
+    device = Recorder(cluster)
     place = GpuBackend("recorder", device)
     for A in (kronecker(7, 8, backend=place), road(12, backend=place)):
         A.data.store.symmetric = None  # as from a file: its rows are made and compared
@@ -94,14 +104,14 @@ def main() -> None:
     parser.add_argument("gpu", nargs="*", default=GPUS, help="such as sm_90")
     parser.add_argument("--jobs", type=int, default=2, help="kernels compiled at once")
     given = parser.parse_args()
-    kernels = common_kernels()
     major, minor = asked(nvrtc.nvrtcVersion())
     for arch in given.gpu:
         began = time.perf_counter()
+        capability = int(arch.removeprefix("sm_"))
+        kernels = common_kernels(blocks_of_cluster(capability))
         with ThreadPoolExecutor(given.jobs) as pool:
             code = list(pool.map(lambda kernel: compiled(kernel, arch), kernels))  # noqa: B023
         names = [shipped.member(shipped.options_of(arch, kernel), kernel) for kernel in kernels]
-        capability = int(arch.removeprefix("sm_"))
         path = shipped.write(
             capability, 1000 * major + 10 * minor, dict(zip(names, code, strict=True))
         )

@@ -70,8 +70,7 @@ class CudaDevice(Observed):
         self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
         #: What a launch may ask for, beside a kernel's static arrays.
         self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
-        knows = self._capability >= cuda_clusters.FIRST
-        self.cluster_blocks = cuda_clusters.BLOCKS if knows else 1
+        self.cluster_blocks = cuda_clusters.blocks_of_cluster(self._capability)
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[Kernel, Any] = {}

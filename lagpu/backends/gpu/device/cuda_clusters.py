@@ -8,10 +8,15 @@ from typing import Any
 
 from lagpu.backends.gpu.kernels import Kernel
 
-__all__ = ["BLOCKS", "FIRST", "most"]
+__all__ = ["blocks_of_cluster", "most"]
 
-#: The compute capability that knows clusters, and the blocks that every such GPU takes in one.
-FIRST, BLOCKS = 90, 8
+_FIRST = 90  # compute capability that knows clusters
+_BLOCKS = 8  # that every such GPU takes in one
+
+
+def blocks_of_cluster(capability: int) -> int:
+    """Return the thread blocks of a cluster on a GPU of a compute capability; 1 if it has none."""
+    return _BLOCKS if capability >= _FIRST else 1
 
 
 class _Launch(ctypes.Structure):

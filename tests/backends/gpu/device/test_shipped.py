@@ -55,14 +55,19 @@ def test_archives_are_of_the_kernels_that_there_are():
     spec = importlib.util.spec_from_file_location("cubins", SCRIPT)
     cubins = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(cubins)
-    kernels = cubins.common_kernels()
-    blocks = {dict(k.macros)["LG_BLOCK"] for k in kernels if k.name == "grid_search"}
-    assert blocks == {"1024", "512"}
+    kernels = cubins.common_kernels(8)
+    searches = [dict(k.macros) for k in kernels if k.name == "grid_search"]
+    assert {(one["LG_BLOCK"], one.get("LG_CLUSTER")) for one in searches} == {
+        ("1024", None),
+        ("512", "8"),
+    }
     names = {k.name for k in kernels}
     assert names >= {"program", "bits_search", "per_source_search", "transposed", "list_bits"}
     for path in sorted(shipped.FOLDER.glob("*.tar.xz")):
         arch = path.name.partition(".")[0]
+        capability = int(arch[3:])
+        kernels = cubins.common_kernels(cubins.blocks_of_cluster(capability))
         made = [(shipped.options_of(arch, k), k) for k in kernels]
         stale = [k for options, k in made
-                 if not shipped.find(int(arch[3:]), options, k, 99999)]  # fmt: skip
+                 if not shipped.find(capability, options, k, 99999)]  # fmt: skip
         assert not stale, f"{path}: run python .ci/cubins.py {arch}"
