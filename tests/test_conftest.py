@@ -1,8 +1,10 @@
 """`pytest --backend NAME` skips no backend that it names; what a plain run leaves out."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -98,3 +100,13 @@ def test_a_mark_that_is_unknown_is_refused(tmp_path):
     done = pytest_run(f"--confcutdir={tmp_path}", tmp_path)
     assert done.returncode == 2
     assert "'exhaustve' not found in `markers`" in done.stdout
+
+
+def test_what_needs_a_library_of_the_group_files_is_marked():
+    """Else no run of CI has it: the README's command installs none of them."""
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))
+    libraries = {re.match(r"\w+", line)[0] for line in project["dependency-groups"]["files"]}
+    for file in sorted(HERE.rglob("test_*.py")):
+        text = file.read_text("utf-8")
+        if libraries & set(re.findall(r'importorskip\("(\w+)', text)):
+            assert "pytest.mark.extra" in text, file

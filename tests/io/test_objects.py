@@ -69,6 +69,7 @@ def test_tables_of_any_library():
         from_pandas_edgelist(table, "x", backend="cpu")
 
 
+@pytest.mark.extra
 def test_tables_of_pandas():
     pd = pytest.importorskip("pandas")
     df = pd.DataFrame({"who": ["bob", "al"], "whom": ["al", "cy"], "n": [1.5, 2.5]})
@@ -87,6 +88,7 @@ def test_tables_of_pandas():
         from_pandas_edgelist(whole, backend="cpu")
 
 
+@pytest.mark.extra
 def test_igraph_there_and_back():
     igraph = pytest.importorskip("igraph")
     g = igraph.Graph([(0, 1), (1, 0), (2, 2)], n=4)

@@ -198,6 +198,7 @@ def test_nan_is_a_value(backend):
     assert (v.dtype, v.nvals) == (FP64, 2)
 
 
+@pytest.mark.extra
 def test_columns_of_pandas(backend):
     pd = pytest.importorskip("pandas")
     v = Vector.from_dense(pd.Series([1, 2], dtype="Int64"), backend=backend)

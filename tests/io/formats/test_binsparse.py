@@ -13,6 +13,7 @@ from lagpu.host import memory
 from lagpu.io import write
 
 h5py = pytest.importorskip("h5py")
+pytestmark = pytest.mark.extra
 
 # The matrix of the specification's example: 5 x 5, nine entries in one triangle.
 SYMMETRIC = {

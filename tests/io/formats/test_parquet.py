@@ -8,6 +8,7 @@ from lagpu.errors import FileFormatError, InvalidValue
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+pytestmark = pytest.mark.extra
 
 
 @pytest.fixture

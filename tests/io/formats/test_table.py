@@ -16,7 +16,16 @@ from lagpu.io.formats.table import FORMATS
 LIBRARIES = {"nx": "networkx", "parquet": "pyarrow", "hdf5": "h5py"}
 SUFFIXES = [(suffix, form) for form in FORMATS for suffix in form.suffixes]
 EVERY = pytest.mark.parametrize(
-    ("suffix", "form"), SUFFIXES, ids=[suffix.removeprefix(".") for suffix, _ in SUFFIXES]
+    ("suffix", "form"),
+    [
+        pytest.param(
+            suffix,
+            form,
+            id=suffix.removeprefix("."),
+            marks=[pytest.mark.extra] if form.extra in ("parquet", "hdf5") else [],
+        )
+        for suffix, form in SUFFIXES
+    ],
 )
 KINDS = [BOOL, INT32, INT64, UINT32, UINT64, FP32, FP64]
 KEEPS_TYPES = {".npz", ".parquet", ".h5", ".hdf5"}

@@ -29,7 +29,8 @@ CPP = sorted(
     if path.suffix in (".cu", ".cuh", ".hpp", ".cpp")
 )
 _NAMES = re.compile(
-    r"__global__\s+(?:__launch_bounds__\([^)]*\)\s+)?void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)"
+    r"__global__\s+(?:__launch_bounds__\([^)]*\)\s+)?void\s+"
+    r"(?:__launch_bounds__\([^)]*\)\s+)?(?:LG_CLUSTER_BLOCKS\s+)?(\w+)"
 )
 
 # One kernel a file: compiling it compiles the whole file with its default macros.
