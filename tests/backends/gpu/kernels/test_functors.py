@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -162,7 +163,8 @@ def test_traversals(s, dtype, arch):
     both = (depths, body.assignments[1])
     found = grid_search(body._replace(A=A.data.csc(), assignments=both), None)
     assert isinstance(found, GridSearch), found
-    assert nvrtc_compile(found._kernel(A.data.csc(), 1024, {}), arch)
+    space = SimpleNamespace(block=1024, cluster=1)
+    assert nvrtc_compile(found._kernel(A.data.csc(), space, {}), arch)
 
 
 @EVERY
