@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import cuda_clusters, cuda_peers, nvrtc
+from lagpu.backends.gpu.device import cuda_peers, nvrtc
 from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
-from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch
+from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch, blocks_of_cluster, most_clusters
 from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
@@ -70,7 +70,7 @@ class CudaDevice(Observed):
         self.resident_threads = self._processors * int(attributes["MaxThreadsPerMultiProcessor"])
         #: What a launch may ask for, beside a kernel's static arrays.
         self.dynamic_shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"]) - _STATIC
-        self.cluster_blocks = cuda_clusters.blocks_of_cluster(self._capability)
+        self.cluster_blocks = blocks_of_cluster(self._capability)
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
         self._functions: dict[Kernel, Any] = {}
@@ -251,7 +251,7 @@ class CudaDevice(Observed):
                 )
                 self._shared_allowed[kernel] = shared
             if kernel.cluster > 1:
-                known = kernel.cluster * cuda_clusters.most(function.ptr, kernel, block, shared)
+                known = kernel.cluster * most_clusters(function.ptr, kernel, block, shared)
             else:
                 known = int(count(function.ptr, block, shared)) * self._processors
             self._cooperative_blocks[kernel, block, shared] = known

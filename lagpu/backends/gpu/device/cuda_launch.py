@@ -1,7 +1,9 @@
-"""A prepared launch on CUDA: fixed arguments are packed once, the others at each call."""
+"""Launches on CUDA: prepared ones, and how many clusters of thread blocks fit on a GPU at once."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import struct
 from typing import Any
 
@@ -12,7 +14,7 @@ from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelLaunchError
 
-__all__ = ["SLOT", "CudaLaunch"]
+__all__ = ["SLOT", "CudaLaunch", "blocks_of_cluster", "most_clusters"]
 
 # Struct codes of arguments, eight bytes each; True is a pointer.
 SLOT: dict[Any, str] = {
@@ -104,3 +106,52 @@ class CudaLaunch(CheckedLaunch):
         except self._errors as error:
             self.device.began = False
             raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error
+
+
+_FIRST = 90  # compute capability that knows clusters
+_BLOCKS = 8  # that every such GPU takes in one
+
+
+def blocks_of_cluster(capability: int) -> int:
+    """Return the thread blocks of a cluster on a GPU of a compute capability; 1 if it has none."""
+    return _BLOCKS if capability >= _FIRST else 1
+
+
+class _LaunchConfig(ctypes.Structure):
+    """``CUlaunchConfig`` of the driver; the kernel's own text has the size of its clusters."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("count", ctypes.c_uint),
+    )
+
+
+@functools.cache
+def _driver() -> Any:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int:
+    """Return how many clusters of a kernel fit on the current GPU; 0 if the driver cannot tell.
+
+    CuPy does not ask the driver.
+
+    Parameters
+    ----------
+    function : int
+        The kernel, loaded.
+    kernel : Kernel
+        Whose text says how many blocks a cluster has.
+    block, shared : int
+        Threads of a block, and bytes of the shared memory that its launch asks for.
+    """
+    launch = _LaunchConfig((kernel.cluster, 1, 1), (block, 1, 1), shared, None, None, 0)
+    found = ctypes.c_int()
+    failed = _driver().cuOccupancyMaxActiveClusters(
+        ctypes.byref(found), ctypes.c_void_p(function), ctypes.byref(launch)
+    )
+    return 0 if failed else found.value
