@@ -23,7 +23,9 @@ _NUMBERS = (
     *("roots", "max_ms", "wall_median_ms", "q1_ms", "q3_ms", "gteps", "bytes"),
     *("vertices", "edges"),
 )
-_REST = {"mode": "recorded"} | dict.fromkeys(("kernel", "policy", *_NUMBERS, "checked"))
+_REST = {"mode": "recorded"} | dict.fromkeys(
+    ("kernel", "policy", "orientation", *_NUMBERS, "checked")
+)
 
 
 def is_file(name: str) -> bool:

@@ -271,7 +271,8 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
     indices = indices[order]
     if np.ndim(values):
         values = values[order]
-    first = np.ones(len(indices), bool, like=indices)
+    first = np.empty_like(indices, bool)
+    first[:1] = True
     first[1:] = np.diff(indices) > 0
     if first.all():
         return indices, values

@@ -19,7 +19,10 @@ from lagpu.errors import (
     OutOfMemory,
 )
 
-__all__ = ["Declared", "answers", "declared"]
+__all__ = ["NETWORKX", "Declared", "answers", "declared"]
+
+#: The version of NetworkX, as (3, 6).
+NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,6 +98,9 @@ def answers(
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            graph: Any = args[0] if args else kwargs["G"]
+            if not len(graph):  # what NetworkX says of it changes with its versions
+                return cast(R, _of_networkx(name, graph, args[1:], kwargs))
             try:
                 return function(*args, **rules.known(kwargs))
             except _PASSED_ON as error:
@@ -107,6 +113,15 @@ def answers(
         return call
 
     return declare
+
+
+def _of_networkx(name: str, graph: Any, args: Any, kwargs: Any) -> Any:
+    """Return what NetworkX' own function returns of a graph without nodes."""
+    function: Any = getattr(nx, name, None) or getattr(nx.bipartite, name)
+    kinds: Any = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
+    kind = kinds[2 * graph.is_multigraph() + graph.is_directed()]
+    rest = {key: x for key, x in kwargs.items() if key != "G"}
+    return function(kind(), *args, **rest, backend="networkx")
 
 
 def _raising(error: Exception) -> Iterator[Any]:

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from lagpu import algorithms
@@ -48,8 +47,6 @@ def _sets(G: Graph, rank: Array) -> Iterator[set[Any]]:
 
 
 def _connected(G: Graph, kind: str = "") -> bool:
-    if not len(G):
-        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     reached = not (levels_from(G, [0]) < 0).any()
     if kind != "strong" or not reached:
         return reached
@@ -97,8 +94,6 @@ def number_weakly_connected_components(G: Graph) -> int:
 @answers(quick=True)
 def is_weakly_connected(G: Graph) -> bool:
     """Return True if there is one weak component."""
-    if not len(G):
-        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     return not _labels(G).any()
 
 

@@ -12,7 +12,7 @@ from networkx.utils import create_py_random_state
 
 from lagpu import algorithms
 from lagpu.errors import CycleFound
-from lagpu.nx.answers import answers
+from lagpu.nx.answers import NETWORKX, answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import generations
 
@@ -56,12 +56,15 @@ _core_number = core_number  # the function; an argument of `k_core` hides its na
 
 
 @answers(not_for=("directed",))
-def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> list[Any]:
-    """Return nodes that no edge joins, and to which none can be added; `nodes` are the first."""
+def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> Any:
+    """Return nodes that no edge joins, and to which none can be added.
+
+    They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
+    """
     if seed is not create_py_random_state(None):
         raise NotImplementedError("lagpu: a seed stands for the set that NetworkX draws")
-    if G.has_loops or not len(G):
-        raise NotImplementedError("lagpu: an independent set of no nodes, or with self-loops")
+    if G.has_loops:
+        raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
     wanted = set(nodes) if nodes else {seed.choice(G.nodes)}
     if any(node not in G for node in wanted):
         raise nx.NetworkXUnfeasible(f"{wanted} is not a subset of the nodes of G")
@@ -75,7 +78,8 @@ def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> li
     found = algorithms.maximal_independent_set(G.matrix(), first, seed=drawn)
     members = found.to_coo()[0]
     others = members[~chosen[members]].tolist()
-    return [G.nodes[v] for v in (*first, *others)]
+    independent = [G.nodes[v] for v in (*first, *others)]
+    return independent if NETWORKX < (3, 7) else set(independent)
 
 
 @answers(quick=True)
@@ -105,8 +109,6 @@ def color(G: Graph) -> dict[Any, int]:
 @answers(quick=True, top_nodes=(None,))
 def sets(G: Graph, top_nodes: None = None) -> tuple[set[Any], set[Any]]:
     """Return the two sides of a connected bipartite graph."""
-    if not len(G):
-        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     if algorithms.connected_components(G.matrix()).to_dense().any():
         raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
     found = color(G)

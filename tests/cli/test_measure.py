@@ -24,7 +24,7 @@ from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import grid2d
 
 FIELDS = {
-    "graph", "backend", "mode", "kernel", "policy", "output", "roots", "median_ms", "max_ms",
+    "graph", "backend", "mode", "kernel", "policy", "orientation", "output", "roots", "median_ms", "max_ms",
     "wall_median_ms",
     "q1_ms", "q3_ms", "gteps", "bytes", "checked", "vertices", "edges",
 }  # fmt: skip
@@ -278,7 +278,6 @@ def test_a_directed_graph_is_measured_in_one_form(run, tmp_path):
     assert [(row["mode"], row["orientation"], row["checked"]) for row in rows] == [
         ("fused", "auto", True), ("fused", "csc", True)
     ]  # fmt: skip
-    assert rows[1]["bytes"] is None or rows[1]["bytes"] < 0.8 * rows[0]["bytes"]
 
 
 def test_a_library_that_fails_costs_no_other_row(run, monkeypatch, tmp_path):

@@ -10,6 +10,8 @@ import pytest
 nbclient = pytest.importorskip("nbclient", reason="of the extra teach")  # of the group files
 pytest.importorskip("ipykernel", reason="of the extra teach")
 
+pytestmark = pytest.mark.extra
+
 DOCS = Path(__file__).parents[2] / "docs"
 COURSE = sorted((DOCS / "course").glob("*.md"))
 

@@ -79,6 +79,7 @@ def test_networkx(make, store):
     assert not is_symmetric(A)
 
 
+@pytest.mark.extra
 def test_igraph(store):
     igraph = pytest.importorskip("igraph")
     assert known(io.from_igraph(igraph.Graph.Ring(4), backend=store))

@@ -46,7 +46,7 @@ def copied(A, x, frontier):
 def chosen(A, levels, frontier):
     for depth in loop(until_empty=frontier):
         levels(frontier.S) << depth
-        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A, policy="turbobfs")
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A, kernel="push_edge")
 
 
 def bounded(x):

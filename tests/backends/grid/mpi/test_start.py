@@ -127,7 +127,7 @@ for name in names:
 
 A = lagpu.generators.kronecker(7, backend="cpu")
 twice.pieces.engine._processes._step = 1024  # in many chunks
-for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.bfs_parents):
+for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.count_shortest_paths):
     assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
 
 def searches(where):
