@@ -15,6 +15,7 @@ import lagpu
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 import notebooks
+import reports
 import slides
 
 project = "lagpu"
@@ -72,7 +73,7 @@ def _formula(self, node):
     raise nodes.SkipNode
 
 
-# -------------------------------------------------------- the course as notebooks, and its slides
+# -------------------------------------- the papers' reports, the course as notebooks, its slides
 
 
 def _link_notebook(app, doctree, page):
@@ -84,6 +85,13 @@ def _link_notebook(app, doctree, page):
     line += nodes.Text(", to run where you like.")
     title = next(iter(doctree.findall(nodes.title)))
     title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def _put_reports(app, page, source):
+    if page.startswith("papers/"):
+        source[0] = reports.with_reports(source[0])
+        for file in reports.FOLDER.glob("*.json"):
+            app.env.note_dependency(str(file))
 
 
 def _write_notebooks(app, error):
@@ -105,6 +113,7 @@ def _write_slides(app, error):
 def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("source-read", _put_reports)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("build-finished", _write_notebooks)
     app.connect("build-finished", _write_slides)

@@ -1,0 +1,67 @@
+"""Reports of ``lagpu paper NNN --json`` in the page of the paper.
+
+A line ``<!-- reports 003 -->`` of a page becomes the paper's experiments, each with the rows that
+were measured, by the tables that `lagpu paper` prints; an experiment without any says so.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from lagpu.papers.menu import paper_of
+from lagpu.papers.table import lines_of, table_of
+
+FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
+
+_LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
+_OPTION = re.compile(r"--[a-z]+(?: NAME=FILE)?")  # as code, else two hyphens become a dash
+_SPECIAL = re.compile(r"([\\`*|<\[])")
+
+
+def with_reports(page, folder=FOLDER):
+    """Return the text of a page with the reports that it asks for."""
+    return _LINE.sub(lambda found: "\n".join(markdown(found[1], folder)), page)
+
+
+def markdown(number, folder=FOLDER):
+    """Yield the lines of a paper's experiments, from the reports in `folder`, the oldest first."""
+    reports = [json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))]
+    of_paper = [one for one in reports if one["paper"]["number"] == number and not one["quick"]]
+    of_paper.sort(key=lambda report: report["date"])
+    for experiment in paper_of(number).experiments:
+        command = f"`lagpu paper {number} --{experiment.part}`"
+        yield f"### {experiment.part.capitalize()}: {experiment.title}\n"
+        measured = [
+            (report, part)
+            for report in of_paper
+            for part in report["experiments"]
+            if part["part"] == experiment.part and part["rows"]
+        ]
+        for report, part in measured:
+            yield from _part(report, part, command)
+        if not measured:
+            yield f"Not measured yet; {command} does.\n"
+
+
+def _part(report, experiment, command):
+    """Yield the rows of an experiment, and what is to be read below them."""
+    device = report["machine"].get("device", report["machine"]["cpu"])
+    when = f"{report['date'][:10]}, commit {str(report['commit'])[:7]}"
+    yield f"{command} on {_plain(device)}, {when}; the paper on {experiment['measured_on']}.\n"
+    columns = table_of(experiment).columns
+    yield _row(column.header for column in columns)
+    yield _row("---:" if column.justify == "right" else "---" for column in columns)
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        yield _row(_plain(str(cell)) for cell in cells)
+    yield ""
+    yield from (f"- {_plain(line)}" for line in lines_of(experiment))
+    yield ""
+
+
+def _row(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def _plain(text):
+    """Return text that Markdown shows as it is."""
+    return _OPTION.sub(r"`\g<0>`", _SPECIAL.sub(r"\\\1", text))

@@ -1,0 +1,95 @@
+"""The papers' pages: reports are shown, names are those of the tree, commands are there."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from lagpu.backends.gpu.ops.planner import POLICIES
+from lagpu.backends.gpu.ops.strategies import STRATEGIES
+from lagpu.backends.grid.systems.policy import SYSTEMS
+from lagpu.papers.menu import PAPERS, experiments_of, paper_of
+from lagpu.papers.run import Request, run
+
+ROOT = Path(__file__).parents[2]
+GPU = ROOT / "lagpu" / "backends" / "gpu"
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {page.stem: page.read_text("utf-8") for page in (ROOT / "docs" / "papers").glob("*.md")}
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """The module that puts reports into pages."""
+    spec = importlib.util.spec_from_file_location("reports", ROOT / "docs" / "_ext" / "reports.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def report():
+    """A report with one experiment, as `lagpu paper` writes it."""
+    paper = paper_of("002")
+    request = Request("cpu", quick=True, roots=1)
+    found, _ = run(paper, experiments_of(paper, table="4"), request)
+    return found | {"quick": False}
+
+
+def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path):
+    (tmp_path / "any-name.json").write_text(json.dumps(report), "utf-8")
+    shown = reports.with_reports("before\n\n<!-- reports 002 -->\n\nafter", tmp_path)
+    assert shown.startswith("before\n\n### Figure 6")
+    assert shown.endswith("\nafter")
+    table = shown[shown.index("### Table 4") : shown.index("### Figure 8")]
+    rows = report["experiments"][0]["rows"]
+    assert table.count("\n| ") == len(rows) + 2  # the headings, and the line below them
+    assert f"| roadNet-PA | road:8\\* | {rows[0]['variant']} |" in table
+    assert f"| {rows[0]['entries']:,} |" in table
+    commit = str(report["commit"])[:7]
+    assert f"{report['date'][:10]}, commit {commit}; the paper on one P100." in table
+    assert "`--graph NAME=FILE` gives the paper's" in table
+    assert "Not measured yet" not in table
+    others = shown.replace(table, "").count("Not measured yet; `lagpu paper 002 --")
+    assert others == len(paper_of("002").experiments) - 1
+
+
+@pytest.mark.parametrize("change", [{"quick": True}, {"paper": {"number": "003"}}])
+def test_quick_reports_and_those_of_other_papers_are_not_shown(reports, report, tmp_path, change):
+    (tmp_path / "x.json").write_text(json.dumps(report | change), "utf-8")
+    assert "| roadNet-PA" not in "\n".join(reports.markdown("002", tmp_path))
+
+
+def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
+    report = json.loads(json.dumps(report))
+    report["experiments"][0]["says"] = ["a*b|c by --only"]
+    (tmp_path / "x.json").write_text(json.dumps(report), "utf-8")
+    assert "- a\\*b\\|c by `--only`" in reports.markdown("002", tmp_path)
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.number)
+def test_every_paper_has_a_page_that_shows_its_reports(paper):
+    (page,) = [text for text in PAGES.values() if text.startswith(f"# {paper.number}")]
+    assert f"\n<!-- reports {paper.number} -->\n" in page
+    doi = re.search(r"doi:(\S+)", paper.where)
+    for text in (page, PAGES["index"], README):
+        assert paper.title in text
+        assert doi is None or doi[1] in text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_in_a_page_are_there(page):
+    text = PAGES[page]
+    for file, name in re.findall(r"`([a-z_0-9]+/[a-z_0-9/]+\.(?:py|cuh?))`(?: `(\w+)`)?", text):
+        path = GPU / file if (GPU / file).exists() else ROOT / "lagpu" / file
+        assert path.exists(), file
+        assert re.search(rf"\b{name}\b", path.read_text("utf-8")), (file, name)
+    for name, variant in re.findall(r"`((?:push|pull)_[a-z_]+)(:[a-z0-9]+)?`", text):
+        assert name in STRATEGIES, name
+        assert variant[1:] in ("", *STRATEGIES[name].variants) or name == "push_virtual", variant
+    for name in re.findall(r"--policy ([a-z0-9]+)", text):
+        assert name in {*POLICIES, *SYSTEMS}, name
+    command = r"lagpu paper (\d{3}) --(table|figure|section) (\S+?)[`\s]"
+    for number, kind, which in re.findall(command, text):
+        assert experiments_of(paper_of(number), **{kind: which})
