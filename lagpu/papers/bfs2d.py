@@ -44,7 +44,7 @@ _RMAT = (
     *(_rmat(22, f) for f in _FACTORS),
 )
 
-# Seconds a round on one P100, with the prefix sums kept and without.
+# Milliseconds a round on one P100, with the prefix sums kept and without.
 _TABLE4 = (
     PaperGraph("com-amazon", reported={"MGBC": 5, "OPT-OFF": 7}),
     PaperGraph("web-Google", reported={"MGBC": 7, "OPT-OFF": 8}),

@@ -44,8 +44,8 @@ _DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many pred
 
 #: Frontier density from which ``turbobfs`` pulls (Artiles and Saeed 2021, section III C).
 TURBOBFS_DENSITY = 0.10
-#: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bisson and Bernaschi, section 3.2,
-#: leave it to the user to find).
+#: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bernaschi and others 2018 leave it
+#: to the user to find, section 3.3).
 BFS2D_RATIO = 0.05
 #: Mean column length from which a warp a column is faster than a thread.
 WARP_LENGTH = 16.0
