@@ -25,7 +25,8 @@ from lagpu.generators import grid2d
 
 FIELDS = {
     "graph", "backend", "mode", "kernel", "policy", "orientation", "output", "roots",
-    "median_ms", "max_ms", "wall_median_ms", "q1_ms", "q3_ms", "gteps", "bytes", "checked", "vertices", "edges",
+    "median_ms", "max_ms", "wall_median_ms", "q1_ms", "q3_ms",
+    "gteps", "bytes", "checked", "vertices", "edges",
 }  # fmt: skip
 
 
