@@ -6,7 +6,7 @@ nor of the GPU's memory model: what one thread writes, the next one sees.
 
 Accesses out of bounds are found by the address sanitizer, which must be loaded before Python is::
 
-    LAGPU_SIM_FLAGS=-fsanitize=address ASAN_OPTIONS=detect_leaks=0 \
+    LAGPU_SIM_FLAGS="-fsanitize=address --param=asan-stack=0" ASAN_OPTIONS=detect_leaks=0 \
     LD_PRELOAD=$(g++ -print-file-name=libasan.so) python program.py
 """
 
