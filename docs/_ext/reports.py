@@ -13,6 +13,8 @@ from lagpu.papers.table import lines_of, table_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 
+# What a page has no room for; the origin of a graph stands beside its name.
+_LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
 _OPTION = re.compile(r"--[a-z]+(?: NAME=FILE)?")  # as code, else two hyphens become a dash
 _SPECIAL = re.compile(r"([\\`*|<\[])")
@@ -48,12 +50,21 @@ def _part(report, experiment, command):
     device = report["machine"].get("device", report["machine"]["cpu"])
     when = f"{report['date'][:10]}, commit {str(report['commit'])[:7]}"
     yield f"{command} on {_plain(device)}, {when}; the paper on {experiment['measured_on']}.\n"
-    columns = table_of(experiment).columns
-    yield _row(column.header for column in columns)
-    yield _row("---:" if column.justify == "right" else "---" for column in columns)
-    for cells in zip(*(column.cells for column in columns), strict=True):
-        yield _row(_plain(str(cell)) for cell in cells)
+    columns = {str(column.header): column for column in table_of(experiment).columns}
+    shown = [column for name, column in columns.items() if name not in _LEFT_OUT]
+    yield _row(column.header for column in shown)
+    yield _row("---:" if column.justify == "right" else "---" for column in shown)
+    made, before = map(str, columns["made from"].cells), None
+    for origin, (graph, *cells) in zip(
+        made, zip(*(column.cells for column in shown), strict=True), strict=True
+    ):
+        named = "" if graph == before else _plain(f"{graph}: {origin}")
+        yield _row([named, *(_plain(str(cell)) for cell in cells)])
+        before = graph
     yield ""
+    wrong = [f"{x['graph']}, {x['variant']}" for x in experiment["rows"] if x["checked"] is False]
+    proved = f"Not proved: {_plain('; '.join(wrong))}" if wrong else "Each row's result is proved"
+    yield f"- {proved}."
     yield from (f"- {_plain(line)}" for line in lines_of(experiment))
     yield ""
 

@@ -45,8 +45,8 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     table = shown[shown.index("### Table 4") : shown.index("### Figure 8")]
     rows = report["experiments"][0]["rows"]
     assert table.count("\n| ") == len(rows) + 2  # the headings, and the line below them
-    assert f"| roadNet-PA | road:8\\* | {rows[0]['variant']} |" in table
-    assert f"| {rows[0]['entries']:,} |" in table
+    assert f"| roadNet-PA: road:8\\* | {rows[0]['variant']} |" in table
+    assert "- Each row's result is proved." in table
     commit = str(report["commit"])[:7]
     assert f"{report['date'][:10]}, commit {commit}; the paper on one P100." in table
     assert "`--graph NAME=FILE` gives the paper's" in table
