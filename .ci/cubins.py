@@ -22,6 +22,7 @@ from lagpu.backends.gpu.device import shipped
 from lagpu.backends.gpu.device.cuda_launch import blocks_of_cluster
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import Kernel
+from lagpu.backends.gpu.storage import forms
 from lagpu.generators import kronecker, road
 
 GPUS = ("sm_80", "sm_90", "sm_100")
@@ -68,7 +69,8 @@ def common_kernels(cluster: int) -> list[Kernel]:
     device = Recorder(cluster)
     place = GpuBackend("recorder", device)
     for A in (kronecker(7, 8, backend=place), road(12, backend=place)):
-        A.data.store.symmetric = None  # as from a file: its rows are made and compared
+        A.data.store.symmetric = None  # as from a file: it is looked whether it is
+        forms.transpose(A.data.csc())  # what a directed one needs
         for program in PROGRAMS:
             program(A)
     return device.kernels

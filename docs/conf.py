@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -10,6 +11,8 @@ from pathlib import Path
 import matplotlib
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.addnodes import pending_xref
+from sphinx.writers.html5 import HTML5Translator
 
 import lagpu
 
@@ -43,6 +46,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # of what a cell shows: tables too
 
 default_role = "py:obj"  # `x` of a docstring: a link if there is something of this name
 suppress_warnings = ["ref.python"]  # where several have the name, any will do
@@ -71,6 +75,26 @@ def _mathml(tex, block=True):
 def _formula(self, node):
     self.body.append(_mathml(node.astext(), isinstance(node, nodes.math_block)))
     raise nodes.SkipNode
+
+
+class Translator(HTML5Translator):
+    """Let code within text break after a bracket, a slash or a longer name too, not in words."""
+
+    words_and_spaces = re.compile(r"[^ \n]+?\w(?:\((?=[^)])|/(?=\w)|\.(?=[a-z_]{5}))|[^ \n]+| +|\n")
+
+    def visit_Text(self, node):
+        begin = len(self.body)
+        super().visit_Text(node)
+        if self.protect_literal_text:
+            made = "".join(self.body[begin:])
+            self.body[begin:] = [made.replace("</span><span", "</span><wbr><span")]
+
+
+def _unlink_shapes(app, doctree):
+    """Let ``(nvals,)`` in the type of a parameter be a shape: a class has a capital letter."""
+    for link in list(doctree.findall(pending_xref)):
+        if link.get("reftype") == "class" and link["reftarget"].islower():
+            link.replace_self(link.children)
 
 
 # -------------------------------------- the papers' reports, the course as notebooks, its slides
@@ -112,8 +136,10 @@ def _write_slides(app, error):
 
 def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
+    app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("source-read", _put_reports)
+    app.connect("doctree-read", _unlink_shapes)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("build-finished", _write_notebooks)
     app.connect("build-finished", _write_slides)

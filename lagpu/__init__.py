@@ -93,4 +93,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LAZY, "__version__", "__doc__", "__file__", "__name__"})
+    return sorted({*__all__, *_LAZY, "backends", "__version__", "__doc__", "__file__", "__name__"})

@@ -91,6 +91,10 @@ class DType:
             return np.True_
         return self.numpy.type(np.inf if self.is_float else np.iinfo(self.numpy).max)
 
+    def instead_for(self, number: int) -> str:
+        """Return what to write where a whole number does not fit this integer type."""
+        return f"Use a {'signed' if number < 0 <= int(self.smallest) else 'wider'} type."
+
 
 BOOL = DType("BOOL", np.dtype(np.bool_), "bool")
 INT32 = DType("INT32", np.dtype(np.int32), "i32")

@@ -1,11 +1,13 @@
 """The `backend` fixture and its option, hypothesis' profiles, and what several files need."""
 
+import functools
 import gc
 import os
 import signal
 
 import hypothesis
 import pytest
+from samples import thin
 from sharing import place_on_gpu
 from world import World
 
@@ -20,6 +22,9 @@ ON_A_GRID = (
 )  # too; every test of a backend takes --backend grid:3:cpu
 PLAIN_ARCHITECTURE = "sm_90"
 MUST_IN_CI = ("cpu", "sim")  # a machine without a GPU still has these
+
+# Most kernels of a test run are compiled for one small graph: compiling is what takes the time.
+os.environ.setdefault("LAGPU_SIM_FLAGS", "-O0")
 
 hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)
@@ -55,11 +60,29 @@ def pytest_configure(config):
         config.option.markexpr = "not exhaustive" if on_gpu else "not exhaustive and not ci"
 
 
+@functools.cache
+def lacks_a_gpu():
+    """Return why no test may run on a GPU here, or ""."""
+    try:
+        backends.get("gpu")
+    except BackendUnavailable as error:
+        return str(error)
+    return ""
+
+
+def pytest_report_header(config):
+    if not asked_for(config) and (why := lacks_a_gpu()):
+        return f"no test runs on backend gpu: {why}"
+    return None
+
+
 def pytest_generate_tests(metafunc):
     if "backend" not in metafunc.fixturenames:
         return
     also = (GRID,) if metafunc.module.__name__ in ON_A_GRID else ()
-    names = asked_for(metafunc.config) or (*ALL, *also)
+    # Thousands of tests that are skipped would take half a minute.
+    every = [name for name in (*ALL, *also) if name != "gpu" or not lacks_a_gpu()]
+    names = asked_for(metafunc.config) or every
     params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
     metafunc.parametrize("backend", params, indirect=True, scope="session")
 
@@ -71,6 +94,7 @@ def pytest_collection_modifyitems(items):
         arch = item.callspec.params.get("arch") if hasattr(item, "callspec") else None
         if arch not in (None, PLAIN_ARCHITECTURE):
             item.add_marker(pytest.mark.exhaustive)
+    thin(items)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -101,12 +125,15 @@ def place(backend):
     return backend
 
 
+def pytest_collection_finish():
+    """Let the collector leave out what every test holds: benchmarks collect before each timing."""
+    gc.freeze()
+
+
 @pytest.fixture
 def own_garbage():
-    """Let `gc.collect` look at what the test makes alone: all that a run holds takes far longer."""
+    """Let `gc.collect` look at what the test makes alone, not at what those before it left."""
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

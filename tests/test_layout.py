@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from in_one import in_one
 
 import lagpu
 
@@ -108,7 +108,7 @@ def why_not(module, imported):
     return ""
 
 
-@pytest.mark.parametrize("module", FILES)
+@in_one("module", FILES)
 def test_imports_point_one_way(module):
     for imported in imports_of(module):
         assert not why_not(module, imported), f"{module} imports {imported}"
@@ -199,7 +199,7 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["lagpu", *MODULES])
+@in_one("name", ["lagpu", *MODULES])
 def test_public_names(name):
     """`__all__` is sorted as ruff sorts it, complete, and what it lists is there."""
     module = importlib.import_module(name)
@@ -230,7 +230,7 @@ TESTS = {
 }
 
 
-@pytest.mark.parametrize("name", [*SOURCES, *TESTS])
+@in_one("name", [*SOURCES, *TESTS])
 def test_small_files(name):
     lines = len((SOURCES.get(name) or TESTS[name]).read_text().splitlines())
     assert lines <= MOST_LINES, f"{name} has {lines} lines: split it by idea, or argue for it here"
@@ -258,7 +258,7 @@ def stands_for(name):
     return max(named, key=len, default="")
 
 
-@pytest.mark.parametrize("name", [n for n in TESTS if Path(n).stem.startswith("test_")])
+@in_one("name", [n for n in TESTS if Path(n).stem.startswith("test_")])
 def test_a_test_lives_where_its_code_lives(name):
     """``test_<module>.py`` or ``test_<module>_<aspect>.py``, or so named after the package."""
     if Path(name).parent.name not in FOLDERS and Path(name).parent != Path():

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from in_one import in_one
 
 import lagpu
 
@@ -19,7 +19,7 @@ OWN_TEXT = ("selftest/soak/program.py", "selftest/soak/graphs.py")  # run what t
 NETWORK = {"socket", "ssl", "http", "urllib", "ftplib", "smtplib", "requests", "httpx", "asyncio"}
 
 
-@pytest.mark.parametrize("path", SOURCES.values(), ids=SOURCES)
+@in_one("path", SOURCES.values())
 def test_no_pickle_no_network_no_evaluated_text(path):
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         names = []

@@ -317,7 +317,7 @@ class Monoid:
             return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
 
         found = [
-            f"{self!r}: x (+) y = {self.op.formula}.",
+            f"{self!r}: x ⊕ y = {self.op.formula}.",
             f"Identity: {by_type(identity)}.",
         ]
         if self.has_any_terminal:
@@ -417,9 +417,9 @@ class Semiring:
         """Return the paragraphs of this semiring's docstring."""
         types = by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
         return [
-            f"{self!r}: w[j] = (+)_i u[i] (x) A[i, j], the sum over all i of products.",
-            f"(x) is {self.multiply!r}: x (x) y = {self.multiply.formula}.",
-            f"(+) is {self.monoid!r}: x (+) y = {self.monoid.op.formula}.",
+            f"{self!r}: w[j] = ⊕ᵢ u[i] ⊗ A[i, j], the sum over all i of products.",
+            f"⊗ is {self.multiply!r}: x ⊗ y = {self.multiply.formula}.",
+            f"⊕ is {self.monoid!r}: x ⊕ y = {self.monoid.op.formula}.",
             f"Operands -> result: {types}.",
             f"Write w << {self!r}(u @ A), {self!r}(A @ u) or {self!r}(A @ B).",
         ]
@@ -430,7 +430,7 @@ class Semiring:
             {
                 "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
                 "⊕": self.monoid,
-                "(x)": self.multiply,
+                "⊗": self.multiply,
                 "operands -> result": by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
             },
         )

@@ -20,7 +20,7 @@ _B, _M = binary, monoid
 
 
 class SemiringTable(Table[Semiring]):
-    """``w[j] = (+)_i u[i] (x) A[i, j]``: a monoid and a multiplication."""
+    """``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``: a monoid and a multiplication."""
 
     kind, row = "semiring", Semiring
 

@@ -76,7 +76,7 @@ def sums(
             return [x.to_dense() for x in _added(copy, mine, batch, count, add, stop)]
 
         stop = threading.Event()
-        parts = _each(of, len(shared.numbers), shared.apart, stop)
+        parts = shared.inside(lambda: _each(of, len(shared.numbers), shared.apart, stop))
         return [shared.total(list(one)) for one in zip(*parts, strict=True)]
 
     return [Vector.from_dense(total, like=A) for total in shared.run(work)]

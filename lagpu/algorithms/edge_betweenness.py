@@ -1,11 +1,12 @@
 """Betweenness centrality of edges: the flow of dependencies along edges from each source.
 
-With levels l, path counts p and dependencies d of `brandes`, each vertex in its own row::
+With levels l, path counts p and dependencies d of `brandes`, each vertex in its own column::
 
-    P(v, l(v) + 1) = p(v);   S(v, l(v)) = (1 + d(v)) / p(v)
-    F<s(A)> += P (+.x) S'
+    P(l(v) + 1, v) = p(v);   S(l(v), v) = (1 + d(v)) / p(v)
+    F<s(A)> += P' (+.x) S
 
-Row i of P meets row j of S if j is one level farther than i, where edges lie on shortest paths.
+Column i of P meets column j of S if j is one level farther than i, where edges lie on shortest
+paths.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lagpu.algorithms.brandes import (
 )
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.dtypes import FP64
+from lagpu.dtypes import FP64, INT32
 
 __all__ = ["edge_betweenness_centrality"]
 
@@ -74,26 +75,24 @@ def edge_betweenness_centrality(
     flow = Matrix(FP64, *A.shape, like=A, name="betweenness")
     flow(A.S) << 0
     each = Vector.from_dense(np.arange(A.nrows + 1), like=A)
+    zeros = Vector(INT32, A.nrows, like=A)
+    zeros << 0
     for source in sources:
         levels, paths = count_paths(A, [source])
         share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")
         share << share.ewise_mult(paths, binary.truediv)
         above = levels.apply(binary.plus, right=1).new(name="above")
-        P, S = _by_level(each, above, paths), _by_level(each, levels, share)
-        flow(A.S, accum=binary.plus) << semiring.plus_times(P @ S.T)
+        P, S = (_by_level(each, zeros, *x) for x in ((above, paths), (levels, share)))
+        flow(A.S, accum=binary.plus) << semiring.plus_times(P.T @ S)
     factor = scale(A, sources, normalized, True, directed).max(initial=0)  # the same for all
     flow << flow.apply(binary.times, right=factor)
     return flow if directed else flow.ewise_add(flow.T, binary.plus).new()  # both ways
 
 
-def _by_level(each: Vector, levels: Vector, values: Vector) -> Matrix:
-    """Return a matrix with the value of each vertex in the vertex' row, in the level's column.
+def _by_level(each: Vector, zeros: Vector, levels: Vector, values: Vector) -> Matrix:
+    """Return a matrix with the value of each vertex in the vertex' column, in the level's row.
 
-    A vertex without a level has a 0 in column 0.
+    A vertex without a level has a 0 in row 0. `each` has the numbers 0 .. n, `zeros` n zeros.
     """
-    cols, full = (Vector(x.dtype, x.size, like=x) for x in (levels, values))
-    cols << 0
-    full << 0
-    cols(levels.S) << levels
-    full(values.S) << values
-    return Matrix.from_csr(each, cols, full, ncols=each.size, like=each)
+    rows, full = (x.ewise_union(zeros, binary.first, 0, 0).new() for x in (levels, values))
+    return Matrix.from_csc(each, rows, full, nrows=each.size, like=each)

@@ -1,8 +1,9 @@
 """Shortest paths over weights: Bellman-Ford and delta-stepping over the tropical semiring.
 
-The edges of a frontier q, whose distances have decreased, are relaxed; d keeps shorter distances::
+Of a frontier q those distances stay that are shorter than those in d; d keeps them, and their
+edges are relaxed::
 
-    q = q (min.+) A;  q<!(q >= d)> = q;  d<s(q)> = q
+    q<!(q >= d)> = q;  d<s(q)> = q;  q = q (min.+) A
 
 In delta-stepping such vertices wait in w, and each step takes the vertices at most delta farther
 than the nearest one::
@@ -91,7 +92,7 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
 
     Notes
     -----
-    At most n products: one more than a shortest path has edges. Lengths in floating point are
+    At most n + 1 products: two more than a shortest path has edges. Lengths in floating point are
     rounded, so a cycle of length zero may turn out negative, and the message says so; or distances
     on the cycle decrease by a few roundings before they converge, and no path has exactly this
     length. A distance beyond 1.8e308 is infinite.
@@ -109,13 +110,12 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
     distances = Vector(kind, A.nrows, like=A, name="distances")
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
-    distances[source] = 0
     nearer[source] = 0
-    for _ in loop(until_empty=nearer, times=A.nrows):
-        nearer << semiring.min_plus(nearer @ A)
-        worse << nearer.ewise_mult(distances, binary.ge)
+    for _ in loop(until_empty=nearer, times=A.nrows + 1):
         nearer(~worse.V, replace=True) << nearer
         distances(nearer.S) << nearer
+        nearer << semiring.min_plus(nearer @ A)
+        worse << nearer.ewise_mult(distances, binary.ge)
     if nearer.nvals:  # no shortest path has n edges
         converged, cycle = _relax_further(A, distances)
         if cycle:

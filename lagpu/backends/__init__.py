@@ -43,10 +43,13 @@ _MAKERS: dict[str, tuple[str, str]] = {
 }
 _NUMBERED = ("gpu", "sim")  # with a backend for each device, as in "gpu:1"
 _COUNT = "[1-9][0-9]{0,2}"
+_ORDERS = ("random", "degree")
 # rows and columns of pieces, one column if only a number is given; order; backend of each piece
 _GRID = re.compile(
-    f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?P<random>-random)?(?::(?P<kind>.+))?"
+    f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?:-(?P<order>{'|'.join(_ORDERS)}))?"
+    "(?::(?P<kind>.+))?"
 )
+_ALL = re.compile(f"grid(?P<order>-(?:{'|'.join(_ORDERS)}))?(?::(?P<kind>.+))?")
 _MOST_PIECES = 999
 _loaded: dict[str, Backend] = {}
 _loading = threading.RLock()
@@ -62,7 +65,7 @@ def names() -> tuple[str, ...]:
 def _is_one_of_many(name: str) -> bool:
     """Whether a name is that of a numbered device, or of a grid."""
     kind, _, index = name.partition(":")
-    return _is_index(kind, index) or kind == "grid"
+    return _is_index(kind, index) or _ALL.fullmatch(kind) is not None
 
 
 def get(backend: str | Backend | None = None) -> Backend:
@@ -76,9 +79,10 @@ def get(backend: str | Backend | None = None) -> Backend:
         its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... ``"grid:3:cpu"``
         is a grid of three pieces, each on cpu, and ``"grid:2:gpu"`` one on the first two GPUs;
         ``"grid:2"`` takes auto. ``"grid:2x3:cpu"`` has two rows and three columns of pieces, by
-        which matrices are cut in both dimensions, and ``"grid:3-random:cpu"`` deals indices to the
-        pieces at random. ``"grid"`` and ``"grid:cpu"`` have a piece for each process that mpirun or
-        srun has started, else one for each GPU. None means the default that `use` sets, initially
+        which matrices are cut in both dimensions. ``"grid:3-random:cpu"`` deals indices to the
+        pieces at random, ``"grid:3-degree:cpu"`` in the order of the vertices' degrees. ``"grid"``,
+        ``"grid:cpu"`` and ``"grid-degree:cpu"`` have a piece for each process that mpirun or srun
+        has started, else one for each GPU. None means the default that `use` sets, initially
         ``"auto"``. A `Backend` is returned as it is.
 
     Raises
@@ -148,13 +152,13 @@ def _made(name: str) -> Backend:
     if grid is not None and (grid["kind"] is None or grid["kind"] in names()):
         shape = int(grid["rows"]), int(grid["columns"] or 1)
         if shape[0] * shape[1] <= _MOST_PIECES:
-            return _made_grid(name, shape, grid["random"] is not None, grid["kind"])
+            return _made_grid(name, shape, grid["order"], grid["kind"])
     kind, _, index = name.partition(":")
-    if kind == "grid":
+    if kind.partition("-")[0] == "grid":
         raise InvalidValue(
             f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
             f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
-            "grid:2x3, in random order as in grid:3-random, each piece on one of "
+            "grid:2x3, in another order as in grid:3-random or grid:3-degree, each piece on one of "
             f"{', '.join(names())}."
         )
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
@@ -169,7 +173,7 @@ def _made(name: str) -> Backend:
     return make(int(index)) if index else make()
 
 
-def _made_grid(name: str, shape: tuple[int, int], shuffled: bool, kind: str | None) -> Backend:
+def _made_grid(name: str, shape: tuple[int, int], order: str | None, kind: str | None) -> Backend:
     """Return the grid on the first devices of a kind, or with all pieces on its one backend."""
     if kind is None:
         return get(f"{name}:{get('auto').name}")
@@ -180,24 +184,24 @@ def _made_grid(name: str, shape: tuple[int, int], shuffled: bool, kind: str | No
         return get(f"{kind}:{device}" if kind in _NUMBERED else kind)
 
     if job is None:
-        return cast(Backend, grid.make(name, [place_on(p) for p in range(pieces)], shape, shuffled))
+        return cast(Backend, grid.make(name, [place_on(p) for p in range(pieces)], shape, order))
     each, left = divmod(pieces, job.size)
     if left:
         raise InvalidValue(
             f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
             'processes that divides the pieces, or take "grid", which has a piece for each process.'
         )
-    return cast(Backend, grid.make_in_job(name, job, each, place_on, shape, shuffled))
+    return cast(Backend, grid.make_in_job(name, job, each, place_on, shape, order))
 
 
 def _counted(name: str) -> str:
     """Return the name of a grid with the number of its pieces, if it has none; else the name."""
-    grid, _, kind = name.partition(":")
-    if grid != "grid" or kind not in ("", *names()) or name == "grid:":
+    grid = _ALL.fullmatch(name)
+    if grid is None or grid["kind"] not in (None, *names()):
         return name
-    job = launched()
+    job, kind = launched(), grid["kind"] or ""
     pieces = _devices(kind) if job is None else job.size
-    return ":".join(filter(None, ("grid", str(pieces), kind)))
+    return ":".join(filter(None, ("grid", f"{pieces}{grid['order'] or ''}", kind)))
 
 
 def _devices(kind: str) -> int:
@@ -226,7 +230,7 @@ def register(backend: Backend) -> None:
     """
     with _loading:
         name = backend.name
-        if name in (*names(), "auto") or name.partition(":")[0] in (*_NUMBERED, "grid"):
+        if name in (*names(), "auto") or re.split("[:-]", name)[0] in (*_NUMBERED, "grid"):
             raise InvalidValue(f"backend: {name!r} is taken. Choose another name.")
         _add(name, backend)
 
@@ -315,7 +319,10 @@ def use(backend: str | Backend) -> Iterator[Backend]:
 
 @contextmanager
 def use_grid(
-    pieces: int | str = "all", backend: str = "auto", policy: str | None = None
+    pieces: int | str = "all",
+    backend: str = "auto",
+    policy: str | None = None,
+    order: str | None = None,
 ) -> Iterator[Backend]:
     """Set a grid as the default backend of new objects, inside ``with lagpu.grid(2): ...``.
 
@@ -329,11 +336,15 @@ def use_grid(
     policy : str, optional
         How searches run: a paper's system, such as ``"bfs2d:ratio=0.1"`` (docs/design/grid.md). It
         belongs to the objects that are made inside.
+    order : str, optional
+        How indices are dealt to the pieces, which nobody sees from outside: ``"random"``, or by
+        ``"degree"``, vertices with most edges first and isolated ones last. By default as they are,
+        in runs.
 
     Yields
     ------
     Backend
-        The grid, which `get` names ``"grid:2"``, ``"grid:2x3:cpu"`` and so on.
+        The grid, which `get` names ``"grid:2"``, ``"grid:2x3-degree:cpu"`` and so on.
 
     Raises
     ------
@@ -342,8 +353,11 @@ def use_grid(
     InvalidValue
         If there is no such grid.
     """
-    count = "" if pieces == "all" else str(pieces)
+    if order not in (None, *_ORDERS):
+        raise InvalidValue(f"grid: order {order!r} is not one of {', '.join(_ORDERS)}, or None.")
+    by = f"-{order}" if order else ""
+    count = f"grid{by}" if pieces == "all" else f"grid:{pieces}{by}"
     kind = "" if backend == "auto" else backend
-    place = get(":".join(part for part in ("grid", count, kind) if part))
+    place = get(":".join(part for part in (count, kind) if part))
     with use(overridden(place, None, policy)) as chosen:
         yield chosen

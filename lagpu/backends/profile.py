@@ -18,8 +18,8 @@ class Sent:
     Attributes
     ----------
     form : str
-        ``"list"`` or ``"bitmap"`` of vertices, ``"pairs"`` of vertex and parent, ``"parents"`` in
-        an order that the receiver knows, or ``"counts"``.
+        ``"list"`` or ``"bitmap"`` of vertices, their ``"values"``, ``"pairs"`` of vertex and
+        parent, ``"parents"`` in an order that the receiver knows, or ``"counts"``.
     messages : int
         Those that are not empty.
     bytes : int
@@ -33,15 +33,15 @@ class Sent:
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase of a level of a search on a grid.
+    """A phase of a level of a search on a grid, or the part that one piece has in a level.
 
     Attributes
     ----------
     name : str
-        ``"expand"``, ``"share"``, ``"expansion"``, ``"fold"``, ``"update"``, ``"agree"``; after the
-        last level ``"parents"``.
+        ``"expand"``, ``"share"``, ``"expansion"``, ``"sort"``, ``"fold"``, ``"update"``,
+        ``"agree"``; after the last level ``"parents"``. Or a piece, ``"piece 0"``.
     ms : float
-        Its time, of all pieces of this process together.
+        Its time, of all pieces of this process together; of a piece until it waits for the others.
     sent : tuple of Sent
         What was sent in it, by form.
     """
@@ -72,7 +72,8 @@ class Measured(NamedTuple):
     bytes : int or None
         Memory that the kernels moved, estimated (docs/design/trace.md).
     phases : tuple of Phase
-        Of a level of a search by a grid's policy (docs/design/grid.md), its phases.
+        Of a level of a search by a grid's policy (docs/design/grid.md), its phases; of a search of
+        pieces, the pieces.
     """
 
     kernel_ms: float = 0.0

@@ -86,9 +86,12 @@ class Parts(Protocol):
     ----------
     count : int
         The number of pieces.
+    beside : int
+        The number of pieces that share the memory of this host.
     """
 
     count: int
+    beside: int
 
     def matrix(
         self,
@@ -100,12 +103,13 @@ class Parts(Protocol):
         """Return the matrix whose part of each piece ``part(backend, layout, piece)`` returns."""
 
     def owned(
-        self, entries: Callable[[Backend, int], tuple[Array, Array]], shape: tuple[int, int]
-    ) -> dict[int, tuple[Array, Array]]:
+        self, entries: Callable[[Backend, int], tuple[Array, ...]], shape: tuple[int, int]
+    ) -> dict[int, tuple[Array, ...]]:
         """Return, by the number of each local piece, the entries that it owns, by position.
 
         ``entries(backend, piece)`` returns the (rows, columns) of entries that this piece has and
-        any piece may own; they travel to their owners, repeated ones too.
+        any piece may own, and maybe more about each; they travel to their owners, repeated ones
+        too, and arrive in the order of the pieces.
         """
 
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
@@ -137,6 +141,12 @@ class Clusters(Protocol):
 
     def run(self, work: Callable[[], T]) -> T:
         """Do some work in every process; an error of one is raised in all."""
+
+    def inside(self, work: Callable[[], T]) -> T:
+        """Do some work on the own sub-clusters alone, within `run`.
+
+        Processes that share a sub-cluster meet by themselves in it.
+        """
 
     def total(self, parts: Sequence[Array]) -> Array:
         """Return the sum of an array of each sub-cluster, added in their order.
@@ -186,9 +196,9 @@ class Backend(Protocol):
         them; who needs several in a row, as a loop that is planned and run, holds it around them,
         and the same thread may take it again.
     last_loop : str
-        How the last loop of this thread ran, and why, as ``"grid search: ..."``; ``"eager: ..."``
-        if statement by statement. An empty string before the first loop, and on a backend that
-        fuses no loop.
+        How the last `loop` or `sweep` of this thread ran, and why, as ``"grid search: ..."``;
+        ``"eager: ..."`` if statement by statement, as always on a backend that fuses no loop. An
+        empty string before the first one. A ``for`` or ``while`` of plain Python is none.
     last_product : ProductPlan or None
         The choice for the last product of this thread; None before the first one, and on a backend
         that does not report its choices.

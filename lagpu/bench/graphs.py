@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lagpu import generators
+from lagpu.check import Pattern
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
@@ -91,9 +93,14 @@ class HostGraph:
         facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
         return cls(col_ptr, row_idx, facts)
 
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The columns as checkers take them, made once."""
+        return Pattern(self.columns)
+
     @property
     def columns(self) -> tuple[Array, Array]:
-        """The pair ``(col_ptr, row_idx)``, as checkers take it."""
+        """The pair ``(col_ptr, row_idx)``."""
         return self.col_ptr, self.row_idx
 
     def roots(self, count: int, seed: int) -> list[int]:

@@ -20,7 +20,7 @@ from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.timing import Clock, Sample
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.errors import CheckFailed, FileFormatError, InvalidValue, NotSupported, OutOfMemory
+from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.loops.loop import eager
@@ -123,6 +123,12 @@ class Tested:
         """Store the number of edges that a search from a root has traversed."""
         if root not in self.edges:
             self.edges[root] = self.host.edges_from(reached)
+
+    def prove(self, output: str, indices: Array, values: Array) -> str:
+        """Return why the result of the last root is not proved, or an empty string."""
+        root, result = self.roots[-1], (indices, values)
+        proof = functools.partial(_CHECKERS[output], self.host.pattern, root, result)
+        return self.found.prove(root, output, result, proof)
 
     def row(self, who: str, mode: str, output: str, samples: Sequence[Sample]) -> Row:
         """Return a row of the report, but for `bytes` and `checked`."""
@@ -372,10 +378,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
             indices, values = result.to_coo()
             tested.count(root, indices)
             refusal = refusal or tested.found.compare(root, output, who, indices, values)
-    try:
-        _CHECKERS[output](tested.host.columns, tested.roots[-1], (indices, values))
-    except CheckFailed as error:
-        refusal = str(error)
+    refusal = tested.prove(output, indices, values) or refusal
     return Searched(mode, samples, refusal, None if place.device is None else used - before)
 
 
@@ -402,8 +405,5 @@ def searched_by(tested: Tested, name: str) -> Searched:
         found = search.levels(root, raw)
         tested.count(root, found[0])
         refusal = refusal or tested.found.compare(root, "levels", name, *found)
-    try:
-        check.check_levels(tested.host.columns, tested.roots[-1], found)
-    except CheckFailed as error:
-        refusal = str(error)
+    refusal = tested.prove("levels", *found) or refusal
     return Searched("peer", samples, refusal)

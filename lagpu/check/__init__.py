@@ -5,8 +5,8 @@ proves that the rules suffice; otherwise it computes the answer in another way. 
 neither code nor idea with the algorithm that it checks.
 
 Row i, column j is the edge i -> j. A graph is a `Matrix` on any backend, a SciPy sparse array, or a
-pair ``(col_ptr, row_idx)``; a result is a `Vector` or a pair ``(indices, values)``. A vertex
-without an entry is unreached.
+pair ``(col_ptr, row_idx)``, or a `Pattern` of one of these, which many checks of a graph share; a
+result is a `Vector` or a pair ``(indices, values)``. A vertex without an entry is unreached.
 """
 
 from lagpu.check.batch import check_levels_multi, check_parents_multi
@@ -15,7 +15,7 @@ from lagpu.check.bipartite import check_odd_cycle, check_sides
 from lagpu.check.components import check_components
 from lagpu.check.distances import check_distances
 from lagpu.check.distances_all import check_diameter, check_remoteness, check_route
-from lagpu.check.graph import CheckReport
+from lagpu.check.graph import CheckReport, Pattern
 from lagpu.check.levels import check_levels
 from lagpu.check.multi_source import check_k_hop, check_levels_joint
 from lagpu.check.pagerank import check_pagerank
@@ -37,6 +37,7 @@ from lagpu.check.triangles import (
 
 __all__ = [
     "CheckReport",
+    "Pattern",
     "check_betweenness",
     "check_clustering",
     "check_components",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import CheckReport, Graph
+from lagpu.check.graph import CheckReport, Pattern
 from lagpu.check.levels import check_levels
 from lagpu.check.parents import check_parents
 from lagpu.errors import CheckFailed, DimensionMismatch
@@ -70,8 +70,8 @@ def _rows(
     check: Callable[..., CheckReport], name: str, A: Any, sources: Any, found: Any
 ) -> tuple[CheckReport, ...]:
     """Check a result row by row."""
-    columns = Graph(A).columns
-    wanted = (len(sources), columns.shape[0])
+    pattern = Pattern(A)
+    wanted = (len(sources), pattern.columns.shape[0])
     if tuple(found.shape) != wanted:
         raise DimensionMismatch(
             f"{name}: the result has shape {tuple(found.shape)} != {wanted}, a row for each source."
@@ -85,7 +85,7 @@ def _rows(
     for r, source in enumerate(np.asarray(sources).tolist()):
         one = slice(start[r], start[r + 1])
         try:
-            reports.append(check(columns, source, (vertices[one], values[one])))
+            reports.append(check(pattern, source, (vertices[one], values[one])))
         except CheckFailed as error:
             raise CheckFailed(f"{name}: row {r}, source {source}: {error}") from None
     return tuple(reports)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.io.csc import column_blocks
 
-__all__ = ["CheckReport", "Graph", "whole_below"]
+__all__ = ["CheckReport", "Graph", "Pattern", "whole_below"]
 
 Array = np.ndarray[Any, Any]
 
@@ -42,6 +42,41 @@ class CheckReport:
     edges: int
 
 
+class Pattern:
+    """A graph made ready once for many checks, each of which takes it as its graph.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See `lagpu.check`.
+
+    Attributes
+    ----------
+    columns : csc_array of int8, (n, n)
+        A one for each stored entry, rows rising in each column.
+
+    Raises
+    ------
+    DimensionMismatch, IndexOutOfBound
+        If the graph is not square, or a row is outside.
+    """
+
+    def __init__(self, A: Any) -> None:
+        self.columns = _columns(A)
+
+    @cached_property
+    def by_rows(self) -> Any:
+        """The pattern by rows: out-neighbours."""
+        return self.columns.tocsr()
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the pattern is that of an undirected graph."""
+        rows, columns = self.by_rows, self.columns
+        pairs = ((rows.indptr, columns.indptr), (rows.indices, columns.indices))
+        return all(np.array_equal(a, b) for a, b in pairs)
+
+
 class Graph:
     """The pattern of a graph in NumPy arrays, and the source of a search if there is one.
 
@@ -57,7 +92,8 @@ class Graph:
     """
 
     def __init__(self, A: Any, source: int | None = None) -> None:
-        self.columns = _columns(A)
+        self._pattern = A if isinstance(A, Pattern) else Pattern(A)
+        self.columns = self._pattern.columns
         self.col_ptr: Array = self.columns.indptr.astype(np.int64)
         self.row_idx: Array = self.columns.indices
         self.n = len(self.col_ptr) - 1
@@ -135,28 +171,24 @@ class Graph:
         cols = np.repeat(np.arange(self.n), np.diff(self.col_ptr))
         keep = self.row_idx != cols
         begin, end = self.row_idx[keep], cols[keep]
-        if not both or self._symmetric():
+        if not both or self._pattern.symmetric:
             return begin, end
         return np.concatenate([begin, end]), np.concatenate([end, begin])
 
-    @cached_property
+    @property
     def by_rows(self) -> Any:
         """The pattern by rows: out-neighbours."""
-        return self.columns.tocsr()
+        return self._pattern.by_rows
 
     def report(self, rules: tuple[str, ...], level: Array) -> CheckReport:
         """Return the report for proved levels."""
         reached = level < self.unreached
         entries = int(np.diff(self.by_rows.indptr)[reached].sum(dtype=np.int64))
-        if self._symmetric():
+        if self._pattern.symmetric:
             loops = sum(self._loops(reached))
             entries = (entries - loops) // 2 + loops
         depth = int(level[reached].max())
         return CheckReport(rules, int(np.count_nonzero(reached)), depth, entries)
-
-    def _symmetric(self) -> bool:
-        rows = self.by_rows
-        return bool((rows.indptr == self.col_ptr).all() and (rows.indices == self.row_idx).all())
 
     def _loops(self, reached: Array) -> Iterator[int]:
         for columns, counts, rows in self.column_blocks():

@@ -97,7 +97,7 @@ Grid = Annotated[
     typer.Option(
         metavar="PIECES",
         help="In pieces: all (GPUs, or processes of mpirun), 2, 2x3, or 4:cpu, 2:sim on that "
-        "backend.",
+        "backend; vertices dealt by degree or at random: all-degree, 2x3-random.",
         show_default=False,
     ),
 ]
@@ -129,7 +129,7 @@ Policy = Annotated[
     str | None,
     typer.Option(
         help="Choose directions and kernels by this policy, or search a grid by a paper's system, "
-        "as kepler, bfs2d:ratio=0.1, hiragushi:alpha=48,beta=20, tdbu:vector or vbfs:64.",
+        "as kepler, bfs2d:ratio=0.1, hiragushi, tdbu:vector or vbfs:64.",
         show_default=False,
     ),
 ]
@@ -176,15 +176,15 @@ def placed(backend: str, grid: str | None) -> str:
     if grid is None:
         return backend
     pieces, colon, kind = grid.partition(":")
-    known = re.fullmatch("all|[1-9][0-9]*(x[1-9][0-9]*)?(-random)?", pieces) is not None
-    if not known or bool(colon) != bool(kind):
-        raise InvalidValue(f"--grid: {grid!r} is not all, 2, 2x3, 4:cpu or the like.")
+    known = re.fullmatch("(all|[1-9][0-9]*(x[1-9][0-9]*)?)(-random|-degree)?", pieces)
+    if known is None or bool(colon) != bool(kind):
+        raise InvalidValue(f"--grid: {grid!r} is not all, 2, 2x3, 4-degree:cpu or the like.")
     if kind and backend != "auto":
         raise InvalidValue(
             f"--grid: {grid} names the backend of the pieces, and so does --backend {backend}. "
             "Leave one of them out."
         )
-    count = "" if pieces == "all" else pieces
+    count = f"grid{known[3] or ''}" if known[1] == "all" else f"grid:{pieces}"
     if not kind and backend != "auto":
         kind = backend
-    return ":".join(part for part in ("grid", count, kind) if part)
+    return ":".join(part for part in (count, kind) if part)

@@ -54,7 +54,7 @@ _CHECKERS: dict[str, Callable[..., Any]] = {
 }
 Array = np.ndarray[Any, Any]
 _FIRST, _LAST = 24, 8  # rows of a long table
-_PHASES = ("expand", "share", "expansion", "fold", "update", "agree", "parents")
+_PHASES = ("expand", "share", "expansion", "sort", "fold", "update", "agree", "parents")
 
 
 @dataclass(frozen=True)
@@ -367,7 +367,7 @@ def _add_rows(
 
 
 def _phases_tables(levels: list[dict[str, Any]]) -> Iterator[FittingTable]:
-    """Yield the tables of a search by a grid's policy: ms by phase, and what was sent, by form."""
+    """Yield the tables of a grid's search: ms by phase or piece, and what was sent, by form."""
     phases = _phases(levels)
     if not phases:
         return
@@ -381,9 +381,11 @@ def _phases_tables(levels: list[dict[str, Any]]) -> Iterator[FittingTable]:
         count, nbytes = (sum(sent[x] for sent in own) for x in ("messages", "bytes"))
         return f"{nbytes:,} in {count:,}" if own else "-"
 
-    names = {phase["name"] for phase in phases}
+    names = list(dict.fromkeys(phase["name"] for phase in phases))
+    names.sort(key=lambda name: _PHASES.index(name) if name in _PHASES else len(_PHASES))
+    of = "phase" if names[0] in _PHASES else "piece"
     forms = {sent["form"] for sent in _sent(levels)}
-    yield _by_level(levels, [x for x in _PHASES if x in names], ms, "ms of this process, by phase")
+    yield _by_level(levels, names, ms, f"ms of this process, by {of}")
     if forms:
         yield _by_level(
             levels, sorted(forms), messages, "bytes that this process sent, in messages, by form"

@@ -105,7 +105,8 @@ def _scalar(value: Any, dtype: DType, what: str) -> Any:
         except OverflowError:
             raise DomainMismatch(f"{what}: {number} does not fit {dtype}.") from None
     if not int(dtype.smallest) <= number <= int(dtype.largest):
-        raise DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a wider type.")
+        instead = dtype.instead_for(number)
+        raise DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
     return dtype.numpy.type(number)
 
 

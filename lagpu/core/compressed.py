@@ -89,13 +89,14 @@ def check_compressed(
     minor = as_size(minor, what)
     if major is not None and len(ptr) != as_size(major, what) + 1:
         raise DimensionMismatch(f"{what}: the pointer has {len(ptr)} elements != {major} + 1.")
-    if len(ptr) == 0 or ptr[0] != 0 or ptr[-1] != len(idx) or bool((ptr[1:] < ptr[:-1]).any()):
+    # Each question to a device is an array until the end, so that it answers once.
+    if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
         raise InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
     extent(idx, minor, f"{what}: index")
     if len(idx) > 1:
-        falls = idx[1:] <= idx[:-1]
-        starts = ptr[1:-1]
-        falls[starts[(starts > 0) & (starts < len(idx))] - 1] = False
+        falls = idx != idx
+        falls[1:] = idx[1:] <= idx[:-1]
+        falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
         if bool(falls.any()):
             raise InvalidValue(f"{what}: indices must rise within each row or column.")
     return (len(ptr) - 1, minor), ptr, idx

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from lagpu import generators, io
+from lagpu.algebra.tables import unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
+from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch, IndexOutOfBound
 
 __all__ = ["Facts", "load"]
@@ -80,6 +82,8 @@ class Facts:
             )
         if A.nrows == 0:
             raise IndexOutOfBound("source: the graph has no vertices. Give a graph with vertices.")
+        if A.backend.capabilities.parts is not None:
+            return cls._of_parts(A)
         col_ptr, row_idx, _ = A.to_csc()
         n, in_degree = A.nrows, np.diff(col_ptr)
         out_degree = np.bincount(row_idx, minlength=n)
@@ -87,6 +91,18 @@ class Facts:
         has_loop = np.zeros(n, bool)
         has_loop[row_idx[loops]] = True
         return cls(n, len(row_idx), A.is_symmetric, out_degree, in_degree, has_loop)
+
+    @classmethod
+    def _of_parts(cls, A: Matrix) -> Facts:
+        """Return the facts of a matrix in pieces, of which nobody gets the whole."""
+        n, symmetric, ones = A.nrows, A.is_symmetric, A.apply(unary.one).new(INT64)
+        out_degree = ones.reduce_rowwise("plus").new().to_dense(0)
+        in_degree = out_degree
+        if not symmetric:
+            in_degree = ones.reduce_columnwise("plus").new().to_dense(0)
+        has_loop = np.zeros(n, bool)
+        has_loop[ones.diag().to_coo()[0]] = True
+        return cls(n, int(out_degree.sum()), symmetric, out_degree, in_degree, has_loop)
 
     @property
     def edges(self) -> int:

@@ -118,7 +118,7 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
-        rows, cols = own.pop(piece)
+        rows, cols = own.pop(piece)[:2]
         keys = [cols.astype(np.int64) << 32 | rows]
         return _part(np, home, keys, layout.shape(piece))
 

@@ -291,8 +291,8 @@ def facts_html(title: str, facts: dict[str, Any]) -> str:
     """Return a title and a table of names and facts as HTML."""
     style = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
     lines = [
-        f'<tr><th style="{style};color:gray">{html.escape(name)}</th>'
-        f'<td style="{style}">{html.escape(str(fact))}</td></tr>'
+        f'<tr><th style="{style};color:gray;white-space:nowrap">{_typeset(name)}</th>'
+        f'<td style="{style}">{_typeset(str(fact))}</td></tr>'
         for name, fact in facts.items()
     ]
     return f"<div>{_title(title)}{_table(lines)}</div>"
@@ -301,13 +301,18 @@ def facts_html(title: str, facts: dict[str, Any]) -> str:
 def listing_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a title and a table of texts as HTML, each row led by its name in code."""
     style = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
-    heads = "".join(f'<th style="{style};color:gray">{html.escape(name)}</th>' for name in columns)
+    heads = "".join(f'<th style="{style};color:gray">{_typeset(name)}</th>' for name in columns)
     lines = [f"<tr>{heads}</tr>"]
     for name, *facts in rows:
-        cells = "".join(f'<td style="{style}">{html.escape(fact)}</td>' for fact in facts)
+        cells = "".join(f'<td style="{style}">{_typeset(fact)}</td>' for fact in facts)
         code = f'<td style="{style}"><code>{html.escape(name)}</code></td>'
         lines.append(f"<tr>{code}{cells}</tr>")
     return f"<div>{_title(title)}{_table(lines)}</div>"
+
+
+def _typeset(text: str) -> str:
+    """Return a text as HTML, with the arrows of types as one sign, which no line break tears."""
+    return html.escape(text).replace("-&gt;", "→")
 
 
 def _title(text: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 __all__ = ["places"]
 
 _ROUNDS = 150
+_LINE = 12  # edges of a path that lies straight; a longer one is bent
 Array = np.ndarray[Any, Any]
 
 
@@ -16,8 +17,9 @@ def places(rows: Array, cols: Array, n: int) -> Array:
     """Return a place for each vertex, so that distances follow those in the graph.
 
     Stress majorization from a start by classical scaling; the distance of vertices that no path
-    joins is 0.6 times the longest path plus one. Sources: Torgerson 1952; Gansner, Koren and
-    North 2004.
+    joins is 0.6 times the longest path plus one. Where all would lie on one long line, distances
+    count less the longer they are, so that the line bends. Sources: Torgerson 1952; Gansner, Koren
+    and North 2004.
 
     Parameters
     ----------
@@ -31,6 +33,15 @@ def places(rows: Array, cols: Array, n: int) -> Array:
     ndarray of float, (n, 2)
     """
     wanted = _distances(rows, cols, n)
+    found = _settled(wanted)
+    if wanted.max(initial=0) > _LINE and np.ptp(found, axis=0).min() < wanted.max() / 30:
+        found = _settled(wanted**0.7)
+    return found
+
+
+def _settled(wanted: Array) -> Array:
+    """Return positions whose distances approximate these."""
+    n = len(wanted)
     found = _scaled(wanted)
     if n < 3:
         return found

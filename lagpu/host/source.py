@@ -19,6 +19,7 @@ __all__ = [
     "author",
     "expression_at",
     "file_name",
+    "is_command",
     "is_notation",
     "line_of_author",
     "lines_of",
@@ -80,6 +81,11 @@ def author(inside: int = 0) -> FrameType | None:
 def is_notation(frame: FrameType) -> bool:
     """Whether a frame runs the notation itself, and no author's code."""
     return _is_notation(frame.f_globals.get("__name__", ""))
+
+
+def is_command(frame: FrameType) -> bool:
+    """Whether a frame runs a command of lagpu, which calls the algorithm and is no part of it."""
+    return str(frame.f_globals.get("__name__", "")).startswith("lagpu.cli.")
 
 
 def operation_at(frame: FrameType) -> str:

@@ -28,12 +28,14 @@ __all__ = [
     "bytes_for_entries",
     "column_blocks",
     "compress",
+    "different",
     "edge_keys",
     "from_edge_keys",
     "from_entries",
     "known_symmetric",
     "symmetrise",
     "undirected",
+    "united",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -277,36 +279,56 @@ def symmetrise(csc: CSC, what: str) -> CSC:
             f"{what}: nrows {csc.nrows} != ncols {csc.ncols}, so edges have no reverse. "
             "Leave `directed` out."
         )
-    n, rows, cols = csc.nrows, csc.row_idx, csc.columns()
+    n = csc.nrows
     if csc.iso:
+        rows, cols = csc.row_idx, csc.columns()
         both = (np.concatenate([rows, cols]), np.concatenate([cols, rows]))
         merged = from_entries(*both, None, n, n)
         return CSC(n, n, merged.col_ptr, merged.row_idx, csc.values, _is_exact(csc.values) or None)
-    back = sp.csc_array((csc.values, rows, csc.col_ptr), shape=(n, n)).T.tocsc()
-    back_cols = np.repeat(np.arange(n), np.diff(back.indptr))
-    # SciPy's transpose is sorted: both lists ascend by (column, row), so bisection finds each
-    # reversed entry.
-    keys = cols.astype(np.int64) * n + rows
-    back_keys = back_cols * n + back.indices
+    # SciPy's transpose is sorted.
+    back = sp.csc_array((csc.values, csc.row_idx, csc.col_ptr), shape=(n, n)).T.tocsc()
+    merged, conflict = united(csc, CSC(n, n, back.indptr, back.indices, back.data))
+    if conflict is not None:
+        raise InvalidValue(f"{what}: {different(*conflict)}")
+    return replace(merged, symmetric=_is_exact(csc.values) or None)
+
+
+def different(i: int, j: int, value: Any, other: Any) -> str:
+    """Return that an edge has two values, and what to do, for a message."""
+    return (
+        f"edge {i} -> {j} has value {value}, {j} -> {i} has {other}. Give directed=True, or make "
+        "them equal."
+    )
+
+
+def united(csc: CSC, back: CSC) -> tuple[CSC, tuple[int, int, Any, Any] | None]:
+    """Return the entries of a matrix, and elsewhere those of another one of its shape.
+
+    Also the first place where both have values that differ: (row, column, value, the other one's),
+    or None.
+    """
+    rows, cols, values = csc.row_idx, csc.columns(), csc.dense_values()
+    back_rows, back_cols, back_values = back.row_idx, back.columns(), back.dense_values()
+    # Both lists ascend by (column, row), so bisection finds each entry of the other one.
+    keys = cols.astype(np.int64) * csc.nrows + rows
+    back_keys = back_cols.astype(np.int64) * csc.nrows + back_rows
     at = np.minimum(np.searchsorted(keys, back_keys), max(len(keys) - 1, 0))
-    known = keys[at] == back_keys
-    conflict = np.flatnonzero(known & (csc.values[at] != back.data))
-    if conflict.size:
-        k = conflict[0]
-        i, j = back.indices[k], back_cols[k]
-        raise InvalidValue(
-            f"{what}: edge {i} -> {j} has value {csc.values[at[k]]}, {j} -> {i} has "
-            f"{back.data[k]}. Give directed=True, or make them equal."
-        )
+    known = keys[at] == back_keys if len(keys) else np.zeros(len(back_keys), bool)
+    both = np.flatnonzero(known)
+    differs = both[values[at[both]] != back_values[both]]
+    conflict = None
+    if differs.size:
+        k = differs[0]
+        conflict = int(back_rows[k]), int(back_cols[k]), values[at[k]], back_values[k]
     new = ~known
     merged = from_entries(
-        np.concatenate([rows, back.indices[new]]),
+        np.concatenate([rows, back_rows[new]]),
         np.concatenate([cols, back_cols[new]]),
-        np.concatenate([csc.values, back.data[new]]),
-        n,
-        n,
+        np.concatenate([values, back_values[new]]),
+        csc.nrows,
+        csc.ncols,
     )
-    return replace(merged, symmetric=_is_exact(csc.values) or None)
+    return merged, conflict
 
 
 def known_symmetric(csc: CSC) -> CSC:

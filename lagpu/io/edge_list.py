@@ -15,7 +15,7 @@ a Matrix Market file without its banner, and such a banner that is not written a
 from __future__ import annotations
 
 import re
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,20 @@ from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.formats import named_edges
-from lagpu.io.reading import NAMES_HINT, NUMBERS_HINT, Edges, Options, Parsed, graph_of
-from lagpu.io.text import PIECE, data_lines, line_number, pieces, show, write_rows
+from lagpu.io.reading import NAMES_HINT, NUMBERS_HINT, Edges, Extent, Options, Parsed, graph_of
+from lagpu.io.text import PIECE, Fault, data_lines, line_number, pieces, show, write_rows
 from lagpu.io.words import COMMENT, REAL, Malformed, fits, number, numbers, shape_of
 
-__all__ = ["dump", "dump_plain", "dump_weights", "parse"]
+__all__ = [
+    "Top",
+    "dump",
+    "dump_plain",
+    "dump_weights",
+    "edges_of",
+    "parse",
+    "settled",
+    "top_of",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -68,19 +77,11 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """
     name = budget.name
     offset, first = next(data_lines(data), (len(data), b""))
-    banner = _BANNER.search(data, 0, offset)
-    if banner:
-        raise FileFormatError(
-            f"read: {name}, line {line_number(data, banner.start())}: {show(banner[0])} looks like "
-            "the banner of Matrix Market. Make it the first line and write it %%MatrixMarket, or "
-            "remove it from an edge list."
-        )
-    nodes = _NODES.search(data, 0, offset)
-    n = int(nodes[1]) if nodes else 0
-    if not first and (options.header or not nodes):
+    nodes, undirected = _comments(data, offset, name)
+    n = nodes or 0
+    if not first and (options.header or nodes is None):
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
     budget.require(_bytes_of_lines(data), "its lines", held=len(data))
-    undirected = _UNDIRECTED.search(data, 0, offset) is not None
     if options.renumber:
         return _renumbered(data, offset, first, budget, options, undirected)
     edges, top = _numbered(data, offset, first, name, options)
@@ -99,13 +100,27 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     return Parsed(csc, undirected)
 
 
+def _comments(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
+    """Return what the comments before an offset say: the vertices, and whether undirected."""
+    banner = _BANNER.search(data, 0, end)
+    if banner:
+        raise FileFormatError(
+            f"read: {name}, line {line_number(data, banner.start())}: {show(banner[0])} looks like "
+            "the banner of Matrix Market. Make it the first line and write it %%MatrixMarket, or "
+            "remove it from an edge list."
+        )
+    nodes = _NODES.search(data, 0, end)
+    undirected = _UNDIRECTED.search(data, 0, end) is not None
+    return int(nodes[1]) if nodes else None, undirected
+
+
 def _numbered(
     data: bytes, offset: int, first: bytes, name: str, options: Options
 ) -> tuple[Edges, int]:
     """Return the edges of a file of numbers, and the number of vertices in its header, or 0."""
     end = data.find(b"\n", offset)
     edges = _edges(data, offset, len(data) if end < 0 else end + 1, name)
-    top = _header(first, edges, name, options) if first else None
+    top = _header(first, edges.extent(), name, options) if first else None
     if top is not None:
         return edges, top
     if first:
@@ -185,7 +200,7 @@ def _columns(table: Array) -> Edges:
     return Edges(u, v, table[:, 2].copy() if table.shape[1] == 3 else None)
 
 
-def _header(first: bytes, edges: Edges, name: str, options: Options) -> int | None:
+def _header(first: bytes, edges: Extent, name: str, options: Options) -> int | None:
     """Return n if the first line is a header ``n m``, else None.
 
     Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
@@ -195,12 +210,12 @@ def _header(first: bytes, edges: Edges, name: str, options: Options) -> int | No
         return None
     tokens = first.split(None, 3)
     sizes = [int(token) for token in tokens if token.isdigit() and len(token) < 17]
-    largest, count = edges.largest(), len(edges.u)
+    largest, count = max(edges.top), edges.size
     if len(sizes) == len(tokens) == 2:
         n, m = sizes
         if m == count and (largest < n or (header and options.renumber)) and (count or header):
             return n
-        if header is None and m == count and n == largest and min(edges.u.min(), edges.v.min()) > 0:
+        if header is None and m == count and n == largest and edges.least > 0:
             if options.renumber:
                 return n
             raise FileFormatError(
@@ -211,7 +226,7 @@ def _header(first: bytes, edges: Edges, name: str, options: Options) -> int | No
         header is None
         and len(sizes) == len(tokens) == 3
         and sizes[2] == count > 0
-        and (edges.u.max() <= sizes[0] and edges.v.max() <= sizes[1])
+        and (edges.top[0] <= sizes[0] and edges.top[1] <= sizes[1])
     ):
         raise FileFormatError(
             f"read: {name}: {show(first)} looks like the sizes of a Matrix Market file. Give "
@@ -285,6 +300,80 @@ def _why(line: bytes, width: int) -> str:
             return f"has a vertex beyond {_LARGEST - 1}, the largest that can be read"
     whole = all(isinstance(x, int) for x in found)
     return "has a weight beyond 64 bits" if whole and not fits(found[-1]) else ""
+
+
+# ------------------------------------------------------------------------------ in shares
+class Top(NamedTuple):
+    """The beginning of an edge list that is read in shares.
+
+    Attributes
+    ----------
+    text : bytes
+        All up to the end of the first line that is no comment.
+    first : bytes
+        This line.
+    nodes : int
+        The vertices that a comment says, or 0.
+    undirected : bool
+        As in `Parsed`.
+    width : int
+        The numbers of each line after it.
+    """
+
+    text: bytes
+    first: bytes
+    nodes: int
+    undirected: bool
+    width: int
+
+
+def top_of(head: bytes, name: str) -> Top | None:
+    """Return the beginning of a list of whole lines; None if two of them are not there."""
+    lines = data_lines(head)
+    (offset, first), (_, second) = next(lines, (0, b"")), next(lines, (0, b""))
+    if not second:
+        return None
+    nodes, undirected = _comments(head, offset, name)
+    text = head[: head.find(b"\n", offset) + 1]
+    return Top(text, first, nodes or 0, undirected, _width(second) or _width(first) or 2)
+
+
+def edges_of(text: bytes, width: int) -> Edges:
+    """Return the edges of whole lines of so many numbers each, comments aside.
+
+    Raises
+    ------
+    Fault
+        If a line is no such edge.
+    """
+    try:
+        found = _table(text)
+        if len(found) and found.shape[1] != width:
+            raise Malformed
+    except Malformed:
+        for at, line in data_lines(text):
+            if fault := _fault(line, width):
+                raise Fault(line_number(text, at), fault) from None
+        raise Fault(1, "the text is not an edge list") from None  # pragma: no cover (see above)
+    return _columns(found) if len(found) else Edges.join([])
+
+
+def settled(top: Top, edges: Extent, name: str, options: Options) -> tuple[int, Edges]:
+    """Return (vertices, the edge of the first line or none) of a list whose other edges are known.
+
+    Raises
+    ------
+    FileFormatError
+        As `parse`.
+    """
+    found, n = Edges.join([]), _header(top.first, edges, name, options)
+    if n is None:
+        try:
+            found = edges_of(top.first + b"\n", top.width)
+        except Fault as fault:
+            line = line_number(top.text, len(top.text) - 1)
+            raise FileFormatError(f"read: {name}, line {line}: {fault.why}.") from None
+    return max(top.nodes, n or 0, 1 + max(edges.top), 1 + found.largest()), found
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

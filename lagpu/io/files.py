@@ -15,6 +15,7 @@ from typing import IO, Any, Literal, cast, overload
 
 import numpy as np
 
+from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
@@ -22,6 +23,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing
+from lagpu.io import slices
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
 from lagpu.io.formats import metis, table
@@ -146,7 +148,13 @@ def read(
         _three(columns),
     )
     asked = None if format is None else table.asked_for(format)
+    grid = backends.choose(None, backend)
     with memory.shortage_named(f"read: {file.name}"):
+        if grid.capabilities.parts is not None and str(file) != "-":
+            with _named_errors("read", file):
+                shared = slices.read(file, options, asked, directed, grid, _named)
+            if shared is not None:
+                return shared
         with _named_errors("read", file), _opened(file) as stream:
             budget = Budget.of(file.name, stream)
             found = _parse(stream, budget, options, asked, file)
@@ -187,6 +195,13 @@ def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
             '("source", "target") or ("source", "target", "weight").'
         )
     return names
+
+
+@contextlib.contextmanager
+def _named(file: Path) -> Iterator[io.BufferedReader]:
+    """Open a file, with lagpu's errors."""
+    with _named_errors("read", file), _opened(file) as stream:
+        yield stream
 
 
 def _opened(file: Path) -> contextlib.AbstractContextManager[io.BufferedReader]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import io
 import re
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.io
@@ -18,9 +18,10 @@ from lagpu.algebra.operators import BinaryOp
 from lagpu.errors import FileFormatError, NotSupported
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.text import data_lines, line_number, show
+from lagpu.io.reading import Edges
+from lagpu.io.text import Fault, data_lines, line_number, show
 
-__all__ = ["BANNER", "dump", "parse"]
+__all__ = ["BANNER", "Sizes", "dump", "edges_of", "parse", "require_count", "sizes_of"]
 
 BANNER = b"%%MatrixMarket"
 _REAL = (
@@ -34,6 +35,17 @@ _VALUES = {
     "unsigned-integer": rb"[ \t]++[0-9]++",
     "real": rb"[ \t]++" + _REAL,
 }
+
+
+class Sizes(NamedTuple):
+    """What the banner and the size line say, and where the entries begin."""
+
+    nrows: int
+    ncols: int
+    nvals: int
+    field: str
+    symmetry: str
+    start: int
 
 
 def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
@@ -64,7 +76,8 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     OutOfMemory, LimitExceeded
         If a matrix of the size in the header does not fit.
     """
-    nrows, ncols, nvals, field, symmetry = _header(data, budget.name)
+    nrows, ncols, nvals, field, symmetry, start = _header(data, budget.name)
+    _check_body(data, start, budget.name, nvals, field)
     stored = nvals if symmetry == "general" else 2 * nvals
     triplets = stored * 16 + 24 * nvals  # as the parser returns them, expanded where symmetric
     beside = len(data) + triplets
@@ -79,8 +92,8 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op, symmetric=both)
 
 
-def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:
-    """Return (nrows, ncols, nvals, field, symmetry), checked against the rest of the file."""
+def _header(data: bytes, name: str) -> Sizes:
+    """Return what the first lines say."""
     try:
         nrows, ncols, nvals, layout, field, symmetry = scipy.io.mminfo(io.BytesIO(data))
     except (ValueError, OverflowError) as error:
@@ -103,8 +116,8 @@ def _header(data: bytes, name: str) -> tuple[int, int, int, str, str]:
         )
     lines = data_lines(data)
     next(lines)  # the size line, which the parser has checked
-    _check_body(data, next(lines, (len(data), b""))[0], name, nvals, field)
-    return nrows, ncols, nvals, field, symmetry
+    start = next(lines, (len(data), b""))[0]
+    return Sizes(nrows, ncols, nvals, field, symmetry, start)
 
 
 def _check_body(data: bytes, start: int, name: str, nvals: int, field: str) -> None:
@@ -113,22 +126,29 @@ def _check_body(data: bytes, start: int, name: str, nvals: int, field: str) -> N
     It reads ``3abc`` as 3 and ignores what follows a number; at the end of the file it reads beyond
     its memory to find the end of the line, and ends the process.
     """
-    width = 2 if field == "pattern" else 3
     stop = _rows_end(data, start, field)
     if stop < len(data):
         where = f"read: {name}, line {line_number(data, stop)}"
-        if field == "integer" and _rows_end(data, stop, "real") > stop:
-            raise FileFormatError(f"{where}: a real number in a file of the field integer.")
-        line = data[stop : data.find(b"\n", stop)]
-        raise FileFormatError(
-            f"{where}: {show(line)} is not {width} numbers, which the field {field} needs."
-        )
-    room = (len(data) - start) // (2 * width)  # a number and a separator, each one byte
+        raise FileFormatError(f"{where}: {_why(data, stop, field)}.")
+    # A number and a separator, each one byte.
+    room = (len(data) - start) // (2 * _width(field))
     if nvals > room:
         raise FileFormatError(
             f"read: {name}: the header says {nvals} entries, the file has room for at most {room}. "
             "It is truncated, or its header is wrong."
         )
+
+
+def _width(field: str) -> int:
+    return 2 if field == "pattern" else 3
+
+
+def _why(data: bytes, at: int, field: str) -> str:
+    """Return what is wrong with the line at an offset."""
+    if field == "integer" and _rows_end(data, at, "real") > at:
+        return "a real number in a file of the field integer"
+    line = data[at : data.find(b"\n", at)]
+    return f"{show(line)} is not {_width(field)} numbers, which the field {field} needs"
 
 
 def _rows_end(data: bytes, start: int, field: str) -> int:
@@ -144,6 +164,64 @@ def _rows_of(field: str) -> re.Pattern[bytes]:
     usual = rb"[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n"  # twice as fast
     row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
     return re.compile(rb"(?:" + usual + rb"|[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
+
+
+# ------------------------------------------------------------------------------ in shares
+_BLANK = re.compile(rb"^[ \t\r]*\n", re.MULTILINE)
+_LINE = re.compile(r"Line ([0-9]+): (.*)")
+_HEAD = 2  # lines before those of a share
+
+
+def sizes_of(head: bytes, name: str) -> Sizes | None:
+    """Return what the first lines of a file say; None if its size line is not among them.
+
+    Raises
+    ------
+    FileFormatError, NotSupported
+        As `parse`.
+    """
+    if next(data_lines(head), None) is None:
+        return None
+    return _header(head, name)
+
+
+def edges_of(text: bytes, sizes: Sizes) -> Edges:
+    """Return the entries of whole lines, those across the diagonal not among them.
+
+    Raises
+    ------
+    Fault
+        If a line is no entry of the matrix.
+    """
+    stop = _rows_end(text, 0, sizes.field)
+    if stop < len(text):
+        raise Fault(line_number(text, stop), _why(text, stop, sizes.field))
+    count = text.count(b"\n") - len(_BLANK.findall(text))
+    if not count:
+        return Edges.join([])
+    size = f"general\n{sizes.nrows} {sizes.ncols} {count}\n"
+    head = b"%s matrix coordinate %s " % (BANNER, sizes.field.encode()) + size.encode()
+    try:
+        entries: Any = scipy.io.mmread(io.BytesIO(head + text), spmatrix=False)
+    except (ValueError, OverflowError) as error:
+        found = _LINE.match(str(error))
+        raise Fault(*(int(found[1]) - _HEAD, found[2]) if found else (1, str(error))) from error
+    return Edges(entries.row, entries.col, None if sizes.field == "pattern" else entries.data)
+
+
+def require_count(sizes: Sizes, count: int, name: str) -> None:
+    """Raise if a file has not as many entries as its size line says.
+
+    Raises
+    ------
+    FileFormatError
+        ``read: a.mtx: the header says 10 entries, the file has 9. ...``
+    """
+    if count != sizes.nvals:
+        raise FileFormatError(
+            f"read: {name}: the header says {sizes.nvals} entries, the file has {count}. "
+            "It is truncated, or its header is wrong."
+        )
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

@@ -29,7 +29,7 @@ from lagpu.errors import DomainMismatch, FileFormatError, LagpuError, NotSupport
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, compress
 
-__all__ = ["Archive", "dump", "errors_named", "parse"]
+__all__ = ["Archive", "dump", "errors_named", "parse", "require_version"]
 
 _VERSION = 1
 _LONGEST = 64  # characters of a word, such as the name of a type
@@ -43,8 +43,8 @@ class Archive:
     ----------
     file : binary file
         The archive, from its first byte; it must allow seeking.
-    budget : Budget
-        The memory that the arrays may take.
+    budget : Budget or None
+        The memory that the arrays may take; None: whoever takes them asks for it.
     texts : bool
         Whether arrays of texts are read too.
 
@@ -57,7 +57,7 @@ class Archive:
         If its arrays do not fit.
     """
 
-    def __init__(self, file: IO[bytes], budget: Budget, *, texts: bool = False) -> None:
+    def __init__(self, file: IO[bytes], budget: Budget | None, *, texts: bool = False) -> None:
         self._zip = zipfile.ZipFile(file)
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         total = 0
@@ -68,7 +68,8 @@ class Archive:
             shape, dtype, size = _header(self._zip, member, _KINDS + "U" if texts else _KINDS)
             self.headers[name] = shape, dtype
             total += size
-        budget.require(total, "its arrays")
+        if budget is not None:
+            budget.require(total, "its arrays")
         self.nbytes = total
 
     def __contains__(self, name: object) -> bool:
@@ -80,6 +81,10 @@ class Archive:
         with self._zip.open(name + ".npy") as member:
             array = np.lib.format.read_array(member, allow_pickle=False)
         return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+    def member(self, name: str) -> zipfile.ZipInfo:
+        """Return where an array is."""
+        return self._zip.getinfo(name + ".npy")
 
     def indices(self, name: str) -> Any:
         """Return a one-dimensional array of whole numbers."""
@@ -167,9 +172,7 @@ def parse(file: IO[bytes], budget: Budget) -> CSC:
 
 
 def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
-    version = archive["lagpu_format"]
-    if version.shape != () or version != _VERSION:
-        raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
+    require_version(archive)
     nrows, ncols = archive.shape()
     kind = dtypes.lookup(archive.word("dtype")).numpy
     col_ptr, row_idx = archive.indices("col_ptr"), archive.indices("row_idx")
@@ -182,6 +185,13 @@ def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
     budget.require(max(0, need - archive.nbytes), f"{nrows} x {ncols}", held=archive.nbytes)
     values = values.astype(kind, copy=False)
     return CSC(nrows, ncols, col_ptr, row_idx, values[()] if iso else values)
+
+
+def require_version(archive: Archive) -> None:
+    """Raise `ValueError` for an archive of lagpu in another version of the format."""
+    version = archive["lagpu_format"]
+    if version.shape != () or version != _VERSION:
+        raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
 
 
 def _check_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:

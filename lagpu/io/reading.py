@@ -15,6 +15,7 @@ __all__ = [
     "NAMES_HINT",
     "NUMBERS_HINT",
     "Edges",
+    "Extent",
     "Options",
     "Parsed",
     "graph_of",
@@ -67,6 +68,24 @@ class Parsed(NamedTuple):
     ids: Array | None = None
 
 
+class Extent(NamedTuple):
+    """How many edges there are, and between which vertices.
+
+    Attributes
+    ----------
+    size : int
+        Edges.
+    top : tuple of int
+        The largest source and the largest target, -1 without edges.
+    least : int
+        The smallest of both, 0 without edges.
+    """
+
+    size: int
+    top: tuple[int, int]
+    least: int
+
+
 class Edges(NamedTuple):
     """Edges by the numbers of their ends.
 
@@ -85,6 +104,12 @@ class Edges(NamedTuple):
     def largest(self) -> int:
         """Return the largest vertex, -1 if there are no edges."""
         return int(max(self.u.max(initial=-1), self.v.max(initial=-1)))
+
+    def extent(self) -> Extent:
+        """Return their number and their least and largest ends."""
+        top = int(self.u.max(initial=-1)), int(self.v.max(initial=-1))
+        least = int(min(self.u.min(), self.v.min())) if len(self.u) else 0
+        return Extent(len(self.u), top, least)
 
     @classmethod
     def join(cls, parts: list[Edges]) -> Edges:

@@ -7,7 +7,16 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["PIECE", "data_lines", "is_binary", "line_number", "pieces", "show", "write_rows"]
+__all__ = [
+    "PIECE",
+    "Fault",
+    "data_lines",
+    "is_binary",
+    "line_number",
+    "pieces",
+    "show",
+    "write_rows",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -15,6 +24,22 @@ _LINES = 1 << 16  # written at a time
 PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
 # Control characters that no text has: all but tab, line feed, vertical tab, form feed, return.
 _CONTROL = bytes([*range(9), *range(14, 32), 127])
+
+
+class Fault(Exception):
+    """A line of a part of a text is malformed; whoever knows the rest of the file names it.
+
+    Attributes
+    ----------
+    line : int
+        Its number in the part, from 1.
+    why : str
+        The line and what is wrong with it.
+    """
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(why)
+        self.line, self.why = line, why
 
 
 def is_binary(start: bytes) -> bool:

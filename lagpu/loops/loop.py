@@ -23,7 +23,7 @@ from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
 from lagpu.operations import Counter, FusedLoop, Handle, Rejection, Statement, Sweep, Until
 
-__all__ = ["IN_A_BODY", "eager", "loop", "run_recorded", "why_eager"]
+__all__ = ["BY_ITSELF", "IN_A_BODY", "eager", "loop", "run_recorded", "why_eager"]
 
 
 def loop(
@@ -78,10 +78,14 @@ def loop(
     until = _Until(until_empty, until_unchanged, times)
     watched = until_unchanged if until_empty is None else until_empty
     if watched is not None and not watched.backend.capabilities.records:
+        watched.backend.last_loop = BY_ITSELF
         return _iterate(until)
     frame = sys._getframe(1)
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
-    if backend is None or not backend.capabilities.records:
+    if backend is None:
+        return _iterate(until)
+    if not backend.capabilities.records:
+        backend.last_loop = BY_ITSELF
         return _iterate(until)
     why = _why_not_recorded() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(watched, Matrix):
@@ -130,6 +134,7 @@ def eager() -> Iterator[None]:
 
 _eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 _INSIDE = "inside lagpu.eager()"
+BY_ITSELF = "eager: this backend runs each statement by itself"
 IN_A_BODY = "it is inside the recorded body of another loop"
 
 

@@ -16,7 +16,7 @@ from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.loops.loop import IN_A_BODY, run_recorded, why_eager
+from lagpu.loops.loop import BY_ITSELF, IN_A_BODY, run_recorded, why_eager
 from lagpu.loops.purity import LoopBody, read_body
 from lagpu.operations import Handle, Levels, Sweep
 
@@ -75,6 +75,7 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     found = _Levels(levels)
     backend = levels.backend
     if not backend.capabilities.fuses:
+        backend.last_loop = BY_ITSELF
         return _iterate(found)
     why = why_eager() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(levels, Matrix) and type(found.data) is _HostLevels:

@@ -10,6 +10,7 @@ from lagpu.papers.scaling import strong, weak
 __all__ = ["BFS2D"]
 
 _SEED = "the same generator's parameters with another seed, without repeated edges"
+_MESH = "a triangulation, with as many vertices and a third of the levels"
 _GRID = "a grid without a fifth of its links, with about as many vertices"
 _TITAN = "one Titan X (Pascal)"
 _VARIANTS = (
@@ -48,7 +49,7 @@ _RMAT = (
 _TABLE4 = (
     PaperGraph("com-amazon", reported={"MGBC": 5, "OPT-OFF": 7}),
     PaperGraph("web-Google", reported={"MGBC": 7, "OPT-OFF": 8}),
-    PaperGraph("roadNet-PA", "road:1044", _GRID, "road:8", "long",
+    PaperGraph("roadNet-PA", "delaunay:20", _MESH, "road:8", "long",
                reported={"MGBC": 65, "OPT-OFF": 85}),
     PaperGraph("com-youtube", reported={"MGBC": 6, "OPT-OFF": 7}),
     PaperGraph("soc-pokec", reported={"MGBC": 22, "OPT-OFF": 23}),

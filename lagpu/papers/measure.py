@@ -137,8 +137,8 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Fou
     levels, paths, delta = (x.to_coo() for x in found)
     refusal = ""
     try:
-        check.check_levels(tested.host.columns, tested.roots[-1], levels)
-        check.check_paths(tested.host.columns, tested.roots[-1], paths)
+        check.check_levels(tested.host.pattern, tested.roots[-1], levels)
+        check.check_paths(tested.host.pattern, tested.roots[-1], paths)
     except CheckFailed as error:
         refusal = str(error)
     refusal = refusal or _wrong_dependencies(tested, levels, paths, delta)

@@ -7,7 +7,7 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
@@ -38,6 +38,24 @@ Tell = Callable[[str], None]
 
 _QUICK_ROOTS = 2
 _ROOT_SEED = 7
+
+
+class _Known(NamedTuple):
+    """What several experiments of a run ask for, or several parts of one, measured once.
+
+    Attributes
+    ----------
+    found : Found
+        The searches.
+    edges : dict
+        The edges that they traverse, by root.
+    joules : float or None
+        The energy of a search, where an experiment has asked for it.
+    """
+
+    found: Found
+    edges: dict[int, int]
+    joules: float | None = None
 
 
 @dataclass(frozen=True)
@@ -119,8 +137,9 @@ def run(
     whole |= {"paper": about, "quick": request.quick, "experiments": []}
     refusals: list[str] = []
     errors: list[LagpuError] = []
+    known: dict[tuple[object, ...], _Known] = {}
     for experiment in experiments:
-        work = _Work(experiment, request, place, tell)
+        work = _Work(experiment, request, place, known, tell)
         rows: list[Row] = []
         whole["experiments"].append(work.report(rows))
         for graph in work.graphs:
@@ -156,12 +175,16 @@ class _Work:
     """One experiment on its way: what is missing, what was refused."""
 
     def __init__(
-        self, experiment: Experiment, request: Request, place: Backend, tell: Tell
+        self,
+        experiment: Experiment,
+        request: Request,
+        place: Backend,
+        known: dict[tuple[object, ...], _Known],
+        tell: Tell,
     ) -> None:
         self._experiment, self._request, self._tell = experiment, request, tell
-        self._place = place
+        self._place, self._known = place, known
         self._counter: EnergyCounter | None = None
-        self._found: dict[tuple[str, str, str], Found] = {}
         self.missing: list[str] = []
         self.refusals: list[str] = []
         self.errors: list[LagpuError] = []
@@ -262,30 +285,36 @@ class _Work:
             else:
                 yield row
 
-    def _measured(self, tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
-        """Measure a variant; those that differ in the part of the time alone are one."""
-        of = (tested.name, runner.runs_as, runner.variant.output)
-        if not runner.variant.part or of not in self._found:
-            self._found[of] = WAYS[self._experiment.kind](tested, A, runner, before)
-        return self._found[of]
+    def _measured(
+        self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
+    ) -> _Known:
+        """Measure a variant, unless it was measured in this run beside the same other variants."""
+        variant, place, kind = runner.variant, runner.place, self._experiment.kind
+        others = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
+        of = (kind, self._source(graph), graph.pieces, len(tested.roots), others)
+        key = (*of, runner.runs_as, variant.output, variant.fused)
+        if key not in self._known:
+            found = WAYS[kind](tested, A, runner, before)
+            self._known[key] = _Known(found, tested.edges)
+        known = self._known[key]
+        if self._counter is not None and place is not None and known.joules is None:
+            again = functools.partial(
+                search_all, variant, placed_on(A, place), tested.roots, known.found.mode
+            )
+            known = self._known[key] = known._replace(joules=self._counter.joules(again))
+        return known
 
     def _row(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
     ) -> Row:
         """Measure a variant on a graph."""
         variant, place = runner.variant, runner.place
-        found = self._measured(tested, A, runner, before)
+        found, edges_of, joules = self._measured(graph, tested, A, runner, before)
         if found.refusal:
             self.refusals.append(f"{graph.name}, {variant.name}: {found.refusal}")
-        joules = None
-        if self._counter is not None and place is not None:
-            again = functools.partial(
-                search_all, variant, placed_on(A, place), tested.roots, found.mode
-            )
-            joules = self._counter.joules(again)
         facts = tested.host.facts
         ms = tuple(sample.device_ms for sample in found.samples)
-        edges = tuple(tested.edges[root] for root in tested.roots)
+        edges = tuple(edges_of[root] for root in tested.roots)
         metric = self._experiment.metric
         parts = tuple(found.parts.get(variant.part, [0.0] * len(ms)))
         measured = Measured(ms, edges, facts.entries, facts.symmetric, joules, parts)

@@ -34,6 +34,7 @@ _NOTES = (
 # What replaces a graph that is a file: made from, and how it differs.
 _POINTS = "the triangulation of other random points"
 _SEED = "the same generator's parameters with another seed"
+_STAR = "a star of a tenth of the vertices: nearly all edges at one"
 _GRID = "a grid without a fifth of its links, with about as many vertices"
 
 # name, vertices / 1000, entries / 1000, MTEPS, speed-up over GraphBLAST, gunrock and GraphBLAS
@@ -130,8 +131,8 @@ _MADE: dict[str, tuple[str | None, str, str | None]] = {
         f"kron-logn{s}": (f"kron:{s}:48", _SEED, "kron:8:16" if s == 16 else None)
         for s in range(16, 22)
     },
-    "mawi-12345": ("star:18571000", "a star: nearly all edges at one vertex", "star:300"),
-    "mawi-20000": ("star:35991000", "a star: nearly all edges at one vertex", None),
+    "mawi-12345": ("star:1857100", _STAR, "star:300"),
+    "mawi-20000": ("star:3599100", _STAR, None),
     "kmer-V1r": (None, "", "road:10"),
     "twitter7": ("kron:25:22", "a Kronecker graph of about its size", "kron:8:20"),
 }

@@ -32,11 +32,14 @@ class Case:
         The subject of the case.
     run : callable
         Takes (backend, oracle), returns a summary in a few words, raises if the case fails.
+    brief : callable, optional
+        The same on fewer graphs, for a quick run; by default `run`.
     """
 
     group: str
     name: str
     run: Callable[[Backend, Backend], str]
+    brief: Callable[[Backend, Backend], str] | None = None
 
     @property
     def kind(self) -> tuple[str, str]:

@@ -38,6 +38,7 @@ _SEMIRINGS: tuple[tuple[Semiring, DType], ...] = (
     (semiring.max_firstj, INT64),
 )
 _WIDE = (semiring.any_pair, semiring.plus_times)
+_FEW = GRAPHS[1::3]  # a self-loop, a graph as large as a warp, a hub of many warps
 
 
 def cases(kernels: tuple[str, ...]) -> Iterator[Case]:
@@ -51,12 +52,16 @@ def cases(kernels: tuple[str, ...]) -> Iterator[Case]:
 
 
 def _case(kernel: str, op: Semiring, dtype: DType, *, wide: bool) -> Case:
-    programs: dict[str, Program] = {}
-    for graph in GRAPHS:
-        for way in _WAYS:
-            programs[f"{way} on {graph.name}"] = _program(graph, kernel, op, dtype, way, wide)
+    def on(graphs: tuple[Graph, ...]) -> dict[str, Program]:
+        return {
+            f"{way} on {graph.name}": _program(graph, kernel, op, dtype, way, wide)
+            for graph in graphs
+            for way in _WAYS
+        }
+
     width = ", 64-bit indices" if wide else ""
-    return Case("products", f"{kernel or 'product'} {op.name} {dtype}{width}", agree(programs))
+    name = f"{kernel or 'product'} {op.name} {dtype}{width}"
+    return Case("products", name, agree(on(GRAPHS)), agree(on(_FEW)))
 
 
 def _program(

@@ -28,6 +28,7 @@ PRODUCTS = [  # what multiplies, the type, the operands, and whether the product
 ]
 
 
+@pytest.mark.few_on_sim(4)
 @pytest.mark.parametrize(("add", "product"), sampled(product(["lor", "land"], PRODUCTS), 2))
 def test_a_product_is_cast_after_it_is_made(backend, add, product):
     times, dtype, x, y, true = product

@@ -65,6 +65,8 @@ def exact(name, x, y, dtype):
     return np.array(found, np.uint64).astype(dtype.numpy)
 
 
+@pytest.mark.few_on_sim(3)
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("name", "dtype"), sampled(itertools.product(FUNCTIONS, TYPES), 3), ids=str
 )
@@ -83,6 +85,8 @@ def test_results_wrap(backend, name, dtype):
     assert w.to_dense().tolist() == right
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", TYPES, ids=repr)
 @pytest.mark.parametrize("name", ["plus", "times"])
 def test_sums_wrap(backend, name, dtype):
@@ -101,6 +105,7 @@ def test_sums_wrap(backend, name, dtype):
         assert s.value == total
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("dtype", TYPES, ids=repr)
 def test_products_wrap(backend, dtype):
     x, y = pairs(dtype)

@@ -58,6 +58,7 @@ def results(op, backend, x, y):
     return u.ewise_mult(v, op).new().get(0)
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("op", VALUED, ids=lambda op: op.name)
 def test_a_result_depends_on_what_is_read(backend, op):
     if op.name in TAKES_ONE:
@@ -69,6 +70,7 @@ def test_a_result_depends_on_what_is_read(backend, op):
         assert same != read
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize(
     "s",

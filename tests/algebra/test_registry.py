@@ -169,6 +169,8 @@ def vectors_to_loop_over(backend):
     return A, u, v, w, lagpu.Scalar(INT64, 1)
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("eager", [False, True], ids=["fused", "eager"])
 @pytest.mark.parametrize("looped", registered_loops.LOOPS, ids=lambda looped: looped.__name__)
 def test_a_users_operator_stands_in_a_statement_twice(backend, looped, eager):

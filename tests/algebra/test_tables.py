@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from in_one import in_one
 from matches import assert_matches
 from strategies import BINARY, INDEXUNARY, MONOIDS, SEMIRINGS, TYPES, UNARY, VALUES, matrix, vector
 
@@ -42,7 +43,7 @@ def same_value(x, y):
     return (x != x and y != y) or x == y
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@in_one("dtype", TYPES)
 @pytest.mark.parametrize("m", MONOIDS, ids=lambda m: m.name)
 def test_monoid_laws(m, dtype):
     if not m.takes(dtype):
@@ -129,7 +130,7 @@ def test_type_rules(op, left, right, domain, result):
 
 
 @pytest.mark.parametrize("op", SEMIRINGS, ids=lambda op: op.name)
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@in_one("dtype", TYPES)
 def test_semirings_add_what_they_multiply(op, dtype):
     domain, result = op.types(dtype, dtype)
     assert op.multiply.result(domain) is result
@@ -193,7 +194,7 @@ def test_lookup_refuses(bad):
         dtypes.lookup(bad)
 
 
-@pytest.mark.parametrize("old", TYPES, ids=str)
+@in_one("old", TYPES)
 @pytest.mark.parametrize("new", TYPES, ids=str)
 def test_cast_is_that_of_graphblas(old, new):
     """Arrays and scalars against the plain definition, and against the C library."""
@@ -234,7 +235,7 @@ def pairs(left, right):
     return plain
 
 
-@pytest.mark.parametrize("left", TYPES, ids=str)
+@in_one("left", TYPES)
 @pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
 def test_binary_means_its_numpy_function(op, left):
     for right in TYPES:
@@ -243,7 +244,7 @@ def test_binary_means_its_numpy_function(op, left):
         assert_matches(got, reference.ewise_mult(u, v, op))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@in_one("dtype", TYPES)
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
 def test_unary_means_its_numpy_function(op, dtype):
     u, _ = pairs(dtype, BOOL)
@@ -252,7 +253,7 @@ def test_unary_means_its_numpy_function(op, dtype):
     assert_matches(op(vector(u, "cpu")).new(), reference.apply(u.entries, op, how))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@in_one("dtype", TYPES)
 @pytest.mark.parametrize("op", INDEXUNARY, ids=lambda op: op.name)
 def test_indexunary_means_its_numpy_function(op, dtype):
     u, _ = pairs(dtype, BOOL)
@@ -269,7 +270,7 @@ def test_indexunary_means_its_numpy_function(op, dtype):
             assert_matches(got, reference.select(A.entries, op, domain, number))
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@in_one("dtype", TYPES)
 @pytest.mark.parametrize("m", MONOIDS, ids=lambda m: m.name)
 def test_monoid_reduces_as_its_operator(m, dtype):
     values = values_of(dtype, special=m.name not in ("plus", "times"))

@@ -57,6 +57,7 @@ def test_mypy_finds_a_wrong_name(tmp_path):
         capture_output=True, text=True, check=False, cwd=tmp_path,
         env={"PYTHONPATH": "", "MYPYPATH": str(Path(lagpu.__file__).parents[1]), "PATH": ""},
     )  # fmt: skip
-    at = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    at = {int(line.split(":")[1]) for line in errors if line.startswith(program.name)}
     first = len(lines) - len(WRONG) + 1
     assert at == set(range(first, len(lines) + 1)), done.stdout + done.stderr

@@ -46,6 +46,7 @@ def test_random_graphs(backend, draw):
     prove(A, draw(vertices, label="sources"))
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]

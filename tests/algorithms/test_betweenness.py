@@ -65,6 +65,7 @@ def test_random_graphs(backend, draw):
     )
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", sampled(AWKWARD, 2))
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
@@ -92,6 +93,7 @@ def test_edges_without_reverses_are_not_undirected(search, backend):
     assert search(A, directed=True).isequal(search(A))
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("batch", [None, 1, 2, 3, 7])
 def test_a_larger_sample(backend, batch):
     """Blocks of one, of some with a rest, and one of all."""

@@ -112,6 +112,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("n", "family", "directed"), sampled(product(SIZES, FAMILIES, (True, False)), 3)
 )
@@ -137,6 +138,7 @@ def test_direction_of_edges(backend):
     assert entries(bfs_levels(A.T.new(), 2)) == {0: 2, 1: 1, 2: 0}
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("values", [[0, 0, 0], [0.5, -1.0, float("nan")], [False, True, False]])
 def test_values_do_not_matter(backend, values):
     """An entry is an edge whatever its value, zero included."""
@@ -171,6 +173,7 @@ def test_counts_that_do_not_fit_are_refused(backend, fused):
         assert count_shortest_paths(A, 3).reduce("max").new().value == 2.0**1023
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("search", [bfs_levels, bfs_parents, bfs, count_shortest_paths])
 @pytest.mark.parametrize(
     ("source", "error", "built_in"),

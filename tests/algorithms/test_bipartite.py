@@ -47,6 +47,7 @@ def test_random_bipartite_graphs(backend, draw):
     )
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]

@@ -1,6 +1,7 @@
 """Sub-clusters of a grid share out the sources of betweenness, and the sums are always the same."""
 
 import threading
+import time
 
 import pytest
 from graphs import both_ways, matrix, random_edges
@@ -10,9 +11,9 @@ from lagpu.algorithms import betweenness_centrality, betweenness_estimate, clust
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.local import LocalEngine
-from lagpu.backends.grid.mpi import MpiEngine
+from lagpu.backends.grid.mpi import MpiEngine, Processes
 from lagpu.backends.grid.systems.clusters import GridClusters
-from lagpu.errors import InvalidValue, LimitExceeded
+from lagpu.errors import InvalidValue, LagpuError, LimitExceeded, ProcessFailed
 
 EDGES = both_ways(random_edges(21, 32, 3))
 
@@ -131,6 +132,126 @@ def test_in_a_job(pieces):
         return betweenness_centrality(A, pieces=pieces).to_dense().tobytes()
 
     assert on_ranks(2, program)[0] == [want.tobytes()] * 2
+
+
+@pytest.mark.parametrize(
+    ("processes", "pieces", "each"),
+    [(4, 2, 1), pytest.param(6, 3, 1, marks=pytest.mark.ci), (4, 4, 2)],
+)
+def test_sub_clusters_of_several_processes(processes, pieces, each, made):
+    """The same bits as in one process, in all, and once more: they are in step."""
+    want = betweenness_centrality(graph(cpu_grid(processes * each)), pieces=pieces).to_dense()
+
+    def program(own):
+        A = graph(job_grid(own, each))
+        found = [betweenness_centrality(A, pieces=pieces).to_dense().tobytes() for _ in "ab"]
+        return found, betweenness_centrality(A, pieces=each).to_dense().tobytes()
+
+    found = on_ranks(processes, program)[0]
+    alone = found[0][1]
+    assert found == [([want.tobytes()] * 2, alone)] * processes
+    assert (processes * each // pieces, pieces) in made
+
+
+def job_grid(processes, each=1):
+    places = [CpuBackend() for _ in range(each)]
+    return GridBackend("grid", MpiEngine(processes, each), places)
+
+
+def count(A):
+    """Run a statement for which all processes of the sub-cluster meet."""
+    return A.backend.nvals(A.data)
+
+
+def between_statements(processes, A):
+    if processes.rank == 2:
+        raise LimitExceeded("too many")
+    count(A)
+
+
+def in_a_statement(processes, A):
+    if processes.rank == 2:
+        A.backend.pieces.places[0].execute = lambda statement: 1 / 0
+    A.apply("ainv").new()
+
+
+def interrupted(processes, A):
+    count(A)
+    if processes.rank == 2:
+        raise KeyboardInterrupt
+    count(A)
+
+
+def one_runs_other_statements(processes, A):
+    if processes.rank != 2:
+        count(A)
+
+
+def after_the_last_statement(processes, A):
+    count(A)
+    if processes.rank == 2:
+        raise LimitExceeded("too many")
+
+
+@pytest.mark.parametrize(
+    ("fault", "own", "said"),
+    [
+        (between_statements, LimitExceeded, "process 2 of 4: too many"),
+        (after_the_last_statement, LimitExceeded, "process 2 of 4: too many"),
+        (in_a_statement, ZeroDivisionError, "process 2 of 4: ZeroDivisionError: division by zero"),
+        (interrupted, KeyboardInterrupt, "process 2 of 4: KeyboardInterrupt"),
+        (one_runs_other_statements, ProcessFailed, "grid: process 2 is at "),
+    ],
+)
+@pytest.mark.parametrize("slow", [1, pytest.param(0, marks=pytest.mark.ci)])
+def test_an_error_within_a_sub_cluster_reaches_all(fault, own, said, slow):
+    """Those of the same one in their statements, those of others when they are ready."""
+
+    def program(processes):
+        def fail(A, chosen, totals):
+            if processes.rank // 2 == slow:
+                time.sleep(0.05)
+            if processes.rank // 2 == 1:
+                fault(processes, A)
+
+        A, errors = graph(job_grid(processes)), []
+        for _ in "ab":  # the second time in step again
+            try:
+                clusters.sums(A, [0, 1, 2, 3], 2, 2, 1, fail)
+            except BaseException as error:
+                errors.append(error)
+        return errors, A.nvals
+
+    found = on_ranks(4, program)[0]
+    assert [nvals for _, nvals in found] == [graph("cpu").nvals] * 4
+    for rank, (errors, _) in enumerate(found):
+        assert len(errors) == 2
+        for error in errors:
+            assert said in str(error) or (rank == 2 and isinstance(error, own)), (rank, error)
+            assert isinstance(error, LagpuError) or rank == 2
+
+
+def test_one_that_leaves_without_a_word_leaves_nobody_waiting(monkeypatch):
+    """As by an interrupt between the error and the last meeting of its sub-cluster."""
+    leave = Processes._leave
+
+    def lost(self, *args):
+        if self._among is not None and self._among.rank == 2 and not gone:
+            gone.append(True)
+            raise KeyboardInterrupt
+        leave(self, *args)
+
+    monkeypatch.setattr(Processes, "_leave", lost)
+    gone = []
+
+    def program(processes):
+        A = graph(job_grid(processes))
+        clusters.sums(A, [0, 1], 1, 2, 1, lambda A, chosen, totals: count(A))
+
+    found = on_ranks(4, program)[0]
+    assert isinstance(found[2], KeyboardInterrupt)
+    for rank in (0, 1, 3):
+        assert str(found[rank]) == "process 2 of 4: KeyboardInterrupt"
 
 
 def test_an_error_of_a_process_is_raised_in_all():

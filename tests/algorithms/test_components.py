@@ -48,6 +48,7 @@ def test_random_graphs(backend, draw):
     prove(A)
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]

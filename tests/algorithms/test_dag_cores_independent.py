@@ -69,6 +69,7 @@ def test_orders_of_random_graphs(backend, draw):
     prove_order(matrix(n, [*edges, draw(pair, label="one more")], backend))
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_orders_of_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
@@ -146,6 +147,7 @@ def test_cores_of_random_graphs(backend, draw):
     prove_cores(drawn(draw, backend, degree=draw(st.sampled_from([1, 5]), label="degree")))
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_cores_of_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
@@ -239,6 +241,7 @@ def test_independent_sets_of_random_graphs(backend, draw):
     check_independent_set(A, found)
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_independent_sets_of_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]

@@ -105,6 +105,7 @@ def test_connected_graphs(backend, draw):
     prove_route(A, G, draw(vertex, label="s"), draw(vertex, label="t"))
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", sampled(AWKWARD, 2))
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]

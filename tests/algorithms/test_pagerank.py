@@ -54,6 +54,7 @@ def test_random_graphs(backend, draw):
     )
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
@@ -202,6 +203,7 @@ EXTREME = {  # edges with weights, and the same ratios by ordinary weights
 }
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("name", EXTREME)
 def test_extreme_weights(backend, name):
     """With a damping that takes few iterations: weights are what differs."""

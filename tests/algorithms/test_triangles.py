@@ -1,5 +1,7 @@
 """Triangles against NetworkX and the checkers."""
 
+import importlib
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from lagpu.algorithms import (
     triangle_count,
     triangles,
 )
+from lagpu.backends.gpu.storage import forms
 from lagpu.check import (
     check_clustering,
     check_transitivity,
@@ -27,7 +30,10 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
 )
+from lagpu.generators import delaunay, kronecker
 from lagpu.io import from_networkx
+
+triangles_module = importlib.import_module(triangles.__module__)  # its name is the function's
 
 ALL = (triangle_count, triangles, clustering, transitivity)
 PROOFS = (check_triangle_count, check_triangles, check_clustering, check_transitivity)
@@ -59,6 +65,7 @@ def test_random_graphs(backend, draw):
     prove(drawn(draw, backend, directed=False, degree=6))
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_graphs(backend, name):
     n, edges = AWKWARD[name]
@@ -67,6 +74,39 @@ def test_awkward_graphs(backend, name):
 
 def test_a_larger_graph(backend):
     prove(matrix(200, both_ways(random_edges(200, 2500, 3)), backend))
+
+
+@pytest.mark.parametrize("shift", [0, 97])
+def test_hubs_are_the_last_vertices(backend, shift):
+    """Few vertices have most edges, the first ones or others: edges then lead to them."""
+    hubs = [(u, v) for u in range(3) for v in range(u + 1, 100)]
+    moved = ((np.array(hubs + random_edges(100, 60, 5)) + shift) % 100).tolist()
+    A = matrix(100, both_ways([tuple(edge) for edge in moved]), backend)
+    whole = triangles_module._simple(A, "")
+    degree = np.diff(whole.to_csc()[0])
+    assert degree.max() * whole.nrows > triangles_module._HUB * whole.nvals
+    rows, cols, _ = triangles_module._upward(whole).to_coo()
+    keys = degree * 100 + np.arange(100)
+    assert (keys[rows] < keys[cols]).all()
+    assert 2 * len(rows) == whole.nvals
+    prove(A)
+
+
+def test_an_undirected_graph_is_sorted_once(backend, monkeypatch):
+    if backend.name not in ("sim", "gpu"):
+        pytest.skip("its matrices have no forms")
+    sorted_, sort = [], forms.transpose
+
+    def watched(A, *args):
+        sorted_.append(A.shape)
+        return sort(A, *args)
+
+    monkeypatch.setattr(forms, "transpose", watched)
+    for A in (delaunay(6, backend=backend), kronecker(6, backend=backend)):
+        for find in ALL:
+            sorted_.clear()
+            find(A)
+            assert sorted_.count(A.shape) == 1  # for the rows of half of its entries
 
 
 @pytest.mark.parametrize("nodes", [3, [1, 4], {0}])

@@ -105,6 +105,12 @@ def test_a_grid_is_the_default_inside_only():
         assert place.name == "grid:2x3:cpu"
     with lagpu.grid(backend="cpu") as place:  # a piece for the only device of the host
         assert place.name == "grid:1:cpu"
+    with lagpu.grid(2, "cpu", order="degree") as place:
+        assert place.name == "grid:2-degree:cpu"
+    with lagpu.grid(backend="cpu", order="random") as place:
+        assert place.name == "grid:1-random:cpu"
+    with pytest.raises(InvalidValue, match="order 'size' is not one of random, degree, or None"):
+        lagpu.grid(2, "cpu", order="size").__enter__()
     with pytest.raises(InvalidValue, match="there is no 'grid:0'"), lagpu.grid(0):
         pass
 

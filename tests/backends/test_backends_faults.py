@@ -119,6 +119,8 @@ def swept(place, program, attempt, step, offset=0):
 
 
 # ------------------------------------------------------------------------- errors of the device
+@pytest.mark.few_on_sim(3)
+@pytest.mark.each_value
 @pytest.mark.parametrize("step", [53, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("name", [*STATEMENTS, *LOOPS])
 @pytest.mark.parametrize("kind", ["memory", "interrupt", "interrupt behind"])
@@ -163,6 +165,7 @@ def interrupted(program):
     return attempt
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("step", EACH)
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_is_interrupted(backend, name, step):
@@ -179,6 +182,7 @@ def test_a_resize_is_interrupted(backend, size):
     swept(backend, program, interrupted(program), 1)
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("step", EACH)
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_fused_loop_is_interrupted(place, name, step):

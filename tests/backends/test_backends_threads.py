@@ -51,6 +51,7 @@ def mode(request, backend):
     return request.param
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("name", "count", "workers"), sampled(itertools.product(PROGRAMS, (1, 2), (2, 8)), 3)
 )
@@ -306,6 +307,7 @@ for name in ("_from_host", "_to_host", "_read", "_wait_for"):
     setattr(Watched, name, watched(name))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("mode", MODES)

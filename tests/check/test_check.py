@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lagpu import Vector
-from lagpu.check import check_levels, check_parents, check_paths
+from lagpu.check import Pattern, check_levels, check_parents, check_paths
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.io import from_networkx
 
@@ -50,6 +50,21 @@ def test_right_results_pass():
     ):
         assert (report.reached, report.depth, report.edges) == (5, 3, 6)
         assert len(report.rules) >= 3
+
+
+def test_checks_share_a_pattern():
+    pattern = Pattern(A)
+    report = check_levels(pattern, 0, pair(LEVELS))
+    rows = pattern.by_rows
+    assert report == check_levels(A, 0, pair(LEVELS))
+    assert check_paths(pattern, 0, pair(PATHS)) == check_paths(A, 0, pair(PATHS))
+    assert pattern.by_rows is rows
+    assert not pattern.symmetric
+    assert Pattern(A + A.T).symmetric
+    with pytest.raises(CheckFailed):
+        check_levels(pattern, 0, changed(LEVELS, v4=2))
+    with pytest.raises(IndexOutOfBound):
+        check_levels(pattern, 8, pair(LEVELS))
 
 
 @pytest.mark.parametrize(

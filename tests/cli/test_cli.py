@@ -77,6 +77,7 @@ def test_saved_results_can_be_checked(run, tmp_path, output, suffix):
     assert f"lagpu: check_{output}: " in wrong[2]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("place", ["cpu", "sim"])
 @pytest.mark.parametrize("output", ["levels", "parents"])
 def test_a_search_from_each_of_several_vertices(run, tmp_path, place, output):
@@ -182,6 +183,17 @@ def test_a_system_of_a_grid_shows_the_phases_of_each_level(run):
     assert expand["sent"] == [{"form": "bitmap", "messages": 1, "bytes": 4}]
     plain = json.loads(run(*args[:-2], "--json")[1])["levels"]
     assert all("phases" not in level for level in plain)
+
+
+def test_a_search_of_pieces_shows_each_piece(run):
+    args = ["bfs", "grid:5x7", "-s", 3, "--grid", "2:sim"]
+    out = run(*args)[1]
+    for words in ("piece 0", "piece 1", "ms of this process, by piece"):
+        assert words in " ".join(out.split())
+    levels = json.loads(run(*args, "--json")[1])["levels"]
+    assert [level["level"] for level in levels] == list(range(len(levels)))
+    sent = [sent for phase in levels[0]["phases"] for sent in phase["sent"]]
+    assert sum(x["bytes"] for x in sent) == 4 * levels[1]["frontier"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -1,6 +1,7 @@
 """The commands of the further algorithms: what they print, save, prove and refuse."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -428,6 +429,7 @@ def test_every_algorithm_can_be_stepped_through(run, tmp_path, command):
     check_page(page)
     assert page.count('<section class="step"') > 1
     assert f"graph {command.split()[1]}, on cpu" in page
+    assert not re.search(r" of (&lt;lambda&gt;|run)\b", page)  # the command's own names
 
 
 def test_what_no_page_of_steps_has_room_for(refused, tmp_path):

@@ -36,6 +36,7 @@ def test_two_edges_with_large_ids(run, save):
     assert (result["source"], result["reached"]) == (10**9, 3)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("suffix", ["csv", "txt", "npz"])
 @pytest.mark.parametrize(
     ("command", "option"),

@@ -30,6 +30,7 @@ def test_backends_that_agree(run, output, count):
     assert "bfs.py" in out or "counting.py" in out
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("backends", ["cpu,sim", "sim"])
 @pytest.mark.parametrize(
     "algorithm",

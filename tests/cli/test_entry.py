@@ -66,6 +66,7 @@ def test_a_flag_has_no_type_and_no_word_is_torn(run, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     text = run(*command, "--help")[1]
     assert "<bool>" not in text
+    assert "…" not in text  # a word that is wider than its column is cut
     assert set(re.findall(r"<[a-z|]+\s", text)) <= {"<int ", "<float "}  # "<int range>"
 
 

@@ -132,8 +132,9 @@ def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
             process.wait(moment)
         if process.poll() is None:
             (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-            _, err = process.communicate(timeout=30)
-            assert process.returncode in _ENDS
+            out, err = process.communicate(timeout=30)
+            # The interrupt may come when everything is done and said.
+            assert process.returncode in _ENDS or (process.returncode == 0 and out.endswith("\n"))
             assert err == ("lagpu: interrupted.\n" if process.returncode == 130 else "")
         assert in_session(process.pid) == []
         left = {path.name for path in tmp_path.rglob("*") if path.suffix != ".so"}

@@ -21,15 +21,19 @@ from lagpu.errors import InvalidValue
         ("auto", "2x3", "grid:2x3"),
         ("auto", "2x3:sim", "grid:2x3:sim"),
         ("auto", "3-random:cpu", "grid:3-random:cpu"),
+        ("cpu", "all-degree", "grid-degree:cpu"),
+        ("auto", "2x3-degree:sim", "grid:2x3-degree:sim"),
     ],
 )
 def test_a_grid_has_a_name(given, grid, name):
     assert placed(given, grid) == name
 
 
-@pytest.mark.parametrize("grid", ["", "0", "x", "2x", "2:", ":cpu", "02", "-1", "2,3", "all2"])
+@pytest.mark.parametrize(
+    "grid", ["", "0", "x", "2x", "2:", ":cpu", "02", "-1", "2,3", "all2", "2-size"]
+)
 def test_the_form_of_a_grid(grid):
-    with pytest.raises(InvalidValue, match="is not all, 2, 2x3, 4:cpu or the like"):
+    with pytest.raises(InvalidValue, match="is not all, 2, 2x3, 4-degree:cpu or the like"):
         placed("auto", grid)
 
 
@@ -59,7 +63,7 @@ def test_benchmarks_take_a_grid(run, tmp_path):
     ("words", "message"),
     [
         (["--grid", "2:cpu", "-b", "sim"], "names the backend of the pieces, and so does"),
-        (["--grid", "two"], "is not all, 2, 2x3, 4:cpu or the like"),
+        (["--grid", "two"], "is not all, 2, 2x3, 4-degree:cpu or the like"),
         (["--grid", "2:nothing"], "there is no 'grid:2:nothing'"),
     ],
 )

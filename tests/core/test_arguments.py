@@ -178,7 +178,7 @@ CASES = {
     "number too small": (
         lambda o: put(Vector(UINT32, 1, backend=o.backend), -1),
         DomainMismatch,
-        r"-1 does not fit UINT32",
+        r"-1 does not fit UINT32. Use a signed type",
     ),
     "array too large": (
         make(indices=[0, 1], values=[1, 2**31], dtype=INT32),
@@ -259,7 +259,7 @@ CASES = {
     "fill value that does not fit": (
         lambda o: Vector(UINT32, 2, backend=o.backend).to_dense(-1),
         DomainMismatch,
-        r"-1 does not fit UINT32",
+        r"-1 does not fit UINT32. Use a signed type",
     ),
     # values
     "index twice": (make(indices=[1, 1], values=[1, 2]), InvalidValue, r"index 1 .* Give dup_op="),

@@ -73,6 +73,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
 @pytest.mark.parametrize("x", [4.5, -0.25, np.inf, -np.inf, np.nan, 2.0**63, 1e300])
 def test_a_float_that_does_not_fit_is_refused(backend, write, x):

@@ -13,6 +13,7 @@ def vector(values, dtype, backend):
     return Vector.from_dense(np.array(values, dtype.numpy), backend=backend)
 
 
+@pytest.mark.few_on_sim(2)
 @DTYPES
 def test_products(backend, dtype):
     tiny = LEAST[dtype]

@@ -130,6 +130,7 @@ def test_assign(backend, draw):
     assert_matches(live, reference.assign_submatrix(C, A, rows, cols, how))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", [INT64, FP64])
 @pytest.mark.parametrize("old", [{}, {(0, 0): 7, (0, 1): 5, (1, 1): 3, (2, 2): 9}])
 @pytest.mark.parametrize("replace", [False, True])
@@ -211,6 +212,8 @@ LENGTHS = (0, 1, 31, 32, 33, 64, 65, 200)  # around the 32 entries that a thread
 DOTS = ("plus_times", "plus_pair", "min_secondi", "any_firstj", "lor_land")
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize(("name", "shift"), sampled(product(DOTS, range(len(LENGTHS))), 3))
 def test_dot_products_of_long_and_short_rows(backend, name, shift):
     op, rng = semiring[name], np.random.default_rng(shift)

@@ -71,6 +71,8 @@ def check_written(backend, call, result, shape):
         assert_matches(output, expected)
 
 
+@pytest.mark.few_on_sim(3)
+@pytest.mark.each_value
 @pytest.mark.parametrize(("name", "shape"), sampled(product(NAMES, SHAPES), 4))
 def test_products(backend, name, shape):
     m, k, n = shape
@@ -94,6 +96,7 @@ def test_products(backend, name, shape):
         check_written(backend, lambda: op(left @ written), expected, (m,))
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize(("m", "n"), [s for s in product(SIZES, repeat=2) if 0 in s])
 def test_statements_on_matrices(backend, m, n):
     A = grid(m, n)

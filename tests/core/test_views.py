@@ -115,9 +115,13 @@ OPS = ("min_first", "plus_second", "any_pair", "any_first", "max_first", "lor_la
 KINDS = (INT64, FP64, BOOL, INT32, FP64, BOOL, INT64)
 
 
+@pytest.mark.few_on_sim(3)
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    picked(zip(OPS, KINDS, strict=True), ("plus_second", FP64), ("any_first", INT32)),
+    picked(
+        zip(OPS, KINDS, strict=True), ("plus_second", FP64), ("any_first", INT32), rest="exhaustive"
+    ),
     ids=str,
 )
 @pytest.mark.parametrize(
@@ -161,6 +165,7 @@ def there_and_back(P, u, v):
         u(accum=binary.plus) << semiring.plus_second(P @ v)
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("values", ["iso", "full", "single"])
 @pytest.mark.parametrize(("nrows", "ncols"), [(1, 70), (70, 1), (33, 1025), (1025, 33)])
 def test_rows_and_columns_differ(backend, nrows, ncols, values):

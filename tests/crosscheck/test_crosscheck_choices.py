@@ -179,6 +179,7 @@ def test_where_nothing_meets_nothing_is_chosen(objects, case):
     assert found.rows == ((3, 103, may_not, "there was no candidate"),)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", [s.name for s in semiring if s.monoid.name == "any"])
 @pytest.mark.parametrize("flip", [False, True])
 def test_no_choice_of_the_oracle_is_refused(name, flip):

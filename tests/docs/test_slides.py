@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser import browse, needs_browser
 
 pytest.importorskip("matplotlib").use("Agg")  # of the group test
 
@@ -63,6 +64,20 @@ def test_the_file_needs_no_other_and_names_no_folder(page):
     )
     assert str(DOCS.parent) not in text
     assert sys.prefix not in text
+
+
+@needs_browser
+def test_pictures_keep_their_labels_on_a_telephone(page, tmp_path):
+    script = (
+        "const drawn = [...document.querySelectorAll('.pictures svg')];"
+        "const size = svg => svg.getBoundingClientRect().width / svg.width.baseVal.value;"
+        "document.title = [Math.min(...drawn.map(size)).toFixed(2),"
+        " document.documentElement.scrollWidth <= innerWidth].join(' ');"
+    )
+    dom = browse(page, tmp_path, script, "--window-size=500,900")
+    scale, fits = re.search(r"<title>(.*)</title>", dom)[1].split()
+    assert float(scale) >= 1
+    assert fits == "true"
 
 
 def test_ids_that_drawings_refer_to_are_of_one_slide_each(page):

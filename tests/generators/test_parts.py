@@ -8,7 +8,14 @@ from lagpu.backends.override import overridden
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import parts
 
-GRIDS = ["grid:1:cpu", "grid:3:cpu", "grid:2x3:cpu", "grid:3-random:cpu", "grid:2:sim"]
+GRIDS = [
+    "grid:1:cpu",
+    "grid:3:cpu",
+    "grid:2x3:cpu",
+    "grid:3-random:cpu",
+    "grid:2x3-degree:cpu",
+    "grid:2:sim",
+]
 
 
 @pytest.mark.parametrize("grid", GRIDS)

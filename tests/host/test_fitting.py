@@ -31,6 +31,7 @@ def printed(table, width):
     return out.file.getvalue()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("spare", [(), ("q1", "edges examined")])
 @pytest.mark.parametrize("width", range(LONGEST + 2 + len("graph "), 140))
 def test_no_word_is_torn_and_no_heading_lost(width, spare):

@@ -102,6 +102,7 @@ def contents(names):
     return [*objects, [[names["total"].value]]]
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_outside_a_function(tmp_path, backend, name):
     expected, found = run(tmp_path, name, "cpu"), run(tmp_path, name, backend.name)

@@ -16,6 +16,29 @@ def test_until_empty(backend):
     assert seen == [(0, 3), (1, 2), (2, 1)]
 
 
+def test_a_backend_that_fuses_no_loop_says_so_and_a_plain_loop_changes_nothing():
+    A = lagpu.generators.path(4, backend="cpu")
+    place = A.backend
+    for run in (
+        lambda: lagpu.algorithms.bfs_levels(A, 0),
+        lambda: list(lagpu.sweep(lagpu.algorithms.bfs_levels(A, 0))),
+        lambda: limited(Vector(INT64, 4, like=A)),
+    ):
+        place.last_loop = ""
+        run()
+        assert place.last_loop == "eager: this backend runs each statement by itself"
+    place.last_loop = "of before"
+    v = Vector(INT64, 4, like=A)
+    for k in range(2):
+        v << k
+    assert place.last_loop == "of before"
+
+
+def limited(v):
+    for _ in loop(times=2):
+        v << 1
+
+
 def test_until_empty_of_an_empty_vector_runs_no_body(backend):
     assert list(loop(until_empty=Vector(INT32, 3, backend=backend))) == []
 

@@ -139,6 +139,7 @@ def run(program, backend):
     return [*(v.to_coo() for v in (x, y, p, d, q)), ([0], np.array(s.value))]
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("program", [*FUSED, *EAGER], ids=lambda f: f.__name__)
 def test_a_loop_in_infix_notation(backend, program):
     expected = run(program, "cpu")

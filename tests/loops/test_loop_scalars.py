@@ -33,6 +33,7 @@ SIZES = [1, 31, 32, 33, 256, 1023, 1025]
 MONOIDS = ("plus", "times", "min", "max", "lor", "land", "lxor", "lxnor", "any")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["empty", "one", "iso", "sparse", "bitmap", "full"])
 @pytest.mark.parametrize("n", SIZES)
 def test_sums_of_all_forms_and_sizes(place, n, kind):
@@ -49,6 +50,8 @@ def test_sums_of_all_forms_and_sizes(place, n, kind):
     assert fused[-1].value == expected
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("name", "dtype"),
     sampled(itertools.product(MONOIDS, (BOOL, INT32, UINT64, FP32, FP64)), 4),

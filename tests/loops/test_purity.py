@@ -133,6 +133,7 @@ BODIES = {
 }
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies(place, tmp_path, name):
     body, why, values = BODIES[name]

@@ -170,6 +170,7 @@ def summed(A, x, frontier, times=None):
         frontier(~x.S, replace=True) << semiring.plus_first(frontier @ A)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("body", [ranked, summed])
 @pytest.mark.parametrize("dtype", [INT32, FP64, BOOL])
 def test_a_repeated_product_has_the_type_of_its_output(backend, body, dtype):

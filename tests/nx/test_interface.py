@@ -298,6 +298,7 @@ def test_the_entry_points(tmp_path):
     assert done.stdout.strip() == "[] False True", done.stderr
 
 
+@pytest.mark.ci
 def test_the_page_runs(tmp_path):
     page = (ROOT / "docs" / "from_networkx.md").read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)

@@ -11,6 +11,7 @@ from lagpu.algorithms.brandes import dependencies
 from lagpu.backends.override import is_overridden
 from lagpu.bench import suite
 from lagpu.errors import BackendUnavailable, KernelLaunchError, NotSupported
+from lagpu.papers import measure
 from lagpu.papers.experiment import Experiment, Paper, PaperGraph, Variant
 from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS, speedup
 from lagpu.papers.run import Request
@@ -268,3 +269,26 @@ def test_a_graph_that_does_not_fit(refused):
     large = ("--graph", "mycielski12=kron:31:99")
     err = refused("paper", "003", "--table", 2, "-b", "cpu", "--only", "mycielski12", *large)
     assert "GB" in err
+
+
+def test_experiments_that_compare_the_same_variants_measure_them_once(monkeypatch):
+    ran, searches = [], measure.WAYS["searches"]
+
+    def search(tested, A, runner, before):
+        ran.append(runner.runs_as)
+        return searches(tested, A, runner, before)
+
+    monkeypatch.setitem(measure.WAYS, "searches", search)
+    graph = PaperGraph("a path", "path:9", quick="path:9")
+    two = (Variant("a", kernel="push_edge"), Variant("b", kernel="push_queue"))
+    parts = {"figure 1": two, "figure 2": two, "figure 3": two[:1]}
+    experiments = tuple(
+        Experiment(part, "t", (graph,), variants, MEAN_MS, (), 1, "a card")
+        for part, variants in parts.items()
+    )
+    paper = Paper("009", ("x",), "title", "where", experiments, {})
+    report, refusals = run_paper(paper, experiments, Request("sim", True))
+    assert not refusals
+    assert ran == ["push_edge", "push_queue", "push_edge"]  # a figure's variants side by side
+    ms = [[row["median_ms"] for row in part["rows"]] for part in report["experiments"]]
+    assert ms[0] == ms[1]

@@ -96,6 +96,9 @@ def test_a_quick_run_has_one_case_of_each_kind(monkeypatch):
     assert len(ran) == len(kinds) < every / 8
     assert {case.kind for case in ran} == kinds
     assert ("products", "pull_bitmap") in kinds
+    products_ran = [case for case in ran if case.group == "products" and case.brief]
+    assert len(products_ran) == len(STRATEGIES) + 1
+    assert all(case.run is case.brief for case in products_ran)
     assert [case.name for case in ran if case.kind == ("algorithms", "bfs_levels")] == [
         "bfs_levels on random 31"
     ]
@@ -202,7 +205,7 @@ def test_exchanged_operands_are_found(monkeypatch):
     assert failing(chosen(matrices.cases(), "product with A.T", "registered"))
 
 
-@pytest.mark.ci
+@pytest.mark.exhaustive
 def test_a_transposed_product_is_found(monkeypatch):
     with_products(
         monkeypatch, lambda s: with_product(s, transpose=not s.operation.product.transpose)

@@ -63,13 +63,13 @@ class Checked(LocalEngine):
         return super().exchange(parts, among)
 
 
-def own_grid(pieces, shuffled=False):
+def own_grid(pieces, order=None):
     """A grid whose pieces share nothing, and what decides when one of them fails."""
     rows, columns = pieces if isinstance(pieces, tuple) else (pieces, 1)
     shared = types.SimpleNamespace(calls=0, at=None, error=None)
     engine = Checked(rows * columns)
     places = [Own(shared) for _ in engine.local]
-    return GridBackend("grid", engine, places, (rows, columns), shuffled), shared
+    return GridBackend("grid", engine, places, (rows, columns), order), shared
 
 
 class Few:

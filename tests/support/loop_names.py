@@ -4,12 +4,13 @@ GRID = "grid search"
 BITS = "bit-parallel search"
 PER_SOURCE = "per-source search"
 GENERATED = "generated loop"
+RELAXATION = "relaxation"
 SWEEP = "sweep"
 PER_SOURCE_SWEEP = "per-source sweep"
 # Why a loop over matrices is eager where the device has no memory for it.
 NO_ROOM = "eager: the workspace of a generated loop over matrices does not fit"
 
-ALL = (GRID, BITS, PER_SOURCE, GENERATED, SWEEP, PER_SOURCE_SWEEP)
+ALL = (GRID, BITS, PER_SOURCE, GENERATED, RELAXATION, SWEEP, PER_SOURCE_SWEEP)
 
 
 def loop_name(backend):

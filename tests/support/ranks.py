@@ -22,6 +22,7 @@ class Room:
         self.size, self.aborted = size, []
         self.condition = threading.Condition(LOCK)
         self.brought, self.round, self.found = {}, 0, None
+        self.groups = {}
 
     def meet(self, rank, call, value):
         with self.condition:
@@ -54,6 +55,13 @@ class Comm:
 
     def Abort(self, code):
         self.room.aborted.append((self.rank, code))
+
+    def Split(self, color, key):
+        found = self.room.meet(self.rank, "Split", (color, key, self.rank))
+        mine = sorted((k, r) for c, k, r in found if c == color)
+        with self.room.condition:
+            room = self.room.groups.setdefault((color, len(mine)), Room(len(mine)))
+        return Comm(room, mine.index((key, self.rank)))
 
     def Allgather(self, send, receive):
         receive[:] = np.stack(self.room.meet(self.rank, "Allgather", send.copy()))
@@ -102,11 +110,11 @@ def on_ranks(size, program, first_here=False, **options):
     return found, room
 
 
-def on_grids(size, program, pieces=1, place=CpuBackend, **options):
+def on_grids(size, program, pieces=1, place=CpuBackend, order=None, **options):
     """Run ``program(backend)`` on the grid of each rank: what each returned or raised."""
 
     def run(processes):
         places = [place() for _ in range(pieces)]
-        return program(GridBackend("grid", MpiEngine(processes, pieces), places))
+        return program(GridBackend("grid", MpiEngine(processes, pieces), places, order=order))
 
     return on_ranks(size, run, **options)[0]

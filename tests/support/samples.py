@@ -51,6 +51,53 @@ def picked(cases, *plain, rest="ci"):
     return [_param(case, "" if case in plain else rest) for case in cases]
 
 
+def thin(items):
+    """Mark as exhaustive what a plain run need not have of tests with a mark of a sample.
+
+    Of a test marked `each_value` stay cases that have each value of each argument on each backend,
+    as far as plain cases have it; of one marked `few_on_sim`, where most cases compile kernels of
+    their own, every so many-th of those on sim. A run on a GPU has all.
+    """
+    groups = {}
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        place = str(params.get("backend"))
+        if place != "gpu" and not any(map(item.get_closest_marker, MARKS)):
+            groups.setdefault((item.nodeid.partition("[")[0], place), []).append(item)
+    for (_, place), group in groups.items():
+        stay = set(range(len(group)))
+        if group[0].get_closest_marker("each_value"):
+            stay = _cover([[_named(pair) for pair in x.callspec.params.items()] for x in group])
+        if place == "sim" and (mark := group[0].get_closest_marker("few_on_sim")):
+            stay = set(sorted(stay)[:: mark.args[0]])
+        for k in set(range(len(group))) - stay:
+            group[k].add_marker(MARKS["exhaustive"])
+
+
+def _cover(cases):
+    """Return the places of some cases that together have all values of all, as even as may be."""
+    met = dict.fromkeys((value for case in cases for value in case), 0)
+    stay = set()
+    while not all(met.values()):
+        # Most values that none has so far; of equals, those whose others were met least.
+        new = [(sum(not met[value] for value in case), -sum(map(met.get, case))) for case in cases]
+        best = max(range(len(cases)), key=new.__getitem__)
+        stay.add(best)
+        for value in cases[best]:
+            met[value] += 1
+    return stay
+
+
+def _named(pair):
+    """Return an argument and its value, by what it is equal to, or which object it is."""
+    name, value = pair
+    try:
+        hash(value)
+    except TypeError:
+        return name, id(value)
+    return name, type(value), value
+
+
 def _tuples(cases):
     return [case if isinstance(case, tuple) else (case,) for case in cases]
 

@@ -32,6 +32,7 @@ POOL = 16
 #: A plain run takes one in so many examples, the exhaustive one all; of few each takes `FEW`.
 EACH = [6, *picked([1], rest="exhaustive")]
 FEW = 4
+COMPILED = 2  # each example may compile kernels of its own: a plain run takes one in so many of it
 
 
 def for_all(cpu=150, compiled=24):
@@ -47,8 +48,8 @@ def for_all(cpu=150, compiled=24):
                 check(backend, data.draw)
 
             inner.__name__ = check.__name__  # so that each keeps its own examples
-            most = compiled if backend.capabilities.kernels else cpu
-            count = max(most // every, min(most, FEW))
+            most, part = (compiled, COMPILED) if backend.capabilities.kernels else (cpu, 1)
+            count = most if every == 1 else max(most // every, min(most, FEW)) // part
             quiet = hypothesis.settings(
                 max_examples=count, suppress_health_check=list(hypothesis.HealthCheck)
             )

@@ -1,9 +1,10 @@
 """A sample of cases: what a plain run takes, what is left to `.ci/run` and the exhaustive one."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
-from samples import covering, picked, sampled
+from samples import covering, picked, sampled, thin
 
 
 def test_the_first_and_every_so_many_th_are_in_a_plain_run():
@@ -57,3 +58,59 @@ def test_a_plain_run_has_the_cases_that_are_picked():
 def test_what_is_picked_must_be_a_case():
     with pytest.raises(ValueError, match="d"):
         picked("abc", "a", "d")
+
+
+EACH, FEW = pytest.mark.each_value, pytest.mark.few_on_sim(2)
+
+
+class Item:
+    """A collected test."""
+
+    def __init__(self, *marks, **params):
+        self.nodeid, self.callspec = "test_file.py::test[x]", SimpleNamespace(params=params)
+        self.marks = {mark.name: mark for mark in marks}
+
+    def get_closest_marker(self, name):
+        return self.marks.get(name)
+
+    def add_marker(self, mark):
+        self.marks[mark.name] = mark
+
+
+def stay(items):
+    """Return the arguments of the tests that a plain run has."""
+    thin(items)
+    return [
+        tuple(item.callspec.params.values()) for item in items if "exhaustive" not in item.marks
+    ]
+
+
+def test_each_value_stays_on_each_backend():
+    cases = product(("cpu", "sim"), "abc", (1, 2, [3]))
+    found = stay([Item(EACH, backend=b, x=x, y=y) for b, x, y in cases])
+    assert found == [(b, x, y) for b in ("cpu", "sim") for x, y in (("a", 1), ("b", 2), ("c", [3]))]
+
+
+def test_values_that_are_equal_but_of_another_type_are_two():
+    assert len(stay([Item(EACH, x=x) for x in (1, True, 1.0)])) == 3
+
+
+def test_a_test_without_the_mark_has_every_case():
+    assert len(stay([Item(x=x, y=y) for x, y in product("ab", "ab")])) == 4
+
+
+def test_a_case_that_a_plain_run_leaves_out_stands_for_no_value():
+    left_out = Item(EACH, pytest.mark.ci, x="a", y="b")
+    found = stay([left_out, Item(EACH, x="a", y="c"), Item(EACH, x="d", y="b")])
+    assert found == [("a", "b"), ("a", "c"), ("d", "b")]
+
+
+def test_every_so_many_th_case_stays_on_sim():
+    found = stay([Item(FEW, backend=b, x=x) for b, x in product(("cpu", "sim", "gpu"), "abc")])
+    assert found == [*product(["cpu"], "abc"), ("sim", "a"), ("sim", "c"), *product(["gpu"], "abc")]
+
+
+def test_both_marks_take_from_what_the_first_leaves():
+    cases = product(("cpu", "sim", "gpu"), "abc", "de")
+    found = stay([Item(EACH, FEW, backend=b, x=x, y=y) for b, x, y in cases])
+    assert [b for b, _, _ in found] == 3 * ["cpu"] + 2 * ["sim"] + 6 * ["gpu"]

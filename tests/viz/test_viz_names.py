@@ -22,6 +22,7 @@ def close():
     plt.close("all")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["vector", "matrix", "large matrix", "mask", "product", "aligned"])
 def test_names_are_text(kind, name):

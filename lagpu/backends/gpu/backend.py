@@ -130,11 +130,7 @@ class GpuBackend:
             return elementwise.reduce_entries(x, monoid)
         if isinstance(x.store, BitmapMatrix):
             return elementwise.reduce_entries(x.store.entries, monoid)
-        A = x.csc()
-        if not A.nvals:
-            return None
-        values = (None, A.values, A.number, A.dtype)
-        return elementwise.reduce_values(self.device, A.nvals, *values, monoid)
+        return elementwise.reduce_matrix(x.csc(), monoid)
 
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`."""
@@ -319,7 +315,7 @@ class GpuBackend:
 
     def is_symmetric(self, A: MatrixHandle) -> bool:
         """See `Backend`."""
-        return forms.equals_transpose(A.csc())
+        return forms.is_symmetric(A.csc())
 
     def wait(self, x: Handle) -> None:
         """See `Backend`: the work of a device ends in the order in which it began."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.grid.backend import GridBackend
+from lagpu.backends.grid.devices import connected
 from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.mpi import engine, require_same
 from lagpu.backends.grid.together import done_together
@@ -17,7 +18,7 @@ def make(
     name: str,
     places: Sequence[Backend],
     grid: tuple[int, int] | None = None,
-    shuffled: bool = False,
+    order: str | None = None,
 ) -> GridBackend:
     """Return the grid of a piece on each of these places, all in this process.
 
@@ -29,12 +30,12 @@ def make(
         The local backend of each piece.
     grid : tuple of int, optional
         (R, C), the rows and columns of pieces; by default one column of all.
-    shuffled : bool
-        Whether indices are dealt at random.
+    order : str, optional
+        The order in which indices are dealt, ``"random"`` or ``"degree"``.
     """
     devices = [place.device for place in places if isinstance(place, GpuBackend)]
     own = devices if len(devices) == len(places) else ()
-    return GridBackend(name, LocalEngine(len(places), own), places, grid, shuffled)
+    return GridBackend(name, LocalEngine(len(places), own), places, grid, order)
 
 
 def make_in_job(
@@ -43,7 +44,7 @@ def make_in_job(
     pieces: int,
     place_on: Callable[[int], Backend],
     grid: tuple[int, int] | None = None,
-    shuffled: bool = False,
+    order: str | None = None,
 ) -> GridBackend:
     """Return the grid of so many pieces in each process of a job; every process calls this.
 
@@ -57,7 +58,7 @@ def make_in_job(
         The number of pieces in each.
     place_on : callable
         Returns the backend on a device of this host, which has a number.
-    grid, shuffled
+    grid, order
         As of `make`.
 
     Raises
@@ -70,6 +71,8 @@ def make_in_job(
     def made() -> GridBackend:
         places = [place_on(device) for device in joined.devices]
         require_same(joined, name, places)
-        return GridBackend(name, joined, places, grid, shuffled)
+        devices = [place.device for place in places if isinstance(place, GpuBackend)]
+        shares = connected(joined, devices) if devices else joined
+        return GridBackend(name, shares, places, grid, order)
 
     return done_together(joined, "its start", made, [])

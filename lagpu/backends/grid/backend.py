@@ -13,7 +13,6 @@ from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.grid import elementwise, fused, indexing, products, sums
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.meter import GridMeter
 from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.pieces import Parts, Pieces, joined, on_host
@@ -93,8 +92,8 @@ class GridBackend:
         The local backend of each local piece.
     grid : tuple of int, optional
         The rows and columns of pieces; by default one column of all.
-    shuffled : bool
-        Whether indices are dealt at random.
+    order : str, optional
+        The order in which indices are dealt, ``"random"`` or ``"degree"``.
     """
 
     device = None
@@ -107,10 +106,10 @@ class GridBackend:
         engine: Engine,
         places: Sequence[Backend],
         grid: tuple[int, int] | None = None,
-        shuffled: bool = False,
+        order: str | None = None,
     ) -> None:
         self.name = name
-        self.pieces = Pieces(engine, places, grid, shuffled)
+        self.pieces = Pieces(engine, places, grid, order)
         self.capabilities = places[0].capabilities._replace(
             fuses=False,
             policies=tuple(dict.fromkeys((*places[0].capabilities.policies, *SYSTEMS))),
@@ -221,7 +220,8 @@ class GridBackend:
                     mine, where = mine[order], where[order]
             own = values[mine] if np.ndim(values) else values
             parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
-        return GridVector(parts, dtype, (size,))
+        made: GridVector = self.pieces.handle(parts, dtype, (size,))
+        return made
 
     def matrix_from_coo(
         self,
@@ -241,7 +241,8 @@ class GridBackend:
             i, j = by.position(rows[mine], cols[mine])
             local: Any = by.shape(p)
             parts.append(place.matrix_from_coo(i, j, own, dtype, local, dup_op))
-        return GridMatrix(parts, dtype, shape)
+        made: GridMatrix = self.pieces.handle(parts, dtype, shape)
+        return self.pieces.ordered(made)
 
     def matrix_from_csc(
         self,
@@ -264,9 +265,9 @@ class GridBackend:
             own = values[mine] if np.ndim(values) else values
             local: Any = by.shape(p)
             parts.append(place.matrix_from_csc(ptr, i, own, dtype, local))
-        made = GridMatrix(parts, dtype, shape)
+        made: GridMatrix = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
-        return made
+        return self.pieces.ordered(made)
 
     def _clusters(self, A: GridMatrix, asked: int | None) -> GridClusters | None:
         """Return the sub-clusters for the searches of a graph; see `Capabilities`."""
@@ -277,13 +278,13 @@ class GridBackend:
         of = self.pieces.changes.run("clusters", size)
         if of == self.pieces.engine.size:
             return None
-        shuffled = self.pieces.shuffled
+        order = self.pieces.order
 
-        def make(places: Sequence[Backend]) -> Backend:
+        def make(engine: Engine, places: Sequence[Backend]) -> Backend:
             name = f"{self.name}, {of} pieces"
-            return cast(Backend, GridBackend(name, LocalEngine(of), places, None, shuffled))
+            return cast(Backend, GridBackend(name, engine, places, None, order))
 
-        return GridClusters(self.pieces, of, make)
+        return self.pieces.changes.run("clusters", lambda: GridClusters(self.pieces, of, make))
 
     def matrix_from_diagonal(self, v: GridVector, k: int) -> GridMatrix:
         """See `Backend`."""
@@ -306,7 +307,7 @@ class GridBackend:
     def dup(self, x: Any, dtype: DType) -> Any:
         """See `Backend`."""
         parts = [place.dup(x.parts[k], dtype) for k, _, place in self.pieces]
-        copy = type(x)(parts, dtype, x.shape)
+        copy = self.pieces.handle(parts, dtype, x.shape)
         if isinstance(x, GridMatrix) and x.symmetric:
             copy.symmetric = True
         return copy

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 __all__ = ["Arrays", "Engine"]
 
+T = TypeVar("T")
 Arrays = tuple[np.ndarray[Any, Any], ...]
 """What one piece gives to another: arrays whose number and types are the same from each piece."""
 
@@ -35,6 +36,8 @@ class Engine(Protocol):
         The number of the device of each local piece, among those of this host.
     beside : int
         The number of processes of the grid on this host, which share its memory.
+    between_devices : bool
+        Whether it shares arrays of the pieces' devices.
     """
 
     size: int
@@ -43,6 +46,7 @@ class Engine(Protocol):
     alone: bool
     devices: Sequence[int]
     beside: int
+    between_devices: bool
 
     def begin(self, method: str) -> None:
         """Start a statement of a name, which every process starts."""
@@ -74,11 +78,40 @@ class Engine(Protocol):
             from group to group, or ignore it; the result is the same.
         """
 
+    def share(
+        self, parts: Sequence[tuple[Any, ...]], among: Sequence[Sequence[int]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """Return, for each local piece, what each piece of its group gives, on its own device.
+
+        Only an engine `between_devices` does so.
+
+        Parameters
+        ----------
+        parts : sequence of tuple of array
+            Arrays of each local piece's device, of any number and length.
+        among : sequence of sequence of int
+            Groups of pieces; each piece is in one of them. What a piece receives is in the order
+            of its group.
+        """
+
     def sum(self, numbers: Sequence[float]) -> float:
         """Return the sum of a number from each piece, added in their order."""
 
     def window(self, nbytes: int) -> Sequence[Any] | None:
         """Return memory of each piece that all pieces can address, or None if there is no such."""
+
+    def group(self, pieces: int) -> Engine:
+        """Return the engine of so many pieces that follow each other, this process' among them.
+
+        ``pieces`` divides the number of all, and is a multiple of those of a process. The engine is
+        used by `inside`.
+        """
+
+    def inside(self, work: Callable[[], T]) -> T:
+        """Do some work in which the processes of a group meet by themselves, not with others.
+
+        An error of one ends the work of all; it is raised as told in those whose error it is not.
+        """
 
     def barrier(self) -> None:
         """Return when every process has called it."""

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers
-from lagpu.backends.gpu.fused.match import SearchBody, match_search
-from lagpu.backends.gpu.fused.search_grid import why_no_search
+from lagpu.backends.gpu.fused.match import (
+    SearchBody,
+    match_search,
+    why_no_search,
+    why_no_values,
+)
+from lagpu.backends.gpu.ops.directions import SEARCH_BETA, alpha_of
+from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
+from lagpu.backends.gpu.profile.traffic import SearchTraffic, value_bytes
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.backends.grid.search import PieceSearch, PieceSpace, slots_of
+from lagpu.backends.grid.search import Kind, PieceSearch, PieceSpace, kind_of, slots_of
 from lagpu.backends.grid.systems import plan_system
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 
-__all__ = ["GridLoop", "plan_loop", "searches"]
+__all__ = ["GridLoop", "Logged", "plan_loop", "searches"]
 
 SPACE = "search of pieces"  # its place in a part's cache
+Count = Callable[[], int]
 
 
 def searches(pieces: Pieces) -> bool:
@@ -77,10 +86,6 @@ def _why_apart(pieces: Pieces) -> str:
 def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
     """Return why a search does not run on all pieces together, or an empty string."""
     multiply = body.product.semiring.multiply
-    if body.sums:
-        return "products of a level add up; on a grid the first one of a vertex has to do"
-    if body.reads[0]:
-        return "the product reads the frontier's values, which each piece has of its own vertices"
     if multiply.positional == ("j" if body.product.flip else "i"):
         return "each product is the index of the output, which a piece numbers by position"
     if times is not None and not body.assigns_first:
@@ -93,15 +98,42 @@ def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
     if any(A.parts[k].shape != (n, by.count(p)) for k, p, _ in pieces):
         return "each piece has some of the rows alone; a search needs all edges into a vertex"
     lacking = next(filter(None, (why_no_csr(part.csc()) for part in A.parts)), "")
-    return why_no_search(body) or (
-        lacking and f"a search needs the matrix by rows too, and {lacking}"
+    return (
+        why_no_search(body)
+        or why_no_values(body, body.sums, body.sums or body.reads[0])
+        or (lacking and f"a search needs the matrix by rows too, and {lacking}")
     )
+
+
+class Logged(NamedTuple):
+    """What the kernels of a traced search have written, and what it takes to read it.
+
+    Attributes
+    ----------
+    records : list of callable
+        For each piece, returns its records.
+    had : list of list
+        For each piece its `PieceSearch.had`.
+    words : list of int
+        For each piece the presence words that it publishes after a pull.
+    value_bytes : int
+        Of the value that it publishes of each vertex it finds, or 0.
+    rows : SearchRows
+        Makes rows of the records of all as one.
+    """
+
+    records: list[Callable[[], np.ndarray[Any, Any]]]
+    had: list[list[Count | None]]
+    words: list[int]
+    value_bytes: int
+    rows: SearchRows
 
 
 class _Space:
     """What the searches of one grid matrix keep: a space for each piece, and the meetings."""
 
-    def __init__(self, pieces: Pieces, A: GridMatrix) -> None:
+    def __init__(self, pieces: Pieces, A: GridMatrix, value_bytes: int) -> None:
+        self._value_bytes = value_bytes
         n, count = A.shape[0], pieces.engine.size
         by = pieces.partition(n)
         slots = slots_of(by)
@@ -124,16 +156,18 @@ class _Space:
             with place.device.alone():
                 degrees = place.device.from_host(lengths[k].astype(np.uint32))
                 self.of_piece[k].degrees = degrees
-        windows = pieces.engine.window(8 * slots.window_words(count))
+        windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
         assert windows is not None
         for space, window in zip(self.of_piece, windows, strict=True):
             space.words = slots.buffers(window, count)
         self.peers = Peers([place.device for place in pieces.places], windows)
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
-    def fits(self, A: GridMatrix) -> bool:
-        """Whether it was made of these parts."""
-        return all(of() is part.csc() for of, part in zip(self._parts, A.parts, strict=True))
+    def fits(self, A: GridMatrix, value_bytes: int) -> bool:
+        """Whether it was made of these parts, with room for values of so many bytes."""
+        return value_bytes <= self._value_bytes and all(
+            of() is part.csc() for of, part in zip(self._parts, A.parts, strict=True)
+        )
 
 
 class GridLoop:
@@ -152,12 +186,13 @@ class GridLoop:
     """
 
     name = "search of pieces"
-    keeps_log = False
+    keeps_log = True
 
     def __init__(self, pieces: Pieces, body: SearchBody, times: int | None) -> None:
         self._pieces, self._body, self._times = pieces, body, times
         self.statements = body.statements
         self.why = f"the body is a search from one frontier; {pieces.engine.size} pieces"
+        self.logged: Logged | None = None
 
     @property
     def nbytes(self) -> int:
@@ -165,8 +200,10 @@ class GridLoop:
         written = [self._body.frontier, *(a.target for a in self._body.assignments)]
         return sum(part.bytes_to_write for x in written for part in x.parts)
 
-    def run(self) -> None:
+    def run(self, logs: Sequence[LoopLog] = ()) -> None:
         """Run the loop to its end, and wait for it.
+
+        With a log of each piece's device the kernels write records, and `logged` has them.
 
         Raises
         ------
@@ -175,27 +212,24 @@ class GridLoop:
         """
         if self._times == 0:
             return
-        with contextlib.ExitStack() as held:
-            for place in self._pieces.places:
-                held.enter_context(place.lock)
-            made = self._made()
+        with self._pieces.lock:
+            made = self._made(logs)
             try:
                 _take(made)
             except BaseException:  # an interrupt between two of them
                 _take(made)
                 raise
 
-    def _made(self) -> list[tuple[GridHandle, GridHandle]]:
+    def _made(self, logs: Sequence[LoopLog]) -> list[tuple[GridHandle, GridHandle]]:
         """Run the kernel; return each handle that the loop writes with what it becomes."""
         pieces, body = self._pieces, self._body
         given: Any = body.A
         A = given if body.product.transpose else pieces.turned(given)
         product = body.product._replace(transpose=True)
-        space = self._space(A)
         frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
         targets = [_copied(pieces, a.target) for a in body.assignments]
-        parts, launches = [], []
-        for k, p, place in pieces:
+        bodies = []
+        for k, _, _place in pieces:
             assigned = tuple(
                 a._replace(target=made.parts[k])
                 for a, made in zip(body.assignments, targets, strict=True)
@@ -204,23 +238,65 @@ class GridLoop:
                 A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], product,
                 assigned, body.assigns_first, body.statements,
             )  # fmt: skip
+            bodies.append(local)
+        kind = kind_of(bodies, self._times)
+        space = self._space(A, frontier.dtype.numpy.itemsize if kind.travels else 0)
+        parts, launches = [], []
+        for k, p, place in pieces:
             with place.device.alone():
-                own, n = space.of_piece[k], A.shape[0]
-                part = PieceSearch(local, frontier.parts[k], own, n, space.nvals, self._times)
+                log = logs[k] if logs else None
+                part = PieceSearch(
+                    bodies[k], frontier.parts[k], space.of_piece[k], kind, A.shape[0], space.nvals,
+                    self._times, log,
+                )  # fmt: skip
                 parts.append(part)
                 launches.append(part.launch(space.peers, p))
-        for part, result in zip(parts, space.peers.run(launches), strict=True):
+        results = [log.words for log in logs] or None
+        for part, result in zip(parts, space.peers.run(launches, results), strict=True):
             part.settle(result)
+        if logs:
+            self.logged = self._log_of(A, space, kind, parts, logs)
         written = [body.frontier, *(a.target for a in body.assignments)]
         return list(zip(written, [frontier, *targets], strict=True))
 
-    def _space(self, A: GridMatrix) -> _Space:
-        """Return what searches of a matrix keep, made at the first one."""
+    def _log_of(
+        self,
+        A: GridMatrix,
+        space: _Space,
+        kind: Kind,
+        parts: list[PieceSearch],
+        logs: Sequence[LoopLog],
+    ) -> Logged:
+        body, n, first = self._body, A.shape[0], A.parts[0].csc()
+        sums, degree = kind.sums, space.nvals / max(n, 1)
+        why = functools.partial(why_level, n, "kByEdges", alpha_of(degree, n, sums), SEARCH_BETA)
+        assigned = [value_bytes(a.target.dtype) for a in body.assignments]
+        traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
+        traffic = traffic._replace(bits=traffic.bits * len(parts))  # each piece has them all
+        had = [part.had for part in parts]
+        total = [_sum_of(of_pieces) for of_pieces in zip(*had, strict=True)]
+        return Logged(
+            [log.launched() for log in logs],
+            had,
+            [len(own.found) for own in space.of_piece],
+            body.frontier.dtype.numpy.itemsize if kind.travels else 0,
+            SearchRows(self.statements, total, why, traffic),
+        )
+
+    def _space(self, A: GridMatrix, value_bytes: int) -> _Space:
+        """Return what searches of a matrix keep, made at the first one that needs so much."""
         kept: dict[str, Any] = A.parts[0].csc().cache
         found: _Space | None = kept.get(SPACE)
-        if found is None or not found.fits(A):
-            found = kept[SPACE] = _Space(self._pieces, A)
+        if found is None or not found.fits(A, value_bytes):
+            kept.pop(SPACE, None)
+            found = kept[SPACE] = _Space(self._pieces, A, value_bytes)
         return found
+
+
+def _sum_of(counts: Sequence[Count | None]) -> Count | None:
+    """Return what counts the entries of all pieces before a loop; None if there were none."""
+    known = [count for count in counts if count is not None]
+    return (lambda: sum(count() for count in known)) if known else None
 
 
 def _take(made: list[tuple[GridHandle, GridHandle]]) -> None:

@@ -27,7 +27,7 @@ class GridHandle:
         The size of each dimension of the whole.
     """
 
-    __slots__ = ("dtype", "parts", "shape")
+    __slots__ = ("__weakref__", "dtype", "parts", "shape")
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
         self.parts = list(parts)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.grid.engine import Arrays
 
 __all__ = ["LocalEngine"]
+
+T = TypeVar("T")
 
 
 class LocalEngine:
@@ -33,6 +35,7 @@ class LocalEngine:
         self.local: Sequence[int] = range(size)
         self.devices: Sequence[int] = range(size)
         self.sent = 0
+        self.between_devices = bool(devices)
 
     def begin(self, method: str) -> None:
         """See `Engine`: there is no other process."""
@@ -56,6 +59,22 @@ class LocalEngine:
         self.sent += sum(_nbytes(parts[s][d]) for s in pieces for d in pieces if s != d)
         return [[parts[s][d] for s in pieces] for d in pieces]
 
+    def share(
+        self, parts: Sequence[tuple[Any, ...]], among: Sequence[Sequence[int]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """See `Engine`: a copy from device to device for each that takes an array of another."""
+        found: list[list[tuple[Any, ...]]] = [[] for _ in parts]
+        for group in among:
+            self.sent += (len(group) - 1) * sum(_nbytes(parts[s]) for s in group)
+            for d in group:
+                with self._devices[d].alone():
+                    found[d] = [parts[s] if s == d else self._fetched(d, s, parts) for s in group]
+        return found
+
+    def _fetched(self, d: int, s: int, parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        sender = self._devices[s]
+        return tuple(self._devices[d].fetched(array, sender) for array in parts[s])
+
     def sum(self, numbers: Sequence[float]) -> float:
         """See `Engine`: one after the other, where `sum` of Python 3.12 corrects the rounding."""
         return functools.reduce(operator.add, numbers)
@@ -69,6 +88,14 @@ class LocalEngine:
             with device.alone():
                 made.append(device.shared_zeros(-(-nbytes // 8)))
         return made
+
+    def group(self, pieces: int) -> LocalEngine:
+        """See `Engine`: there is no other process."""
+        return self
+
+    def inside(self, work: Callable[[], T]) -> T:
+        """See `Engine`: there is no other process."""
+        return work()
 
     def barrier(self) -> None:
         """See `Engine`: there is no other process."""

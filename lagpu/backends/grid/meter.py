@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
-from lagpu.backends.gpu.profile.log import rows_without_log
-from lagpu.backends.grid.fused import GridLoop
+import numpy as np
+
+from lagpu.backends.gpu.kernels import constant
+from lagpu.backends.gpu.profile.meter import GpuMeter
+from lagpu.backends.grid.fused import GridLoop, Logged
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import SystemLoop
-from lagpu.backends.profile import LoopMeasured, Measured
+from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Phase, Sent
 from lagpu.operations import (
     FusedLoop,
     Multiply,
@@ -23,6 +27,9 @@ from lagpu.operations import (
 )
 
 __all__ = ["GridMeter"]
+
+Array = np.ndarray[Any, Any]
+_MEETS = constant("kMeets")
 
 
 class GridMeter:
@@ -87,14 +94,17 @@ class GridMeter:
     def run_loop(
         self, plan: Callable[[], FusedLoop | Rejection]
     ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
-        """See `Meter`: a kernel of all pieces keeps no log, so that loop is timed as a whole."""
+        """See `Meter`: a kernel of all pieces has a log on each device."""
         with self._pieces.lock:
             compiled, start = self._compile_ms(), time.perf_counter()
             loop = plan()
             if isinstance(loop, Rejection):
                 return loop, None
-            with self._watched() as parts:
-                loop.run()  # it waits for its end
+            with self._watched() as parts:  # it waits for its end
+                if isinstance(loop, GridLoop):
+                    loop.run([cast(GpuMeter, meter).log() for meter in self._of_piece])
+                else:
+                    loop.run()
             ms = (time.perf_counter() - start) * 1e3
             compile_ms = self._compile_ms() - compiled
         if isinstance(loop, SystemLoop):
@@ -103,10 +113,11 @@ class GridMeter:
                 lambda: by_level.rows([part() for part in parts]),
                 lambda: Measured(host_ms=ms - compile_ms, compile_ms=compile_ms),
             )
-        multiply = [isinstance(s.operation, Multiply) for s in cast(GridLoop, loop).statements]
+        logged = cast(GridLoop, loop).logged
+        if logged is None:  # it had no iteration
+            return loop, None
         whole = Measured(kernel_ms=ms - compile_ms, host_ms=ms - compile_ms, compile_ms=compile_ms)
-        rows = rows_without_log(multiply, whole.kernel_ms)
-        return loop, LoopMeasured(lambda: rows, lambda: whole)
+        return loop, LoopMeasured(functools.partial(_rows, logged), lambda: whole)
 
     def _compile_ms(self) -> float:
         devices = {id(d): d for d in (place.device for place in self._pieces.places) if d}
@@ -123,8 +134,60 @@ class GridMeter:
         return lambda: _together([part() for part in found], 0.0, "")
 
     def unrecorded(self) -> int:
-        """See `Meter`: there is no log that could be full, as no loop is fused."""
-        return 0
+        """See `Meter`: the levels for which a device's log had no room."""
+        return max(meter.unrecorded() for meter in self._own)
+
+
+# ------------------------------------------------------------------ records of several pieces
+def _rows(logged: Logged) -> list[LoopRow]:
+    """Return the rows of a search of pieces: a level of all, and in it each piece as a phase."""
+    levels, meets = [], []
+    for read in logged.records:
+        records = read()
+        is_meeting = records["how"] == _MEETS
+        levels.append(records[~is_meeting])
+        meets.append(records[is_meeting])
+    rows = logged.rows(_merged(levels, meets, logged.had, logged.rows.assigns_after))
+    found, at = [], 0
+    for row in rows:
+        if row.measured.direction:  # the product's
+            pulls, at = row.measured.direction == "pull", at + 1
+            phases = _phases(at, pulls, meets, logged)
+            row = row._replace(measured=row.measured._replace(phases=phases))
+        found.append(row)
+    return found
+
+
+def _merged(
+    levels: Sequence[Array], meets: Sequence[Array], had: Any, assigns_after: bool
+) -> Array:
+    """Return the records of all pieces as those of one device: what each has counted is added.
+
+    All have the same records but for the edges that they have looked at, and the new entries of
+    outputs that had some; in a part without entries before, all that the piece has found are new.
+    """
+    merged = levels[0].copy()
+    merged["edges"] = sum(records["edges"] for records in levels)
+    merged["added"] = 0
+    for records, met, counts in zip(levels, meets, had, strict=True):
+        found = np.cumsum(met["out"][1 if assigns_after else 0 :])[: len(records) - 1]
+        for k, count in enumerate(counts):
+            merged["added"][1:, k] += found if count is None else records["added"][1:, k]
+    return merged
+
+
+def _phases(at: int, pulls: bool, meets: Sequence[Array], logged: Logged) -> tuple[Phase, ...]:
+    """Return, for each piece, how long its part of a level took, and what it told the others."""
+    phases, others = [], len(meets) - 1
+    for p, met in enumerate(meets):
+        ms = max(int(met["other"][at]) - int(met["ns"][at - 1]), 0) / 1e6
+        found = int(met["out"][at])
+        told = {"bitmap": 4 * logged.words[p]} if pulls else {"list": 4 * found}
+        if logged.value_bytes:
+            told["values"] = logged.value_bytes * found
+        sent = [Sent(form, others if size else 0, others * size) for form, size in told.items()]
+        phases.append(Phase(f"piece {p}", ms, tuple(sent)))
+    return tuple(phases)
 
 
 def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:

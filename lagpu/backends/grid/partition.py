@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
@@ -12,7 +13,17 @@ import numpy as np
 
 from lagpu.host.permutation import Permutation
 
-__all__ = ["Dealt", "Layout", "Partition", "Relabelled", "Shuffle", "dealt", "layout"]
+__all__ = [
+    "Dealt",
+    "Layout",
+    "Numbering",
+    "Partition",
+    "Ranks",
+    "Relabelled",
+    "Shuffle",
+    "dealt",
+    "layout",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -63,6 +74,12 @@ class Partition(Protocol):
     def own(self, piece: int) -> Array:
         """Return all indices of a piece, by position."""
 
+    def used(self, piece: int) -> int:
+        """Return how many of a piece's first positions have vertices with edges, as far as known.
+
+        Those behind them had none when the numbering was made.
+        """
+
 
 @dataclass(frozen=True)
 class Dealt:
@@ -96,6 +113,10 @@ class Dealt:
         found: Array = self.index(piece, np.arange(self.count(piece), dtype=np.int64))
         return found
 
+    def used(self, piece: int) -> int:
+        """See `Partition`: nothing is known."""
+        return self.count(piece)
+
 
 @functools.lru_cache(maxsize=1024)
 def dealt(size: int, pieces: int) -> Dealt:
@@ -109,6 +130,24 @@ def dealt(size: int, pieces: int) -> Dealt:
     return Dealt(size, pieces, min(_LONGEST_RUN, 1 << (most.bit_length() - 1)))
 
 
+class Numbering(Protocol):
+    """New numbers of the indices ``0 .. size-1`` of a dimension, by which these are dealt."""
+
+    @property
+    def size(self) -> int:
+        """The number of indices."""
+
+    @property
+    def used(self) -> int:
+        """The first so many new numbers have vertices with edges, as far as that is known."""
+
+    def number(self, indices: Any) -> Any:
+        """Return the new number of each index."""
+
+    def index(self, numbers: Any) -> Any:
+        """Return the index that has each new number: the inverse of `number`."""
+
+
 @dataclass(frozen=True)
 class Shuffle:
     """A permutation of ``0 .. size-1`` that looks random, and is computed from the size alone.
@@ -119,12 +158,17 @@ class Shuffle:
 
     size: int
 
+    @property
+    def used(self) -> int:
+        """See `Numbering`: nothing is known."""
+        return self.size
+
     def number(self, indices: Any) -> Any:
-        """Return the new number of each index."""
+        """See `Numbering`."""
         return self._walked(indices, _permutation(self.size).forward)
 
     def index(self, numbers: Any) -> Any:
-        """Return the index that has each new number: the inverse of `number`."""
+        """See `Numbering`."""
         return self._walked(numbers, _permutation(self.size).backward)
 
     def _walked(self, given: Any, step: Callable[[Array], Array]) -> Any:
@@ -147,11 +191,47 @@ def _permutation(size: int) -> Permutation:
 _NUMBERS = tuple(0x9E3779B97F4A7C15 * (k + 1) % 2**64 for k in range(4))  # a round has one
 
 
+class Ranks:
+    """The vertices in the order of their degrees, those without an edge last. See `Numbering`.
+
+    Two tables of a number for each vertex, of 4 bytes, or 8 from 2**31 vertices on.
+
+    Parameters
+    ----------
+    degrees : array of int, (size,)
+        Vertices of the same degree stay in the order of their indices.
+    """
+
+    def __init__(self, degrees: Array) -> None:
+        self.size, self.used = len(degrees), int(np.count_nonzero(degrees))
+        kind = np.int32 if self.size < 2**31 else np.int64
+        self._index = np.argsort(-degrees, kind="stable").astype(kind)
+        self._number = np.empty_like(self._index)
+        self._number[self._index] = np.arange(self.size, dtype=kind)
+
+    def number(self, indices: Any) -> Any:
+        """See `Numbering`."""
+        return _looked_up(self._number, indices)
+
+    def index(self, numbers: Any) -> Any:
+        """See `Numbering`."""
+        return _looked_up(self._index, numbers)
+
+    def forget(self) -> None:
+        """Give back the tables: nothing is dealt by these numbers any more."""
+        self._index = self._number = self._index[:0].copy()
+
+
+def _looked_up(table: Array, at: Any) -> Any:
+    found = table[at].astype(np.int64)
+    return found if np.ndim(at) else int(found)
+
+
 @dataclass(frozen=True)
 class Relabelled:
     """A partition of new numbers of the indices; nobody else sees these. See `Partition`."""
 
-    new: Shuffle
+    new: Numbering
     by: Dealt
     rises = False
 
@@ -185,6 +265,10 @@ class Relabelled:
         """See `Partition`."""
         found: Array = self.new.index(self.by.own(piece))
         return found
+
+    def used(self, piece: int) -> int:
+        """See `Partition`."""
+        return dataclasses.replace(self.by, size=self.new.used).count(piece)
 
 
 @dataclass(frozen=True)
@@ -238,7 +322,11 @@ class Layout:
 
 
 @functools.lru_cache(maxsize=1024)
-def layout(shape: tuple[int, ...], grid: tuple[int, int], shuffled: bool = False) -> Layout:
+def layout(
+    shape: tuple[int, ...],
+    grid: tuple[int, int],
+    new: tuple[Numbering | None, ...] | None = None,
+) -> Layout:
     """Return the layout of an object on R x C pieces.
 
     The last dimension is dealt to all pieces. If there are several columns of pieces, a matrix with
@@ -251,21 +339,20 @@ def layout(shape: tuple[int, ...], grid: tuple[int, int], shuffled: bool = False
         The shape of the vector or matrix.
     grid : tuple of int
         (R, C), the rows and columns of pieces.
-    shuffled : bool
-        Whether the indices of each dimension that is cut get new numbers, at random, by which they
-        are dealt.
+    new : tuple of Numbering or None, optional
+        For each dimension the new numbers by which its indices are dealt if it is cut. `Ranks` are
+        dealt one by one, since a run of the first ones would have all hubs.
     """
-
-    def by(size: int, parts: int, run: int) -> Partition:
-        plain = Dealt(size, parts, run)
-        return Relabelled(Shuffle(size), plain) if shuffled and parts > 1 else plain
-
-    *rows, last = shape
     R, C = grid
-    run = dealt(last, R * C).run
-    if not rows:
-        return Layout((by(last, R * C, run),))
-    if C == 1 or 2 * rows[0] < last:
-        return Layout((by(rows[0], 1, 1), by(last, R * C, run)))
-    run_of_rows = dealt(rows[0], R * C).run
-    return Layout((by(rows[0], C, run_of_rows * R), by(last, R, run)))
+
+    def by(dim: int, parts: int, runs: int = 1) -> Partition:
+        numbering = new[dim] if new is not None and parts > 1 else None
+        run = 1 if isinstance(numbering, Ranks) else dealt(shape[dim], R * C).run
+        plain = Dealt(shape[dim], parts, run * runs)
+        return plain if numbering is None else Relabelled(numbering, plain)
+
+    if len(shape) == 1:
+        return Layout((by(0, R * C),))
+    if C == 1 or 2 * shape[0] < shape[1]:
+        return Layout((Dealt(shape[0], 1, 1), by(1, R * C)))
+    return Layout((by(0, C, R), by(1, R)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
@@ -10,11 +11,19 @@ import numpy as np
 
 from lagpu.backends.grid.engine import Arrays, Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.partition import Layout, Partition, layout
+from lagpu.backends.grid.partition import (
+    Layout,
+    Numbering,
+    Partition,
+    Ranks,
+    Shuffle,
+    layout,
+)
 from lagpu.backends.grid.together import Changes
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch
+from lagpu.host.memory import require
 from lagpu.operations import Descriptor, Handle, Operation, Statement
 
 __all__ = [
@@ -34,6 +43,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 S = TypeVar("S")
+_DEALT_ANEW = 100  # bytes of an entry as it is listed, sorted by owner, received and stored
 Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
 
@@ -49,8 +59,8 @@ class Pieces:
         The local backend on which each local piece lives; several may share one.
     grid : tuple of int, optional
         The rows and columns of pieces; by default one column of all.
-    shuffled : bool
-        Whether indices are dealt at random.
+    order : str, optional
+        The order in which indices are dealt: ``"random"``, or ``"degree"``; see `Pieces.ordered`.
     """
 
     def __init__(
@@ -58,13 +68,18 @@ class Pieces:
         engine: Engine,
         places: Sequence[Backend],
         grid: tuple[int, int] | None = None,
-        shuffled: bool = False,
+        order: str | None = None,
     ) -> None:
         self.engine = engine
         self.places = tuple(places)
         self.changes = Changes(engine)
         self.grid = (engine.size, 1) if grid is None else grid
-        self.shuffled = shuffled
+        # One place of each lock, in an order that every grid has: so two grids that list devices
+        # in another order never wait for each other.
+        self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
+        self.order = order
+        self._ranks: dict[int, Ranks] = {}  # by size
+        self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
 
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
@@ -76,12 +91,18 @@ class Pieces:
 
     @property
     def lock(self) -> AbstractContextManager[Any]:
-        """The lock of the first place, which is ready for a fork; other places have theirs too."""
-        return self.places[0].lock
+        """The locks of all places as one."""
+        first, *others = self._locked
+        return _Locks(self._locked) if others else first.lock
 
     def layout(self, shape: tuple[int, ...]) -> Layout:
         """Return who has which entries of an object of this shape."""
-        return layout(shape, self.grid, self.shuffled)
+        new: tuple[Numbering | None, ...] | None = None
+        if self.order == "random":
+            new = tuple(map(Shuffle, shape))
+        elif self._ranks:
+            new = tuple(map(self._ranks.get, shape))
+        return layout(shape, self.grid, new)
 
     def partition(self, size: int) -> Partition:
         """Return who has the indices of a vector."""
@@ -95,10 +116,17 @@ class Pieces:
             self.watch(k, statement)
 
     # ------------------------------------------------------------------------------ objects
+    def handle(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> Any:
+        """Return the handle of a vector or matrix of these parts."""
+        made = (GridVector if len(shape) == 1 else GridMatrix)(parts, dtype, shape)
+        if self.order == "degree":
+            self._alive.add(made)
+        return made
+
     def empty(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """Return an empty vector or matrix."""
         parts = [empty(place, dtype, self.layout(shape).shape(p)) for _, p, place in self]
-        return _handle(parts, dtype, shape)
+        return self.handle(parts, dtype, shape)
 
     def evaluated(
         self, operations: Sequence[Operation], dtype: DType, shape: tuple[int, ...]
@@ -109,14 +137,60 @@ class Pieces:
             place.execute(Statement(out.parts[k], Descriptor(), operations[k], dtype))
         return out
 
-    def made(self, received: Sequence[Entries], dtype: DType, shape: tuple[int, ...]) -> Any:
+    def made(
+        self,
+        received: Sequence[Entries],
+        dtype: DType,
+        shape: tuple[int, ...],
+        by: Layout | None = None,
+    ) -> Any:
         """Return the vector or matrix of entries that are with their owners, in any order."""
-        by, parts = self.layout(shape), []
+        by, parts = by or self.layout(shape), []
         for k, p, place in self:
             *indices, values = received[k]
             entries = (*by.position(*indices), values)
             parts.append(from_entries(place, entries, dtype, by.shape(p)))
-        return _handle(parts, dtype, shape)
+        return self.handle(parts, dtype, shape)
+
+    def ordered(self, A: GridMatrix) -> GridMatrix:
+        """Return a matrix that was just made, in the order of its vertices' degrees if that is due.
+
+        The first square matrix of a size gives all objects of this size its order. Later ones do
+        where none of these lives any more: the processes add up how many there are, so that all
+        choose alike.
+        """
+        n = A.shape[0]
+        if self.order != "degree" or A.shape[1] != n:
+            return A
+        others = sum(n in x.shape for x in self._alive if x is not A)
+        if self.engine.sum([others if k == 0 else 0 for k, _, _place in self]):
+            return A
+        here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
+        require(_DEALT_ANEW * here + 40 * n, "grid", "Leave out the order of degrees.")
+        entries = self.entries(A)
+        ranks = Ranks(self._degrees(entries, n))
+        by = layout(A.shape, self.grid, (ranks, ranks))
+        made: GridMatrix = self.sent(entries, A.dtype, A.shape, by)
+        made.symmetric = A.symmetric
+        self.changes.make(lambda: self._order_by(ranks))
+        return made
+
+    def _order_by(self, ranks: Ranks) -> None:
+        before, self._ranks[ranks.size] = self._ranks.get(ranks.size), ranks
+        if before is not None:
+            before.forget()
+
+    def _degrees(self, entries: Sequence[Entries], n: int) -> Array:
+        """Return how many entries each vertex has in its row and in its column, on every piece."""
+        by, given = self.partition(n), []
+        for rows, cols, _ in entries:
+            counts = np.bincount(rows, minlength=n) + np.bincount(cols, minlength=n)
+            given.append([(counts[by.own(d)],) for d in range(by.pieces)])
+        sums = [(np.sum([of for (of,) in lists], axis=0),) for lists in self.engine.exchange(given)]
+        degrees = np.empty(n, np.int64)
+        for p, (of,) in enumerate(self.engine.gather(sums)[0]):
+            degrees[by.own(p)] = of
+        return degrees
 
     # ------------------------------------------------------------------------------ entries
     def entries(self, x: GridHandle) -> list[Entries]:
@@ -138,10 +212,20 @@ class Pieces:
         parts = [cut(lists, owner, size) for lists, owner in zip(given, owners, strict=True)]
         return self.engine.exchange(parts, among)
 
-    def sent(self, given: Sequence[Entries], dtype: DType, shape: tuple[int, ...]) -> Any:
-        """Return the vector or matrix of entries that any piece has; no two have the same index."""
-        owners = [self.layout(shape).owner(*indices) for *indices, _ in given]
-        return self.made(list(map(joined, self.routed(given, owners))), dtype, shape)
+    def sent(
+        self,
+        given: Sequence[Entries],
+        dtype: DType,
+        shape: tuple[int, ...],
+        by: Layout | None = None,
+    ) -> Any:
+        """Return the vector or matrix of entries that any piece has; no two have the same index.
+
+        Its layout is that of its shape, unless it is given.
+        """
+        by = by or self.layout(shape)
+        owners = [by.owner(*indices) for *indices, _ in given]
+        return self.made(list(map(joined, self.routed(given, owners))), dtype, shape, by)
 
     def collected(self, x: GridHandle) -> list[Entries]:
         """Return, for each local piece, all entries of a vector or matrix, by columns."""
@@ -165,12 +249,35 @@ class Pieces:
         return turned
 
 
+class _Locks:
+    """The locks of several places, which are replaced in a forked process, so it asks for them."""
+
+    def __init__(self, places: Sequence[Backend]) -> None:
+        self._places = places
+
+    def __enter__(self) -> None:
+        taken: list[AbstractContextManager[Any]] = []
+        try:
+            for place in self._places:
+                place.lock.__enter__()
+                taken.append(place.lock)
+        except BaseException:
+            for lock in reversed(taken):
+                lock.__exit__(None, None, None)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        for place in reversed(self._places):
+            place.lock.__exit__(None, None, None)
+
+
 class Parts:
     """See `lagpu.backends.protocol.Parts`."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self.count = pieces.engine.size
+        self.beside = len(pieces.engine.local) * pieces.engine.beside
 
     def matrix(
         self,
@@ -184,24 +291,27 @@ class Parts:
 
         def make() -> GridMatrix:
             parts = [part(place, by, p) for _, p, place in self._pieces]
-            made = GridMatrix(parts, dtype, shape)
+            made: GridMatrix = self._pieces.handle(parts, dtype, shape)
             made.symmetric = symmetric
-            return made
+            return self._pieces.ordered(made)
 
         return self._run("matrix of parts", make)
 
     def owned(
-        self, entries: Callable[[Backend, int], tuple[Array, Array]], shape: tuple[int, int]
-    ) -> dict[int, tuple[Array, Array]]:
+        self, entries: Callable[[Backend, int], Arrays], shape: tuple[int, int]
+    ) -> dict[int, Arrays]:
         """See the protocol."""
         by = self._pieces.layout(shape)
 
-        def travel() -> dict[int, tuple[Array, Array]]:
+        def travel() -> dict[int, Arrays]:
             given = [entries(place, p) for _, p, place in self._pieces]
-            owners = [by.owner(*indices) for indices in given]
+            owners = [by.owner(*lists[:2]) for lists in given]
             received = map(joined, self._pieces.routed(given, owners))
             local = self._pieces.engine.local
-            return {p: by.position(*own) for p, own in zip(local, received, strict=True)}
+            return {
+                p: (*by.position(*own[:2]), *own[2:])
+                for p, own in zip(local, received, strict=True)
+            }
 
         return self._run("entries of parts", travel)
 
@@ -278,7 +388,3 @@ def each_once(items: Sequence[T], keys: Sequence[Hashable], make: Callable[[T], 
         if key not in found:
             found[key] = make(item)
     return [found[key] for key in keys]
-
-
-def _handle(parts: list[Handle], dtype: DType, shape: tuple[int, ...]) -> Any:
-    return (GridVector if len(shape) == 1 else GridMatrix)(parts, dtype, shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,21 +12,24 @@ from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
 from lagpu.backends.gpu.fused.search_grid import (
     BETA,
+    NEW_LOG,
     NO_LIMIT,
     block_of,
+    logs_of,
     outputs_of,
     search_macros,
 )
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.ops.directions import alpha_of
 from lagpu.backends.gpu.ops.spmv import iso_result
+from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
 from lagpu.backends.grid.partition import Dealt, Partition
 
-__all__ = ["PieceSearch", "PieceSpace", "Slots", "slots_of"]
+__all__ = ["Kind", "PieceSearch", "PieceSpace", "Slots", "kind_of", "slots_of"]
 
 Array = Any
 BITS = 32  # of a word
@@ -42,6 +46,8 @@ class Slots(NamedTuple):
 
     Attributes
     ----------
+    vertices : int
+        How many there are.
     run : int
         ``1 << run`` words, one behind the other, are of one piece.
     words : int
@@ -53,15 +59,21 @@ class Slots(NamedTuple):
         as in runs of whole words.
     """
 
+    vertices: int
     run: int
     words: int
     room: int
     of_vertex: np.ndarray[Any, Any] | None
     names: np.ndarray[Any, Any] | None
 
-    def window_words(self, pieces: int) -> int:
-        """Return the u64 of a window: posts, all words twice, and two lists of each piece."""
-        return posts_words(pieces) + self.words + pieces * self.room
+    def window_words(self, pieces: int, value_bytes: int) -> int:
+        """Return the u64 of a window.
+
+        It has posts, all words twice, two lists of each piece, and behind these, if a value has
+        some bytes, the value of each vertex.
+        """
+        values = -(-self.vertices * value_bytes // 8)
+        return posts_words(pieces) + self.words + pieces * self.room + values
 
     def buffers(self, window: Array, pieces: int) -> tuple[Array, Array]:
         """Return the two buffers of words in a window."""
@@ -79,14 +91,14 @@ def slots_of(by: Partition) -> Slots:
     words = -(-runs * length * by.pieces // 4) * 4
     run = length.bit_length() - 1
     if straight:
-        return Slots(run, words, max(counts), None, None)
+        return Slots(by.size, run, words, max(counts), None, None)
     of_vertex = np.zeros(by.size, np.int32)
     names = np.zeros(words * BITS, np.int32)
     for p in range(by.pieces):
         own, at = by.own(p), np.arange(counts[p])
         slots = (at // BITS * by.pieces + p) * BITS + at % BITS
         of_vertex[own], names[slots] = slots, own
-    return Slots(run, words, max(counts), of_vertex, names)
+    return Slots(by.size, run, words, max(counts), of_vertex, names)
 
 
 class PieceSpace:
@@ -135,7 +147,7 @@ class PieceSpace:
         self.found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.block = SIM_BLOCK if device.name == "sim" else block_of(device, degree)
-        self.alpha = np.float32(alpha_of(degree))
+        self.degree = degree
         self.launches: dict[Any, PreparedLaunch] = {}
         own_arrays = (self.names, self.visited, self.found, self.counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
@@ -160,6 +172,41 @@ def _lengths(form: CscMatrix) -> np.ndarray[Any, Any]:
     return found
 
 
+class Kind(NamedTuple):
+    """What a search does, alike on all pieces.
+
+    Attributes
+    ----------
+    sums : bool
+        Whether the products of one level add up.
+    iso : bool
+        Whether every product is 1.
+    travels : bool
+        Whether products read the frontier's values, so that all pieces need them.
+    keep : bool
+        Whether the frontier's values are stored.
+    """
+
+    sums: bool
+    iso: bool
+    travels: bool
+    keep: bool
+
+
+def kind_of(bodies: Sequence[SearchBody], times: int | None) -> Kind:
+    """Return what a search does whose bodies on the pieces these are."""
+    body = bodies[0]
+    travels = body.reads[0]  # the parts of a frontier may have one value each, but not the same
+    iso = not travels and all(map(_is_one, bodies))
+    sums = not iso and body.sums
+    return Kind(sums, iso, travels, sums or travels or (times is not None and not iso))
+
+
+def _is_one(body: SearchBody) -> bool:
+    number = iso_result(body.A, False, body.frontier.number, body.product)
+    return number is not None and number.item() == 1
+
+
 class PieceSearch:
     """A piece's part of one search.
 
@@ -172,10 +219,20 @@ class PieceSearch:
         Without entries; it takes what `times` leaves in the frontier.
     space : PieceSpace
         Of the part.
+    kind : Kind
+        What the search does.
     n, nvals : int
         Vertices and entries of the whole matrix.
     times : int or None
         Iterations, at most.
+    log : LoopLog, optional
+        Where its kernel writes records.
+
+    Attributes
+    ----------
+    had : list of callable or None
+        With a log, for each assignment a callable that returns its output's entries before the
+        loop, or None if there are none.
     """
 
     def __init__(
@@ -183,16 +240,17 @@ class PieceSearch:
         body: SearchBody,
         frontier: VectorStore,
         space: PieceSpace,
+        kind: Kind,
         n: int,
         nvals: int,
         times: int | None,
+        log: LoopLog | None = None,
     ) -> None:
         self._body, self._frontier, self._space = body, frontier, space
-        self._n, self._nvals, self._times = n, nvals, times
+        self._n, self._nvals, self._times, self._log = n, nvals, times, log
+        self.had: list[Callable[[], int] | None] = []
         self._device: Device = body.A.device
-        number = iso_result(body.A, False, body.frontier.number, body.product)
-        self._iso = number is not None and number.item() == 1
-        self._keep = times is not None and not self._iso
+        self._kind = kind
         self._left: tuple[Array, Array] = (None, None)
 
     def launch(self, peers: Peers, piece: int) -> tuple[PreparedLaunch, tuple[Any, ...]]:
@@ -204,16 +262,21 @@ class PieceSearch:
         if body.excluded.nvals:
             body.excluded.to_bitmap()
             excluded = body.excluded.words
-        blank, outputs, words, _ = outputs_of(body.assignments)
-        kept = self._frontier.spare_values(f.dtype) if self._keep else None
+        log, result = self._log, peers.results[piece]
+        blank, outputs, words, self.had = outputs_of(body.assignments, log)
+        flags = blank
+        if log is not None:
+            result = log.words
+            flags |= NEW_LOG if log.is_new else 0
+        kept = self._frontier.spare_values(f.dtype) if self._kind.keep else None
         rest = None if self._times is None else self._frontier.spare_words()
         self._left = rest, kept
         times = NO_LIMIT if self._times is None else self._times
         given = (
-            excluded, sources, values, f.number, source, f.nvals, kept, *outputs, *words, blank,
-            rest, times, *peers.arguments(piece), peers.results[piece],
+            excluded, sources, values, f.number, source, f.nvals, kept, *outputs, *words, flags,
+            rest, times, *peers.arguments(piece), result,
         )  # fmt: skip
-        launch = self._prepared()
+        launch = self._prepared(blank)
         return launch, given
 
     def settle(self, result: np.ndarray[Any, Any]) -> None:
@@ -221,48 +284,53 @@ class PieceSearch:
         words, values = self._left
         left = 0 if words is None else int(result[LEFT])
         if left:
-            number = None if self._keep else self._frontier.dtype.numpy.type(1)
+            number = None if self._kind.keep else self._frontier.dtype.numpy.type(1)
             self._frontier.set_bitmap(words, values, number, left)
 
-    def _prepared(self) -> PreparedLaunch:
+    def _prepared(self, blank: int) -> PreparedLaunch:
         """Return the launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
         assigned = tuple((a.what, a.target.dtype) for a in body.assignments)
+        logs = logs_of(self._log, blank, len(assigned))
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._iso, self._keep,
+            body.assigns_first, self._kind, tuple(logs.items()),
         )  # fmt: skip
         launches = self._space.launches
         if key not in launches:
-            launches[key] = self._bound()
+            launches[key] = self._bound(logs)
         return launches[key]
 
-    def _bound(self) -> PreparedLaunch:
+    def _bound(self, logs: dict[str, str]) -> PreparedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
-        space, device, slots = self._space, self._device, self._space.slots
-        made = self._kernel()
+        space, device, slots, kind = self._space, self._device, self._space.slots, self._kind
+        made = self._kernel(logs)
         grid = device.max_cooperative_blocks(made, space.block)
         matrix, inverse = (
-            (form.col_ptr, form.row_idx, None if self._iso else form.values)
+            (form.col_ptr, form.row_idx, None if kind.iso else form.values)
             for form in reversed(space.forms(self._body.A))
         )
         part = self._body.A
-        unhinted = not self._iso and self._body.reads[1] and part.values is not None
+        reads_matrix = not kind.iso and self._body.reads[1]
+        unhinted = kind.sums or (reads_matrix and part.values is not None)
         push, own = space.push, part.shape[1]
         return device.prepare(
             made, grid * space.block,
             np.int64(self._n), np.int64(own), np.uint64(self._nvals), *matrix, *inverse,
-            False if self._iso else part.number, None if unhinted else space.hint, space.empty,
+            False if kind.iso else part.number, None if unhinted else space.hint, space.empty,
             space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
-            np.uint32(self._body.assigns_first), PER_CALL, space.alpha, BETA, space.visited,
+            np.uint32(self._body.assigns_first), PER_CALL,
+            np.float32(alpha_of(space.degree, self._n, kind.sums)), BETA, space.visited,
             space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,
             space.counters, push.barrier, np.uint32(slots.run), np.int64(slots.words),
             np.uint32(slots.room), *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,
         )  # fmt: skip
 
-    def _kernel(self) -> Kernel:
+    def _kernel(self, logs: dict[str, str]) -> Kernel:
         space = self._space
         form, _ = space.forms(self._body.A)
-        macros, prelude = search_macros(self._body, form, self._iso, sums=False, keep=self._keep)
-        macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)}
+        sums, iso, travels, keep = self._kind
+        macros, prelude = search_macros(self._body, form, iso, sums, keep)
+        macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)} | logs
+        macros["TRAVEL"] = str(int(travels))
         return kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)

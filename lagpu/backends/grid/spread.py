@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lagpu.algebra.operators import Monoid
 from lagpu.algebra.tables import binary
+from lagpu.backends.grid.devices import collected
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.partition import Dealt, Layout, Partition
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, each_once, from_entries, joined
@@ -93,6 +94,10 @@ def spread(
     as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
     if as_vector and numbered is None and need == needed(own, dim):
         return x.parts
+    if as_vector and numbered is None:
+        found = collected(pieces, x, need.by, need.part)
+        if found is not None:
+            return found
     if len(x.shape) == 2:
         _require(pieces, x, need, what)
     given, shape, dtype = pieces.entries(x), x.shape, x.dtype

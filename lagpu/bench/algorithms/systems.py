@@ -166,7 +166,7 @@ class Bench:
             if self._clock.has_device and wall[-1] < enough_ms:
                 times, found = self._clock.repeat(self._clock.queued, run, repeats, enough_ms)
                 device = statistics.median(times)
-        loop = "" if place is None else place.last_loop
+        loop = "" if place is None or not place.capabilities.records else place.last_loop
         held = _used(place) - self._before if on_device else None
         return Measured(wall, device, first, loop, held, self._read(found))
 

@@ -131,5 +131,6 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
         low, high = int(array.min()), int(array.max())
         if low >= int(kind.smallest) and high <= int(kind.largest):
             return
-        outlier, remedy = low if low < int(kind.smallest) else high, "Use a wider type."
+        outlier = low if low < int(kind.smallest) else high
+        remedy = kind.instead_for(outlier)
     raise DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")

@@ -27,21 +27,27 @@ def _any_of(op: BinaryOp) -> Semiring:
 
 def as_row(v: Any) -> Any:
     """Return the 1 x n matrix with the entries of a vector."""
-    indices, values = v.to_coo()
-    rows = np.zeros(len(indices), np.int64)
-    return OUTPUTS[2].from_coo(rows, indices, values, v.dtype, nrows=1, ncols=v.size, like=v)
+    return as_column(v).T.new()
 
 
 def as_column(v: Any) -> Any:
-    """Return the n x 1 matrix with the entries of a vector."""
-    indices, values = v.to_coo()
-    cols = np.zeros(len(indices), np.int64)
-    return OUTPUTS[2].from_coo(indices, cols, values, v.dtype, nrows=v.size, ncols=1, like=v)
+    """Return the n x 1 matrix with the entries of a vector; the host sees none of a full one."""
+    place = v._flushed()
+    if v.nvals == v.size:
+        indices, values = (place.vector_values(x.data) for x in (v.apply("index").new(), v))
+    else:
+        indices, values = v.to_coo()
+    ptr = np.array([0, len(indices)])
+    shape = (v.size, 1)
+    data = place.matrix_from_csc(ptr, indices, values, v.dtype, shape)
+    return OUTPUTS[2]._of(data, v.dtype, shape, place, None)
 
 
 def outer_product(u: Any, v: Any, op: BinaryOp) -> Call:
     """Return the deferred matrix ``C[i, j] = u[i] (x) v[j]``."""
-    call: Call = as_column(u).mxm(as_row(v), _any_of(op))
+    column = as_column(u)
+    row = column.T if v is u else as_column(v).T
+    call: Call = column.mxm(row, _any_of(op))
     call.formula = (op.name, " outer(", u, ", ", v, ")")
     return call
 
@@ -87,6 +93,6 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
         parts = (whole, A) if left else (A, whole)
         more = (op,) if defaults is None else (op, *defaults)
         call = getattr(parts[0], kind)(parts[1], *more)
-    sign = " (x) " if kind == "ewise_mult" else " (+) "
+    sign = " ⊗ " if kind == "ewise_mult" else " ⊕ "
     call.formula = (op.name, "(", x, sign, y, ")")
     return call if by is None else call._written_in(by)

@@ -22,6 +22,7 @@ from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
 from lagpu.host.files import return_or_write
 from lagpu.host.source import (
     author,
+    is_command,
     lines_of,
     mentioned_in_with,
     named,
@@ -260,7 +261,7 @@ class Steps(Observer):
         names: dict[int, str] = {}
         scope: dict[int, Any] = {}
         taken: set[str] = set()
-        while frame is not None:
+        while frame is not None and not is_command(frame):
             last = frame is self._home or frame.f_code.co_name == "<module>"
             for name, x in list(frame.f_locals.items()):
                 if not isinstance(x, _SHOWN) or id(x) in names:
@@ -351,7 +352,7 @@ class Steps(Observer):
         Raises
         ------
         LimitExceeded
-            If a vector or a matrix is larger than 64, or there are more than 400 steps.
+            If a vector or a matrix is larger than 64, or there are more than 1000 steps.
         InvalidValue
             If no statement was recorded.
         """

@@ -12,7 +12,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.host.pages import text
 from lagpu.observe.step.state import State, StepRecord
 from lagpu.observe.step.svg import INK, SOFT, TOUCHED, Canvas, Grid
-from lagpu.observe.step.text import shown
+from lagpu.observe.step.text import fitting, shown
 
 __all__ = ["LARGEST", "Layout", "draw", "step_html"]
 
@@ -300,19 +300,10 @@ def _cells(canvas: Canvas, state: State, places: list[tuple[float, float]], c: f
         canvas.squares(style, corners, c, c)
     for j, value in entries.items():
         x, y = places[j]
-        word = _fitting(value)
+        word = fitting(value)
         size = min(max(c * 0.5, min(c * 0.8, 14)), 1.5 * c / len(word), 16)
         bold = "" if value else ' font-weight="700"'
         canvas.words(x + c / 2, y + c / 2 + size * 0.36, word, size, f'text-anchor="middle"{bold}')
-
-
-def _fitting(value: Any) -> str:
-    """Return a value in at most four characters, or a float with two digits if it is longer."""
-    word = shown(value)
-    for digits in (3, 2):
-        if isinstance(value, float) and len(word) > 4:
-            word = f"{value:.{digits}g}"
-    return word
 
 
 def _short(name: str) -> str:

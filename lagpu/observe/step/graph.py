@@ -11,7 +11,7 @@ from lagpu.dtypes import BOOL
 from lagpu.host.layout import places
 from lagpu.observe.step.state import State, StepRecord
 from lagpu.observe.step.svg import SOFT, STYLES, TOUCHED, Canvas
-from lagpu.observe.step.text import shown
+from lagpu.observe.step.text import fitting
 
 __all__ = ["GraphDrawing"]
 
@@ -41,12 +41,12 @@ class GraphDrawing:
         A = next(step.matrices[name] for step in steps if name in step.matrices)
         rows, cols = (np.asarray(x) for x in A.to_coo()[:2])
         self._name, self._n = name, A.nrows
-        self._radius = 18.0 if A.nrows <= 20 else 13.0
         found = places(rows, cols, A.nrows)
         low, high = found.min(0), found.max(0)
         room = np.array([_WIDTH - 2 * _EDGE, _HEIGHT - 2 * _EDGE])
         scale = float((room / np.maximum(high - low, 1e-9)).min())
         self._at = (found - (low + high) / 2) * min(scale, 1e6) + np.array([_WIDTH, _HEIGHT]) / 2
+        self._radius = min(18.0 if A.nrows <= 20 else 13.0, max(9.0, _nearest(self._at) / 2))
 
     def draw(self, step: StepRecord, share: Callable[[str], str] | None = None) -> str:
         """Return a step as SVG; an empty string for a step without the matrix."""
@@ -109,10 +109,17 @@ class GraphDrawing:
             canvas.words(x, y + 5, str(i), 14, _MIDDLE)
             if i in entries and state is not None and state.dtype is not BOOL:
                 where = f'fill="{TOUCHED}" font-weight="600"'
-                canvas.words(x + r * 0.75, y - r * 0.75, shown(entries[i]), 14, where)
+                canvas.words(x + r * 0.75, y - r * 0.75, fitting(entries[i]), 14, where)
 
     def _caption(self, step: StepRecord, uses: bool) -> str:
         state = step.vectors.get(step.output)
         if state is None or state.size != self._n:
             return f"the graph of {self._name}"
         return f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
+
+
+def _nearest(at: Array) -> float:
+    """Return the least distance of two vertices; of one alone, infinity."""
+    apart = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1))
+    np.fill_diagonal(apart, np.inf)
+    return float(apart.min(initial=np.inf))

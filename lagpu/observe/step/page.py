@@ -20,7 +20,7 @@ from lagpu.observe.step.svg import legend
 __all__ = ["MOST", "framed", "page", "refused", "require_size"]
 
 #: Most steps on a page.
-MOST = 400
+MOST = 1000
 
 
 def _require_small(steps: Iterable[StepRecord], what: str) -> list[StepRecord]:

@@ -83,7 +83,7 @@ class Canvas:
         w, h = self.width + 4, self.height + 4
         return (
             f'<svg viewBox="0 0 {w:g} {h:g}" width="{w:g}" height="{h:g}" role="img" '
-            f'style="--h:{h:g}px" '
+            f'style="--w:{w:g}px;--h:{h:g}px" '
             f'preserveAspectRatio="xMinYMin" aria-label="{text(label)}" fill="{INK}" '
             f'font-family="system-ui, DejaVu Sans, sans-serif">{"".join(self.parts)}</svg>'
         )

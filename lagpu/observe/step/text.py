@@ -8,7 +8,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.observe.step.state import State, StepRecord
 
-__all__ = ["shown", "step_text"]
+__all__ = ["fitting", "shown", "step_text"]
 
 _CELLS = 24  # of a vector on a line
 _ROWS = 8  # of a matrix
@@ -63,3 +63,14 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
+
+
+def fitting(value: Any) -> str:
+    """Return a value for a cell: a float of two digits, or a power of ten, if it is longer."""
+    word = shown(value)
+    for digits in (3, 2):
+        if isinstance(value, float) and len(word) > 4:
+            word = f"{value:.{digits}g}"
+    if isinstance(value, int) and len(word) > 6:
+        word = f"{value:.1e}".replace("e+0", "e").replace("e+", "e")
+    return word

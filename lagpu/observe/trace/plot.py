@@ -38,7 +38,8 @@ def plot(traced: Iterable[Row], ax: Any = None) -> Any:
     ax.set_xlabel(f"level\n{not_by_level(traced)}".strip())
     ax.set_ylabel("kernel time [ms]")
     if rows:
-        ax.legend(loc="best")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(KINDS), frameon=False)
     return ax
 
 

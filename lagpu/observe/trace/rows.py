@@ -60,8 +60,8 @@ class Row:
     mode : str
         ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
     phases : tuple of Phase
-        Of a level of a search by a grid's policy: the phases, with what was sent
-        (docs/design/grid.md).
+        Of a level of a search by a grid's policy, the phases, and of a search of pieces, the
+        pieces, with what was sent (docs/design/grid.md).
     """
 
     level: int | None

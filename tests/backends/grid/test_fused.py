@@ -1,14 +1,23 @@
 """A search of a grid is one kernel on the devices of all pieces, and finds what cpu finds."""
 
-import functools
 import gc
 import types
 import weakref
 
 import numpy as np
 import pytest
+from pieces_of_search import (
+    PIECES,
+    RUNS,
+    Search,
+    edges_of,
+    is_tree,
+    matrix,
+    sim_grid,
+    sims,
+    without,
+)
 
-import lagpu
 from lagpu import (
     BOOL,
     FP64,
@@ -18,74 +27,27 @@ from lagpu import (
     Vector,
     algorithms,
     backends,
-    binary,
     loop,
     semiring,
 )
 from lagpu.backends import grid
-from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import fused
 from lagpu.errors import GridTimeout, OutOfMemory
+from lagpu.loops.loop import BY_ITSELF
 
-PIECES = [2, 3]
 SIZES = [1, 2, 31, 32, 33, 257, 385, 1023, 1025, 3000]
 GRAPHS = [
     *(("random", n) for n in SIZES),
     *((kind, n) for kind in ("both ways", "hubs") for n in (33, 1025, 3000)),
 ]
-RUNS = "search of pieces: the body is a search from one frontier; "
-
-
-def sims(pieces, **options):
-    """A grid of simulated devices of its own."""
-    places = [GpuBackend(f"s{p}", SimDevice(backend=f"s{p}", **options)) for p in range(pieces)]
-    return grid.make(f"grid of {pieces}", places)
-
-
-@functools.cache
-def sim_grid(pieces):
-    return backends.get(f"grid:{pieces}:sim")
-
-
-def edges_of(kind, n):
-    """Return the edges of a graph that hurts."""
-    rng = np.random.default_rng(n)
-    if kind == "path":  # every level is small
-        at = rng.permutation(n)
-        return at[:-1], at[1:]
-    m = 3 * n if kind == "random" else 12 * n
-    i, j = rng.integers(0, n, m), rng.integers(0, n, m)
-    if kind == "hubs":  # long rows and columns, self-loops, and a third without any edge
-        i[: m // 3], j[m // 3 : m // 2] = n // 2, n - 1
-        j[m // 2 : m // 2 + 9] = i[m // 2 : m // 2 + 9]
-        keep = (i % 3 != 1) & (j % 3 != 1)
-        i, j = i[keep], j[keep]
-    if kind == "both ways":
-        i, j = np.r_[i, j], np.r_[j, i]
-    return i, j
-
-
-def matrix(n, i, j, backend, values=True):
-    return Matrix.from_coo(i, j, values, nrows=n, ncols=n, dup_op=binary.any, backend=backend)
-
-
-def is_tree(i, j, levels, parents, source):
-    """Whether parents are of the level before, by an edge."""
-    edges = {*zip(i.tolist(), j.tolist(), strict=True)}
-    for v, (level, parent) in enumerate(zip(levels.tolist(), parents.tolist(), strict=True)):
-        if level <= 0:
-            assert parent == (source if level == 0 else -1)
-        else:
-            assert levels[parent] == level - 1
-            assert (parent, v) in edges
-    return True
 
 
 def sources(n, i):
     return {0, n - 1, int(i[0]) if len(i) else 0}
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize(("kind", "n"), GRAPHS)
 def test_levels_and_parents(kind, n, pieces):
@@ -112,6 +74,7 @@ def test_small_levels_are_pushed(pieces):
     assert algorithms.bfs_levels(A, int(i[0])).to_dense(-1).tolist() == want
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("pieces", PIECES)
 def test_any_order_of_threads(pieces, seed):
@@ -255,8 +218,7 @@ def test_what_is_no_search_of_pieces():
             f(~x.S, replace=True) << step(f @ A)
         return place.last_loop
 
-    assert "products of a level add up" in run(semiring.plus_first)
-    assert "reads the frontier's values" in run(semiring.any_first)
+    assert "sums of type FP64 do not fit a frontier of INT64" in run(semiring.plus_second, INT64)
     assert "the index of the output" in run(semiring.any_secondj, INT64)
     assert "the frontier has several rows" in run(semiring.any_pair, rows=3)
     applied(Vector(FP64, 40, backend=place))
@@ -273,7 +235,7 @@ def last_loop(place):
 def test_pieces_that_cannot_run_together(monkeypatch):
     mixed = grid.make("mixed", [backends.get("sim"), backends.get("cpu")])
     assert not mixed.capabilities.records
-    assert last_loop(mixed) == ""
+    assert last_loop(mixed) == BY_ITSELF
     A = matrix(3, np.arange(2), np.arange(1, 3), mixed)
     assert (
         "pieces are on cpu, which has no kernels" in mixed.plan_loop([], (A.data, None, None)).why
@@ -299,41 +261,11 @@ def test_pieces_that_have_some_of_the_rows_alone(monkeypatch):
 
 
 # -------------------------------------------------------------------------------------- faults
-class Search:
-    """A search whose outputs have entries of before."""
-
-    def __init__(self, place, n=90):
-        i, j = edges_of("random", n)
-        self.A = matrix(n, i, j, place)
-        self.x, self.f = (Vector(dtype, n, backend=place) for dtype in (INT32, BOOL))
-        self.x[4], self.f[11] = 3, True
-        self.before = self.state()
-
-    def run(self):
-        x, f, A = self.x, self.f, self.A
-        for depth in loop(until_empty=f):
-            x(f.S) << depth
-            f(~x.S, replace=True) << semiring.any_pair(f @ A)
-
-    def state(self):
-        return self.x.to_dense(-1).tolist(), self.f.to_coo()[0].tolist()
-
-
 @pytest.fixture
 def want():
     search = Search("cpu")
     search.run()
     return search.state()
-
-
-def without(piece):
-    """Return a `run_together` in which a device never begins."""
-    run = SimDevice.run_together
-
-    def some(self, launches):
-        run(self, [launch for p, launch in enumerate(launches) if p != piece])
-
-    return some
 
 
 @pytest.mark.parametrize("pieces", PIECES)
@@ -394,14 +326,6 @@ def test_an_interrupt_while_handles_take_their_parts(want, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             search.run()
     assert search.state() == want
-
-
-def test_a_trace_times_the_loop_as_a_whole():
-    search = Search(sim_grid(2))
-    with lagpu.trace() as traced:
-        search.run()
-    assert [row.kernel for row in traced.rows] == ["fused", "fused"]
-    assert max(row.kernel_ms for row in traced.rows) > 0
 
 
 def test_a_matrix_goes_with_its_last_reference(own_garbage):

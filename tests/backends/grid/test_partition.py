@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagpu.backends.grid.partition import Dealt, Relabelled, Shuffle, dealt, layout
+from lagpu.backends.grid.partition import Dealt, Ranks, Relabelled, Shuffle, dealt, layout
 
 SIZES = [0, 1, 2, 31, 32, 33, 65, 1025, 5000]
 HUGE = 2**33 + 7
@@ -20,6 +20,33 @@ def partitions(sizes):
         dealt_by_runs,
         dealt_by_runs.map(lambda by: Relabelled(Shuffle(by.size), by)),
     )
+
+
+def test_ranks_have_the_largest_degrees_first_and_isolated_vertices_last():
+    ranks = Ranks(np.array([0, 3, 1, 0, 3, 9]))
+    assert ranks.index(np.arange(6)).tolist() == [5, 1, 4, 2, 0, 3]
+    assert ranks.number(np.array([5, 3])).tolist() == [0, 5]
+    assert (ranks.number(4), ranks.index(2), ranks.size) == (2, 4, 6)
+    by = layout((6,), (3, 1), (ranks,)).dims[0]
+    assert [by.own(p).tolist() for p in range(3)] == [[5, 2], [1, 0], [4, 3]]
+    assert not by.rises
+    assert [by.used(p) for p in range(3)] == [2, 1, 1]
+    assert [layout((6,), (3, 1)).dims[0].used(p) for p in range(3)] == [2, 2, 2]
+
+
+def test_ranks_past_two_to_the_31_have_64_bits(monkeypatch):
+    """A table of so many numbers is not for a test: its type is."""
+
+    class Long(np.ndarray):
+        def __len__(self):
+            return 2**31
+
+        def __neg__(self):
+            return -np.asarray(self)
+
+    monkeypatch.setattr(np, "arange", lambda n, dtype: np.zeros(3, dtype))
+    monkeypatch.setattr(np, "count_nonzero", lambda degrees: 0)
+    assert Ranks(np.zeros(3, np.int64).view(Long)).index(np.array([0])).dtype == np.int64
 
 
 @given(partitions(st.one_of(st.sampled_from(SIZES), st.integers(0, 9000))))
@@ -66,13 +93,22 @@ def test_runs_grow_with_the_dimension(size, run):
 # ------------------------------------------------------------------------ of several dimensions
 SHAPES = [(0,), (1,), (65,), (5000,), (33, 33), (9, 700), (700, 9), (65, 33), (0, 5), (130, 250)]
 GRIDS = [(1, 1), (3, 1), (1, 2), (2, 1), (2, 3), (4, 4)]
+ORDERS = [None, "random", "degree"]
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
+def numbering(shape, order):
+    if order == "degree":
+        rng = np.random.default_rng(shape)
+        return tuple(Ranks(rng.integers(0, 5, size)) for size in shape)
+    return tuple(map(Shuffle, shape)) if order else None
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_entry_has_one_owner_and_one_place(shape, grid, shuffled):
-    by = layout(shape, grid, shuffled)
+def test_every_entry_has_one_owner_and_one_place(shape, grid, order):
+    by = layout(shape, grid, numbering(shape, order))
     assert by.pieces == grid[0] * grid[1]
     at = [x.ravel() for x in np.indices(shape)]
     owner, where = by.owner(*at), by.position(*at)
@@ -86,13 +122,17 @@ def test_every_entry_has_one_owner_and_one_place(shape, grid, shuffled):
         assert [x.tolist() for x in by.index(p, *places)] == [x.tolist() for x in mine]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("n", [1, 33, 700, 5000, 2**40])
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_column_of_pieces_has_the_sources_and_a_row_the_targets(n, grid, shuffled):
+@pytest.mark.parametrize(
+    ("n", "order"),
+    [(n, of) for n in (1, 33, 700, 5000, 2**40) for of in ORDERS if of != "degree" or n <= 5000],
+)
+def test_a_column_of_pieces_has_the_sources_and_a_row_the_targets(n, grid, order):
     """The formulas of the papers: a part of a dimension is what some pieces have of a vector."""
     R, C = grid
-    by, vector = layout((n, n), grid, shuffled), layout((n,), grid, shuffled)
+    new = numbering((n,), order)
+    by, vector = layout((n, n), grid, new and new * 2), layout((n,), grid, new)
     indices = np.unique(np.concatenate([np.arange(min(n, 500)), n - 1 - np.arange(min(n, 500))]))
     owner = vector.owner(indices)
     assert [dim.pieces for dim in by.dims] == [C, R]
@@ -114,10 +154,10 @@ def test_few_rows_are_dealt_as_vectors():
     assert layout((700, 9), (2, 3)).shape(5) == (224, 4)
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_checkerboard_past_two_to_the_31(shuffled):
+@pytest.mark.parametrize("order", [None, "random"])
+def test_a_checkerboard_past_two_to_the_31(order):
     n = 2**40 + 77
-    by = layout((n, n), (3, 4), shuffled)
+    by = layout((n, n), (3, 4), numbering((n, n), order))
     i, j = np.array([0, 2**31, 2**35 + 5, n - 1]), np.array([n - 1, 2**32 + 1, 3, 2**39])
     owner, where = by.owner(i, j), by.position(i, j)
     for k, p in enumerate(owner):
@@ -154,7 +194,7 @@ def test_a_shuffle_past_two_to_the_31(size, data):
 @pytest.mark.parametrize("step", [1, 6, 1024, 6 * 1024, 4096])
 def test_a_shuffle_spreads_what_runs_would_not(step):
     """Hubs whose numbers are a multiple of something are not all with one piece."""
-    by = layout((2**30,), (6, 1), True).dims[0]
+    by = layout((2**30,), (6, 1), numbering((2**30,), "random")).dims[0]
     counts = np.bincount(by.owner(np.arange(6000) * step), minlength=6)
     assert counts.min() > 850
     assert counts.max() < 1150

@@ -23,6 +23,7 @@ def entries(x):
     return x.shape, [part.tolist() for part in x.to_coo()]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("grid", "m", "k", "n"),
     sampled([(grid, m, k, n) for grid in GRIDS for m, k in SHAPES for n in (1, 5, 12, 40)], 17),
@@ -75,6 +76,7 @@ def test_what_a_product_sends(grid):
     assert expanded + (columns > 1) <= sent <= expanded + folded_at_most
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("n", [1, 7, 33, 200])
 def test_parents_are_neighbours_in_the_frontier(grid, n):

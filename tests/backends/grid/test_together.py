@@ -19,6 +19,7 @@ from lagpu.errors import InvalidValue, LagpuError, OutOfMemory, ProcessFailed
 RANKS = [(3, 1), (2, 2)]  # processes, pieces in each
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("ranks", "pieces"), RANKS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_on_cpu_in_processes(name, ranks, pieces):
@@ -40,6 +41,28 @@ def test_algorithms_agree_in_processes():
 
     found = on_grids(3, program)
     assert found == [(wanted, found[0][1])] * 3
+
+
+@pytest.mark.parametrize("kept_by", [None, 1])
+def test_all_processes_deal_by_the_same_degrees(kept_by):
+    """Also where one of them still has an object that the others have dropped."""
+    A = generators.kronecker(6, backend="cpu")
+    wanted, hub = plain(A), int(np.argmax(np.diff(A.to_csc()[0])))
+
+    def program(place):
+        rank = place.pieces.engine.local[0]
+        v = Vector(INT64, 64, backend=place)
+        if kept_by != rank:
+            del v
+        B = A.to(place)
+        levels = algorithms.bfs_levels(B, hub)
+        assert plain(B) == wanted
+        first = int(place.pieces.partition(64).index(0, 0))
+        return first, plain(levels)
+
+    found = on_grids(3, program, order="degree")
+    first = hub if kept_by is None else 0
+    assert found == [(first, plain(algorithms.bfs_levels(A, hub)))] * 3
 
 
 def test_what_is_drawn_is_the_same_in_all_processes():

@@ -143,6 +143,7 @@ def test_a_graph_without_an_edge(tmp_path):
 # ---------------------------------------------------------------------------------- the systems
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["scipy", "networkx"])
 def test_libraries_find_what_the_oracle_finds(name, given):
     oracle, other = Backend("cpu", given), LIBRARIES[name].open(given)
@@ -159,6 +160,7 @@ def test_libraries_find_what_the_oracle_finds(name, given):
     assert LIBRARIES[name].table(given).keys() == LIBRARIES[name].keys
 
 
+@pytest.mark.few_on_sim(2)
 def test_backends_find_what_the_oracle_finds(backend, given):
     oracle, other = Backend("cpu", given), Backend(backend.name, given)
     for q in menu.menu():

@@ -37,7 +37,8 @@ def entries(w):
 PLAIN = ("sum", "count", "mean", "varp", "argmin", "last", "any_value")
 
 
-@pytest.mark.parametrize("name", picked([op.name for op in agg], *PLAIN))
+@pytest.mark.few_on_sim(2)
+@pytest.mark.parametrize("name", picked([op.name for op in agg], *PLAIN, rest="exhaustive"))
 def test_a_sum_is_that_of_python_graphblas(backend, name):
     (A, u, none), (B, v, nothing) = objects(lagpu, name, backend=backend), objects(gb, name)
     ours = agg[name]

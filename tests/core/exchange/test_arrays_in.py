@@ -33,6 +33,7 @@ def values_of(x):
     return x.to_coo()[-1].tolist()
 
 
+@pytest.mark.each_value
 @each_maker
 @pytest.mark.parametrize(
     ("wrong", "dtype"),
@@ -66,6 +67,7 @@ def test_build_takes_no_float_that_does_not_fit(backend):
 # ---------------------------------------------------------------------------- other libraries
 
 
+@pytest.mark.each_value
 @each_maker
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint32", "bool", "int8"])
 def test_arrays_by_dlpack(backend, make, dtype):
@@ -173,6 +175,7 @@ class NullsOfPolars(Nulls):
         return sum(x is None for x in self.values)
 
 
+@pytest.mark.each_value
 @each_maker
 @pytest.mark.parametrize("kind", [Column, Nulls, NullsOfPolars])
 def test_missing_values_are_refused(backend, make, kind):

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
 NOT_WHOLE = {"Connected Components -- FastSV": ["parent(binary.min)[where] << least"]}
 
 
-@pytest.fixture(params=["cpu", pytest.param("sim", marks=pytest.mark.ci)])
+@pytest.fixture(params=["cpu", pytest.param("sim", marks=pytest.mark.exhaustive)])
 def found(request, monkeypatch):
     """What each notebook's programs have shown."""
     monkeypatch.setattr(plt, "show", lambda: plt.close("all"))  # of gb.viz.draw

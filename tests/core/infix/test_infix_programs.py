@@ -20,7 +20,7 @@ def test_programs_for_python_graphblas_run_unchanged():
     assert found.functions_whole == 81, found.failed
 
 
-@pytest.mark.ci
+@pytest.mark.exhaustive
 def test_programs_for_python_graphblas_run_on_the_simulated_gpu():
     on_cpu, on_sim = (measured(calls(), graphs(), place) for place in ("cpu", "sim"))
     assert on_sim.failed == on_cpu.failed

@@ -26,6 +26,7 @@ def npy():
     return out.getvalue()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["graph", "a.txt", "a.csv", "a.graph", "a.npz"])
 @pytest.mark.parametrize(
     ("content", "message"),

@@ -69,6 +69,7 @@ def library(form):
         pytest.importorskip(LIBRARIES[form.extra])
 
 
+@pytest.mark.each_value
 @EVERY
 @pytest.mark.parametrize("name", GRAPHS)
 def test_what_is_written_is_read_back(tmp_path, suffix, form, name):
@@ -87,6 +88,7 @@ def test_what_is_written_is_read_back(tmp_path, suffix, form, name):
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.each_value
 @EVERY
 @pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_values_of_all_types_are_read_back(tmp_path, suffix, form, kind):

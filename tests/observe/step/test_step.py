@@ -50,6 +50,7 @@ def test_a_search_state_by_state(A):
     assert found[2].matrices["A"].isequal(A)
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("name", ["bfs_levels", "bfs_parents", "bfs", "count_shortest_paths"])
 def test_the_last_state_is_the_result(A, name):
     algorithm = getattr(algorithms, name)
@@ -236,6 +237,7 @@ def test_a_trace_inside_sees_its_own(A):
     assert (len(found), len(t.rows)) == (1, 1)
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(
     ("name", "args"),
     [

@@ -1,7 +1,9 @@
 """Steps of algorithms as text, as drawings and as a page."""
 
 import html
+import itertools
 import json
+import math
 import re
 
 import pytest
@@ -13,6 +15,8 @@ from lagpu.cli import main
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import drawing, graph, svg
 from lagpu.observe.step import page as step_page
+from lagpu.observe.step.graph import GraphDrawing
+from lagpu.observe.step.text import fitting
 
 
 @pytest.fixture
@@ -134,6 +138,20 @@ def test_numbers_are_short_in_cells(backend):
     assert re.findall(r">([^<>]*)</text>", drawn)[-3:] == ["0.33", "-2", "1e-09"]
 
 
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (123456, "123456"),
+        (1234567, "1.2e6"),
+        (-(2**62), "-4.6e18"),
+        (12345.6, "1.2e+04"),
+        (True, "1"),
+    ],
+)
+def test_long_numbers_become_powers_of_ten(value, word):
+    assert fitting(value) == word
+
+
 def test_notebooks_get_a_drawing_or_text(A, backend):
     found = list(lagpu.step(algorithms.bfs_levels, A, 1))
     assert found[2]._repr_html_().count("<svg") == 1
@@ -228,6 +246,17 @@ def test_labels_are_readable(page):
         assert min(map(float, re.findall(r'font-size="([\d.]+)"', section))) >= 14
 
 
+@pytest.mark.parametrize("n", [2, 12, 30, 64])
+def test_vertices_of_a_long_path_stand_apart(n):
+    found = list(lagpu.step(algorithms.bfs_levels, generators.path(n, backend="cpu"), 0))
+    drawn = GraphDrawing("A", found).draw(found[0])
+    circles = re.findall(r'd="M([\d.]+) ([\d.]+)a([\d.]+) ', drawn)
+    at = {(float(x), float(y)) for x, y, _ in circles}  # a vertex that changed has two
+    assert len(at) == n
+    nearest = min(math.dist(*pair) for pair in itertools.combinations(at, 2))
+    assert nearest >= min(2 * float(circles[0][2]), 15)
+
+
 def test_shared_drawings_are_there(page):
     used = set(re.findall(r'<use href="#(\w+)"/>', page))
     assert used
@@ -276,6 +305,38 @@ def test_keys_and_buttons_step(page, tmp_path):
         assert state(found) == ([at], [line], f"step {at + 1} of 13{level}"), script
 
 
+@needs_browser
+def test_a_drawing_keeps_its_labels_and_code_its_words_on_a_telephone(tmp_path):
+    def search(A):
+        address = (
+            "https_an_address_of_which_no_part_stands_alone_and_which_is_wider_than_telephones"
+        )
+        frontier = Vector(BOOL, A.nrows, like=A, name=address)
+        frontier[0] = True
+        frontier << semiring.any_pair(frontier @ A)
+
+    found = list(lagpu.step(search, generators.grid2d(6, 6, backend="cpu")))
+    script = """
+        const see = selector => document.querySelector(".step:not([hidden])" + selector);
+        const box = see(" .state"), svg = see(" .state svg");
+        box.scrollLeft = 90;
+        document.getElementById("on").click();
+        const one = [...document.querySelectorAll(".code code")].filter(
+            line => line.textContent.includes("stands_alone"));
+        const word = document.createRange(), at = one[0].firstChild;
+        word.setStart(at, at.data.indexOf("https"));
+        word.setEnd(at, at.data.indexOf("telephones"));
+        document.title = [
+            svg.viewBox.baseVal.width > innerWidth, see(" .state").scrollLeft,
+            new Set([...word.getClientRects()].map(r => r.top)).size,
+            document.documentElement.scrollWidth <= innerWidth,
+            see(" .state svg").getBoundingClientRect().width / svg.viewBox.baseVal.width].join(" ");
+    """
+    dom = browse(step_page.page(found, "wide"), tmp_path, script, "--window-size=500,900")
+    wide, left, lines, fits, scale = re.search(r"<title>(.*)</title>", dom)[1].split()
+    assert (wide, left, lines, fits, round(float(scale), 2)) == ("true", "90", "1", "true", 1)
+
+
 def test_text_on_a_page_is_escaped(backend):
     def evil(A):
         holder = {"x": Vector(INT32, 2, like=A, name="</svg><script>alert(1)</script>")}
@@ -301,6 +362,13 @@ def test_large_graphs_are_refused_with_the_limit(monkeypatch):
         step_page.page(
             lagpu.step(algorithms.bfs_levels, generators.path(3, backend="cpu"), 0), "long"
         )
+
+
+@pytest.mark.ci
+def test_a_page_has_room_for_the_ranks_of_a_small_directed_graph():
+    edges = [0, 0, 1, 2, 2, 3, 4, 5, 6], [1, 2, 3, 3, 4, 5, 5, 1, 0]
+    A = Matrix.from_coo(*edges, nrows=7, ncols=7, backend="cpu")  # of the course
+    assert step_page.page(lagpu.step(algorithms.pagerank, A), "ranks").count("<section") > 400
 
 
 def test_bfs_writes_its_steps(tmp_path, capsys):

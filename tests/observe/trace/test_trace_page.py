@@ -152,6 +152,7 @@ def test_rows_are_listed_sorted_and_filtered(traced, tmp_path):
     assert len(cells(browse(page, tmp_path, search))) == 6
 
 
+@pytest.mark.ci
 @needs_browser
 @pytest.mark.parametrize("fuse", [True, False])
 def test_a_list_fits_a_screen_with_its_reasons(tmp_path, fuse):
@@ -176,6 +177,7 @@ def test_a_list_fits_a_screen_with_its_reasons(tmp_path, fuse):
     assert found[0][1] == max(t.rows, key=lambda row: row.reason).formula
 
 
+@pytest.mark.ci
 @needs_browser
 def test_long_lists_have_pages(tmp_path):
     v = Vector(INT32, 1, backend="cpu", name="v")
@@ -200,6 +202,20 @@ def test_names_are_no_markup(tmp_path):
     assert cells(dom)[1][1] == "</script> << 2"
 
 
+@needs_browser
+def test_the_bars_of_many_levels_keep_their_labels_on_a_telephone(tmp_path):
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(generators.path(60, backend="cpu"), 0)
+    script = (
+        "const svg = document.querySelector('figure svg'), all = document.documentElement;"
+        "document.title = [svg.getBoundingClientRect().width / svg.viewBox.baseVal.width,"
+        " all.scrollWidth <= innerWidth].join(' ');"
+    )
+    dom = browse(t.to_html(), tmp_path, script, "--window-size=500,900")
+    scale, fits = re.search(r"<title>(.*)</title>", dom)[1].split()
+    assert (round(float(scale), 2), fits) == (1, "true")
+
+
 # ----------------------------------------------------------------------------------- plots
 
 
@@ -214,6 +230,16 @@ def test_a_plot_has_time_and_entries(traced):
     assert list(line.get_ydata()) == [1] * 6
     assert traced.plot(ax) is ax
     assert Trace().plot() is not ax
+    matplotlib.pyplot.close("all")
+
+
+def test_a_plot_has_whole_levels():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(generators.path(3, backend="cpu"), 0)
+    ticks = t.plot().get_xticks()
+    assert all(tick == int(tick) for tick in ticks)
     matplotlib.pyplot.close("all")
 
 

@@ -48,7 +48,7 @@ def without_the_last(backend, right, s):
         backend.vector_remove(s.out, s.out.size - 1)
 
 
-@pytest.mark.ci
+@pytest.mark.exhaustive
 def test_a_wrong_statement_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):
     place = faulty.with_operations(apply=without_the_last, select=without_the_last)
     text = failure(place, "statements")

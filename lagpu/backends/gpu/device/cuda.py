@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import struct
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -47,6 +48,9 @@ class CudaDevice(Observed):
     ----------
     index : int, default 0
         Which GPU.
+    share : int, default 1
+        How many devices of this program are on the GPU: a cooperative launch has this part of the
+        thread blocks that fit, so that those of all run at once.
 
     Raises
     ------
@@ -54,12 +58,12 @@ class CudaDevice(Observed):
         When CuPy, the driver or the device is missing.
     """
 
-    def __init__(self, index: int = 0) -> None:
+    def __init__(self, index: int = 0, share: int = 1) -> None:
         self._backend = "gpu" if index == 0 else f"gpu:{index}"
         super().__init__(self._backend)
         self.xp: Any = _import_cupy()
         self.name = f"cuda:{index}"
-        self.number = index
+        self.number, self.share = index, share
         cuda = self.xp.cuda
         self.errors = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
         self._device = _open_device(self.xp, index)
@@ -84,7 +88,8 @@ class CudaDevice(Observed):
         self._ahead: HostNotification | None = None
         self._events = Events(self.xp.cuda)
         self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
-        self._apart: dict[tuple[int, ...], str] = {}
+        self._apart: dict[tuple[Any, ...], str] = {}
+        self._beside: Any = None
         self.launching = threading.Lock()
         self._reading = threading.Lock()  # there is one pinned word
 
@@ -150,22 +155,42 @@ class CudaDevice(Observed):
         for launch, _ in mine:
             launch.device.enter()
             launch.device.ready(launch.kernel, True, launch.block, launch.shared)
+        beside = [launch.device.beside() for launch, _ in mine]
         collects = gc.isenabled()
         gc.disable()  # what it frees may wait for a GPU
         try:
-            for launch, new in mine:
+            for (launch, new), stream in zip(mine, beside, strict=True):
                 launch.device.enter()
-                launch.run(new)
+                with nullcontext() if stream is None else stream:
+                    launch.run(new)
         finally:
             if collects:
                 gc.enable()
+            for stream in beside:
+                if stream is not None:
+                    self.xp.cuda.get_current_stream().wait_event(stream.record())
+
+    def beside(self) -> Any:
+        """Return a stream for a launch that others on this GPU wait for; None: the current one.
+
+        The launch follows what the current stream has been given so far.
+        """
+        if self.share == 1:
+            return None
+        if self._beside is None:
+            self._beside = self.xp.cuda.Stream(non_blocking=True)
+        self._beside.wait_event(self.xp.cuda.get_current_stream().record())
+        return self._beside
 
     def why_apart(self, devices: Sequence[Any]) -> str:
         """Return why GPUs, this one among them, cannot run one kernel; see `Device.why_apart`."""
-        numbers = tuple(device.number for device in devices)
-        if numbers not in self._apart:
-            self._apart[numbers] = cuda_peers.why_apart(self.xp, numbers)
-        return self._apart[numbers]
+        key = tuple((device.number, device.share) for device in devices)
+        if len(set(map(id, devices))) < len(devices):
+            return "two pieces are on one device"
+        if key not in self._apart:
+            numbers, share = [number for number, _ in key], min(share for _, share in key)
+            self._apart[key] = cuda_peers.why_apart(self.xp, numbers, share)
+        return self._apart[key]
 
     def address(self, array: Any) -> int:
         """Return where an array begins."""
@@ -177,6 +202,29 @@ class CudaDevice(Observed):
         made = cuda_peers.own_zeros(self.xp, count)
         self.synchronize()
         return made
+
+    @property
+    def identity(self) -> str:
+        """The host and the GPU's place on its bus."""
+        return f"{platform.node()} {self._device.pci_bus_id}"
+
+    def chosen(self) -> AbstractContextManager[Any]:
+        """Return a device of CuPy, which one thread may enter."""
+        return cast(AbstractContextManager[Any], self.xp.cuda.Device(self.number))
+
+    @property
+    def stream(self) -> int:
+        """The address of the current stream."""
+        return int(self.xp.cuda.get_current_stream().ptr)
+
+    def mark(self) -> Callable[[], bool]:
+        """Return whether an event of the current stream has come."""
+        event = self.xp.cuda.get_current_stream().record()
+        return lambda: bool(event.done)
+
+    def fetched(self, array: Any, sender: Any) -> Any:
+        """Return a copy of an array of another GPU, or of this one; see `Device.fetched`."""
+        return cuda_peers.fetched(self.xp, array, sender.number, self.number)
 
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
@@ -220,6 +268,7 @@ class CudaDevice(Observed):
     def _prepare(self, kernel: Kernel, block: int, cooperative: bool, shared: int) -> Ready:
         check_block(kernel, block)
         check_shared(kernel, shared, self.dynamic_shared_bytes)
+        self._allow_shared(kernel, shared)
         if cooperative:
             most = self.max_cooperative_blocks(kernel, block, shared)
         else:
@@ -242,20 +291,24 @@ class CudaDevice(Observed):
         known = self._cooperative_blocks.get((kernel, block, shared))
         if known is None:
             check_block(kernel, block)
-            driver = self.xp.cuda.driver
-            count = driver.occupancyMaxActiveBlocksPerMultiprocessor
+            count = self.xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
             function = self._function(kernel)
-            if shared > self._shared_allowed.get(kernel, 0):  # what was allowed stays so
-                driver.funcSetAttribute(
-                    function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared
-                )
-                self._shared_allowed[kernel] = shared
+            self._allow_shared(kernel, shared)
             if kernel.cluster > 1:
-                known = kernel.cluster * most_clusters(function.ptr, kernel, block, shared)
+                fit = most_clusters(function.ptr, kernel, block, shared)
             else:
-                known = int(count(function.ptr, block, shared)) * self._processors
+                fit = int(count(function.ptr, block, shared)) * self._processors
+            known = kernel.cluster * (fit // self.share)
             self._cooperative_blocks[kernel, block, shared] = known
         return known
+
+    def _allow_shared(self, kernel: Kernel, shared: int) -> None:
+        """Let launches of a kernel ask for so many bytes; without that 48 KiB are the most."""
+        if shared > self._shared_allowed.get(kernel, 0):  # what was allowed stays so
+            driver = self.xp.cuda.driver
+            wanted = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.funcSetAttribute(self._function(kernel).ptr, wanted, shared)
+            self._shared_allowed[kernel] = shared
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> Any:
         return self.xp.array(array, order="C")
@@ -301,9 +354,15 @@ class CudaDevice(Observed):
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
-        """Return what the driver has free and what CuPy's pool holds unused."""
+        """Return what the driver has free and CuPy's pool holds unused, within the pool's limit.
+
+        A program sets the limit, or the variable ``CUPY_GPU_MEMORY_LIMIT``.
+        """
+        pool = self.xp.get_default_memory_pool()
         free, _ = self._device.mem_info
-        return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+        free += pool.total_bytes()
+        limit = int(pool.get_limit()) or free  # 0: none
+        return max(int(min(free, limit)) - int(pool.used_bytes()), 0)
 
     def pooled_bytes(self) -> int:
         """Return what CuPy's pool holds unused."""

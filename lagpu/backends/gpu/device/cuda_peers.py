@@ -1,4 +1,4 @@
-"""Several GPUs of one host: whether each addresses the others' memory, and memory for that."""
+"""Several GPUs of one host: whether each addresses the others' memory; memory and copies."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["own_zeros", "why_apart"]
+__all__ = ["fetched", "own_zeros", "why_apart"]
 
 _ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
 
 
-def why_apart(cupy: Any, numbers: Sequence[int]) -> str:
+def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
     """Return why GPUs cannot run one kernel together, or an empty string.
 
     Each then addresses the memory of the others, as far as it was allocated by `own_zeros`.
@@ -24,13 +24,15 @@ def why_apart(cupy: Any, numbers: Sequence[int]) -> str:
     cupy : module
         CuPy.
     numbers : sequence of int
-        The GPUs.
+        The GPU of each piece.
+    share : int, default 1
+        How many pieces may be on one GPU, each with its share of the thread blocks.
     """
-    if len(set(numbers)) < len(numbers):
+    if max(map(numbers.count, numbers)) > share:
         return "two pieces are on one GPU, where one kernel would wait for the other to begin"
     if os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
         return "CUDA_LAUNCH_BLOCKING is set, so that one kernel runs at a time"
-    runtime = cupy.cuda.runtime
+    runtime, numbers = cupy.cuda.runtime, sorted(set(numbers))
     for one, other in itertools.permutations(numbers, 2):
         if not runtime.deviceCanAccessPeer(one, other):
             return f"GPU {one} has no access to the memory of GPU {other}"
@@ -42,6 +44,26 @@ def why_apart(cupy: Any, numbers: Sequence[int]) -> str:
                 if error.status != _ENABLED_BEFORE:
                     return f"GPU {one} is refused access to the memory of GPU {other}: {error}"
     return ""
+
+
+def fetched(cupy: Any, array: Any, sender: int, here: int) -> Any:
+    """Return a copy on the current GPU, `here`, of an array of GPU `sender`.
+
+    By the wire between them if they are peers; else the driver takes the way by the host. Each
+    GPU's stream waits for the other's, so that the array is there, and is not overwritten too soon.
+    """
+    if sender == here:
+        return array.copy()
+    stream = cupy.cuda.get_current_stream()
+    with cupy.cuda.Device(sender):
+        theirs = cupy.cuda.get_current_stream()
+        stream.wait_event(theirs.record())
+    made = cupy.empty_like(array)
+    cupy.cuda.runtime.memcpyPeerAsync(
+        made.data.ptr, here, array.data.ptr, sender, array.nbytes, stream.ptr
+    )
+    theirs.wait_event(stream.record())
+    return made
 
 
 def own_zeros(cupy: Any, count: int) -> Any:

@@ -71,10 +71,15 @@ class Peers:
             self.addresses[piece], self.own[piece],
         )  # fmt: skip
 
-    def run(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> list[Array]:
+    def run(
+        self,
+        launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]],
+        results: Sequence[Array] | None = None,
+    ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
         The caller holds the devices' locks. The kernels have ended, also if there is an error.
+        They report to `results`, by default those of `results` above.
 
         Raises
         ------
@@ -84,7 +89,7 @@ class Peers:
         try:
             with self._devices[0].alone():
                 self._devices[0].run_together(launches)
-            found = [self._reported(p) for p in range(len(self._devices))]
+            found = [self._reported(p, results) for p in range(len(self._devices))]
             _check(found)
         except BaseException:
             self._start_anew()
@@ -92,10 +97,10 @@ class Peers:
         self._epoch = int(found[0][constant("kEpoch")])
         return found
 
-    def _reported(self, piece: int) -> Array:
-        device = self._devices[piece]
+    def _reported(self, piece: int, results: Sequence[Array] | None = None) -> Array:
+        device, result = self._devices[piece], (results or self.results)[piece]
         with device.alone():
-            return device.to_host(self.results[piece])
+            return device.to_host(result[: constant("kResults")])
 
     def _start_anew(self) -> None:
         """Wait until no kernel runs, which their patience bounds; take back all posts."""

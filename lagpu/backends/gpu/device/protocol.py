@@ -141,8 +141,7 @@ class Device(Protocol):
         cooperative : bool, default False
             Whether all blocks must be resident at once, as ``grid_sync`` needs.
         shared : int, default 0
-            Bytes of ``LG_DYNAMIC_SHARED``, at most `dynamic_shared_bytes`; with a cooperative
-            launch, more than 48 KiB too.
+            Bytes of ``LG_DYNAMIC_SHARED``, at most `dynamic_shared_bytes`.
 
         Raises
         ------
@@ -208,6 +207,27 @@ class Device(Protocol):
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
+
+    @property
+    def identity(self) -> str:
+        """What no other device of any host is called."""
+
+    def chosen(self) -> AbstractContextManager[Any]:
+        """Return a context manager: the device is the thread's, for libraries; no lock is taken."""
+
+    @property
+    def stream(self) -> int:
+        """The current stream, as a number for libraries."""
+
+    def mark(self) -> Callable[[], bool]:
+        """Return what tells, without a wait, whether all that was given so far has been done."""
+
+    def fetched(self, array: Array, sender: Any) -> Array:
+        """Return a copy of an array of another device, `sender`, which need not be a peer.
+
+        It follows what that device has been given so far; what that device is given later follows
+        the copy.
+        """
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a contiguous copy on the device."""

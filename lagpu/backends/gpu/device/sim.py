@@ -18,7 +18,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, cast
@@ -141,6 +141,25 @@ class SimDevice(Observed):
         """Return zeroed u64, which all simulated devices can address."""
         self.require(8 * count, "window")
         return np.zeros(count, np.uint64)
+
+    @property
+    def identity(self) -> str:
+        """A name in the process."""
+        return f"sim {os.getpid()} {id(self)}"
+
+    def chosen(self) -> AbstractContextManager[Any]:
+        """Return a context manager that does nothing."""
+        return nullcontext()
+
+    stream = 0
+
+    def mark(self) -> Callable[[], bool]:
+        """Return what is always true: a launch has ended when it returns."""
+        return lambda: True
+
+    def fetched(self, array: np.ndarray[Any, Any], sender: Any) -> np.ndarray[Any, Any]:
+        """Return a copy of an array of another simulated device."""
+        return array.copy()
 
     def _packed(
         self, kernel: Kernel, args: tuple[Any, ...], block: int, shared: int
@@ -285,7 +304,8 @@ def _seed() -> int:
 def _load_runtime(flags: tuple[str, ...]) -> ctypes.CDLL:
     text = (compiler.SIM_FOLDER / "runtime.cpp").read_text("utf-8")
     source = '#line 1 "runtime.cpp"\n' + text
-    runtime = ctypes.CDLL(str(compiler.shared_object(source, "runtime.cpp", flags)))
+    # Each meeting of threads runs it, and it is compiled once: `-O0` is meant for the kernels.
+    runtime = ctypes.CDLL(str(compiler.shared_object(source, "runtime.cpp", (*flags, "-O1"))))
     runtime.sim_state.restype = ctypes.c_void_p
     return runtime
 

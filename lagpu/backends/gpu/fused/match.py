@@ -35,6 +35,8 @@ __all__ = [
     "match_search",
     "match_sweep",
     "method",
+    "why_no_search",
+    "why_no_values",
 ]
 
 # what an assignment of a search writes
@@ -169,6 +171,27 @@ def _assignments(
         else:
             found.append(Assignment(s.out, NUMBER, operation.value))
     return tuple(found)
+
+
+def why_no_search(body: SearchBody) -> str:
+    """Return why no kernel of a search makes a body's assignments, or an empty string."""
+    if any(a.what == NUMBER for a in body.assignments):
+        return "the body assigns a number; a grid search assigns only depth or frontier"
+    if len(body.assignments) > MAX_ASSIGNMENTS:
+        return f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit"
+    return ""
+
+
+def why_no_values(body: SearchBody, sums: bool, keep: bool) -> str:
+    """Return why a search cannot carry its frontier's values, or an empty string."""
+    dtype, result = body.frontier.dtype, body.product.result
+    if sums and dtype is not result:
+        return f"sums of type {result} do not fit a frontier of {dtype}"
+    if sums and dtype.numpy.itemsize < 4:
+        return f"sums of type {dtype} have no atomic operation"
+    if keep and not body.assigns_first:
+        return "the frontier carries values, and the assignments follow the product"
+    return ""
 
 
 # ------------------------------------------------------------------------------------- sweeps

@@ -10,6 +10,7 @@ from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program import generated_loop
 from lagpu.backends.gpu.fused.program_bitmap import generated_bitmap_loop
+from lagpu.backends.gpu.fused.relaxation.run import relaxation
 from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search
 from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch, per_source_search
@@ -52,6 +53,10 @@ def plan_loop(
     why = f"no search: {why}"
     if any(isinstance(s.out, MatrixHandle) for s in body):
         return generated_bitmap_loop(counters, body, *turns, why)
+    relaxed = relaxation(body, turns)
+    if not isinstance(relaxed, Rejection):
+        return relaxed
+    why = relaxed.why or why
     return generated_loop(body, *turns, why)
 
 

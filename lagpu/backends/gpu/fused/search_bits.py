@@ -25,6 +25,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     batches,
     chunks_of,
     entries_left,
+    heaviest,
     index_types,
     pull_space,
     ranked,
@@ -37,6 +38,7 @@ NO_LIMIT = 2**32 - 1
 NEW_LOG = constant("kNewLog")  # beside whether assignments come first
 # Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
 BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
+HEAVY, ENOUGH = constant("kHeavy"), 16
 
 
 def bit_parallel_search(
@@ -223,9 +225,11 @@ class BitParallelSearch:
             code, device.max_cooperative_blocks(code, block) * block,
             n, body.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
             successors.row_idx, pull.hint, pull.empty, order, *ranks,
-            *_listed(chunks_of(predecessors)), *_listed(chunks_of(successors)), *(PER_CALL,) * 6,
-            SEARCH_PUSH_COST, PER_CALL, space.visited, PER_CALL, *space.words, *space.some,
-            space.open, PER_CALL, space.counters, space.barrier, PER_CALL,
+            heaviest(predecessors, ranks), *_listed(chunks_of(predecessors)),
+            *_listed(chunks_of(successors)), *(PER_CALL,) * 6,
+            SEARCH_PUSH_COST, min(n, HEAVY) // ENOUGH, PER_CALL, space.visited, PER_CALL,
+            *space.words, *space.some, space.open,
+            PER_CALL, space.counters, space.barrier, PER_CALL,
             block=block, cooperative=True,
         )  # fmt: skip
 

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
-from lagpu.backends.gpu.fused.match import DEPTH, MAX_ASSIGNMENTS, NUMBER, Assignment, SearchBody
+from lagpu.backends.gpu.fused.match import (
+    DEPTH,
+    MAX_ASSIGNMENTS,
+    Assignment,
+    SearchBody,
+    why_no_search,
+    why_no_values,
+)
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
@@ -19,6 +26,7 @@ from lagpu.backends.gpu.ops.directions import (
     SEARCH_BETA,
     SearchRule,
     alpha_of,
+    gamma_of,
 )
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import LoopLog
@@ -31,6 +39,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     SEARCH_COUNTERS,
     entries_left,
     index_types,
+    near_words,
     num_chunks,
     pull_bytes,
     pull_space,
@@ -42,15 +51,16 @@ from lagpu.operations import Product, Rejection
 
 __all__ = [
     "BETA",
+    "NEW_LOG",
     "NO_LIMIT",
     "GridSearch",
     "block_of",
     "estimated_bytes",
     "grid_search",
     "levels_only",
+    "logs_of",
     "outputs_of",
     "search_macros",
-    "why_no_search",
 ]
 
 NO_LIMIT = 2**32 - 1
@@ -82,7 +92,7 @@ def grid_search(
         Of the policy that the author names. Without one the search has the rule of ``auto``, or one
         direction if the matrix has one form.
     """
-    A, f, product = body.A, body.frontier, body.product
+    A, product = body.A, body.product
     lacking = why_no_csr(A)
     if lacking and rule is not None:
         return Rejection(f"{rule.why} needs the matrix by rows too, and {lacking}")
@@ -94,28 +104,14 @@ def grid_search(
     iso = _is_one(body)
     sums = not iso and body.sums
     keep = sums or (not iso and body.reads[0]) or (times is not None and not iso)
-    if sums and f.dtype is not product.result:
-        return Rejection(f"sums of type {product.result} do not fit a frontier of {f.dtype}")
-    if sums and f.dtype.numpy.itemsize < 4:
-        return Rejection(f"sums of type {f.dtype} have no atomic operation")
-    if keep and not body.assigns_first:
-        return Rejection("the frontier carries values, and the assignments follow the product")
-    return GridSearch(body, times, sums, iso, keep, rule)
+    why = why_no_values(body, sums, keep)
+    return Rejection(why) if why else GridSearch(body, times, sums, iso, keep, rule)
 
 
 def _one_way(product: Product, lacking: str) -> SearchRule:
     """Return the rule of a search over the columns of a matrix that has no second form."""
     kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
     return SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
-
-
-def why_no_search(body: SearchBody) -> str:
-    """Return why no kernel of a search makes a body's assignments, or an empty string."""
-    if any(a.what == NUMBER for a in body.assignments):
-        return "the body assigns a number; a grid search assigns only depth or frontier"
-    if len(body.assignments) > MAX_ASSIGNMENTS:
-        return f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit"
-    return ""
 
 
 def levels_only(A: CscMatrix, f: VectorStore, levels: VectorStore, product: Product) -> SearchBody:
@@ -350,7 +346,7 @@ class GridSearch:
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any]:
         """Return the rule's constant, alpha and beta."""
         if self._rule is None:
-            return "kByEdges", alpha_of(space.degree, self._sums), BETA
+            return "kByEdges", alpha_of(space.degree, self._n, self._sums, wide=True), BETA
         return self._rule[:3]
 
     def _why_level(self, space: Workspace) -> Callable[[Any, bool], str]:
@@ -361,17 +357,14 @@ class GridSearch:
         """Return the prepared launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
         assigned = tuple((a.what, a.target.dtype) for a in body.assignments)
-        most, had = 0, False
-        if log is not None:
-            most, had = log.capacity, blank != (1 << len(assigned)) - 1  # new entries are counted
+        logs = logs_of(log, blank, len(assigned))
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._sums, self._iso, self._keep, most, had,
+            body.assigns_first, self._sums, self._iso, self._keep, tuple(logs.items()),
             self._rule and self._rule[:3],
         )  # fmt: skip
         found = space.launches.get(key)
         if found is None:
-            logs = {"LOG": str(most), "HAD": str(int(had))} if most else {}
             found = space.launches[key] = self._bound(space, logs)
         return found
 
@@ -380,7 +373,10 @@ class GridSearch:
         forms, A, n, iso = self._forms(), self._body.A, self._n, self._iso
         device, (kind, alpha, beta) = A.device, self._numbers(space)
         made = self._kernel(A, space, logs)
-        grid = device.max_cooperative_blocks(made, space.block, space.shared)
+        looks = self._sums and space.degree > LONG_SEARCH_DEGREE
+        near = near_words(device, n) if looks else np.uint32(0)
+        shared = max(space.shared, 4 * int(near))
+        grid = device.max_cooperative_blocks(made, space.block, shared)
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
             return self._bound(space, logs)
@@ -400,9 +396,10 @@ class GridSearch:
             np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if iso else A.number,
             None if unhinted else space.hint, space.empty, *(PER_CALL,) * NUM_PER_CALL,
             np.uint32(self._body.assigns_first), PER_CALL, solo,
-            np.float32(alpha), np.float32(beta), space.words[0], found_in, *space.words[1:],
-            *space.lists, *space.chunks, space.counters, space.barrier, PER_CALL,
-            block=space.block, cooperative=True, shared=space.shared,
+            np.float32(alpha), np.float32(beta), np.float32(gamma_of(alpha, space.degree)),
+            space.words[0], found_in, *space.words[1:],
+            *space.lists, *space.chunks, space.counters, space.barrier, near, PER_CALL,
+            block=space.block, cooperative=True, shared=shared,
         )  # fmt: skip
 
     def _kernel(self, form: CscMatrix, space: Workspace, logs: dict[str, str]) -> Kernel:
@@ -440,6 +437,21 @@ def outputs_of(
         values[k], words[k] = x.values, x.words
         x.counted(None)
     return blank, values, words, had
+
+
+def logs_of(log: LoopLog | None, blank: int, outputs: int) -> dict[str, str]:
+    """Return the macros of a search that writes records, which counts new entries of outputs.
+
+    Parameters
+    ----------
+    log : LoopLog or None
+        Where it writes them.
+    blank, outputs : int
+        As of `outputs_of`; and how many outputs there are.
+    """
+    if log is None:
+        return {}
+    return {"LOG": str(log.capacity), "HAD": str(int(blank != (1 << outputs) - 1))}
 
 
 def search_macros(

@@ -6,6 +6,7 @@ docs/benchmarks; docs/design/planner.md has the measurements.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from lagpu.backends.gpu.kernels import constant
@@ -20,12 +21,17 @@ __all__ = [
     "LONG_SEARCH_DEGREE",
     "PULL_FIRST",
     "PULL_SUMS",
+    "RELAXED_AHEAD",
+    "RELAXED_EDGES",
+    "RELAXED_SHARE",
+    "RELAXED_STEP",
     "SEARCH_BETA",
     "SEARCH_PUSH_COST",
     "TURBOBFS_DENSITY",
     "WARP_LENGTH",
     "SearchRule",
     "alpha_of",
+    "gamma_of",
 ]
 
 # A search pulls from the level on where (edges that leave the frontier) * alpha exceeds the edges
@@ -41,6 +47,9 @@ LONG_SEARCH_DEGREE = 8.0
 #: with six edges a vertex its few multiprocessors take longer than all do (docs/design/speed.md).
 CLUSTER_DEGREE = 4.0
 _DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many predecessors
+# The cost of pushing an edge, relative to a pull's look at one, where what it finds goes into words
+# and where it goes into lists (H200, 2026-11-23); vertices that a pull's warps look at by turns.
+_WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 8192
 
 #: Frontier density from which ``turbobfs`` pulls (Artiles and Saeed 2021, section III C).
 TURBOBFS_DENSITY = 0.10
@@ -56,6 +65,15 @@ BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
 #: A product in a generated loop pulls where the frontier's edges times this exceed all edges: of a
 #: pull that ends at its first hit, and of one that adds up.
 PULL_FIRST, PULL_SUMS = constant("kPullFirst"), constant("kPullSums")
+
+#: A relaxation takes numbers up to a step beyond the last ones, in units of the largest value over
+#: the mean degree; and the next ones as soon as fewer edges than this leave what is listed: so many
+#: take no longer than a barrier. Of more than this share of all edges the nearest are relaxed first
+#: (docs/design/speed.md).
+RELAXED_STEP, RELAXED_EDGES, RELAXED_SHARE = 8.0, 16384, 4
+#: Edges that a turn of a relaxation goes beyond the vertices that are listed, where the mean degree
+#: is at most CLUSTER_DEGREE: with six edges a vertex it takes a third longer.
+RELAXED_AHEAD = 1
 
 
 class SearchRule(NamedTuple):
@@ -83,17 +101,38 @@ class SearchRule(NamedTuple):
         return self.kind in ("kOnlyPushes", "kOnlyPulls")
 
 
-def alpha_of(degree: float, sums: bool = False) -> float:
-    """Return alpha for a matrix of mean degree `degree`.
+def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> float:
+    """Return alpha for a matrix of mean degree `degree` and `n` vertices.
 
-    On an H200, 2026-11-21: alpha 30 brought the slowest of 32 roots of kron20e16 from 0.23 to
-    0.19 ms at the same median, but delaunay20 from 2.3 to 3.1 ms, so long searches keep 14; and
-    mycielskian17, where a pull without a hit looks at a thousand predecessors, takes 0.21 ms at
-    alpha 4 and 0.50 at 30. A pull that `sums` looks at all edges, so it is dearer: with its own
-    alpha the slowest path count of mycielskian17 takes 0.42 ms and not 3.18.
+    Where a part 1 / x of all edges leaves the frontier, a vertex that pulls looks at some x / 3 of
+    its neighbours until it finds one: a push costs m / x, and a pull n x. Both are equal where x is
+    the square root of m / n, times that of the cost of a pushed edge (docs/design/speed.md). Long
+    searches keep 14: with 30 delaunay20 takes 3.1 ms and not 2.3.
+
+    Parameters
+    ----------
+    degree : float
+        Entries of a column, on average.
+    n : int
+        Vertices. In a matrix of few vertices and many edges, few warps have all of a pull's work.
+    sums : bool
+        Whether a pull looks at all edges, so that it is dearer: with its own alpha the slowest path
+        count of mycielskian17 takes 0.42 ms and not 3.18.
+    wide : bool
+        Whether a push of many edges finds words, which a list's counter does not hold up.
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 14.0
-    if degree >= _DENSE_DEGREE:
-        return 2.0 if sums else 4.0
-    return 14.0 if sums else 30.0
+    if sums:
+        return 2.0 if degree >= _DENSE_DEGREE else 14.0
+    alpha = float(round(math.sqrt((_WIDE_COST if wide else _LIST_COST) * degree)))
+    return max(4.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= _DENSE_DEGREE else alpha
+
+
+def gamma_of(alpha: float, degree: float) -> float:
+    """Return gamma: a search pushes into words where frontier edges * gamma > unexplored edges.
+
+    If each of these edges finds a vertex of `degree` edges, the mean, then these would be pulled by
+    `alpha`. A frontier that is pushed all the same costs one more pass over the words.
+    """
+    return alpha * degree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, accum_macros
 from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.places import no_places
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.dtypes import DType, lookup
+from lagpu.backends.gpu.storage.workspaces import index_types
+from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import BoundOperator, Descriptor
 
 __all__ = [
@@ -24,10 +26,12 @@ __all__ = [
     "bound_operand",
     "combine",
     "gather",
+    "kept_places",
     "map_entries",
     "mask_bits",
     "mask_words",
     "reduce_entries",
+    "reduce_matrix",
     "reduce_values",
     "scatter",
     "select_entries",
@@ -275,29 +279,64 @@ def reduce_values(
     prelude = Prelude()
     macros = {"ADD": prelude.functor(monoid), "Z": result.ctype}
     blocks = min(1024, -(-n // 256))
-    partial, found = xp.empty(blocks, result.numpy), xp.zeros(blocks, bool)
+    partial, found = xp.empty(blocks, result.numpy), xp.zeros(nwords(blocks), np.uint32)
     first, again = (
         kernel("elementwise/reduce.cu", "reduce_entries", prelude=prelude.text, U=u, **macros)
         for u in (dtype.ctype, result.ctype)
     )
     device.launch(first, blocks * 256, n, words, values, number, partial, found)
-    keep = xp.flatnonzero(found)
-    sums = partial[keep]
-    total, one = xp.empty(1, result.numpy), xp.empty(1, bool)
-    zero = result.numpy.type(0)
-    device.launch(again, 256, len(sums), None, sums, zero, total, one)
+    total, zero = xp.empty(1, result.numpy), result.numpy.type(0)
+    device.launch(again, 256, blocks, found, partial, zero, total, None)
     return device.read(total)
+
+
+class Reduced(NamedTuple):
+    """The sum of a matrix' entries, kept in its cache."""
+
+    value: Any
+    nbytes: int = 0  # as workspaces have it
+
+
+def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:
+    """Return the sum of all entries as `reduce_entries` does; the first call waits, and keeps it.
+
+    A matrix that is written is another `CscMatrix`.
+    """
+    if not A.nvals:
+        return None
+    place = f"sum by {monoid.name}"
+    if monoid.registered or place not in A.cache:
+        found = reduce_values(A.device, A.nvals, None, A.values, A.number, A.dtype, monoid)
+        if monoid.registered:
+            return found
+        A.cache[place] = Reduced(found)
+    return A.cache[place].value
 
 
 def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
     """Return ``f`` of each entry of a matrix, cast to `dtype`, in the order of its columns."""
-    device, prelude = A.device, Prelude()
-    types = {"U": A.dtype, "T": function.domain, "Z": function.result, "W": dtype}
-    macros = {name: kind.ctype for name, kind in types.items()}
-    macros["OP"] = prelude.functor(function.op)
-    run = kernel("elementwise/map.cu", "apply_values", prelude=prelude.text, **macros)
-    out = device.xp.empty(A.nvals, dtype.numpy)
     scalar, left = bound_operand(function)
-    rows = A.row_idx.astype(np.int64)
-    device.launch(run, A.nvals, A.nvals, rows, A.columns(), A.values, A.number, scalar, left, out)
+    out = A.device.xp.empty(A.nvals, dtype.numpy)
+    types = {"Z": function.result.ctype, "W": dtype.ctype}
+    over = _each_entry(A, "elementwise/map.cu", "apply_values", function, types)
+    A.device.launch(*over, A.values, A.number, scalar, left, out)
     return out
+
+
+def kept_places(A: CscMatrix, op: IndexUnaryOp, thunk: Any) -> Any:
+    """Return bits of the entries that an operator keeps, as `take` wants them."""
+    kept = no_places(A.device, A.nvals)
+    keeps = BoundOperator(op, lookup(thunk.dtype), BOOL)
+    over = _each_entry(A, "elementwise/take.cu", "select_places", keeps, {})
+    A.device.launch(*over, A.values, A.number, thunk, kept)
+    return kept
+
+
+def _each_entry(
+    A: CscMatrix, file: str, name: str, function: BoundOperator, types: dict[str, str]
+) -> tuple[Any, ...]:
+    """Return a kernel over the entries of a matrix, its threads, and its first arguments."""
+    prelude = Prelude()
+    macros = {"U": A.dtype.ctype, "T": function.domain.ctype, "OP": prelude.functor(function.op)}
+    run = kernel(file, name, prelude=prelude.text, **macros, **types, **index_types(A))
+    return run, A.nvals, A.nvals, A.shape[1], A.col_ptr, A.row_idx

@@ -7,16 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.algebra.operators import IndexUnaryOp
-from lagpu.backends.gpu.ops import bitmap, bitmap_mxm, elementwise, pattern, spgemm, spmv
+from lagpu.algebra.operators import IndexUnaryOp, Operator
+from lagpu.algebra.tables import indexunary, unary
+from lagpu.backends.gpu.ops import bitmap, bitmap_mxm, elementwise, masked, pattern, spgemm, spmv
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile.probe import Runtime
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits
 from lagpu.backends.gpu.storage.casts import cast_array, cast_number
-from lagpu.backends.gpu.storage.forms import from_coo, take, transpose
+from lagpu.backends.gpu.storage.forms import from_coo, has_same_pattern, rows_of, transpose
 from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps, has_bitmap
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.dtypes import BOOL, DType, lookup
+from lagpu.backends.gpu.storage.places import take
+from lagpu.dtypes import BOOL, DType
 from lagpu.operations import (
     Apply,
     Assign,
@@ -63,10 +65,20 @@ def run(runtime: Runtime, C: MatrixHandle, desc: Descriptor, operation: Operatio
         _assign(runtime, C, desc, operation)
         return
     made = _MAKE[type(operation)](runtime, operation, desc)
+    if isinstance(made, masked.AtMask):
+        if _accumulates(C, desc, made.mask):
+            C.store = pattern.accumulate(runtime.counters, C.csc(), desc, made)
+            return
+        made = _Made(made.csc(), True)
     if desc.mask is not None or desc.accum is not None:
         _write(runtime, C, desc, made)
     else:
         C.store = _cast(made.store, C.dtype)
+
+
+def _accumulates(C: MatrixHandle, desc: Descriptor, mask: CscMatrix) -> bool:
+    """Whether what a mask keeps is accumulated to a matrix with the mask's own entries."""
+    return desc.accum is not None and not C.is_bitmap and has_same_pattern(C.csc(), mask)
 
 
 def _cast(T: CscMatrix | BitmapMatrix, dtype: DType) -> CscMatrix | BitmapMatrix:
@@ -86,19 +98,19 @@ def copy(T: CscMatrix | BitmapMatrix, dtype: DType) -> CscMatrix | BitmapMatrix:
 
 def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, made: _Made) -> None:
     """``C<M> = T``, with accumulator and replace."""
-    T, masked = made
+    T, is_masked = made
     replaces = desc.replace and desc.accum is None
     result = MatrixHandle(T)
     if has_bitmap(C, result) and fit_as_bitmaps(C, result, desc.mask):
-        if masked and replaces and isinstance(T, BitmapMatrix):
+        if is_masked and replaces and isinstance(T, BitmapMatrix):
             C.store = _cast(T, C.dtype)
         else:
             bitmap.write(runtime.counters, C, desc, result.bitmap(runtime.counters))
         return
-    if masked and (C.nvals == 0 or replaces):
+    if is_masked and (C.nvals == 0 or replaces):
         C.store = _cast(T, C.dtype)
         return
-    if masked and desc.accum is not None and not desc.replace:
+    if is_masked and desc.accum is not None and not desc.replace:
         desc = desc._replace(mask=None)  # all entries of T are kept, and so is the rest of C
     desc = _by_columns(desc)
     C.store = pattern.write(runtime.counters, C.csc(), desc, result.csc())
@@ -118,7 +130,7 @@ def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: Assign) -> 
         _write(runtime, C, desc, _Made(op.operand.store))
         return
     A = op.operand.csc()
-    A = spgemm.transposed(A) if op.transposed else A
+    A = rows_of(A) if op.transposed else A
     in_rows, in_cols = _there(runtime, rows), _there(runtime, cols)
     i = A.row_idx if in_rows is None else in_rows[A.row_idx]
     j = A.columns() if in_cols is None else in_cols[A.columns()]
@@ -136,10 +148,13 @@ def _assign_scalar(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: Assi
     in_rows, in_cols = (_there(runtime, x) for x in op.indices or (None, None))
     desc = _by_columns(desc)
     if desc.mask is not None and not desc.complement:
-        where = pattern.positions(desc.mask)
+        T = desc.mask.with_values(C.dtype, None, op.value)
+        if desc.structure and op.indices is None and C.nvals == 0:
+            C.store = T
+            return
     else:
         where = _all_positions(runtime, C.shape, in_rows, in_cols)
-    T = pattern.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
+        T = pattern.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
     C.store = pattern.write(runtime.counters, C.csc(), desc, T, in_rows, in_cols)
 
 
@@ -155,22 +170,21 @@ def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: An
 
 
 # -------------------------------------------------------------------- operations that make one
-def _multiply(runtime: Runtime, op: Multiply, desc: Descriptor) -> _Made:
+def _multiply(runtime: Runtime, op: Multiply, desc: Descriptor) -> _Made | masked.AtMask:
     """Return ``A (+.x) B``: only the entries that the mask keeps."""
-    A, edges = op.operand, runtime.edges
-    made: CscMatrix | BitmapMatrix
+    edges = runtime.edges
     if _as_bitmaps(op, desc.mask):
         Q, B, product = _bitmap_product(runtime, op)
         iso = _iso(Q, B, product)
         runtime.plan = plan = bitmap_mxm.choose(Q, B, product, iso)
         made = bitmap_mxm.multiply(runtime.counters, Q, B, product, iso, plan, desc, edges)
-    else:
-        left, right = _operands(op)
-        left_rows = A.csc() if op.transposed else None
-        by_columns = _by_columns(desc)
-        made, runtime.plan = spgemm.mxm(left, left_rows, right, op.product, by_columns, edges)
-    runtime.product = None if edges is None else made
-    return _Made(made, True)
+        runtime.product = None if edges is None else made
+        return _Made(made, True)
+    left, right = _operands(op)
+    found, runtime.plan = spgemm.mxm(left, right, op.product, _by_columns(desc), edges)
+    if edges is not None:
+        runtime.product = found.csc() if isinstance(found, masked.AtMask) else found
+    return found if isinstance(found, masked.AtMask) else _Made(found, True)
 
 
 def _as_bitmaps(op: Multiply, mask: MatrixHandle | None = None) -> bool:
@@ -194,16 +208,18 @@ def _iso(Q: BitmapMatrix, B: CscMatrix, product: Product) -> Any:
     return spmv.iso_result(B, Q.entries.values is not None, Q.entries.number, product)
 
 
-def _operands(op: Multiply) -> tuple[CscMatrix, CscMatrix]:
-    """Return both matrices by columns, as the product means them."""
-    return _pair(op.operand, op.matrix, (op.transposed, not op.product.transpose))
+def _operands(op: Multiply) -> tuple[masked.Left, CscMatrix]:
+    """Return both matrices as the product means them, the right one by columns."""
+    right = op.matrix.csc()
+    right = right if op.product.transpose else rows_of(right)
+    return masked.Left.of(op.operand.csc(), op.transposed), right
 
 
 def _pair(A: MatrixHandle, B: MatrixHandle, transposed: Transposed) -> tuple[CscMatrix, CscMatrix]:
     left, right = A.csc(), B.csc()
     return (
-        spgemm.transposed(left) if transposed[0] else left,
-        spgemm.transposed(right) if transposed[1] else right,
+        rows_of(left) if transposed[0] else left,
+        rows_of(right) if transposed[1] else right,
     )
 
 
@@ -237,9 +253,25 @@ def _apply(_runtime: Runtime, op: Apply, _desc: Descriptor) -> _Made:
     function, store = op.function, op.operand.store
     if isinstance(store, BitmapMatrix) and not isinstance(function.op, IndexUnaryOp):
         return _Made(bitmap.apply(store, function))
-    A = op.operand.csc()
-    values = elementwise.apply_entries(A, function, function.result)
-    return _Made(A.with_values(function.result, values, None))
+    A, dtype, by_position = op.operand.csc(), function.result, _by_position(function.op)
+    if function.op is unary.one or (A.values is None and not by_position):
+        made = A.with_values(dtype, None, _of_one_value(A, function))
+    else:
+        made = A.with_values(dtype, elementwise.apply_entries(A, function, dtype), None)
+    made.symmetric = None if by_position else A.symmetric or None  # of the same values
+    return _Made(made)
+
+
+def _by_position(op: Operator) -> bool:
+    return isinstance(op, IndexUnaryOp) and (bool(op.body) or not op.uses_value)
+
+
+def _of_one_value(A: CscMatrix, function: BoundOperator) -> Any:
+    """Return what an operator makes of the value that all entries of a matrix have."""
+    ptr, idx = A.device.xp.arange(2), A.device.xp.zeros(1, np.int32)
+    one = CscMatrix(A.device, A.dtype, (1, 1), ptr, idx, None, A.number)
+    value = A.device.read(elementwise.apply_entries(one, function, function.result))
+    return function.result.numpy.type(value)
 
 
 def _select(_runtime: Runtime, op: Select, _desc: Descriptor) -> _Made:
@@ -247,8 +279,15 @@ def _select(_runtime: Runtime, op: Select, _desc: Descriptor) -> _Made:
     if isinstance(store, BitmapMatrix) and op.op.name.startswith("value"):
         return _Made(bitmap.select(store, op.op, op.thunk))
     A = op.operand.csc()
-    keeps = BoundOperator(op.op, lookup(op.thunk.dtype), BOOL, None, op.thunk)
-    return _Made(take(A, elementwise.apply_entries(A, keeps, BOOL)))
+    made = take(A, elementwise.kept_places(A, op.op, op.thunk))
+    mirrored = op.op in _MIRRORED and not op.thunk
+    if A.symmetric and (mirrored or not _by_position(op.op)):
+        made.symmetric = True
+    return _Made(made)
+
+
+# The operators that keep (i, j) and (j, i), or neither, if the thunk is 0.
+_MIRRORED = frozenset({indexunary.diag, indexunary.offdiag})
 
 
 def _copy(_runtime: Runtime, op: Assign, _desc: Descriptor) -> _Made:
@@ -268,7 +307,7 @@ def _selection(runtime: Runtime, op: SelectionToMatrix, _desc: Descriptor) -> _M
     return _Made(from_coo(device, rows, cols, np.True_, BOOL, shape, None))
 
 
-_MAKE: dict[type, Callable[[Runtime, Any, Descriptor], _Made]] = {
+_MAKE: dict[type, Callable[[Runtime, Any, Descriptor], _Made | masked.AtMask]] = {
     Multiply: _multiply,
     Ewise: _ewise,
     Kronecker: _kronecker,

@@ -311,7 +311,7 @@ def _mgbc(x: Numbers) -> Plan:
 
 def _auto(x: Numbers) -> Plan:
     """As `_by_edges`, with the numbers that were best on an H200."""
-    return _by_edges(x, alpha_of(x.length), EAGER_BETA)
+    return _by_edges(x, alpha_of(x.length, x.size), EAGER_BETA)
 
 
 def _alpha_beta(alpha: float, beta: float) -> dict[str, Argument]:

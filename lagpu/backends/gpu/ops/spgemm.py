@@ -1,4 +1,4 @@
-"""Products of matrices: expansion, sorting and compression, or dot products under a mask."""
+"""Products of matrices: expansion, sorting and compression; under a mask perhaps dot products."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.algebra.tables import monoid
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import Prelude
+from lagpu.backends.gpu.ops import masked
+from lagpu.backends.gpu.ops.masked import macros_of_two
 from lagpu.backends.gpu.ops.pattern import at_positions, positions, require_numbered
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.storage.casts import are_nonzero
-from lagpu.backends.gpu.storage.forms import csr_of, from_coo, take, transpose
+from lagpu.backends.gpu.storage.forms import from_coo
 from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.places import take_true
+from lagpu.backends.gpu.storage.workspaces import index_ctype
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor, Product
 
-__all__ = ["TRAFFIC", "extract", "kronecker", "mxm", "plan", "transposed"]
+__all__ = ["TRAFFIC", "extract", "kronecker", "mxm", "plan"]
 
 Array = Any
 
@@ -26,57 +28,46 @@ Array = Any
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "sum_products": dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0)),
-    "dot_products": dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5)),
+    **masked.TRAFFIC,
 }
 
 
-def transposed(A: CscMatrix) -> CscMatrix:
-    """Return ``A'``, kept beside `A` unless its author forbade that."""
-    return csr_of(A) if A.may_keep_csr else transpose(A)
-
-
 def mxm(
-    A: CscMatrix,
-    A_rows: CscMatrix | None,
+    A: masked.Left,
     B: CscMatrix,
     product: Product,
     desc: Descriptor,
     edges: Array | None = None,
-) -> tuple[CscMatrix, Plan]:
-    """Return ``A (+.x) B`` and how it was made; `A_rows` is ``A'`` if it is there.
+) -> tuple[CscMatrix | masked.AtMask, Plan]:
+    """Return ``A (+.x) B`` and how it was made.
 
     With a mask that is not complemented, the dot product of a row and a column for each entry of
     the mask may take fewer steps than all products. `edges`, unless None, gets the number of
     matrix entries that are looked at.
     """
-    xp = A.device.xp
-    require_numbered((A.shape[0], B.shape[1]))
-    lengths = xp.diff(A.col_ptr).astype(np.int64)
-    counts = lengths[B.row_idx]
+    require_numbered((A.nrows, B.shape[1]))
     mask = desc.mask
     if mask is not None and not desc.structure:
-        mask = take(mask, are_nonzero(mask.all_values()))
-    found = _plan(int(counts.sum()))
-    if mask is not None and not desc.complement:
-        wide = xp.bincount(A.row_idx, minlength=A.shape[0])[mask.row_idx]
-        cols = mask.columns()
-        high = xp.diff(B.col_ptr)[cols]
-        steps, all_ = int(xp.minimum(wide, high).sum()) + mask.nvals, int(counts.sum())
-        if steps <= all_:
-            why = "steps of dot products at the mask's entries {} <= products {}", steps, all_
-            rows = transposed(A) if A_rows is None else A_rows
-            return _dots(rows, B, mask, cols, product, edges), Plan("", "dot_products", why)
-        why = "products {} < steps of dot products at the mask's entries {}", all_, steps
-        found = found._replace(why=why)
+        mask = take_true(mask)
+    if mask is None or desc.complement:
+        all_ = masked.count_products(A, B)
+        found = _plan(all_)
+    else:
+        all_, steps = masked.count_steps(A, B, mask)
+        if steps.total <= masked.OF_A_PRODUCT * all_:
+            made = masked.dot_products(A.by_rows(), B, mask, product, steps, edges)
+            return made, masked.plan(steps, all_)
+        why = "{} x products {} < steps of dot products at the mask's entries {}"
+        numbers = masked.OF_A_PRODUCT, all_, steps.total
+        found = _plan(all_)._replace(why=(why, *numbers))
     if edges is not None:
-        edges.fill(int(counts.sum()))
-    return _all(A, B, counts, product, mask, desc.complement), found
+        edges.fill(all_)
+    return _all(A.by_columns(), B, product, mask, desc.complement), found
 
 
-def plan(A: CscMatrix, B: CscMatrix) -> Plan:
+def plan(A: masked.Left, B: CscMatrix) -> Plan:
     """Return how ``A (+.x) B`` would be made without a mask."""
-    lengths = A.device.xp.diff(A.col_ptr).astype(np.int64)
-    return _plan(int(lengths[B.row_idx].sum()))
+    return _plan(masked.count_products(A, B))
 
 
 def _plan(count: int) -> Plan:
@@ -86,13 +77,13 @@ def _plan(count: int) -> Plan:
 def _all(
     A: CscMatrix,
     B: CscMatrix,
-    counts: Array,
     product: Product,
     mask: CscMatrix | None,
     complement: bool,
 ) -> CscMatrix:
     """List every product, sort those that the mask keeps by entry, add each run."""
     xp, shape = A.device.xp, (A.shape[0], B.shape[1])
+    counts = xp.diff(A.col_ptr).astype(np.int64)[B.row_idx]
     A.device.require(int(counts.sum()) * 64, "mxm", "Give a mask, or take fewer rows at a time.")
     b, a = _expanded(xp, A.col_ptr[B.row_idx].astype(np.int64), counts)
     key = B.columns()[b] * np.int64(shape[0]) + A.row_idx[a]
@@ -117,10 +108,6 @@ def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
     return owner, starts[owner] + total - (ends - counts)[owner]
 
 
-def _index_type(array: Array) -> str:
-    return "i32" if array.dtype.itemsize == 4 else "i64"
-
-
 def _summed(
     A: CscMatrix,
     B: CscMatrix,
@@ -135,8 +122,8 @@ def _summed(
 ) -> CscMatrix:
     """Return the matrix of the runs of products that begin at `starts`, at positions `where`."""
     xp, (domain, result) = A.device.xp, types
-    macros, prelude = _macros(A, B, add, multiply, domain, result)
-    bidx = _index_type(B.row_idx)
+    macros, prelude = macros_of_two(A, B, add, multiply, domain, result)
+    bidx = index_ctype(B.row_idx)
     run = kernel("spgemm/mxm.cu", "sum_products", prelude=prelude, BIDX=bidx, **macros)
     values = xp.empty(len(starts), result.numpy)
     bounds = xp.append(starts, len(a)).astype(np.int64)
@@ -147,47 +134,6 @@ def _summed(
         B.row_idx, rows, cols, values,
     )  # fmt: skip
     return at_positions(A.device, result, shape, where, values, None)
-
-
-def _macros(
-    A: CscMatrix, B: CscMatrix, add: Monoid, multiply: BinaryOp, domain: DType, result: DType
-) -> tuple[dict[str, str], str]:
-    """Return the macros of types and functors, and the prelude."""
-    prelude = Prelude()
-    types = {"A": A.dtype, "B": B.dtype, "T": domain, "Z": result}
-    macros = {"ADD": prelude.functor(add), "MUL": prelude.functor(multiply)}
-    return macros | {name: dtype.ctype for name, dtype in types.items()}, prelude.text
-
-
-def _dots(
-    R: CscMatrix,
-    B: CscMatrix,
-    mask: CscMatrix,
-    cols: Array,
-    product: Product,
-    edges: Array | None,
-) -> CscMatrix:
-    """Return the products of rows and columns at the entries of the mask, whose columns are `cols`.
-
-    `R` is ``A'``.
-    """
-    xp, n = R.device.xp, mask.nvals
-    semiring, domain, result = product.semiring, product.domain, product.result
-    R.device.require(n * (48 + result.numpy.itemsize), "mxm")
-    macros, prelude = _macros(R, B, semiring.monoid, semiring.multiply, domain, result)
-    indices = {
-        "APTR": R.col_ptr, "AIDX": R.row_idx, "BPTR": B.col_ptr, "BIDX": B.row_idx,
-    }  # fmt: skip
-    macros |= {name: _index_type(array) for name, array in indices.items()}
-    macros |= {} if edges is None else {"EDGES": "1"}
-    run = kernel("spgemm/mxm.cu", "dot_products", prelude=prelude, **macros)
-    values, found = xp.empty(n, result.numpy), xp.zeros(n, bool)
-    R.device.launch(
-        run, n, n, mask.row_idx.astype(np.int64), cols, R.col_ptr, R.row_idx, R.values,
-        R.number, B.col_ptr, B.row_idx, B.values, B.number, values, found, edges,
-    )  # fmt: skip
-    made = CscMatrix(R.device, result, mask.shape, mask.col_ptr, mask.row_idx, values)
-    return take(made, found)
 
 
 def kronecker(A: CscMatrix, B: CscMatrix, op: BinaryOp) -> CscMatrix:

@@ -93,9 +93,14 @@ class LoopLog:
 
     def ran(self, rows_of: Callable[[np.ndarray[Any, Any]], list[LoopRow]]) -> None:
         """Note that a loop was launched; `rows_of` makes its rows of its records."""
+        records = self.launched()
+        self._rows = lambda: rows_of(records())
+
+    def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
+        """Note that a loop was launched; return what fetches its records."""
         number = self._launched
         self._launched += 1
-        self._rows = lambda: rows_of(self._records(number))
+        return lambda: self._records(number)
 
     def take_rows(self) -> Callable[[], list[LoopRow]] | None:
         """Return the maker of the rows of the loop launched since the last call, or None."""

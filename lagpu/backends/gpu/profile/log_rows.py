@@ -37,18 +37,22 @@ class SearchRows:
         For each assignment a callable that returns its output's entries before the loop, or None.
     why : callable
         Returns why a level went in its direction: ``why(record, pulled before)``.
+    traffic : SearchTraffic, optional
+        What a level moves; by default what the statements say, on one device.
     """
 
     def __init__(
         self,
         statements: Sequence[Statement],
-        had: list[Count | None],
+        had: Sequence[Count | None],
         why: Callable[[Any, bool], str],
+        traffic: SearchTraffic | None = None,
     ) -> None:
-        self._traffic = SearchTraffic.of(statements)
+        self._traffic = traffic or SearchTraffic.of(statements)
         self._had, self._why, self._count = had, why, len(statements)
         is_product = [isinstance(s.operation, Multiply) for s in statements]
         self._product = is_product.index(True)
+        self.assigns_after = self._product == 0
         self._others = [k for k in range(self._count) if k != self._product]
         # an assignment of the depth has no operand: its row counts its output's old entries
         self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
@@ -59,7 +63,7 @@ class SearchRows:
 
     def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
         product, traffic = self._product, self._traffic
-        assigns_after = product == 0
+        assigns_after = self.assigns_after
         before = [0 if count is None else count() for count in self._had]
         last, reached, pulled = list(before), 0, False
         made = Measured(0.0, None, kernel="fused", reason="made with the level's product")

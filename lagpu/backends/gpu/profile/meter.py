@@ -119,13 +119,17 @@ class GpuMeter:
             return found
         loop = cast(DeviceLoop, found)
         if loop.keeps_log:
-            if self._log is None:
-                self._log = LoopLog(self._device, self._observer.unseen, self._pool.logs)
-            loop.run(self._log)
+            loop.run(self.log())
         else:
             self._observer.timed = True
             loop.run()
         return loop
+
+    def log(self) -> LoopLog:
+        """Return where the device's loops write records; made at the first call."""
+        if self._log is None:
+            self._log = LoopLog(self._device, self._observer.unseen, self._pool.logs)
+        return self._log
 
     def _observed(self, now: Work, work: Callable[[], Any], timed: bool) -> tuple[Any, float]:
         """Return what `work` returns, and the milliseconds the host took for it."""

@@ -9,9 +9,9 @@ from lagpu.backends.gpu.storage.bitmap import stride
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.dtypes import BOOL, DType
-from lagpu.operations import Multiply, Statement, operands_of
+from lagpu.operations import Multiply, Product, Statement, operands_of
 
-__all__ = ["SearchTraffic", "StatementTraffic"]
+__all__ = ["SearchTraffic", "StatementTraffic", "value_bytes"]
 
 _LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
 
@@ -53,7 +53,7 @@ class SearchTraffic(NamedTuple):
     def of(cls, statements: Sequence[Statement]) -> SearchTraffic:
         """Return it."""
         made = next(s for s in statements if isinstance(s.operation, Multiply))
-        assigned = [_value(s.out.dtype) for s in statements if s is not made]
+        assigned = [value_bytes(s.out.dtype) for s in statements if s is not made]
         operation = made.operation
         assert isinstance(operation, Multiply)
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
@@ -62,10 +62,17 @@ class SearchTraffic(NamedTuple):
             each = stride(rows)
             word, bits = min(each, 64) // 8, each * n // 8
             return cls(_index(A), word, bits, _offset(A), 0, 0, n, rows * n, assigned)
+        return cls.of_vector(A, product, u.dtype, u.size, assigned)
+
+    @classmethod
+    def of_vector(
+        cls, A: CscMatrix, product: Product, dtype: DType, n: int, assigned: list[int]
+    ) -> SearchTraffic:
+        """Return it, where the frontier is a vector of n values of a type."""
         reads_u, reads_a = product.semiring.multiply.reads[:: 1 if product.flip else -1]
         adds_up = not product.semiring.monoid.has_any_terminal
-        carried = _value(u.dtype) if reads_u or adds_up else 0
-        edge, offset, n = _index(A) + (_value_in(A) if reads_a else 0), _offset(A), u.size
+        carried = value_bytes(dtype) if reads_u or adds_up else 0
+        edge, offset = _index(A) + (_value_in(A) if reads_a else 0), _offset(A)
         listed = _LISTED_VERTEX + offset
         return cls(edge, 4, 4 * nwords(n), offset, listed, carried, n, n, assigned)
 
@@ -111,16 +118,16 @@ class StatementTraffic(NamedTuple):
         """Return it."""
         operation = s.operation
         seen = {id(v): v for v in (s.out, *operands_of(operation)) if type(v) is VectorStore}
-        values = sum(_value(v.dtype) for v in seen.values())
+        values = sum(value_bytes(v.dtype) for v in seen.values())
         mask = s.desc.mask
         if mask is not None and id(mask) not in seen:
             seen[id(mask)] = mask
-            values += 0 if s.desc.structure else _value(mask.dtype)
+            values += 0 if s.desc.structure else value_bytes(mask.dtype)
         bits = sum(4 * nwords(v.size) for v in seen.values())
         if not isinstance(operation, Multiply):
             return cls(bits, values)
         A, product = operation.matrix.csc(), operation.product
-        sums = _value(product.result)  # which are in a vector of their own
+        sums = value_bytes(product.result)  # which are in a vector of their own
         reads_a = product.semiring.multiply.reads[1 if product.flip else 0]
         edge, columns = _index(A) + (_value_in(A) if reads_a else 0), A.shape[product.transpose]
         return cls(bits + 4 * nwords(s.out.size), values + sums, edge, _offset(A), columns)
@@ -144,6 +151,6 @@ def _value_in(A: CscMatrix) -> int:
     return 0 if A.values is None else A.dtype.numpy.itemsize
 
 
-def _value(dtype: DType) -> int:
+def value_bytes(dtype: DType) -> int:
     """Return the bytes of a value; Boolean ones are taken to be all equal, so none is stored."""
     return 0 if dtype is BOOL else dtype.numpy.itemsize

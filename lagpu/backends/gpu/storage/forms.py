@@ -22,16 +22,17 @@ __all__ = [
     "diagonal",
     "empty",
     "entry",
-    "equals_transpose",
     "from_coo",
     "from_csc",
     "from_diagonal",
+    "has_one_each",
+    "has_same_pattern",
     "is_equal",
     "is_symmetric",
     "may_make_csr",
     "on_device",
     "own_on_device",
-    "take",
+    "rows_of",
     "transpose",
     "why_no_csr",
     "why_no_second_form",
@@ -193,7 +194,10 @@ def transpose(
     """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
     device.require(_bytes_beside(A), what, remedy)
-    order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
+    if ncols == 1:  # its rows rise
+        order = xp.arange(A.nvals, dtype=np.int64)
+    else:
+        order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
     cols = xp.empty(A.nvals, index_type(ncols))
     values = None if A.values is None else xp.empty(A.nvals, A.values.dtype)
@@ -206,20 +210,9 @@ def transpose(
     return CscMatrix(device, A.dtype, (ncols, nrows), ptr, cols, values, A.iso)
 
 
-def take(A: CscMatrix, kept: Array) -> CscMatrix:
-    """Return the entries where the Boolean array `kept` holds."""
-    xp = A.device.xp
-    before = xp.concatenate([xp.zeros(1, np.int64), xp.cumsum(kept, dtype=np.int64)])
-    chosen = xp.flatnonzero(kept)
-    values = None if A.values is None else A.values[chosen]
-    return CscMatrix(
-        A.device, A.dtype, A.shape, before[A.col_ptr], A.row_idx[chosen], values, A.iso
-    )
-
-
 def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
     """Whether two matrices of one shape have the same entries with equal values."""
-    if not _has_same_pattern(A, B):
+    if not has_same_pattern(A, B):
         return False
     if A.values is None and B.values is None:
         return A.nvals == 0 or bool(A.iso == B.iso)
@@ -227,10 +220,23 @@ def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
     return bool((x == y).all())
 
 
-def _has_same_pattern(A: CscMatrix, B: CscMatrix) -> bool:
+def has_same_pattern(A: CscMatrix, B: CscMatrix) -> bool:
+    """Whether two matrices of one shape have entries at the same positions."""
     if A.nvals != B.nvals:
         return False
+    if A.row_idx is B.row_idx and A.col_ptr is B.col_ptr:
+        return True
     return _are_same(A.device, A.col_ptr, B.col_ptr) and _are_same(A.device, A.row_idx, B.row_idx)
+
+
+def has_one_each(A: CscMatrix) -> bool:
+    """Whether each column has one entry; the answer is remembered."""
+    if A.nvals != A.shape[1]:
+        return False
+    if "one each" not in A.cache:
+        each = A.device.xp.arange(A.nvals + 1, dtype=A.col_ptr.dtype)
+        A.cache["one each"] = _are_same(A.device, A.col_ptr, each)
+    return bool(A.cache["one each"])
 
 
 def _are_same(device: Device, x: Array, y: Array) -> bool:
@@ -242,48 +248,38 @@ def _are_same(device: Device, x: Array, y: Array) -> bool:
     return not device.read(differences)
 
 
-def _is_same(A: CscMatrix, rows: CscMatrix) -> bool:
-    """Whether ``A'``, whose values are those of `A` in another order, is bit for bit `A`."""
-    if not _has_same_pattern(A, rows):
-        return False
-    return A.values is None or _are_same(A.device, A.values, rows.values)
-
-
 def is_symmetric(A: CscMatrix) -> bool:
-    """Whether ``A' == A``; False if that is unknown and memory does not suffice to compare.
+    """Whether ``A' == A``, bit for bit; the answer is remembered.
 
-    Products then use one form, as for a directed matrix whose second form does not fit.
-    """
-    if A.symmetric is None and A.csr is None and not has_free(A.device, _bytes_beside(A)):
-        return False
-    return equals_transpose(A)
-
-
-def equals_transpose(A: CscMatrix) -> bool:
-    """Whether ``A' == A``; the answer is remembered.
-
-    Raises
-    ------
-    OutOfMemory
-        If it is not known, and there is no room for the transpose.
+    Each entry below the diagonal is searched in the column of its row: nothing is sorted, and no
+    memory needed.
     """
     if A.symmetric is None:
-        A.symmetric = A.shape[0] == A.shape[1] and _is_same(A, A.csr or _rows(A))
+        A.symmetric = A.shape[0] == A.shape[1] and _is_mirrored(A)
     return A.symmetric
+
+
+def _is_mirrored(A: CscMatrix) -> bool:
+    values = None if A.values is None else bits(A.values)
+    types = index_types(A) | ({} if values is None else {"U": lookup(values.dtype).ctype})
+    run = kernel("elementwise/forms.cu", "find_unmirrored", **types)
+    unmirrored = A.device.xp.zeros(2, np.uint64)
+    A.device.launch(run, A.nvals, A.nvals, A.shape[1], A.col_ptr, A.row_idx, values, unmirrored)
+    return not A.device.to_host(unmirrored).any()
 
 
 def csr_of(A: CscMatrix) -> CscMatrix:
     """Return ``A'``, made at the first call and kept; `A` itself if it is symmetric."""
-    square = A.shape[0] == A.shape[1]
-    if square and A.symmetric is None and A.csr is None and has_free(A.device, _bytes_beside(A)):
-        rows = _rows(A)  # its comparison with A shows whether the form is needed
-        A.symmetric = _is_same(A, rows)
-        A.csr = None if A.symmetric else rows
     if is_symmetric(A):
         return A
     if A.csr is None:
         A.csr = _rows(A)
     return A.csr
+
+
+def rows_of(A: CscMatrix) -> CscMatrix:
+    """Return ``A'``, kept beside `A` unless its author forbade that."""
+    return csr_of(A) if A.may_keep_csr else transpose(A)
 
 
 def _rows(A: CscMatrix) -> CscMatrix:

@@ -27,8 +27,10 @@ __all__ = [
     "columns_of",
     "edge_frontier",
     "entries_left",
+    "heaviest",
     "index_ctype",
     "index_types",
+    "near_words",
     "num_chunks",
     "pull_bytes",
     "pull_space",
@@ -43,6 +45,9 @@ SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColu
 #: Counters of a search, for all turns.
 SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kCounterStride")
 MOST_BLOCKS = 4096  # of a cooperative launch
+# Shared memory for the frontier's bits in a pull that adds up; on sim so few words that small
+# graphs get beyond them.
+NEAR_BYTES, SIM_NEAR = 128 * 1024, 4
 _SORTING = 56  # bytes an entry that sorting by a key takes, with the result
 Array = Any
 
@@ -177,6 +182,17 @@ def _count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> in
     run = kernel("elementwise/forms.cu", "count_parts", PTR=index_ctype(col_ptr))
     device.launch(run, n, n, col_ptr, shortest, size, total)
     return int(device.read(total)) + 1
+
+
+def near_words(device: Device, n: int) -> np.uint32:
+    """Return the words of shared memory for the bits of `n` vertices, a power of two; 0: none."""
+    most = SIM_NEAR if device.name == "sim" else min(NEAR_BYTES, device.dynamic_shared_bytes) // 4
+    return np.uint32(min(_power_above(nwords(n)), _power_above(most + 1) // 2))
+
+
+def _power_above(count: int) -> int:
+    """Return the least power of two that is not below `count`."""
+    return 1 << max(count - 1, 0).bit_length()
 
 
 def num_chunks(lengths: np.ndarray[Any, Any]) -> int:
@@ -422,6 +438,12 @@ def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     return found
 
 
+def heaviest(form: CscMatrix, ranks: Ranked) -> Array | None:
+    """Return the ``kHeavy`` vertices of highest rank; None where there are no ranks."""
+    vertices: Array = None if ranks.rank is None else form.cache["heaviest"]
+    return vertices
+
+
 def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     """Rank, unless degrees are too even or memory is short: see `Ranked` for what it takes."""
     xp, n, idx = form.device.xp, form.shape[0], form.row_idx
@@ -435,4 +457,5 @@ def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     rank = xp.empty(n, np.int32)
     rank[order] = xp.arange(n, dtype=np.int32)
     room = xp.empty((n * each + 3) // 4, np.uint32)
+    form.cache["heaviest"] = order[: constant("kHeavy")].astype(np.int32)
     return Ranked(rank, rank.astype(idx.dtype, copy=False)[idx], room)

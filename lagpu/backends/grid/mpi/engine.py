@@ -5,16 +5,19 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lagpu.backends.grid.engine import Arrays
 from lagpu.backends.grid.mpi.messages import packed, unpacked
 from lagpu.backends.grid.mpi.processes import Processes
+from lagpu.errors import NotSupported
 
 __all__ = ["MpiEngine"]
+
+T = TypeVar("T")
 
 
 class MpiEngine:
@@ -31,6 +34,7 @@ class MpiEngine:
     """
 
     alone = False
+    between_devices = False
 
     def __init__(self, processes: Processes, pieces: int = 1, first_device: int = 0) -> None:
         self._processes = processes
@@ -65,6 +69,12 @@ class MpiEngine:
             for d in range(self._pieces)
         ]
 
+    def share(
+        self, parts: Sequence[tuple[Any, ...]], among: Sequence[Sequence[int]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """See `Engine`: what MPI sends is on the host."""
+        raise NotSupported("grid: MPI shares no arrays of devices. Gather them on the host.")
+
     def sum(self, numbers: Sequence[float]) -> float:
         """See `Engine`: numbers are whole if they are so on every piece."""
         given = self.gather([(np.array([number]),) for number in numbers])[0]
@@ -74,6 +84,15 @@ class MpiEngine:
     def window(self, nbytes: int) -> Sequence[Any] | None:
         """See `Engine`: a process does not address the memory of another one."""
         return None
+
+    def group(self, pieces: int) -> MpiEngine:
+        """See `Engine`."""
+        group = self._processes.group(pieces // self._pieces)
+        return MpiEngine(group, self._pieces, self.devices[0])
+
+    def inside(self, work: Callable[[], T]) -> T:
+        """See `Engine`."""
+        return self._processes.inside(work)
 
     def barrier(self) -> None:
         """See `Engine`."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import isfunction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from lagpu.host.memory import require, shortage_named
 
 __all__ = ["Processes"]
 
+T = TypeVar("T")
 _INLINE = 168  # bytes: a short message travels in the header
 _HEADER = np.dtype(
     [
@@ -61,22 +62,34 @@ class Processes:
         The most bytes that one call of MPI sends or receives.
     patience : float
         Seconds for which a process that ends by an error waits for the others to come.
+    among : Processes, optional
+        All processes of the job, of which these are a group; see `group`.
     """
 
     def __init__(
-        self, comm: Any, beside: int = 1, chunk: int = _CHUNK, patience: float = 5.0
+        self,
+        comm: Any,
+        beside: int = 1,
+        chunk: int = _CHUNK,
+        patience: float = 5.0,
+        among: Processes | None = None,
     ) -> None:
         self._comm = comm
         self.size: int = comm.Get_size()
         self.rank: int = comm.Get_rank()
         self.beside = beside
+        self._chunk = chunk
         self._step = max(8, chunk // self.size // 8 * 8)  # of one process to another in one call
         self._patience = patience
         self._turn = self._call = 0
         self._method = ""
         self._over: LagpuError | None = None  # why no process meets any more
         self._speaker = 0  # of that error
-        self._unmet = False
+        self._unmet = self._parted = False
+        self._among = among
+        self._first = 0 if among is None else among.rank - self.rank  # its number in the job
+        self._groups: dict[int, Processes] = {}  # by their size
+        self._within: Processes | None = None  # the group whose processes meet by themselves
 
     # ------------------------------------------------------------------------------- a statement
     def begin(self, method: str) -> None:
@@ -98,6 +111,56 @@ class Processes:
         """Tell the others that this statement has failed here, unless they know."""
         if not _is_told(error) and self._over is None:
             self._meet(_text(error), _FAILED)
+
+    # ------------------------------------------------------------------------------------ groups
+    def group(self, size: int) -> Processes:
+        """Return this process' group of `size` processes that follow each other.
+
+        Every process calls it, and `size` divides their number.
+        """
+        if size not in self._groups:
+            made: list[Any] = []
+            with uninterrupted():
+                self._meet()  # behind it nobody can fail before all have called MPI
+                self._mpi(lambda: made.append(self._comm.Split(self.rank // size, self.rank)))
+            self._groups[size] = Processes(made[0], self.beside, self._chunk, self._patience, self)
+        return self._groups[size]
+
+    def inside(self, work: Callable[[], T]) -> T:
+        """Do some work whose statements are those of this group alone.
+
+        However a process leaves the work, it comes to one last meeting of the group, or has heard
+        at an earlier one that another process has left. So nobody waits for one that has gone.
+
+        Raises
+        ------
+        LagpuError
+            What another process has said, with its number: then that one has its own error.
+        """
+        assert self._among is not None
+        if not self._unmet:
+            self._over, self._parted, self._turn = None, False, 0
+        self._among._within = self
+        try:
+            found = work()
+        except BaseException as error:
+            self._leave(_text(error), _ENDED_TOO if _is_told(error) else _ENDED)
+            if self._parted and isinstance(error, LagpuError):
+                error.process = None  # of nobody: each tells those outside of the group
+            raise
+        self._leave()
+        return found
+
+    def _leave(self, message: Bytes = _NOTHING, state: int = _GOING) -> None:
+        """Meet the group for the last time, unless one of it has ended before."""
+        assert self._among is not None
+        with uninterrupted():
+            self._among._within = None
+            if self._over is None:
+                self.begin(_END)
+                self._meet(message, state)
+            elif state == _GOING:
+                raise self._over
 
     # ----------------------------------------------------------------------------------- messages
     def share(self, message: Bytes) -> list[Bytes]:
@@ -165,6 +228,9 @@ class Processes:
     # ---------------------------------------------------------------------------------- meetings
     def _meet(self, message: Bytes = _NOTHING, state: int = _GOING, longest: int = 0) -> Any:
         """Return the headers of all processes, which are at the same place and well."""
+        if self._within is not None:  # left without a word, as by an interrupt at the wrong time
+            said = message if state else _text(ProcessFailed("grid: it has left its sub-cluster."))
+            self._within._leave(said, _ENDED)
         if self._over is not None:
             raise self._over
         self._call += 1
@@ -195,7 +261,7 @@ class Processes:
         headers["nbytes"][np.arange(self.size) != first] = 0
         said = self._collected(message if self.rank == first else _NOTHING, headers)[first]
         kind, _, text = said.tobytes().decode(errors="replace").partition("\n")
-        error = _told(first, self.size, kind, text)
+        error = self._told(first, kind, text)
         ended = np.flatnonzero(headers["state"] >= _ENDED)
         if len(ended):
             others = headers["state"][ended] == _ENDED_TOO
@@ -208,14 +274,14 @@ class Processes:
         places = [tuple(headers[name][r] for name in _PLACE) for r in range(self.size)]
         other = next(r for r, place in enumerate(places) if place != places[0])
         where = [
-            f"process {r} is at {places[r][2].decode()} (statement {places[r][0]})"
+            f"process {r + self._first} is at {places[r][2].decode()} (statement {places[r][0]})"
             for r in (0, other)
         ]
         going = [r for r, place in enumerate(places) if place[2].decode() != _END]
         self._speaker = min(going, default=0)
-        self._over = _told(
+        self._parted = True
+        self._over = self._told(
             other,
-            self.size,
             "",
             f"grid: {', '.join(where)}. Run the same statements on every process.",
         )
@@ -226,9 +292,20 @@ class Processes:
         try:
             call(*args)
         except Exception as error:
-            self._over = _told(self.rank, self.size, "", f"grid: MPI failed: {plain(str(error))}.")
-            self._speaker, self._unmet = self.rank, True
-            raise self._over from error
+            self._fail_for_ever(
+                self._told(self.rank, "", f"grid: MPI failed: {plain(str(error))}.")
+            )
+            raise cast(LagpuError, self._over) from error
+
+    def _fail_for_ever(self, error: LagpuError) -> None:
+        """Note that MPI has failed, here and for all processes."""
+        self._over, self._speaker, self._unmet = error, self.rank, True
+        if self._among is not None:
+            self._among._fail_for_ever(error)
+
+    def _told(self, rank: int, kind: str, text: str) -> LagpuError:
+        size = self.size if self._among is None else self._among.size
+        return _told(rank + self._first, size, kind, text)
 
     # ----------------------------------------------------------------------------------- the end
     def end(self, error: BaseException) -> bool:

@@ -1,5 +1,7 @@
 """Sub-clusters of a grid: groups of pieces with a copy of the graph each, which share out sources.
 
+A group has some pieces of a process, or some processes.
+
 Paper: Bernaschi and others 2018, section 4.2.
 """
 
@@ -10,10 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridMatrix
+from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.protocol import Backend
-from lagpu.errors import InvalidValue
+from lagpu.errors import InvalidValue, LagpuError
 
 __all__ = ["GridClusters", "cluster_size"]
 
@@ -28,7 +32,7 @@ _ENTRY, _VERTEX = 24, 120
 def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) -> int:
     """Return the number of pieces of a sub-cluster: as asked for, or the smallest that fits.
 
-    A sub-cluster is a part of a process, or it is the whole grid.
+    A sub-cluster is a part of a process, or some processes.
 
     Parameters
     ----------
@@ -48,7 +52,7 @@ def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) ->
     """
     count, here = pieces.engine.size, len(pieces.engine.local)
     sizes = [d for d in range(1, here + 1) if here % d == 0]
-    sizes += [count] * (count not in sizes)
+    sizes += [here * m for m in range(2, count // here + 1) if count // here % m == 0]
     if asked is not None:
         if asked not in sizes:
             raise InvalidValue(
@@ -72,26 +76,31 @@ class GridClusters:
     pieces : Pieces
         The pieces.
     size : int
-        Pieces of a sub-cluster: a divisor of those of a process.
+        Pieces of a sub-cluster: a divisor of those of a process, or a multiple.
     make : callable
-        Returns the backend over some places.
+        Returns the backend over some places, and the engine of all of its pieces.
     """
 
     def __init__(
-        self, pieces: Pieces, size: int, make: Callable[[Sequence[Backend]], Backend]
+        self, pieces: Pieces, size: int, make: Callable[[Engine, Sequence[Backend]], Backend]
     ) -> None:
         self._pieces, self._size = pieces, size
         first, here = pieces.engine.local[0], len(pieces.engine.local)
         self.count = pieces.engine.size // size
-        self.numbers: Sequence[int] = range(first // size, (first + here) // size)
+        last = first + max(here, size)
+        self.numbers: Sequence[int] = range(first // size, last // size)
+        self._group = pieces.engine.group(size) if size > here else None
         places = [pieces.places[k : k + size] for k in range(0, here, size)]
         self.backends: Sequence[Backend] = [
-            group[0] if size == 1 else make(group) for group in places
+            group[0] if size == 1 else make(self._group or LocalEngine(size), group)
+            for group in places
         ]
 
     @property
     def apart(self) -> bool:
         """See `Clusters`."""
+        if len(self.backends) == 1:
+            return False
         devices = [place.device for place in self._pieces.places]
         return None not in devices and len({id(device) for device in devices}) == len(devices)
 
@@ -99,12 +108,24 @@ class GridClusters:
         """See `Clusters`."""
         return self._pieces.changes.run("clusters", work)
 
+    def inside(self, work: Callable[[], T]) -> T:
+        """See `Clusters`."""
+        if self._group is None:
+            return work()
+        try:
+            return self._group.inside(work)
+        except LagpuError as error:
+            if error.process is not None:
+                self._pieces.engine.agree()  # the one whose error it is tells all
+            raise
+
     def total(self, parts: Sequence[Array]) -> Array:
         """See `Clusters`."""
         nothing = np.zeros(0)
+        first = self.numbers[0]
         given = [
-            (parts[k // self._size] if k % self._size == 0 else nothing,)
-            for k in range(len(self._pieces.engine.local))
+            (parts[p // self._size - first] if p % self._size == 0 else nothing,)
+            for p in self._pieces.engine.local
         ]
         received = [of for (of,) in self._pieces.engine.gather(given)[0]][:: self._size]
         total = np.zeros_like(received[0])

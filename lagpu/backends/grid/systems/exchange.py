@@ -73,19 +73,27 @@ class Exchange:
         for p, lists in zip(self._pieces.engine.local, given, strict=True):
             to: dict[int, Arrays] = {}
             for d in self.mates(p, along):
-                size = self._by.count(d if of_receiver else p)
-                message = packed(lists[d], size, form)
-                self._noted.append((form_of(message, size, form), message.nbytes))
+                size = self._sizes(d if of_receiver else p)
+                message = packed(lists[d], size[0], form, size[1])
+                self._noted.append((form_of(message, size[0], form, size[1]), message.nbytes))
                 to[d] = (message,)
             parts.append(to)
         received = self._lists(parts, along, 1)
         return [
             {
-                s: unpacked(message, self._by.count(p if of_receiver else s), form)
+                s: self._unpacked(message, p if of_receiver else s, form)
                 for s, (message,) in lists.items()
             }
             for p, lists in zip(self._pieces.engine.local, received, strict=True)
         ]
+
+    def _sizes(self, piece: int) -> tuple[int, int]:
+        """Return the vertices of a piece, and how many of the first ones may have edges."""
+        return self._by.count(piece), self._by.used(piece)
+
+    def _unpacked(self, message: Array, piece: int, form: str) -> Array:
+        size, used = self._sizes(piece)
+        return unpacked(message, size, form, used)
 
     def told(self, own: Sequence[Array], along: int, form: str) -> list[dict[int, Array]]:
         """Send all mates one set of own vertices of each local piece; see `sets`."""

@@ -199,18 +199,19 @@ class SystemLoop:
             The local products in their order, level by level.
         """
         assert self._search is not None
-        found, local = [], len(self._search.local)
+        found, local, done = [], len(self._search.local), 0
         for depth, level in enumerate(self._search.levels):
-            parts = products[depth * local : (depth + 1) * local]
-            edges = [part.edges for part in parts]
+            parts = products[done : done + level.products]
+            done += level.products
+            edges = [level.listed, *(part.edges for part in parts)]
             known = all(count is not None for count in edges)
             measured = Measured(
                 kernel_ms=sum(phase.ms for phase in level.phases),
                 host_ms=None,
                 direction={0: "push", local: "pull"}.get(level.pulls, "both"),
-                kernel=parts[0].kernel or self.name if parts else self.name,
+                kernel=(parts[0].kernel if parts else "") or self.name,
                 reason=f"{level.why}; {level.pulls} of {local} pieces pull",
-                edges=sum(count or 0 for count in edges) if parts and known else None,
+                edges=sum(count or 0 for count in edges) if known else None,
                 phases=level.phases,
             )
             assigned = Measured(0.0, None, reason="timed with the product")

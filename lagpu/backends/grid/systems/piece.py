@@ -10,6 +10,7 @@ from lagpu.algebra.tables import semiring
 from lagpu.backends.gpu.ops.directions import WARP_LENGTH
 from lagpu.backends.grid.handles import GridMatrix
 from lagpu.backends.grid.pieces import Pieces, entries_of
+from lagpu.backends.grid.systems.neighbours import Listed, Neighbours
 from lagpu.backends.grid.systems.policy import System
 from lagpu.dtypes import BOOL
 from lagpu.operations import (
@@ -75,8 +76,12 @@ class Piece:
         self._sources, targets = shape
         if self._place.capabilities.kernels:
             push, few, many = system.kernels
+            push = "push_scatter" if system.claims == "scatter" else push
             is_long = self._place.nvals(self._part) >= WARP_LENGTH * targets
             self._kernels = push, many if is_long else few
+        self._neighbours: Neighbours | None = None
+        if system.claims == "sort":
+            self._neighbours = Neighbours(self._place, self._part, self._sources)
         self._visited = self._place.vector(BOOL, targets)
         self._seen = np.zeros(targets, bool)
         self.unvisited = targets
@@ -110,6 +115,21 @@ class Piece:
         product_of = Statement(out, desc, Multiply(self._part, u, product), result)
         self._pieces.execute(self._k, product_of)
         where, values = place.vector_to_coo(out)
+        self._visit(where)
+        self.via[where] = values
+        return where, values
+
+    def listed(self, sources: Array) -> Listed:
+        """Return the entries in the rows of these sources, for `claim`."""
+        assert self._neighbours is not None
+        return self._neighbours.listed(np.sort(sources))
+
+    def claim(self, listed: Listed) -> tuple[Array, Array]:
+        """Return what `find` returns, from the list of neighbours."""
+        assert self._neighbours is not None
+        targets, sources = self._neighbours.distinct(listed)
+        new = ~self._seen[targets]
+        where, values = targets[new], sources[new]
         self._visit(where)
         self.via[where] = values
         return where, values

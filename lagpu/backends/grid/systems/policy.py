@@ -17,6 +17,7 @@ _CHOICES = {
     "messages": (*FORMS, "direction"),
     "parents": ("late", "sent"),
     "share": ("no", "yes"),
+    "claims": ("atomic", "scatter", "sort"),
 }
 _NUMBERS = ("ratio", "alpha", "beta")
 
@@ -40,6 +41,9 @@ class System:
         ``"sent"`` with each vertex, or asked for ``"late"``: after the last level.
     share : str
         ``"yes"``: before it pulls, a row of pieces is told what the owners have visited.
+    claims : str
+        How a push has each vertex once: by ``"atomic"`` claims; by a ``"scatter"`` in which any
+        source of a vertex wins, compacted; or the list of all neighbours is ``"sort"`` ed.
     kernels : tuple of str
         The kernels for a push and for a pull of few and of many entries a column, where the places
         offer a choice.
@@ -53,6 +57,7 @@ class System:
     ratio: float = BFS2D_RATIO
     alpha: float = BEAMER[0]
     beta: float = BEAMER[1]
+    claims: str = "atomic"
 
 
 #: Bisson and others 2016; Bernaschi and others 2018; Hiragushi and Takahashi 2013.

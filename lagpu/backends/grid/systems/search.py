@@ -12,6 +12,7 @@ from lagpu.backends.gpu.ops.planner import pulls_by_edges
 from lagpu.backends.grid.handles import GridMatrix
 from lagpu.backends.grid.pieces import Pieces, cut
 from lagpu.backends.grid.systems.exchange import COLUMN, ROW, Exchange
+from lagpu.backends.grid.systems.neighbours import Listed
 from lagpu.backends.grid.systems.piece import Piece
 from lagpu.backends.grid.systems.policy import System
 from lagpu.backends.profile import Phase
@@ -35,6 +36,10 @@ class Level(NamedTuple):
         The reason, in the numbers of the first local piece or of all.
     phases : tuple of Phase
         Times of this process, and what its pieces sent.
+    products : int
+        Products of a place in it: one for each local piece, unless neighbours are listed.
+    listed : int
+        Neighbours that the local pieces have listed.
     """
 
     frontier: int
@@ -42,6 +47,8 @@ class Level(NamedTuple):
     pulls: int
     why: str
     phases: tuple[Phase, ...]
+    products: int
+    listed: int
 
 
 class Search:
@@ -111,11 +118,17 @@ class Search:
             why = f"frontier / unvisited {found[0]:.3g}, threshold {system.ratio:g}"
         if system.share == "yes" and self._any_pulls(pulls):
             self._timed("share", lambda: self._share(form))
-        reached = self._timed("expansion", lambda: self._expansion(sources, pulls))
+        lists = self._lists(sources, pulls)
+        reached = self._reached(sources, pulls, lists)
         given = self._timed("fold", lambda: self._fold(reached, form))
         self._timed("update", lambda: self._update(reached, given))
         self.total, self._edges = self._timed("agree", self._agreed)
-        self.levels.append(Level(before, self.total, sum(pulls), why, tuple(self._phases)))
+        known = [of for of in lists if of is not None]
+        listed = sum(len(of.targets) for of in known)
+        if known:
+            why += f"; {listed} neighbours sorted, {sum(of.nbytes for of in known)} bytes"
+        phases, products = tuple(self._phases), len(lists) - len(known)
+        self.levels.append(Level(before, self.total, sum(pulls), why, phases, products, listed))
 
     def parents(self) -> list[Array]:
         """Return, for each local piece, the parents of its own vertices that the search has found.
@@ -212,15 +225,38 @@ class Search:
             for s, vertices in lists.items():
                 piece.visit(self._at(ROW, s, vertices))
 
-    def _expansion(self, sources: list[Array], pulls: list[bool]) -> list[dict[int, Any]]:
+    def _lists(self, sources: list[Array], pulls: list[bool]) -> list[Listed | None]:
+        """Return, for each local piece, the neighbours of its sources where they are sorted."""
+        if self._system.claims != "sort" or all(pulls):
+            return [None] * len(pulls)
+
+        def work() -> list[Listed | None]:
+            of_piece = zip(self.local, sources, pulls, strict=True)
+            return [None if pull else piece.listed(of) for piece, of, pull in of_piece]
+
+        return self._timed("expansion", work)
+
+    def _reached(
+        self, sources: list[Array], pulls: list[bool], lists: list[Listed | None]
+    ) -> list[dict[int, Any]]:
+        """Return what `_expansion` does, in the phase of its name, or in that of sorting."""
+        name = "expansion" if all(of is None for of in lists) else "sort"
+        return self._timed(name, lambda: self._expansion(sources, pulls, lists))
+
+    def _expansion(
+        self, sources: list[Array], pulls: list[bool], lists: list[Listed | None]
+    ) -> list[dict[int, Any]]:
         """Return, for each local piece and owner, the vertices found and the source of each."""
         reached = []
-        of_piece = zip(self._pieces.engine.local, self.local, sources, pulls, strict=True)
-        for p, piece, of, pull in of_piece:
-            targets, via = piece.find(of, pull, self._numbered)
+        of_piece = zip(self._pieces.engine.local, self.local, sources, pulls, lists, strict=True)
+        for p, piece, of, pull, listed in of_piece:
+            if listed is None:
+                targets, via = piece.find(of, pull, self._numbered)
+            else:
+                targets, via = piece.claim(listed)
             index = self._layout.dims[ROW].index(self._layout.parts(p)[ROW], targets)
-            lists = cut((self._by.position(index), via), self._by.owner(index), self._by.pieces)
-            reached.append(dict(enumerate(lists)))
+            by_owner = cut((self._by.position(index), via), self._by.owner(index), self._by.pieces)
+            reached.append(dict(enumerate(by_owner)))
         return reached
 
     def _fold(self, reached: list[dict[int, Any]], form: str) -> list[dict[int, Any]]:

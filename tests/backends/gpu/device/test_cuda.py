@@ -4,12 +4,15 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, backends, semiring
+from lagpu.backends.gpu.device import cuda
+from lagpu.backends.gpu.kernels import kernel
 from lagpu.errors import OutOfMemory
 from lagpu.generators import path
 
@@ -20,6 +23,30 @@ def gpu():
         return backends.get("gpu")
     except Exception as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(("limit", "free"), [(0, 90), (1000, 90), (50, 20), (30, 0), (10, 0)])
+def test_free_memory_honours_the_limit_of_the_pool(limit, free):
+    pool = SimpleNamespace(total_bytes=lambda: 50, used_bytes=lambda: 30, get_limit=lambda: limit)
+    device = object.__new__(cuda.CudaDevice)
+    device.xp = SimpleNamespace(get_default_memory_pool=lambda: pool)
+    device._device = SimpleNamespace(mem_info=(70, 100))
+    assert device.free_bytes() == free
+
+
+def test_a_directed_graph_keeps_one_form_under_the_limit_of_the_pool(gpu):
+    pool = gpu.device.xp.get_default_memory_pool()
+    rng = np.random.default_rng(5)
+    rows, cols = rng.integers(0, 1 << 18, (2, 1 << 22))
+    A = Matrix.from_coo(rows, cols, True, nrows=1 << 18, dup_op=lagpu.binary.first, backend=gpu)
+    A.orientation = "csc"
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.used_bytes() + (8 << 20))  # less than a second form
+    try:
+        levels = algorithms.bfs_levels(A, 0)
+    finally:
+        pool.set_limit(size=0)
+    assert levels.to("cpu").isequal(algorithms.bfs_levels(A.to("cpu"), 0))
 
 
 @pytest.fixture
@@ -37,6 +64,27 @@ def filled(gpu):
     yield held
     held.clear()
     pool.free_all_blocks()
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_more_shared_memory_is_allowed_before_a_launch_asks_for_it(monkeypatch, cooperative):
+    """The driver refuses more than 48 KiB of a kernel that was not allowed to have them."""
+    allowed = []
+    driver = SimpleNamespace(
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
+        funcSetAttribute=lambda *how: allowed.append(how),
+        occupancyMaxActiveBlocksPerMultiprocessor=lambda *_how: 1,
+    )
+    device = object.__new__(cuda.CudaDevice)
+    device.xp = SimpleNamespace(cuda=SimpleNamespace(driver=driver))
+    device.dynamic_shared_bytes, device.resident_threads, device._processors = 1 << 17, 2048, 1
+    device.share, device._ready, device._shared_allowed = 1, {}, {}
+    device._cooperative_blocks = {}
+    monkeypatch.setattr(device, "_function", lambda _kernel: SimpleNamespace(ptr=77))
+    run = kernel("spgemm/dots.cu", "table_products")
+    for shared in (3 << 15, 3 << 13, 3 << 15):
+        device._prepare(run, 256, cooperative, shared)
+    assert allowed == [(77, 8, 3 << 15)]
 
 
 @pytest.mark.gpu

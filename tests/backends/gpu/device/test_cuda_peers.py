@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from lagpu.backends.gpu.device.cuda_peers import why_apart
+from lagpu.backends.gpu.device.cuda_peers import fetched, why_apart
 
 
 class RuntimeFailure(Exception):
@@ -50,10 +50,19 @@ def test_access_is_enabled_both_ways(status):
     assert sorted(asked) == [(0, 1), (0, 3), (1, 0), (1, 3), (3, 0), (3, 1)]
 
 
+def test_a_gpu_that_is_shared_needs_no_access_to_itself():
+    cupy, asked = stand_in()
+    assert why_apart(cupy, [0, 0], share=2) == ""
+    assert asked == []
+    assert why_apart(cupy, [0, 0, 1, 1], share=2) == ""
+    assert sorted(asked) == [(0, 1), (1, 0)]
+
+
 def test_why_gpus_stay_apart(monkeypatch):
     cupy, asked = stand_in(access=False)
     assert why_apart(cupy, [0, 1]) == "GPU 0 has no access to the memory of GPU 1"
     assert "two pieces are on one GPU" in why_apart(cupy, [0, 1, 0])
+    assert "two pieces are on one GPU" in why_apart(cupy, [0, 0, 0], share=2)
     assert asked == []
     refused = why_apart(stand_in(status=1)[0], [0, 1])
     assert refused == "GPU 0 is refused access to the memory of GPU 1: error 1"
@@ -63,3 +72,37 @@ def test_why_gpus_stay_apart(monkeypatch):
     assert asked == []
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "0")
     assert why_apart(cupy, [0, 1]) == ""
+
+
+def test_a_copy_between_gpus_is_ordered_by_both_streams():
+    done, current = [], [1]
+
+    class Stream:
+        def __init__(self, gpu):
+            self.gpu, self.ptr = gpu, 70 + gpu
+
+        def record(self):
+            return f"event of {self.gpu}"
+
+        def wait_event(self, event):
+            done.append((self.gpu, event))
+
+    @contextlib.contextmanager
+    def device(number):
+        current.append(number)
+        yield
+        current.pop()
+
+    runtime = types.SimpleNamespace(memcpyPeerAsync=lambda *given: done.append(given))
+    streams = [Stream(gpu) for gpu in range(2)]
+    cuda = types.SimpleNamespace(
+        runtime=runtime, Device=device, get_current_stream=lambda: streams[current[-1]]
+    )
+    made = types.SimpleNamespace(data=types.SimpleNamespace(ptr=5))
+    cupy = types.SimpleNamespace(cuda=cuda, empty_like=lambda _: made)
+    array = types.SimpleNamespace(
+        data=types.SimpleNamespace(ptr=9), nbytes=48, copy=lambda: "a copy"
+    )
+    assert fetched(cupy, array, 0, 1) is made
+    assert done == [(1, "event of 0"), (5, 1, 9, 0, 48, 71), (0, "event of 1")]
+    assert fetched(cupy, array, 1, 1) == "a copy"

@@ -115,6 +115,7 @@ def test_a_kernel_may_ask_for_more_and_less_shared_memory_by_turns(device):
         assert device.read(total) == count * (count - 1) // 2
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("block", [32, 96, 1024])
 @pytest.mark.parametrize("ctype", TYPES)
 def test_block_reduce_and_warp_scan(device, ctype, block):

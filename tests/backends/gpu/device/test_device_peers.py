@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pieces_of_search import gpus_for
 
-from lagpu.backends.gpu.device.cuda import CudaDevice
 from lagpu.backends.gpu.device.peers import Peers, posts_words
 from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import constant, from_source
-from lagpu.errors import BackendUnavailable, GridTimeout, KernelLaunchError
+from lagpu.errors import GridTimeout, KernelLaunchError
 
 TEXT = (Path(__file__).parents[3] / "support" / "peers_kernels.cu").read_text("utf-8")
 GAVE_UP, TOLD = constant("kGaveUp"), constant("kTold")
@@ -31,10 +31,7 @@ def meetings(request):
         return lambda pieces, **options: Meetings([SimDevice(**options) for _ in range(pieces)])
 
     def on_gpus(pieces, **_options):
-        try:
-            devices = [CudaDevice(number) for number in range(pieces)]
-        except BackendUnavailable as error:
-            pytest.skip(str(error))
+        devices = gpus_for(pieces)
         if why := devices[0].why_apart(devices):
             pytest.skip(why)
         return Meetings(devices)
@@ -135,7 +132,7 @@ def test_a_timeout_is_an_error_after_which_all_meet_again(meetings):
 def test_an_interrupt_leaves_no_post(meetings, monkeypatch):
     two = meetings(2)
 
-    def interrupted(_piece):
+    def interrupted(*_args):
         raise KeyboardInterrupt
 
     launches = two.launches(2)

@@ -14,7 +14,7 @@ import test_device
 
 from lagpu import Matrix, algorithms, eager
 from lagpu.backends.gpu.device import compiler
-from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.device.sim import SimDevice, _load_runtime
 from lagpu.backends.gpu.kernels import GRID_BARRIER, from_source
 from lagpu.errors import InvalidValue, KernelLaunchError, OutOfMemory
 
@@ -145,6 +145,7 @@ SimDevice().launch(from_source(text, "k"), 5000, x, 5001)
 """
 
 
+@pytest.mark.ci
 def test_address_sanitizer_finds_accesses_out_of_bounds():
     command = compiler.compiler()[0]
     found = subprocess.run(
@@ -220,3 +221,17 @@ def test_a_seed_that_is_no_number_is_told(monkeypatch):
     monkeypatch.setenv("LAGPU_SIM_SEED", "x")
     with pytest.raises(InvalidValue, match="LAGPU_SIM_SEED 'x' is not a whole number"):
         SimDevice()
+
+
+def test_the_runtime_is_optimized_whatever_is_asked_for(monkeypatch):
+    """Each meeting of threads runs it."""
+    asked = []
+
+    def shared_object(source, what, flags):
+        asked.append((what, flags))
+        raise FileNotFoundError
+
+    monkeypatch.setattr(compiler, "shared_object", shared_object)
+    with pytest.raises(FileNotFoundError):
+        _load_runtime.__wrapped__(("-O0",))
+    assert asked == [("runtime.cpp", ("-O0", "-O1"))]

@@ -30,6 +30,7 @@ def of_one_value(made):
     return [*stored, *made[2:]]
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize(("body", "dtype"), [(brandes, FP64), (many, INT64), (deleting, BOOL)])
 def test_entries_of_one_value(backend, body, dtype):
     A = graph(100, backend, 3, True)

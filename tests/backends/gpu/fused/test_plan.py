@@ -107,6 +107,8 @@ def same(x, y):
 # ---- fused, and equal to eager
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_algorithms_are_fused_and_right(backend, n, symmetric):
@@ -126,6 +128,7 @@ def test_algorithms_are_fused_and_right(backend, n, symmetric):
             assert same(paths, algorithms.count_shortest_paths(A, source))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("times", [None, 0, 1, 2, 3, 50])
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("sources", [[0], [5], [1, 2, 30], list(range(33))])
@@ -259,7 +262,7 @@ def test_tracing_sees_each_statement(case):
 def test_last_loop_tells_of_the_last_loop(case):
     A, f, levels, right = case
     if not fuses(A):
-        pytest.skip("a backend that runs no loops keeps no account of them")
+        pytest.skip("a backend that fuses no loop says the same of each")
     algorithms.bfs_levels(A, 3)
     assert is_fused(A.backend.last_loop)
     with lagpu.eager():

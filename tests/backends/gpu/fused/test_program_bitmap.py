@@ -46,11 +46,14 @@ def compared(backend, run, *graphs, how=PROGRAM):
     return found
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize(("name", "k", "directed"), sampled(product(LOOPS, ROWS, (False, True)), 9))
 def test_a_users_loops(backend, name, k, directed):
     compared(backend, LOOPS[name](k), random_graph(2 * k + 9, 2, directed))
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("name", sampled(LOOPS, 3))
 def test_hubs(backend, name):
     """Columns that a whole block sums, in one of two directions."""
@@ -59,6 +62,7 @@ def test_hubs(backend, name):
     compared(backend, LOOPS[name](40), graph.T.new())
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize(("cost", "k"), sampled(product((8, 0, 1 << 40), ROWS), 3))
 def test_products_of_one_known_value(backend, monkeypatch, k, cost):
     """They are made of bits; hubs too; pushed or pulled, or one of the two."""
@@ -71,11 +75,13 @@ def test_products_of_one_known_value(backend, monkeypatch, k, cost):
         compared(backend, lambda A: bitmap_loops.exactly(A, k), graph)
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("name", LOOPS)
 def test_no_edges(backend, name):
     compared(backend, LOOPS[name](2), Matrix(INT64, 7, 7, backend="cpu"), how=loop_names.ALL)
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("k", ROWS)
 def test_parents_of_several_sources(backend, k):
     graph = generators.kronecker(8, seed=3, backend="cpu")
@@ -86,6 +92,7 @@ def test_parents_of_several_sources(backend, k):
         check.check_parents(A, source, parents[row, :].new())
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("k", ROWS[1:])
 def test_path_counts_of_several_sources(backend, k):
     graph = generators.kronecker(8, seed=3, backend="cpu")
@@ -102,6 +109,7 @@ def test_betweenness_in_batches(backend, batch):
     np.testing.assert_allclose(found.to_dense(0), expected.to_dense(0), rtol=1e-12)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("times", [0, 1, 2, 50])
 @pytest.mark.parametrize("loop", [bitmap_loops.distances, bitmap_loops.without_replace])
 def test_times(backend, loop, times):
@@ -146,6 +154,7 @@ def test_the_columns_alone(backend):
     assert found[1].to("cpu").isequal(bitmap_loops.against(graph, 3)[1])
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(
     ("loop", "why"),
     [
@@ -206,6 +215,7 @@ def test_programs_are_shared_by_structure(backend):
     assert from_source.cache_info().misses == before
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(
     ("name", "k"),
     picked(

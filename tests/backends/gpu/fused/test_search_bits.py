@@ -35,6 +35,7 @@ def assert_as_on_cpu(found, expected):
     assert found.nvals == expected.nvals
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(("k", "n"), [(1, 2), (2, 31), (31, 65), (32, 1023), (33, 66), (65, 1025)])
 def test_levels(backend, direction, k, n, directed):
@@ -94,6 +95,7 @@ def test_a_long_column_that_one_row_lacks_is_found_again_by_no_other(backend, di
     assert_as_on_cpu(levels, bfs_levels_multi(graph, [1, 1506]))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("before", [0, 130])
 @pytest.mark.parametrize("turned", [False, True])
 def test_chunks_end_where_their_column_does(backend, direction, turned, before):
@@ -306,6 +308,7 @@ RANKS = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("k", [5, 64, 70])

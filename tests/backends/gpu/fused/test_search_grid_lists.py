@@ -6,6 +6,7 @@ from hubs import directions
 
 import lagpu
 from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
+from lagpu.backends.gpu.fused import search_grid
 
 CLIQUE = 620  # beside what is searched: most edges are never followed, so that levels are pushed
 DEGREES = [
@@ -52,6 +53,7 @@ def searched(A):
     )
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("degrees", DEGREES, ids=lambda d: "+".join(map(str, d[:13])))
 def test_lists_of_all_degrees(place, degrees):
     A = fan(degrees, place)
@@ -64,6 +66,7 @@ def test_lists_of_all_degrees(place, degrees):
         check.check_paths(A, 0, paths)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 48, 100, 129, 600, 2050, 2100])
 @pytest.mark.parametrize("wanted", [1, 2, 3, 4, 5, 9, 32])
 def test_some_vertices_of_a_word_look_far(place, count, wanted):
@@ -122,6 +125,7 @@ def test_what_was_pulled_is_forgotten_when_it_is_pushed(backend):
         assert left.tolist() == np.flatnonzero(found == times).tolist()
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("size", [1, 33, 1025, 10_000])
 def test_the_last_vertex_is_not_found_again(backend, size):
     """A source whose words another block of threads clears: it enters without a barrier."""
@@ -133,7 +137,7 @@ def test_the_last_vertex_is_not_found_again(backend, size):
 
 def test_large_levels_end_where_their_edges_do(place, monkeypatch):
     """A wide level is pushed; each vertex that it finds lies before one whose edges lead on."""
-    monkeypatch.setattr("lagpu.backends.gpu.fused.search_grid.alpha_of", lambda *_: 0.0)  # push
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 0.0)  # push
     many = 3000
     wide = np.arange(1, many + 1)
     found, last = many - 1 + 2 * wide, 3 * many + 2

@@ -133,7 +133,7 @@ def test_directions_are_those_of_the_rule(place, policy, monkeypatch):
     assert all(any(c.isdigit() for c in reason) for reason in reasons), reasons
 
 
-@pytest.mark.parametrize("policy", picked(POLICIES, "auto", "hiragushi"))
+@pytest.mark.parametrize("policy", picked(POLICIES, "auto", "hiragushi", rest="exhaustive"))
 @pytest.mark.parametrize(("n", "symmetric"), [(1, True), (33, False), (1025, True)])
 def test_a_policy_finds_what_the_statements_find(place, policy, n, symmetric):
     """Levels with `times`, path counts, parents, from several sources, to the last bit."""
@@ -197,6 +197,7 @@ def test_a_policy_of_a_loop_that_is_no_search(place):
     )
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("n", [1, 2, 31, 33, 1025])
 @pytest.mark.parametrize("search", [along, against])
 def test_one_form_of_a_directed_matrix_searches_in_one_direction(place, n, search):
@@ -219,6 +220,7 @@ def test_one_form_of_a_directed_matrix_searches_in_one_direction(place, n, searc
         assert A.data.store.csr is None
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("times", [None, 0, 1, 3])
 def test_values_over_one_form(place, times):
     """Paths and parents along the edges, pulled; paths against them, pushed."""

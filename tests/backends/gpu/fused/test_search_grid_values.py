@@ -76,6 +76,8 @@ def found(backend, search, dtype, out, sources, op, turns):
     return [[part.tolist() for part in v.to_coo()] for v in (x, y, f)]
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("dtype", "search", "op", "times"),
     sampled(
@@ -105,6 +107,7 @@ def test_a_search_from_floats_is_still_a_grid_search(place):
     assert place.last_loop.startswith("grid search")
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize(
     ("search", "op"),
     [(depths, "any_second"), (values, "any_second"), (values_right, "any_first")],
@@ -142,6 +145,7 @@ def test_a_frontier_that_is_not_read_may_have_any_one_value(place):
     assert place.last_loop.startswith("grid search")
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(
     ("dtype", "op", "last", "fused"),
     [

@@ -61,6 +61,8 @@ def compared(backend, graph, *args, **options):
 # ---- fused, and the answer of cpu
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
     ("k", "n"),
@@ -76,6 +78,7 @@ def test_paths(backend, per_source, directed, k, n):
         assert_as_on_cpu(found, expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("solo", [0, 1, 5, 2048])
 @pytest.mark.parametrize("look", [0, 1])
 def test_levels_that_shared_memory_does_not_hold(backend, per_source, monkeypatch, solo, look):
@@ -147,6 +150,7 @@ SEMIRINGS = [
 ]
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(("name", "dtype"), SEMIRINGS)
 def test_semirings(backend, per_source, name, dtype):
     """Weights, negative ones too; sums of whole numbers are exact in whatever order."""
@@ -175,6 +179,8 @@ def test_no_number(backend, per_source, name):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", [BOOL, INT32, FP64])
 @pytest.mark.parametrize("bits", [0, 1])
 def test_the_first_product_stands(backend, per_source, monkeypatch, dtype, bits):

@@ -43,6 +43,7 @@ def compared(backend, graph, search, entries, k, *args, dtype=INT32):
 # ---- the answer of cpu
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("bits", [0, 1])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(
@@ -68,6 +69,7 @@ def test_awkward_graphs(backend, per_source, name):
             assert_per_source(backend)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("times", [None, 0, 1, 2, 3, 50])
 @pytest.mark.parametrize("search", LOOPS)
 def test_times(backend, per_source, monkeypatch, search, times):
@@ -93,6 +95,7 @@ def test_sources_again_and_rows_without(backend, per_source, search):
     assert_per_source(backend)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("times", [None, 1, 3])
 @pytest.mark.parametrize("search", LOOPS)
 @pytest.mark.parametrize("bits", [0, 1])
@@ -126,6 +129,7 @@ def test_all_is_excluded(backend, per_source):
         assert_per_source(backend)
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("dtype", [BOOL, INT32, INT64, UINT64, FP64])
 def test_types_of_the_levels(backend, per_source, dtype):
     graph = generators.path(150, backend="cpu")
@@ -200,6 +204,7 @@ def test_values_that_differ_are_searched_as_before(backend, per_source):
     assert_per_source(backend)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("solo", [0, 1, 5, 2048])
 @pytest.mark.parametrize(("look", "bits"), [(0, 0), (1, 0), (0, 1)])
 def test_levels_that_shared_memory_does_not_hold(

@@ -96,7 +96,7 @@ def test_random_bodies_graphs_and_levels(backend, draw):
     [
         pytest.param(1023, 258, brandes, FP64, marks=pytest.mark.exhaustive),
         # more than 255 levels
-        pytest.param(1023, 258, many, INT64, marks=pytest.mark.ci),
+        pytest.param(1023, 258, many, INT64, marks=pytest.mark.exhaustive),
         (1025, 20, brandes, FP64),
         pytest.param(1025, 20, many, INT64, marks=pytest.mark.exhaustive),
     ],
@@ -131,6 +131,7 @@ def test_dependencies_are_those_of_each_source(backend):
         assert np.allclose(values[i == k], wanted, rtol=1e-12)
 
 
+@pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize(("body", "dtype"), [(brandes, FP64), (heights, INT32), (inner, INT64)])
 def test_hubs(backend, body, dtype):
     """Columns for a lane, a warp, a block; more of the last than a block keeps."""
@@ -149,6 +150,7 @@ def test_hubs(backend, body, dtype):
     assert compare(body, A, levels, operands(3, last, dtype, backend, 4)) == FUSED
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("deepest", [255, 257, 65535, 65537])
 def test_levels_that_just_fit_a_mark(backend, deepest):
     """Two vertices of the last levels and two of the first, whose marks a wrap would confuse."""

@@ -143,6 +143,7 @@ def test_large_and_small_levels_by_turns(backend, n, body):
         assert not fuses(backend) or ran == FUSED
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("body", [brandes, heights, positions])
 def test_hubs(backend, body):
     """Columns for a lane, a warp, a block; more of the last than a block keeps."""
@@ -298,6 +299,7 @@ REASONS = (
 )
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(("body", "reason"), REASONS, ids=lambda x: getattr(x, "__name__", ""))
 def test_what_does_not_fit_runs_eagerly_and_says_why(backend, body, reason):
     if body is with_a_kernel and not fuses(backend):

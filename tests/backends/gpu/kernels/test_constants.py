@@ -18,7 +18,7 @@ CUDA = "\n".join(
     for path in sorted(KERNELS.rglob("*.cu*"))
     if path != KERNELS / FILE
 )
-HOST = "\n".join(path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py")))
+HOST = "\n".join(path.read_text("utf-8") for path in sorted(PACKAGE.parent.rglob("*.py")))
 # Files of the kernels do not name these: kEwiseUnion is neither of the other two kinds, and kWrites
 # stands in the text of generated kernels.
 UNNAMED = {"kEwiseUnion", "kWrites"}

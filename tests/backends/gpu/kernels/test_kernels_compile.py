@@ -47,7 +47,13 @@ def test_nvrtc_compiles_every_file(file, arch):
     assert nvrtc_compile(kernel(file, kernel_names(KERNELS / file)[0]), arch, optimised=True)
 
 
+# Of a relaxation of FP32.
+RELAXED = dict.fromkeys("FUATZ", "f32") | {"ISO": "0"}
+
 # Kernels by macros that no file has by default.
+# Values that travel between several devices.
+VALUES = {"PEERS": "3", "KEEP": "1", "TRAVEL": "1", "ISO": "0", "MUL": "First", "X0": "kValue"}
+VALUES |= dict.fromkeys(("F", "U", "T", "Z", "X0_T"), "f64")
 SPECIAL = [
     ("spmv/pull.cu", "spmv_csc_scalar", {"WHOLE": "1"}),
     ("spmv/pull.cu", "spmv_csc_warp", {"WHOLE": "1"}),
@@ -57,6 +63,10 @@ SPECIAL = [
         for rule in ("kByUnvisited", "kByDensity", "kOnlyPushes", "kOnlyPulls")
     ),
     ("search/grid.cu", "grid_search", {"CLUSTER": "8", "X0": "1", "X0_T": "i32"}),
+    ("search/relax.cu", "relax", RELAXED | {"ADD": "Max", "MUL": "Min", "STEPS": "0"}),
+    ("search/relax.cu", "relax", RELAXED | {"ADD": "Min", "MUL": "Plus", "STEPS": "1"}),
+    ("search/peers.cu", "peers_search", VALUES | {"ADD": "Plus", "SUM": "1", "LOG": "64"}),
+    ("search/peers.cu", "peers_search", VALUES | {"SUM": "0"}),
 ]
 
 
@@ -68,7 +78,7 @@ def test_nvrtc_compiles_special_kernels(file, name, macros, arch):
     assert nvrtc_compile(kernel(file, name, **macros), arch)
 
 
-@pytest.mark.parametrize("file", picked(FILES, "search/per_source.cu"))
+@pytest.mark.parametrize("file", picked(FILES, "search/per_source.cu", rest="exhaustive"))
 def test_a_kernel_is_compiled_without_the_others_of_its_file(file):
     names = kernel_names(KERNELS / file)
     for name in names:
@@ -109,7 +119,11 @@ def test_kernels_of_one_device_have_nothing_of_several(file):
 
 @pytest.mark.parametrize(
     "path",
-    picked([*(KERNELS / file for file in FILES), PRIMITIVES], KERNELS / "elementwise/combine.cu"),
+    picked(
+        [*(KERNELS / file for file in FILES), PRIMITIVES],
+        KERNELS / "elementwise/combine.cu",
+        rest="exhaustive",
+    ),
     ids=str,
 )
 def test_nvcc_compiles_every_file_alone(path, tmp_path):

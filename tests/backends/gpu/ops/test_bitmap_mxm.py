@@ -53,6 +53,8 @@ def direction(request, place, monkeypatch):
         monkeypatch.setattr(f"lagpu.backends.gpu.{user}.BITS_PUSH_COST", cost)
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("k", "hub"),
     picked(product(ROWS, [0, 1500]), (31, 0), (33, 1500), (64, 0), (100, 0), rest="exhaustive"),
@@ -68,6 +70,7 @@ def test_masks(place, direction, k, hub):
             proved(place, graph.T.new(), bits(k, n, share), first)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("k", ROWS)
 @pytest.mark.parametrize("share", [0, 1])
 def test_all_bits_or_none(place, direction, k, share):
@@ -75,6 +78,8 @@ def test_all_bits_or_none(place, direction, k, share):
     proved(place, graph, bits(k, graph.nrows, 0), bits(k, graph.nrows, share))
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("k", [33, 100])
 def test_more_warps_than_words(place, direction, k, monkeypatch):
     """Then two warps write the halves of a word of 64 bits; each row has one entry to lose."""
@@ -91,6 +96,7 @@ def test_more_warps_than_words(place, direction, k, monkeypatch):
         proved(place, cycle, bits(k, n, 0), first)
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("k", [3, 33, 64, 65, 100])
 def test_one_rule_chooses_directions(place, k):
     """A loop and its single statements: the same way for the same reason, level by level."""

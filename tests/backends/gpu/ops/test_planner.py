@@ -53,6 +53,7 @@ def vectors(n, backend):
     return u, (None, some.S, ~some.S, full.S, ~full.S)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("kernel", "n", "symmetric", "name"),
     sampled(
@@ -88,6 +89,7 @@ def search(A, source, **choice):
     return levels, [row for row in t.rows if row.method == "mxv"]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("policy", [*POLICIES, "tdbu:vector", "vbfs:3", "beamer:alpha=99,beta=2"])
 def test_every_policy_finds_the_levels(place, policy, symmetric):
@@ -278,6 +280,7 @@ def sweeps(A, policy):
     return [levels, paths, delta], [row for row in t.rows if row.method == "mxv"]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("n", [33, 1025])
 def test_a_backward_sweep_takes_lists_of_its_levels(place, n, symmetric):

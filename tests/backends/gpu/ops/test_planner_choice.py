@@ -75,9 +75,16 @@ def test_the_choice(policy, changes, kernel, why):
 
 def test_alpha_of_each_degree():
     long, dense = directions.LONG_SEARCH_DEGREE, directions._DENSE_DEGREE
-    degrees = (long, np.nextafter(long, dense), np.nextafter(dense, 0), dense)
-    assert [directions.alpha_of(d) for d in degrees] == [14.0, 30.0, 30.0, 4.0]
-    assert [directions.alpha_of(d, sums=True) for d in degrees] == [14.0, 14.0, 14.0, 2.0]
+    degrees = (long, np.nextafter(long, dense), 32.0, np.nextafter(dense, 0), dense, 384.0)
+
+    def alphas(n, **how):
+        return [directions.alpha_of(d, n, **how) for d in degrees]
+
+    assert alphas(1 << 20) == [14.0, 16.0, 32.0, 64.0, 64.0, 111.0]
+    assert alphas(1 << 20, wide=True) == [14.0, 8.0, 16.0, 32.0, 32.0, 55.0]
+    for n, dense_alpha in ((1 << 17, 16.0), (1 << 15, 4.0), (1, 4.0)):
+        assert alphas(n, wide=True) == [14.0, 8.0, 16.0, 32.0, dense_alpha, dense_alpha]
+    assert alphas(1 << 20, sums=True, wide=True) == [14.0, 14.0, 14.0, 14.0, 2.0, 2.0]
 
 
 def test_groups_of_the_largest_size(place):

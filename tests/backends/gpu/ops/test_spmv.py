@@ -9,7 +9,9 @@ from lagpu.backends.gpu.ops.strategies import STRATEGIES
 
 # A plain run leaves out kernels that share the code for long columns with another one.
 SHARING = {"push_cooc", "push_vertex", "pull_scalar_all", "pull_warp_all"}
-KERNELS = picked(list(STRATEGIES), *(name for name in STRATEGIES if name not in SHARING))
+KERNELS = picked(
+    list(STRATEGIES), *(name for name in STRATEGIES if name not in SHARING), rest="exhaustive"
+)
 
 # kAlone, a warp, kAtOnce warps and kHub of the kernels, and their neighbours; a block's rounds
 LENGTHS = (0, 1, 7, 8, 9, 12, 31, 32, 33, 41, 127, 128, 129, 1023, 1025, 2047, 2048, 2049, 2055)
@@ -29,6 +31,8 @@ def long_columns(place, many):
     return A, Vector.from_coo(where, where % 5 + 1, INT64, size=n, backend=place)
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_entry_of_a_long_column_counts_once(place, kernel, many):
@@ -60,6 +64,7 @@ def test_one_entry_far_behind_is_found(place, kernel):
         assert [x.tolist() for x in found.to_coo()] == [[0], [6]]
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_sum_is_cast_to_the_type_of_the_output_once(place, kernel):
     """Of 1 and -1, and of 2**40 and -2**40 + 1, which are other sums in other types."""

@@ -33,6 +33,8 @@ def full(n, place, dtype):
     return Vector.from_dense(np.arange(n).astype(dtype.numpy) % 5 + 1, backend=place)
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("values", [False, True])
 def test_sums_of_all_entries(place, shape, values):

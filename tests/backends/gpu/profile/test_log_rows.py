@@ -101,6 +101,7 @@ def test_one_block_alone_logs_each_level(place):
     assert [row.edges for row in alone][:-1] == [2] * (len(alone) - 1)
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("times", [None, 1, 3, 50])
 @pytest.mark.parametrize("sources", [[0], [1, 2, 30]])
 def test_vectors_that_had_entries_and_several_assignments(place, times, sources):
@@ -128,6 +129,7 @@ def test_vectors_that_had_entries_and_several_assignments(place, times, sources)
 # -------------------------------------------------------------------------------- programs
 
 
+@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize("n", SIZES)
 def test_rows_of_programs_are_those_of_the_eager_trace(place, n):
     A, S = random_graph(n, 3 * n, place), random_graph(n, n, place, 2, directed=False)

@@ -42,6 +42,8 @@ def in_front(A, sources, times):
     return f, levels, seen
 
 
+@pytest.mark.few_on_sim(2)
+@pytest.mark.each_value
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(("k", "n"), [(1, 2), (2, 31), (33, 66), (65, 1025)])
 def test_rows_are_those_of_the_single_statements(place, direction, k, n, directed):
@@ -60,7 +62,8 @@ def test_rows_are_those_of_the_single_statements(place, direction, k, n, directe
     pushes = [row for row in products if row.direction == "push"]
     assert all(row.reason.startswith(f"edges {row.edges} <= ") for row in pushes)
     groups = -(-k // 64)
-    assert all(0 <= row.edges <= groups * (A.nvals + n) for row in products)
+    # a level may pull some rows and push others
+    assert all(0 <= row.edges <= groups * (2 * A.nvals + n) for row in products)
     assert any(row.edges for row in products)
 
 
@@ -88,20 +91,35 @@ def test_more_levels_than_the_kernel_keeps_times_of(place):
     assert [row.edges for row in products[20:89]] == [4] * 20 + [2] + [4] * 39 + [3] + [2] * 8
 
 
-def test_a_pull_counts_what_it_looks_at(place, monkeypatch):
-    """Of a star: a leaf looks at its hint, then at its only edge; the middle until it is done."""
+def edges_of_a_star(place, monkeypatch, enough):
+    """Return the edges of two searches that pull: from the middle of a star and from a leaf."""
     monkeypatch.setattr(search_bits, "SEARCH_PUSH_COST", 1 << 31)
+    monkeypatch.setattr(search_bits, "ENOUGH", enough)
     A = generators.star(3000, backend=place)
     with lagpu.trace() as t:
         algorithms.bfs_levels_multi(A, [0])
         algorithms.bfs_levels_multi(A, [1])
-    edges = [row.edges for row in t.rows if row.method == "matrix_mxm"]
-    assert [row.direction for row in t.rows if row.method == "matrix_mxm"] == ["pull"] * len(edges)
-    leaves = 2999
-    assert edges[0] == leaves  # all of them find the middle
+    rows = [row for row in t.rows if row.method == "matrix_mxm"]
+    assert {row.direction for row in rows} == {"pull"}
+    return [row.edges for row in rows]
+
+
+LEAVES = 2999
+
+
+def test_a_pull_counts_what_it_looks_at(place, monkeypatch):
+    """Of a star: a leaf looks at its hint, then at its only edge; the middle until it is done."""
+    edges = edges_of_a_star(place, monkeypatch, enough=1 << 30)  # no row is pushed beside
+    assert edges[0] == LEAVES  # all of them find the middle
     assert edges[1] == 0  # all rows are done
-    assert 2 * (leaves - 1) < edges[2] <= 3 * leaves  # all leaves but one look in vain
-    assert edges[3] == leaves - 1
+    assert 2 * (LEAVES - 1) < edges[2] <= 3 * LEAVES  # all leaves but one look in vain
+    assert edges[3] == LEAVES - 1
+
+
+def test_a_level_counts_the_edges_of_rows_pushed_beside(place, monkeypatch):
+    edges = edges_of_a_star(place, monkeypatch, enough=16)
+    assert edges[2] == 1  # of the leaf, which has found nobody of the heaviest yet
+    assert edges[3] == LEAVES  # of the middle, one of many
 
 
 def test_loops_of_one_trace_share_a_log(place):
@@ -237,19 +255,20 @@ def test_other_products_of_matrices(place):
     )
     assert every.edges == some.edges == (degrees**2).sum()
     assert every.reason == f"products {(degrees**2).sum()}, listed and sorted"
-    assert re.fullmatch(r"steps of dot products at .* entries \d+ <= products \d+", dots.reason)
+    assert re.fullmatch(r"steps of dot products at .* entries \d+ <= 8 x products \d+", dots.reason)
     assert 0 < dots.edges < every.edges
     assert {row.direction for row in (every, dots, some)} == {""}
 
 
 def test_products_count_only_for_a_trace(place, monkeypatch):
-    from lagpu.backends.gpu.ops import bitmap_mxm, spgemm
+    from lagpu.backends.gpu.ops import bitmap_mxm, masked, spgemm
 
     asked = []
-    for module in (bitmap_mxm, spgemm):
+    for module in (bitmap_mxm, masked, spgemm):
 
         def told(*args, **macros):
-            asked.append(macros)
+            if args[0] != "spgemm/steps.cu":  # which counts for the plan
+                asked.append(macros)
             return kernels.kernel(*args, **macros)
 
         monkeypatch.setattr(module, "kernel", told)
@@ -305,7 +324,8 @@ def test_explain_on_cpu():
         ("bitmap/products.cu", "bitmap_mxm_bits"),
         ("bitmap/products.cu", "bitmap_mxm_sums"),
         ("bitmap/products.cu", "bitmap_mxm_sums_long"),
-        ("spgemm/mxm.cu", "dot_products"),
+        ("spgemm/dots.cu", "dot_products"),
+        ("spgemm/dots.cu", "table_products"),
     ],
 )
 def test_nvrtc_compiles_what_counts(arch, file, name):

@@ -129,6 +129,7 @@ def test_what_reads_a_block(backend, draw):
     assert repr(live)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", LARGE)
 @pytest.mark.parametrize("directed", [False, True])
 def test_searches_of_a_block(backend, shape, directed):

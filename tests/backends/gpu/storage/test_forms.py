@@ -6,12 +6,12 @@ import scipy.sparse
 from loop_names import GRID, loop_name
 
 import lagpu
-from lagpu import BOOL, FP64, Matrix, Vector, algorithms, semiring
+from lagpu import BOOL, FP64, INT64, Matrix, Vector, algorithms, semiring
 from lagpu.backends.gpu import backend as of_gpu
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.storage import forms
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.errors import NotSupported, OutOfMemory
+from lagpu.errors import NotSupported
 from lagpu.generators import kronecker
 
 
@@ -52,25 +52,46 @@ def test_products_and_loops_run_without_rows(scarce, known):
     with lagpu.eager():
         assert algorithms.bfs_levels(A, 1).to("cpu").isequal(right)
     assert A.data.store.csr is None
-    if not known:
-        with pytest.raises(OutOfMemory, match="rows of the matrix: needs"):
-            assert not A.is_symmetric  # who asks gets no guess
+    assert not A.is_symmetric  # which takes no room
 
 
-def test_it_is_looked_at_again_once_there_is_room(scarce):
+def test_a_symmetric_matrix_is_known_without_room(scarce):
     place, fill = scarce
     A = kronecker(5, backend=place, seed=3)
     A.data.store.symmetric = None
     fill(A)
     q = Vector.from_coo([1], True, size=32, like=A)
-    assert "missing" in lagpu.explain(semiring.any_pair(q @ A))
-    del place.device.free_bytes
     assert "missing" not in lagpu.explain(semiring.any_pair(q @ A))
     assert semiring.any_pair(q @ A, kernel="push_queue").new().nvals > 0
 
 
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 1023, 1025])
+def test_one_entry_without_its_mirror_image_is_found(place, size):
+    rng = np.random.default_rng(size)
+    i, j = rng.integers(0, size, (2, 2 * size))
+    values = rng.integers(1, 9, 2 * size)
+    both = np.r_[i, j, 0, size - 1], np.r_[j, i, size - 1, 0], np.r_[values, values, 1, 1]
+    for dtype in (BOOL, INT64, FP64):
+        A = Matrix.from_coo(
+            *both[:2], both[2].astype(dtype.numpy), nrows=size, ncols=size, dup_op="max",
+            backend=place,
+        )  # fmt: skip
+        assert A.is_symmetric
+        rows, cols, values = A.to_coo()
+        if size == 1:
+            continue
+        for at in np.flatnonzero(rows != cols)[:: max(1, A.nvals // 7)]:
+            fewer = (np.delete(x, at) for x in (rows, cols, values))
+            assert not Matrix.from_coo(*fewer, nrows=size, ncols=size, backend=place).is_symmetric
+            if dtype is not BOOL:
+                other = values.copy()
+                other[at] = -1
+                B = Matrix.from_coo(rows, cols, other, nrows=size, ncols=size, backend=place)
+                assert not B.is_symmetric
+
+
 def test_rows_are_sorted_once(monkeypatch):
-    """What tells that a matrix is not symmetric is the form that is kept."""
+    """Whether a matrix is symmetric is known before."""
     place = of_gpu.GpuBackend("roomy", SimDevice())
     sorted_, sort = [], forms._rows
     monkeypatch.setattr(forms, "_rows", lambda A: sorted_.append(A) or sort(A))
@@ -80,7 +101,8 @@ def test_rows_are_sorted_once(monkeypatch):
     for A in (L, symmetric, known):
         for _ in range(2):
             semiring.plus_pair(A @ A.T).new(mask=A.S)
-    assert sorted_ == [L.data.store, symmetric.data.store]
+    assert sorted_ == [L.data.store]
+    assert symmetric.data.store.symmetric
     assert (L.data.store.symmetric, symmetric.data.store.symmetric) == (False, True)
     assert symmetric.data.store.csr is None
 

@@ -62,6 +62,7 @@ def notes(store):
     return store.stats, store.frontier_edges, store.edge_offsets
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", SIZES)
 def test_each_form_holds_its_entries(place, form, size):
@@ -92,6 +93,7 @@ def test_each_form_holds_its_entries(place, form, size):
         assert_is(store, entries)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", SIZES)
 def test_an_entry_is_set_and_removed(place, form, size):

@@ -28,6 +28,7 @@ def given_to(s, pieces):
     return [part(10 * s + d, (3 * s + 5 * d) % 7) for d in range(pieces)]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("chunk", CHUNKS)
 @pytest.mark.parametrize(("size", "pieces"), SIZES)
 @pytest.mark.parametrize("longer", [1, 50])

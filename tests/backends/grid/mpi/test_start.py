@@ -12,6 +12,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from samples import picked
 
 import lagpu
 from lagpu import backends
@@ -86,13 +87,14 @@ def said(err):
 
 AS_ON_CPU = """
 import time
+from pathlib import Path
 import numpy as np
 from test_backend import PROGRAMS, Few, plain
 import lagpu
 from lagpu import backends, versions
 from lagpu.backends.grid.mpi import start
 from lagpu.bench import graph500
-from lagpu.errors import BackendUnavailable, ProcessFailed
+from lagpu.errors import BackendUnavailable, FileMissing, ProcessFailed
 from lagpu.host.job import launched
 
 def refused(name, text):
@@ -136,6 +138,17 @@ def searches(where):
 
 assert searches(place.name) == searches("cpu")
 
+file = Path(FOLDER) / "graph.txt"
+found = lagpu.io.read(file, backend=place)
+assert plain(found) == plain(lagpu.io.read(file, backend="cpu"))
+assert place.pieces.places[0].nvals(found.data.parts[0]) < found.nvals
+try:
+    lagpu.io.read(file if rank == 0 else file.with_name("other.txt"), backend=place)
+except FileMissing as error:
+    assert rank or "process 1 of" in str(error), error
+else:
+    raise AssertionError("a file that one process does not see")
+
 o = Few(place, 33)
 seen = plain(o.u)
 try:
@@ -154,9 +167,52 @@ print("as on cpu", flush=True)
 
 
 @real
-def test_a_job_does_what_cpu_does():
-    code, out, err = Job(3, AS_ON_CPU).ended()
-    assert (code, out.split("\n")[:-1]) == (0, ["as on cpu"] * 3), err
+@pytest.mark.parametrize("size", picked([2, 3], 2, rest="exhaustive"))
+def test_a_job_does_what_cpu_does(size, tmp_path):
+    lines = [f"{k % 97} {k * k % 89}\n" for k in range(9000)]  # enough to be read in shares
+    (tmp_path / "graph.txt").write_text("".join(lines) * 2)
+    code, out, err = Job(size, AS_ON_CPU.replace("FOLDER", repr(str(tmp_path)))).ended()
+    assert (code, out.split("\n")[:-1]) == (0, ["as on cpu"] * size), err
+
+
+SUB_CLUSTERS = """
+import numpy as np
+import lagpu
+from lagpu.algorithms import betweenness_centrality, clusters
+from lagpu.errors import LimitExceeded
+from lagpu.host.job import launched
+
+rank = launched().rank
+A = lagpu.generators.kronecker(5, backend="grid:cpu")
+want = betweenness_centrality(A.to("cpu")).to_dense()
+for pieces in (1, 2, 4, 2):
+    found = betweenness_centrality(A, pieces=pieces).to_dense()
+    np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)
+
+def fail(A, chosen, totals):
+    A.nvals
+    if rank == 2:
+        raise LimitExceeded("too many")
+    A.nvals
+
+try:
+    clusters.sums(A, [0, 1, 2], 1, 2, 1, fail)
+except LimitExceeded as error:
+    assert rank == 2 or str(error) == "process 2 of 4: too many", error
+assert betweenness_centrality(A, pieces=2).nvals == 32
+print("in step", flush=True)
+clusters.sums(A, [0, 1, 2], 1, 2, 1, fail)
+"""
+
+
+@real
+@pytest.mark.ci
+def test_sub_clusters_of_two_processes_each():
+    """The same sums, an error that the program catches in all, and one that ends the job."""
+    code, out, err = Job(4, SUB_CLUSTERS).ended()
+    assert out.splitlines() == ["in step"] * 4, err
+    assert code not in (0, None)
+    assert said(err) == ["lagpu: process 2 of 4 ended the job: LimitExceeded: too many"], err
 
 
 WAITING = """
@@ -186,11 +242,12 @@ u << u.apply("ainv")
             "file",
             ["lagpu: process 1 of 2 ended the job: FileMissing: read: there is no file /there"],
         ),
-        (
+        pytest.param(
             "no mpi4py",
             ["lagpu: process 0 of 2 ended the job: BackendUnavailable: grid: a launcher h"],
+            marks=pytest.mark.ci,
         ),
-        ("killed", []),  # mpirun says it
+        pytest.param("killed", [], marks=pytest.mark.ci),  # mpirun says it
     ],
 )
 def test_one_process_ends_the_job(mode, lines):
@@ -203,6 +260,7 @@ def test_one_process_ends_the_job(mode, lines):
 
 
 @real
+@pytest.mark.ci
 def test_an_interrupt_of_mpirun_ends_all():
     job = Job(2, WAITING.replace("MODE", "'sleep'"))
     assert job.process.stdout.readline() == "ready\n"

@@ -118,7 +118,25 @@ def test_a_trace_counts_what_the_places_looked_at():
     assert {row.kernel for row in rows} == {"SuiteSparse saxpy"}
 
 
-@pytest.mark.parametrize("policy", ["kepler", "bfs2d:ratio=0.1", "hiragushi"])
+def test_sorted_lists_have_a_phase_and_their_bytes():
+    """Each level lists 255 neighbours, with 8 bytes for each of the two numbers."""
+    plain, _ = phases("kepler")
+    sent, rows = phases("kepler:claims=sort")
+    for level, row, wanted in zip(sent, rows, plain, strict=True):
+        assert level == [*wanted[:2], ("sort",), *wanted[2:]]
+        assert row.edges == N - 1
+        assert f"255 neighbours sorted, {255 * 16} bytes" in row.reason
+        assert row.kernel == "kepler:claims=sort"
+
+
+def test_a_level_that_pulls_lists_nothing():
+    sent, rows = phases("bfs2d:claims=sort,ratio=0.02,share=no")
+    assert [[name for name, *_ in level if name == "sort"] for level in sent] == [["sort"], []]
+    assert [row.direction for row in rows] == ["push", "pull"]
+    assert rows[1].kernel == "SuiteSparse saxpy"
+
+
+@pytest.mark.parametrize("policy", ["kepler", "bfs2d:ratio=0.1", "kepler:claims=sort", "hiragushi"])
 def test_in_a_job(policy):
     """Two processes of three pieces each: as in one process, and the same in both."""
     rng = np.random.default_rng(5)

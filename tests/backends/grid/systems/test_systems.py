@@ -19,6 +19,9 @@ VARIANTS = [
     "bfs2d:rule=edges,alpha=14,beta=24",
     "hiragushi:parents=late,alpha=1000",
     "hiragushi:share=no,beta=1e9",
+    "kepler:claims=sort",
+    "kepler:claims=sort,parents=sent,messages=bitmap",
+    "bfs2d:claims=sort,ratio=0.1",
 ]
 #: n that no grid divides, and fewer vertices than pieces.
 SIZES = [1, 2, 7, 33, 300]
@@ -38,9 +41,9 @@ def matrix(n, edges, place):
     return Matrix.from_coo(*edges, True, BOOL, nrows=n, ncols=n, dup_op="any", backend=place)
 
 
-def on(grid, policy, shuffled=False):
+def on(grid, policy, order=None):
     """Return a grid whose pieces share nothing and which speak along rows and columns alone."""
-    return overridden(own_grid(grid, shuffled)[0], None, policy)
+    return overridden(own_grid(grid, order)[0], None, policy)
 
 
 def is_tree(edges, levels, parents, source):
@@ -66,6 +69,7 @@ def searched(place, n, edges, source):
     return place.last_loop
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("policy", "grid"),
     [*((name, grid) for name in SYSTEMS for grid in GRIDS), *((name, (2, 3)) for name in VARIANTS)],
@@ -79,15 +83,30 @@ def test_levels_and_parents(policy, grid):
     assert place.last_loop.endswith(f"{grid[0]} x {grid[1]} pieces")
 
 
-@pytest.mark.parametrize("policy", SYSTEMS)
+@pytest.mark.parametrize("policy", [*SYSTEMS, "kepler:claims=scatter", "kepler:claims=sort"])
 def test_pieces_with_kernels(policy):
     place = overridden(backends.get("grid:2x3:sim"), None, policy)
     assert "2 x 3 pieces" in searched(place, 90, edges_of(90, "directed"), 45)
 
 
+@pytest.mark.parametrize("order", ["random", "degree"])
 @pytest.mark.parametrize("grid", [(1, 2), (3, 1), (2, 3)])
-def test_indices_at_random(grid):
-    searched(on(grid, "bfs2d", shuffled=True), 90, edges_of(90, "directed"), 45)
+def test_indices_in_another_order(grid, order):
+    searched(on(grid, "bfs2d", order), 90, edges_of(90, "directed"), 45)
+
+
+@pytest.mark.parametrize("policy", ["kepler", "kepler:messages=bitmap", "hiragushi"])
+def test_bitmaps_without_isolated_vertices(policy):
+    """They hold an isolated source, and vertices that have edges in a later graph alone."""
+    place = on((2, 3), policy, "degree")
+    i, j = edges_of(300, "both ways")
+    first = matrix(300, (i, j), place)
+    by = place.pieces.partition(300)
+    assert sum(by.used(p) for p in range(6)) < 300
+    isolated = int(np.setdiff1d(np.arange(300), np.r_[i, j])[0])
+    assert algorithms.bfs_levels(first, isolated).to_dense(-1)[isolated] == 0
+    assert algorithms.bfs_levels(first, isolated).nvals == 1
+    searched(place, 300, ((i + 1) % 300, (j + 1) % 300), int(i[0] + 1) % 300)
 
 
 # ------------------------------------------------------------------------ what a loop may have
@@ -210,6 +229,7 @@ def test_arguments():
         ("bfs2d:ratio=-1", "ratio=-1 is not a number of 0 or more"),
         ("bfs2d:ratio=nan", "ratio=nan is not a number"),
         ("bfs2d:rule=beamer", "rule=beamer is not one of push, ratio, edges"),
+        ("kepler:claims=locks", "claims=locks is not one of atomic, scatter, sort"),
         ("bfs2d:messages=direction", "one direction for all pieces"),
     ],
 )

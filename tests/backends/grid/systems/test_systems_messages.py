@@ -23,6 +23,21 @@ def test_what_was_packed(size, form):
             assert form_of(message, size, form) == ("list" if count < words else "bitmap")
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("used", [0, 1, 32, 33, 200, 320])
+def test_vertices_without_edges_need_no_bits(form, used):
+    """Unless one of them is to be sent, as a source may be."""
+    size, words = 320, -(-used // 32)
+    rng = np.random.default_rng(used)
+    for most in {used, size}:
+        for count in {0, min(1, most), min(words, most), most}:
+            vertices = rng.permutation(most)[:count]
+            message = packed(vertices, size, form, used)
+            assert unpacked(message, size, form, used).tolist() == sorted(vertices.tolist())
+            if form_of(message, size, form, used) == "bitmap" and most == used:
+                assert len(message) == words
+
+
 def test_messages_by_form():
     given = [("list", 8), ("bitmap", 16), ("list", 0), ("list", 4)]
     assert summed(given) == (Sent("bitmap", 1, 16), Sent("list", 2, 12))

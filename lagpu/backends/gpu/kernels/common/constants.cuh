@@ -37,6 +37,8 @@ constexpr u64 kPushes = 2;
 constexpr u64 kPushesAlone = 3;
 constexpr u64 kPulls = 4;
 constexpr u64 kPushesInCluster = 5;
+// Not of a statement: a device of several has met the others.
+constexpr u64 kMeets = 6;
 // The number of a record that was not counted.
 constexpr u64 kUnknown = 0xffffffffffffffff;
 
@@ -69,6 +71,8 @@ constexpr u32 kChunk = 256;
 constexpr i64 kLongColumn = 1024;
 // Entries that a warp loads together where all of a matrix are summed: a multiple of 128.
 constexpr u32 kSumTile = 128;
+// Vertices of highest degree, by which a bit-parallel search tells rows with large frontiers.
+constexpr u32 kHeavy = 1024;
 // Rows of a bitmap matrix, at most.
 constexpr u32 kMostRows = 1024;
 // Presence words that are counted together before the indices of a vector's entries are listed.

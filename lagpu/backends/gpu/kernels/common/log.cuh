@@ -79,6 +79,21 @@ struct LoopLog {
     put(rows);
   }
 
+#ifdef LG_PEERS
+  // This device has found `out` entries by itself, and met the others: its last block came at
+  // `arrived`.
+  LG_DEVICE void met(u64 iteration, u64 out, u64 arrived) {
+    if (count >= LG_LOG) return;
+    Record* const to = at(count++);
+    *to = Record{};
+    to->how = kMeets;
+    to->iteration = iteration;
+    to->out = out;
+    to->other = arrived;
+    to->ns = clock_ns();
+  }
+#endif
+
   // Statement k of an iteration has ended; its numbers are filled in at the iteration's end.
   LG_DEVICE void stamp(u64 k, u64 statements, u64 iteration, u64 how) const {
     if (count + statements > LG_LOG) return;

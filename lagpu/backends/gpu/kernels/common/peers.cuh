@@ -23,6 +23,7 @@
 #define LG_PEERS 2
 #endif
 #include "common/collectives.cuh"
+#include "common/log.cuh"
 
 static_assert(LG_PEERS <= kMostPeers && kMostPeers == LG_WARP);
 
@@ -30,6 +31,7 @@ static_assert(LG_PEERS <= kMostPeers && kMostPeers == LG_WARP);
 struct Totals {
   u64 edges;
   u32 found, verdict, missing;
+  LG_LOGGED(u64 arrived;)  // when the last block of this device came
 };
 
 struct Peers {
@@ -112,7 +114,9 @@ LG_DEVICE Totals meet(Peers* peers, const u64* found, const u64* edges) {
     is_last = warp_shfl(is_last, 0);
     warp_sync();
     if (is_last) {
-      const Totals made = exchange(*peers, u32(load_volatile(found)), load_volatile(edges));
+      LG_LOGGED(const u64 arrived = clock_ns();)
+      Totals made = exchange(*peers, u32(load_volatile(found)), load_volatile(edges));
+      LG_LOGGED(made.arrived = arrived;)
       warp_sync();
       if (lane_id() == 0) {
         *peers->totals() = made;

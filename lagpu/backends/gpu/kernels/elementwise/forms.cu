@@ -1,5 +1,5 @@
 // What the forms of a matrix need when they are made: once for each matrix, so one launch each.
-#include "common/collectives.cuh"
+#include "common/places.cuh"
 // default: the file compiles by itself
 #ifndef LG_PTR
 #define LG_PTR i32
@@ -34,6 +34,35 @@ extern "C" __global__ void count_differences(i64 n, const LG_U* __restrict__ a,
   for (i64 i = global_thread(); i < n; i += global_threads()) count += a[i] != b[i];
   count = block_reduce(count, u64(0), LgPlus());
   if (block_thread() == 0 && count) atomic_add(total, count);
+}
+
+// unmirrored[0] becomes 1 if there is an entry (i, j) below the diagonal of a square matrix without
+// an entry (j, i) of the same value, whose bits are compared; unmirrored[1] += the entries below
+// the diagonal less those above it. Both are zeroed by the caller, and stay so in a symmetric
+// matrix. One thread an entry, grid stride; each searches, until one finds such.
+extern "C" __global__ void find_unmirrored(i64 nvals, i64 ncols, const LG_PTR* __restrict__ col_ptr,
+                                           const LG_IDX* __restrict__ row_idx,
+                                           const LG_U* __restrict__ values, u64* unmirrored) {
+  u64 surplus = 0;
+  each_entry(nvals, ncols, col_ptr, [&](i64, i64 p, i64 j, bool mine) {
+    if (!mine) return;
+    const i64 i = row_idx[p];
+    surplus += u64(i > j) - u64(i < j);
+    if (i <= j || load_volatile(unmirrored)) return;
+    i64 first = col_ptr[i], last = col_ptr[i + 1];
+    const i64 end = last;
+    while (first < last) {
+      const i64 middle = first + (last - first) / 2;
+      if (i64(row_idx[middle]) < j)
+        first = middle + 1;
+      else
+        last = middle;
+    }
+    const bool there = first < end && i64(row_idx[first]) == j;
+    if (!there || (values && values[first] != values[p])) store_volatile(unmirrored, 1);
+  });
+  surplus = block_reduce(surplus, u64(0), LgPlus());
+  if (block_thread() == 0 && surplus) atomic_add(&unmirrored[1], surplus);
 }
 
 // The rows of a matrix: out_ptr[i] = where row i begins among its entries by rows, and out_idx[k]

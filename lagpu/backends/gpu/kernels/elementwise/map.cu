@@ -7,6 +7,7 @@
 //
 // common/entries.cuh has the form of vectors and of their writes.
 #include "common/entries.cuh"
+#include "common/places.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_OP
 #define LG_OP Identity
@@ -22,6 +23,12 @@
 #endif
 #ifndef LG_W
 #define LG_W bool
+#endif
+#ifndef LG_PTR
+#define LG_PTR i32
+#endif
+#ifndef LG_IDX
+#define LG_IDX i32
 #endif
 
 extern "C" __global__ void map(i64 n, const u32* u_words, const LG_U* u_values, LG_U u_iso,
@@ -55,14 +62,15 @@ extern "C" __global__ void cast_values(i64 count, const LG_U* __restrict__ value
   for (i64 k = global_thread(); k < count; k += global_threads()) out[k] = cast<LG_W>(values[k]);
 }
 
-// out[p] = f(values[p], s) for nvals entries at (rows[p], cols[p]); one thread an entry.
-extern "C" __global__ void apply_values(i64 count, const i64* __restrict__ rows,
-                                        const i64* __restrict__ cols,
+// out[p] = f(values[p], s) for the entries of a matrix by columns; one thread an entry.
+extern "C" __global__ void apply_values(i64 nvals, i64 ncols, const LG_PTR* __restrict__ col_ptr,
+                                        const LG_IDX* __restrict__ row_idx,
                                         const LG_U* __restrict__ values, LG_U iso, LG_T scalar,
                                         bool scalar_left, LG_W* __restrict__ out) {
-  for (i64 p = global_thread(); p < count; p += global_threads()) {
+  each_entry(nvals, ncols, col_ptr, [&](i64, i64 p, i64 j, bool mine) {
+    if (!mine) return;
     const Entry<LG_U> x = load_entry(true, values, iso, p);
-    const i64 i = rows[p], j = cols[p];
+    const i64 i = row_idx[p];
     out[p] = cast<LG_W>(mapped<LG_OP, LG_T, LG_Z>(x, scalar, scalar_left, i, j).value);
-  }
+  });
 }

@@ -1,8 +1,8 @@
 // The sum of a vector's entries over a monoid:  partial[b] = (+) of the entries that block b takes.
 //
-// A vector of n entries as in common/entries.cuh. found[b] says whether there was one: a monoid
-// such as `any` has no identity. A second launch of one block on the partial sums ends the
-// reduction.
+// A vector of n entries as in common/entries.cuh. Bit b of `found`, if that is not null, is set if
+// there was one: a monoid such as `any` has no identity. A second launch of one block on the
+// partial sums ends the reduction.
 #include "common/entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_ADD
@@ -17,7 +17,7 @@
 
 extern "C" __global__ void reduce_entries(i64 n, const u32* __restrict__ words,
                                           const LG_U* __restrict__ values, LG_U iso,
-                                          LG_Z* __restrict__ partial, bool* __restrict__ found) {
+                                          LG_Z* __restrict__ partial, u32* __restrict__ found) {
   LG_SHARED(LG_Z, sums, 32);
   LG_SHARED(u32, any_found, 1);
   if (block_thread() == 0) any_found[0] = 0;
@@ -49,6 +49,6 @@ extern "C" __global__ void reduce_entries(i64 n, const u32* __restrict__ words,
       started = true;
     }
     partial[block_index()] = sum;
-    found[block_index()] = started;
+    if (found && started) atomic_or(&found[block_index() / 32], 1u << (block_index() % 32));
   }
 }

@@ -40,6 +40,13 @@ union Room {
   Word missing[LG_BLOCK];  // in a pull, each thread's
 };
 
+// What a search has done so far; each block has it in shared memory, where it takes no registers.
+struct SoFar {
+  u64 found, open, rows;  // entries, words that the last pull has left open, rows in the beginning
+  u32 pushes, pulls, both;  // levels, and those in both directions among the pulls
+  bool pulled;              // the last one
+};
+
 // Zero a frontier's words, where there are any, and their bits.
 LG_DEVICE void clear(const Search& s, Word* words, u32* some) {
   const u32 together = 8, warps = u32(global_warps()), nsome = s.nsome();
@@ -103,16 +110,20 @@ LG_DEVICE void add_up(const Search& s, u32 turn, const Tally& tally) {
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     bits_search(i64 n, i64 nvals, const LG_PTR* in_ptr, const LG_IDX* in_idx, const LG_PTR* out_ptr,
                 const LG_IDX* out_idx, const i32* hint, const u32* empty, const u32* order,
-                const i32* rank, const LG_IDX* ranked_idx, u32* ranked_words, i64 in_chunks,
-                const i64* in_column, const i64* in_start, i64 out_chunks, const i64* out_column,
-                const i64* out_start, i64 sources, const i64* listed, const u32* source_words,
-                const u32* v_words, u32 before, u32 times, u32 push_cost, u32 plane_count,
-                u32* visited, u32* planes, u32* words_a, u32* words_b, u32* words_c, u32* some_a,
-                u32* some_b, u32* some_c, u32* open, u32* f_words, u64* counters,
-                GridBarrier* barrier, u64* result) {
+                const i32* rank, const LG_IDX* ranked_idx, u32* ranked_words, const i32* heavy,
+                i64 in_chunks, const i64* in_column, const i64* in_start, i64 out_chunks,
+                const i64* out_column, const i64* out_start, i64 sources, const i64* listed,
+                const u32* source_words, const u32* v_words, u32 before, u32 times, u32 push_cost,
+                u32 enough, u32 plane_count, u32* visited, u32* planes, u32* words_a, u32* words_b,
+                u32* words_c, u32* some_a, u32* some_b, u32* some_c, u32* open, u32* f_words,
+                u64* counters, GridBarrier* barrier, u64* result) {
   LG_SHARED(Room, room, 1);
   LG_SHARED(Word, alive, kMost);
   LG_SHARED(Word, alive_next, kMost);
+  LG_SHARED(Word, pulled, kMost);
+  LG_SHARED(u32, mixed, 1);
+  LG_SHARED(SoFar, so_far, 1);
+  LG_SHARED(u32, counts, kGroups * 8 * sizeof(Word));
   LG_SHARED(u64, block_tally, 3 * LG_BLOCK / LG_WARP);
   LG_SHARED(u32, looked_at, 1);
   LG_SHARED(u32, taken, 1);
@@ -123,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
            LG_PTR(nvals),
            Form{in_ptr, in_idx, u32(in_chunks), in_column, in_start},
            Form{out_ptr, out_idx, u32(out_chunks), out_column, out_start},
-           Ranked{rank, ranked_idx, reinterpret_cast<Word*>(ranked_words)},
+           Ranked{rank, ranked_idx, reinterpret_cast<Word*>(ranked_words), heavy},
            empty,
            order,
            hint,
@@ -140,11 +151,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
            before,
            alive,
            alive_next,
+           pulled,
+           mixed,
            block_tally,
            looked_at,
            taken};
   const Word* excluded = reinterpret_cast<const Word*>(v_words);
   if (block_thread() < kMost) alive_next[block_thread()] = 0;
+  if (block_thread() == 0) mixed[0] = 0;
   if (block_thread() == 0) looked_at[0] = 0;
   for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) {
     s.visited[at] = excluded ? excluded[at] : Word(0);
@@ -169,45 +183,68 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   add_up(s, 0, tally);
   grid_sync(barrier);
 
-  u32 turn = 0, pushes = 0, pulls = 0;
-  u64 found, all_found = 0, still_open = ~0ull, rows = 0;
+  u32 turn = 0;
+  u64 found;
+  if (block_thread() == 0) *so_far = SoFar{0, ~0ull, 0, 0, 0, 0, false};
   for (;;) {
     found = load_volatile(counter(counters, turn, kFound));
     const u64 frontier_edges = load_volatile(counter(counters, turn, kEdges));
-    if (block_thread() < kGroups)
+    const bool pulls_now = frontier_edges * push_cost > u64(nvals) * kGroups;
+    if (block_thread() < kGroups) {
       alive[block_thread()] = Word(load_volatile(counter(counters, turn, kAlive) + block_thread()));
+      pulled[block_thread()] = pulls_now ? alive[block_thread()] : Word(0);
+    }
+    if (block_thread() == 0) {
+      if (so_far->pulled) so_far->open = load_volatile(counter(counters, turn, kOpen));
+      so_far->both += mixed[0];
+      taken[0] = mixed[0] = 0;
+    }
     if (!found || turn == times) break;
-    if (block_thread() == 0) taken[0] = 0;
+    if (block_thread() == 0) {
+      for (u32 g = 0; turn == 0 && g < kGroups; ++g)
+        so_far->rows += u64(bit_popc(load_volatile(counter(counters, turn, kAlive) + g)));
+      so_far->found += found;
+      so_far->pulled = pulls_now;
+      so_far->pushes += !pulls_now;
+      so_far->pulls += pulls_now;
+    }
     if (block_index() == 0)
       for (u32 k = block_thread(); k < kCounters * kCounterStride; k += LG_BLOCK)
         counter(counters, turn + 2, Counter(0))[k] = 0;
     block_sync();
-    if (turn == 0)
-      for (u32 g = 0; g < kGroups; ++g) rows += u64(bit_popc(alive[g]));
-    all_found += found;
     s.depth = turn + before;
-    const Buffers b{s.words(turn), s.some(turn), s.words(turn + 1), s.some(turn + 1)};
+    const Buffers b{s.words(turn), s.some(turn), s.words(turn + 1), s.some(turn + 1),
+                    s.words(turn + 2)};
     tally = Tally{};
-    const bool pulls_now = frontier_edges * push_cost > u64(nvals) * kGroups;
     LG_LOGGED(if (logs) log->begin(pulls_now ? kPulls : kPushes, turn, found, frontier_edges,
                                    u64(nvals) * kGroups);)
-    if (pulls_now) {
-      pull(s, b, all_found * kEarly<rows * n, still_open> items / kFew, room->missing, barrier,
-           &tally);
-      ++pulls;
-    } else {
-      push(s, b, all_found * kBlind < rows * n, &room->push);
-      ++pushes;
+    const bool by_ranks = pulls_now && s.ranked.idx && so_far->found * kEarly < so_far->rows * n;
+    if (by_ranks) {
+      choose_rows(s, enough, counts);
+      rank_words(s, b);
+      if (mixed[0]) clear(s, s.words(turn + 2), s.some(turn + 2));
+      grid_sync(barrier);
     }
     // those that were ready first do this while the others go on
-    clear(s, s.words(turn + 2), s.some(turn + 2));
-    const u32 soon = s.depth + 1;  // a plane is zeroed one level before its first use
-    if ((soon & (soon - 1)) == 0 && bit_ffs(soon) <= plane_count) {
-      Word* const plane = s.planes + u64(bit_ffs(soon) - 1) * items;
-      for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) plane[at] = 0;
-    }
-    if (!pulls_now) {
+    const auto tidy = [&]() {
+      clear(s, s.words(turn + 2), s.some(turn + 2));
+      const u32 soon = s.depth + 1;  // a plane is zeroed one level before its first use
+      if ((soon & (soon - 1)) == 0 && bit_ffs(soon) <= plane_count) {
+        Word* const plane = s.planes + u64(bit_ffs(soon) - 1) * items;
+        for (u32 at = u32(global_thread()); at < items; at += u32(global_threads())) plane[at] = 0;
+      }
+    };
+    if (!pulls_now || mixed[0]) {
+      const Buffers to{b.frontier, pulls_now ? s.open : b.some, pulls_now ? b.given : b.next,
+                       nullptr, nullptr};
+      push(s, to, so_far->found * kBlind < so_far->rows * n, &room->push, &tally);
+      if (!pulls_now) tidy();
       grid_sync(barrier);
+    }
+    if (pulls_now) {
+      pull(s, b, by_ranks, so_far->open > items / kFew, room->missing, &tally);
+      tidy();
+    } else {
       settle(s, b, &tally);
     }
     add_up(s, turn + 1, tally);
@@ -216,7 +253,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     LG_LOGGED(if (logs) log->end(
         load_volatile(counter(counters, turn, kFound)),
         pulls_now ? load_volatile(counter(counters, turn, kLooked)) : frontier_edges, LG_ROWS);)
-    if (pulls_now) still_open = load_volatile(counter(counters, turn, kOpen));
   }
   LG_LOGGED(if (logs) log->close();)
 
@@ -238,7 +274,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   if (global_thread() == 0) {
     result[0] = turn ? turn - 1 + before : 0;  // the largest depth that may be in the planes
     result[kLeft] = found;
-    result[2] = pushes;
-    result[3] = pulls;
+    result[2] = so_far->pushes;
+    result[3] = so_far->pulls;
+    result[5] = so_far->both;
   }
 }

@@ -24,28 +24,19 @@ LG_DEVICE u64 entries_of(LG_PTR quad, LG_PTR p, LG_PTR end) {
 // Every lane calls it, load and use.
 template <class Load, class Use>
 LG_DEVICE void through_quads(LG_PTR first, LG_PTR last, Load load, Use use) {
-  const u32 mine = first < last ? u32(last - first) : 0;
-  const u32 end = warp_scan(mine, LgPlus());
-  const u32 total = warp_shfl(end, LG_WARP - 1);
-  const LG_PTR shift = first - LG_PTR(end - mine);
-  const auto task = [&](u32 k) {
-    u32 from = 0;  // the first lane with an end after k
-    for (u32 step = LG_WARP / 2; step; step /= 2)
-      if (warp_shfl(end, from + step - 1) <= k) from += step;
-    return Task{from, warp_shfl(shift, from) + LG_PTR(k), k < total};
-  };
-  if (!total) return;
-  Task next = task(lane_id());
+  const Quads quads(first, last);
+  if (!quads.total) return;
+  Task next = quads.task(lane_id());
   Quad ready = load(next);
   for (u32 base = LG_WARP;; base += LG_WARP) {
     const Task now = next;
     const Quad q = ready;
-    if (base < total) {
-      next = task(base + lane_id());
+    if (base < quads.total) {
+      next = quads.task(base + lane_id());
       ready = load(next);
     }
     use(now, q);
-    if (base >= total) break;
+    if (base >= quads.total) break;
   }
 }
 
@@ -82,7 +73,7 @@ template <bool ranked>
 LG_DEVICE void pull_chunk(const Search& s, const Buffers& b, u32 at, LG_PTR p, LG_PTR end,
                           Tally* tally) {
   const u32 g = at % kGroups;
-  Word missing = ~load_cg(&s.visited[at]) & s.alive[g];
+  Word missing = ~load_cg(&s.visited[at]) & s.pulled[g];
   missing = warp_shfl(missing, 0);  // another warp may have written between two lanes' loads
   if (!missing) return;
   if (lane_id() == 0) atomic_add(s.looked_at, 1u);
@@ -113,7 +104,7 @@ LG_DEVICE void pull_chunks(const Search& s, const Buffers& b, Tally* tally) {
     bool lacks = false;
     if (mine < tasks) {
       at = u32(s.in.chunk_column[mine / kGroups]) * kGroups + mine % kGroups;
-      lacks = (~load_cg(&s.visited[at]) & s.alive[at % kGroups]) != 0;
+      lacks = (~load_cg(&s.visited[at]) & s.pulled[at % kGroups]) != 0;
     }
     for (u32 rest = warp_ballot(lacks); rest; rest &= rest - 1) {
       const u32 lane = bit_ffs(rest) - 1, its = warp_shfl(at, lane);
@@ -191,14 +182,29 @@ LG_DEVICE void note_found(const Search& s, const Buffers& b, u32 at, Word got, T
   note_alone(s, at, got, s.visited[at], tally);
 }
 
-LG_DEVICE Word wanted(const Search& s, u32 at) {
+// Take the bits that were pushed to word `at` in this level; return the new ones, unless they are a
+// long column's: other warps may write that word, so they are recorded here.
+LG_DEVICE Word take_given(const Search& s, const Buffers& b, u32 at, Tally* tally) {
+  const Word given = load_cg(&b.given[at]);
+  if (!given) return 0;
+  b.given[at] = 0;
+  const Word fresh = given & ~load_cg(&s.visited[at]);
+  if (s.in.ptr[at / kGroups + 1] - s.in.ptr[at / kGroups] <= kLong) return fresh;
+  if (fresh) discover(s, b, at, fresh, tally);
+  return 0;
+}
+
+// The bits of `rows` that word `at` lacks.
+LG_DEVICE Word lacking(const Search& s, u32 at, const Word* rows) {
   return at < s.items && !(s.empty[at / kGroups / 32] >> (at / kGroups % 32) & 1)
-             ? ~s.visited[at] & s.alive[at % kGroups]
+             ? ~s.visited[at] & rows[at % kGroups]
              : Word(0);
 }
 
-// Pull into every word that lacks bits of active rows, 32 words a warp, those with most entries
-// first. `open` gets a bit for each word that still lacks some.
+LG_DEVICE Word wanted(const Search& s, u32 at) { return lacking(s, at, s.pulled); }
+
+// Pull into every word that lacks bits of rows that are pulled, 32 words a warp, those with most
+// entries first. `open` gets a bit for each word that still lacks some, of any active row.
 template <bool ranked>
 LG_DEVICE void pull_all(const Search& s, const Buffers& b, Word* missing, Tally* tally) {
   const u32 nsome = s.nsome();
@@ -217,12 +223,15 @@ LG_DEVICE void pull_all(const Search& s, const Buffers& b, Word* missing, Tally*
     want_after = wanted(s, w_after * LG_WARP + lane_id());
     w_then = place(take(s.taken));
     u32 open = 0;
-    if (warp_any(now.want != 0)) {
-      const Word got = look<ranked>(s, b, at, now, missing, tally);
+    const bool mixed = ranked && *s.mixed;
+    if (mixed || warp_any(now.want != 0)) {
+      Word got = look<ranked>(s, b, at, now, missing, tally);
+      open = warp_ballot(got != now.want);
+      if (mixed && at < s.items) got |= take_given(s, b, at, tally);
       note_found(s, b, at, got, tally);
       const u32 finders = warp_ballot(got != 0);
       if (lane_id() == 0 && finders) atomic_or(&b.some_next[here], finders);
-      open = warp_ballot(got != now.want);
+      if (mixed) open = warp_ballot(lacking(s, at, s.alive) != 0);
     }
     if (lane_id() == 0) {
       s.open[here] = open;
@@ -283,15 +292,62 @@ LG_DEVICE void pull_open(const Search& s, const Buffers& b, Word* missing, Tally
   }
 }
 
-// Pull the next frontier. early: whether few bits have been found, so that most entries looked at
-// give none; then the frontier's words are put in the order of ranks first.
-LG_DEVICE void pull(const Search& s, const Buffers& b, bool early, bool all, Word* missing,
-                    GridBarrier* barrier, Tally* tally) {
+// The frontier's words by ranks, and in `open` a bit for each that has bits of rows that are not
+// pulled; a barrier of the grid must follow.
+LG_DEVICE void rank_words(const Search& s, const Buffers& b) {
+  const u32 nsome = s.nsome();
+  for (u32 w = u32(global_warp()); w < nsome; w += u32(global_warps())) {
+    const u32 at = w * LG_WARP + lane_id();
+    const Word x = at < s.items ? b.frontier[at] : Word(0);
+    if (at < s.items) s.ranked.words[u32(s.ranked.rank[at / kGroups]) * kGroups + at % kGroups] = x;
+    const u32 others = warp_ballot((x & ~s.pulled[at % kGroups]) != 0);
+    if (lane_id() == 0) s.open[w] = others;
+  }
+}
+
+// Leave in `pulled` the rows that have found `enough` of the heaviest vertices: a pull finds their
+// bits soon, and would look at nearly every entry for those of a row with a small frontier, whose
+// few edges are pushed. All blocks find the same. counts: room for each row in shared memory.
+LG_DEVICE void choose_rows(const Search& s, u32 enough, u32* counts) {
+  const u32 bits = 8 * sizeof(Word), halves = bits / LG_WARP;
+  for (u32 k = block_thread(); k < kGroups * bits; k += LG_BLOCK) counts[k] = 0;
+  block_sync();
+  for (u32 task = block_warp(); task < kHeavy / LG_WARP * kGroups; task += LG_BLOCK / LG_WARP) {
+    const u32 g = task % kGroups, k = task / kGroups * LG_WARP + lane_id();
+    const Word x =
+        k < s.items / kGroups ? s.visited[u32(s.ranked.heavy[k]) * kGroups + g] : Word(0);
+    for (u32 half = 0; half < halves; ++half) {
+      const u32 its = u32(x >> half * LG_WARP);
+      u32 mine = 0;
+      for (u32 k = 0; k < LG_WARP; ++k) {
+        const u32 have = bit_popc(warp_ballot(its >> k & 1));
+        if (lane_id() == k) mine = have;
+      }
+      if (mine) atomic_add(&counts[g * bits + half * LG_WARP + lane_id()], mine);
+    }
+  }
+  block_sync();
+  if (block_warp() == 0) {
+    for (u32 g = 0; g < kGroups; ++g) {
+      Word rows = 0;
+      for (u32 half = 0; half < halves; ++half)
+        rows |= Word(warp_ballot(counts[g * bits + half * LG_WARP + lane_id()] >= enough))
+                << half * LG_WARP;
+      if (lane_id() == 0 && (s.alive[g] & ~rows)) {
+        s.pulled[g] &= rows;
+        *s.mixed = 1;
+      }
+    }
+  }
+  block_sync();
+}
+
+// Pull the next frontier. by_ranks: the frontier's words are there by ranks. all: not into
+// open words alone.
+LG_DEVICE void pull(const Search& s, const Buffers& b, bool by_ranks, bool all, Word* missing,
+                    Tally* tally) {
   Word* const mine = missing + block_warp() * LG_WARP;
-  if (s.ranked.idx && early) {
-    for (u32 at = u32(global_thread()); at < s.items; at += u32(global_threads()))
-      s.ranked.words[u32(s.ranked.rank[at / kGroups]) * kGroups + at % kGroups] = b.frontier[at];
-    grid_sync(barrier);
+  if (by_ranks) {
     pull_chunks<true>(s, b, tally);
     pull_all<true>(s, b, mine, tally);
     return;

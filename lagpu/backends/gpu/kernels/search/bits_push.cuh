@@ -80,10 +80,11 @@ LG_DEVICE void push_rows(const Search& s, const Buffers& b, const Row& row, bool
   block_sync();  // before the next rows are written
 }
 
-// Push the frontier's words: the long rows by chunks, the others whole. A thread looks at one word
-// of `some` and at one chunk. Those of a thread block lie far apart, since neighbouring vertices
-// often share neighbours; the rows found are then dealt to all threads.
-LG_DEVICE void push(const Search& s, const Buffers& b, bool blind, PushRoom* room) {
+// Push the frontier's words, bits of rows that are not pulled: the long rows by chunks, the others
+// whole. A thread looks at one word of `some` and at one chunk. Those of a thread block lie far
+// apart, since neighbouring vertices often share neighbours; the rows found are then dealt to all
+// threads.
+LG_DEVICE void push(const Search& s, const Buffers& b, bool blind, PushRoom* room, Tally* tally) {
   const u32 tasks = s.out.chunks * kGroups, nsome = s.nsome();
   const u32 all = tasks < nsome ? nsome : tasks;
   for (u32 base = block_index(); base < all; base += grid_blocks() * LG_BLOCK) {
@@ -120,8 +121,10 @@ LG_DEVICE void push(const Search& s, const Buffers& b, bool blind, PushRoom* roo
           if (row.end - row.p > kLong) row.end = row.p + kLong;
           atomic_add(s.looked_at, 1u);
         }
-        row.x = b.frontier[at];
         row.g = at % kGroups;
+        row.x = b.frontier[at] & ~s.pulled[row.g];
+        if (!row.x) row.end = row.p;
+        LG_LOGGED(tally->looked += u64(row.end - row.p);)
       }
       push_rows(s, b, row, blind, room);
     }

@@ -6,17 +6,12 @@
 #define LAGPU_SEARCH_BITS_STATE_CUH
 #include "common/entries.cuh"
 #include "common/log.cuh"
+#include "common/quads.cuh"
 #ifndef LG_WORD
 #define LG_WORD u64
 #endif
 #ifndef LG_GROUPS  // words a vertex
 #define LG_GROUPS 1
-#endif
-#ifndef LG_PTR
-#define LG_PTR i32
-#endif
-#ifndef LG_IDX
-#define LG_IDX i32
 #endif
 #ifndef LG_BLOCK  // threads a block, and the blocks a multiprocessor is to hold at least
 #define LG_BLOCK 1024
@@ -42,11 +37,6 @@ const u32 kMost = kMostRows / 64;  // groups
 enum Counter : u32 { kFound, kEdges, kOpen, LG_LOGGED(kLooked, ) kAlive, kCounters };
 static_assert(kCounters <= kSearchCounters && kMost <= kCounterStride);
 
-// Four indices side by side, at a multiple of four.
-struct alignas(16) Quad {
-  LG_IDX i[4];
-};
-
 // A matrix by columns, and the chunks of the long ones.
 struct Form {
   const LG_PTR* ptr;
@@ -61,6 +51,7 @@ struct Ranked {
   const i32* rank;    // of each vertex
   const LG_IDX* idx;  // in.idx by ranks
   Word* words;        // room for a frontier's words by ranks
+  const i32* heavy;   // the first kHeavy vertices
 };
 
 struct Search {
@@ -79,6 +70,8 @@ struct Search {
   u32 depth;  // of what it finds
   // of the block, in shared memory
   Word *alive, *alive_next;  // the rows with a frontier, and with a next one
+  Word* pulled;              // those of `alive` that this level pulls; it pushes the others
+  u32* mixed;                // whether it does both
   u64* tally;                // of each warp: bits found, then edges, then words still open
   u32* looked_at;            // chunks
   u32* taken;                // tasks that the block's warps have taken in this pull
@@ -98,6 +91,7 @@ struct Buffers {
   const u32* some;
   Word* next;
   u32* some_next;
+  Word* given;  // what a level that also pulls has pushed
 };
 
 struct Tally {
@@ -112,23 +106,8 @@ LG_DEVICE u64* counter(u64* counters, u32 turn, Counter which) {
 }
 
 LG_DEVICE Quad load_quad(const Search& s, const LG_IDX* idx, LG_PTR quad) {
-  const LG_PTR first = quad * 4;
-  if ((reinterpret_cast<u64>(idx) & 15) == 0 && s.nvals - first >= 4)
-    return load_once(reinterpret_cast<const Quad*>(idx) + quad);
-  Quad q;
-  for (u32 t = 0; t < 4; ++t) q.i[t] = idx[LG_PTR(t) < s.nvals - first ? first + LG_PTR(t) : first];
-  return q;
+  return load_quad(idx, s.nvals, quad);
 }
-
-// The quad after the last one that has entries before `end`, which is not 0.
-LG_DEVICE LG_PTR quads_end(LG_PTR end) { return (end - 1) / 4 + 1; }
-
-// A quad that a lane is to look at, for another lane.
-struct Task {
-  u32 from;  // whose it is
-  LG_PTR quad;
-  bool there;
-};
 
 // The place of the k-th set bit of a word that has more.
 LG_DEVICE u32 nth_bit(u32 word, u32 k) {

@@ -8,8 +8,9 @@
 //         depth += 1
 //
 // Each vertex enters f at most once, so its assignments are made when it is found. The frontier is
-// a list while it is pushed and presence words while it is pulled; a small one is searched by one
-// block alone, or one cluster of blocks, level after level, in shared memory.
+// a list while it is pushed and presence words while it is pulled, or where many edges found it; a
+// small one is searched by one block alone, or one cluster of blocks, level after level, in shared
+// memory.
 //
 // out_* is A by rows (a vertex' successors), in_* A by columns (its predecessors); the same arrays
 // if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex, -1 if
@@ -26,11 +27,10 @@
 #include "search/grid_pull.cuh"
 #include "search/grid_push.cuh"
 
-#ifndef LG_RULE  // by which directions are chosen
-#define LG_RULE kByEdges
-#endif
-
 const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
+// A pull that sums copies the frontier's bits where it looks at more than such a part of all
+// entries.
+const f32 kMostLeft = 16;
 
 // Under another rule than kByEdges: whether a frontier of `found` of n vertices is pulled, if the
 // one before was pushed, or `pulled`.
@@ -49,10 +49,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
                 const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
                 i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
                 u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
-                u32 times, u32 solo, f32 alpha, f32 beta, u32* visited, i32* found_in, u32* words_a,
-                u32* words_b, i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b,
-                u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b, u64* counters,
-                GridBarrier* barrier, u64* result) {
+                u32 times, u32 solo, f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in,
+                u32* words_a, u32* words_b, i32* vertex_a, i32* vertex_b, LG_PTR* start_a,
+                LG_PTR* start_b, u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b,
+                u64* counters, GridBarrier* barrier, u32 near, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -80,9 +80,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
            solo,
            false,
            false};
+#if LG_SUM
+  s.nvals = nvals_a;
+  s.near = Near{near, near >= u32((n + 31) / 32), false};
+#endif
   LG_SHARED(u32, found_by, LG_WARP);  // vertices that each warp has found
   LG_SHARED(u64, edges_by, LG_WARP);  // and their edges
   LG_SHARED(Shared, block, 1);
+  LG_SHARED(u32, wide, 1);
   if (block_thread() == 0) block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & kNewLog);)
@@ -153,27 +158,39 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   grid_sync(barrier);
 
   u32 turn = 0, depth = 0, small_turns = 0;
-  bool listed = LG_RULE != kOnlyPulls;
+  bool listed = LG_RULE != kOnlyPulls, pulls = !listed;  // where the frontier is; how it was found
   f32 unexplored = f32(nvals_a);
   i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
   while (now.found && depth != times) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
-    if (!listed && (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
-                                        : !pulls_by_rule(now.found, unvisited, n, alpha, true))) {
-      words_to_lists(s, turn, barrier);
+    if (!pulls) unexplored -= f32(now.edges);
+    // From words back to lists: what a pull has found by the rule, else what the rule does not
+    // pull.
+    if (!listed && (LG_RULE != kByEdges    ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
+                    : pulls || !kMayBeWide ? f32(now.found) * beta < f32(n)
+                                           : f32(now.edges) * alpha <= unexplored)) {
+      words_to_lists(s, turn, barrier, kMayBeWide && !pulls);
       now = frontier_of(s, turn);
+      if (pulls || !kMayBeWide) unexplored -= f32(now.edges);
       listed = true;
+      pulls = false;
     }
     const f32 active = f32(now.edges);
-    if (listed) unexplored -= active;
-    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
+    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, pulls ? kUnknown : now.edges,
                                       LG_RULE == kByUnvisited ? f32(unvisited) : unexplored);)
-    if (listed && (LG_RULE == kByEdges ? active * alpha > unexplored
+    if (!pulls && (LG_RULE == kByEdges ? active * alpha > unexplored
                                        : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
-      lists_to_words(s, now, barrier);
+      if (listed) lists_to_words(s, now, barrier);
       listed = false;
+      pulls = true;
+#if LG_SUM
+      s.near.copied = near && unexplored * kMostLeft > f32(nvals_a);
+      if (s.near.copied) copy_frontier(s);
+#endif
     }
+    // So many edges find a frontier that is likely to be pulled.
+    if (kMayBeWide) *wide = listed && active * gamma > unexplored;
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};
@@ -189,15 +206,19 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       }
     } else if (listed) {
       LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
-      push(s, turn, depth, now, &tally);
+      push(s, turn, depth, now, wide, &tally);
     } else {
       pull(s, depth, block, &tally);
       pull_deferred(s, depth, block, &tally);
       LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
                 if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
       s.words_turned = !s.words_turned;
+#if LG_SUM
+      s.near.copied = false;
+#endif
     }
     if (listed) s.lists_turned = !s.lists_turned;
+    if (kMayBeWide && !alone && *wide) listed = false;
     if (warp_any(tally.found != 0)) {
       tally.found = warp_reduce(tally.found, LgPlus());
       tally.edges = warp_reduce(tally.edges, LgPlus());
@@ -232,24 +253,35 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   if (left && listed) lists_to_words(s, now, barrier);
 
   // End: what is visited now and was not excluded has got its assignments.
-  for (i64 w = global_thread(); w < nwords; w += global_threads()) {
-    const u32 rest = left ? load_cg(&s.frontier()[w]) : 0;
-    if (f_words) f_words[w] = rest;
-    u32 reached = visited[w] & ~(LG_RULE == kOnlyPushes ? 0 : empty[w]) &
-                  ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, n);
-    reached = shift ? reached & ~rest : reached | rest;
-    if (LG_X0) x0_words[w] |= reached;
-    if (LG_X1) x1_words[w] |= reached;
-    if (LG_X2) x2_words[w] |= reached;
-    if constexpr (LG_SUM) {
-      for (u32 bits = reached; bits; bits &= bits - 1) {
-        const i32 v = i32(w * 32) + i32(bit_ffs(bits)) - 1;
-        if (LG_X0 == kValue) x0[v] = cast<LG_X0_T>(f_values[v]);
-        if (LG_X1 == kValue) x1[v] = cast<LG_X1_T>(f_values[v]);
-        if (LG_X2 == kValue) x2[v] = cast<LG_X2_T>(f_values[v]);
-      }
+  each_tile(n, [&](i64 w, bool mine) {
+    u32 reached = 0;
+    if (mine) {
+      const u32 rest = left ? load_cg(&s.frontier()[w]) : 0;
+      if (f_words) f_words[w] = rest;
+      reached = visited[w] & ~(LG_RULE == kOnlyPushes ? 0 : empty[w]) &
+                ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, n);
+      reached = shift ? reached & ~rest : reached | rest;
+      if (LG_X0) x0_words[w] |= reached;
+      if (LG_X1) x1_words[w] |= reached;
+      if (LG_X2) x2_words[w] |= reached;
     }
-  }
+    if constexpr (LG_SUM && (LG_X0 == kValue || LG_X1 == kValue || LG_X2 == kValue))
+      each_words(reached, w, [&](const u32(&from)[kWords], const i64(&v)[kWords]) {
+        bool there[kWords];
+        LG_F z[kWords];
+        for (u32 q = 0; q < kWords; ++q) {
+          const u32 bits = warp_shfl(reached, from[q] % LG_WARP);
+          there[q] = from[q] < LG_WARP && (bits >> lane_id() & 1);
+          z[q] = f_values[there[q] ? v[q] : 0];
+        }
+        for (u32 q = 0; q < kWords; ++q) {
+          if (!there[q]) continue;
+          if (LG_X0 == kValue) x0[v[q]] = cast<LG_X0_T>(z[q]);
+          if (LG_X1 == kValue) x1[v[q]] = cast<LG_X1_T>(z[q]);
+          if (LG_X2 == kValue) x2[v[q]] = cast<LG_X2_T>(z[q]);
+        }
+      });
+  });
   if (global_thread() == 0) {
     result[0] = depth;
     result[kLeft] = now.found;

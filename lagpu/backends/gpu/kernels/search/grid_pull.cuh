@@ -2,29 +2,18 @@
 // search/grid.cu.
 #ifndef LAGPU_SEARCH_GRID_PULL_CUH
 #define LAGPU_SEARCH_GRID_PULL_CUH
-#include "search/grid_state.cuh"
+#include "search/grid_sums.cuh"
 
 const u32 kLook = 16;      // predecessors that a lane looks at alone
-const u32 kLookLong = 64;  // with sums, if so many lanes have more: else the warp looks at each's
-const u32 kLanes = 16;
 const u32 kDeferred = 32;  // hubs that a block keeps for later
-const u32 kBatch = 4;      // of them at once
+const u32 kBatch = 4;      // predecessors at once
 
-// Add the products of those predecessors i[q] of vertex j that are `there`, at least one, whose
-// entries are at p, p + step, ...; with LG_SUM 0 one is enough. Values are loaded before
-// the first is added, so that their loads overlap.
-LG_DEVICE void add_products(const Search& s, LG_PTR p, u32 step, const i32 (&i)[kBatch], u32 there,
+#if !LG_SUM
+// Take the product of the first of those predecessors i[q] of vertex j that are `there`, at least
+// one, whose entries are at p, p + step, ...
+LG_DEVICE void take_product(const Search& s, LG_PTR p, u32 step, const i32 (&i)[kBatch], u32 there,
                             i32 j, bool* hit, LG_Z* sum) {
-  if constexpr (LG_SUM) {
-    LG_Z z[kBatch];
-    for (u32 q = 0; q < kBatch; ++q)
-      if (there >> q & 1) z[q] = product(s, s.in_values, p + LG_PTR(q * step), i[q], j);
-    for (u32 q = 0; q < kBatch; ++q) {
-      if (!(there >> q & 1)) continue;
-      *sum = *hit ? add<LG_ADD>(*sum, z[q]) : z[q];
-      *hit = true;
-    }
-  } else if constexpr (Chosen::iso) {
+  if constexpr (Chosen::iso) {
     *sum = product(s, s.in_values, p, i[0], j);
     *hit = true;
   } else {
@@ -36,12 +25,12 @@ LG_DEVICE void add_products(const Search& s, LG_PTR p, u32 step, const i32 (&i)[
   }
 }
 
-// Look at predecessors p .. p + count of vertex j, kBatch at a time so that their loads overlap;
-// with LG_SUM 0 until the first in the frontier. Returns how many it has looked at. Where fewer are
-// left the last is loaded again: loads after a branch would wait for one another.
+// Look at predecessors p .. p + count of vertex j, kBatch at a time so that their loads overlap,
+// until the first in the frontier. Returns how many it has looked at. Where fewer are left the last
+// is loaded again: loads after a branch would wait for one another.
 LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z* sum) {
   u32 done = 0;
-  for (; done < count && (LG_SUM || !*hit); done += kBatch) {
+  for (; done < count && !*hit; done += kBatch) {
     i32 i[kBatch];
     u32 word[kBatch];
     for (u32 q = 0; q < kBatch; ++q)
@@ -50,27 +39,17 @@ LG_DEVICE u32 look(const Search& s, LG_PTR p, u32 count, i32 j, bool* hit, LG_Z*
     u32 there = 0;
     for (u32 q = 0; q < kBatch; ++q) there |= (word[q] >> (i[q] % 32) & 1) << q;
     if (count - done < kBatch) there &= (1u << (count - done)) - 1;
-    if (there) add_products(s, p + LG_PTR(done), 1, i, there, j, hit, sum);
+    if (there) take_product(s, p + LG_PTR(done), 1, i, there, j, hit, sum);
   }
   return done < count ? done : count;
 }
 
-// The sums of each `width` lanes as one, on each of them; without LG_SUM the first that is there.
-// Where none is `found`, what is returned is none.
-LG_DEVICE LG_Z fold(bool* found, LG_Z mine, u32 width) {
-  if constexpr (LG_SUM) {
-    for (u32 step = width / 2; step; step /= 2) {
-      const LG_Z other = warp_shfl_xor(mine, step);
-      const bool other_found = warp_shfl_xor(*found, step);
-      if (other_found) mine = *found ? add<LG_ADD>(mine, other) : other;
-      *found = *found || other_found;
-    }
-    return mine;
-  } else {
-    const u32 who = warp_ballot(*found) & team_of(width);
-    *found = who != 0;
-    return warp_shfl(mine, who ? bit_ffs(who) - 1 : 0);
-  }
+// The first product of each `width` lanes, on each of them. Where none is `found`, what is returned
+// is none.
+LG_DEVICE LG_Z first_of(bool* found, LG_Z mine, u32 width) {
+  const u32 who = warp_ballot(*found) & team_of(width);
+  *found = who != 0;
+  return warp_shfl(mine, who ? bit_ffs(who) - 1 : 0);
 }
 
 // The same by teams of `width` lanes, each for one vertex, kBatch predecessors a lane at a time.
@@ -92,17 +71,18 @@ LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, u32 wi
     u32 there = 0;
     for (u32 q = 0; q < kBatch; ++q)
       there |= (word[q] >> (i[q] % 32) & u32(done + q * width + lane < count)) << q;
-    if (looks && there) add_products(s, p + LG_PTR(done + lane), width, i, there, j, &found, &mine);
-    const bool has = !LG_SUM && (warp_ballot(found) & team);
+    if (looks && there) take_product(s, p + LG_PTR(done + lane), width, i, there, j, &found, &mine);
+    const bool has = warp_ballot(found) & team;
     if (looks) done += kBatch * width;
     looks = looks && done < count && !has;
   }
   LG_LOGGED(if (lane == 0) tally->looked += done < count ? done : count;)
-  mine = fold(&found, mine, width);
+  mine = first_of(&found, mine, width);
   if (!found) return;
-  *sum = LG_SUM && *hit ? add<LG_ADD>(*sum, mine) : mine;
+  *sum = mine;
   *hit = true;
 }
+#endif
 
 // What a pull loads of 32 vertices before it looks at them.
 struct Ahead {
@@ -113,6 +93,9 @@ struct Ahead {
 
 // The visited bits of word w, not looked at: that would wait for the load.
 LG_DEVICE u32 visited_word(const Search& s, u32 w, u32 nwords) {
+#ifdef LG_PEERS
+  if (LG_SUM && s.claimed) return ~s.found_words[w < nwords ? w : nwords - 1];
+#endif
   return s.visited[w < nwords ? w : nwords - 1];
 }
 
@@ -129,8 +112,10 @@ LG_DEVICE Ahead ahead(const Search& s, u32 w, u32 nwords, u32 seen) {
 
 // A vertex that is found in level `depth` + 1 by a pull; its bit is set by the caller.
 LG_DEVICE void settle(const Search& s, i32 j, u32 depth, LG_Z sum) {
-  if (LG_SUM) s.f_values[j] = cast<LG_F>(sum);
+  if (LG_SUM) s.kept()[j] = cast<LG_F>(sum);
+#ifndef LG_PEERS
   if (LG_SUM) s.found_in[j] = i32(depth) + 1;
+#endif
   discover(s, j, depth + s.shift, cast<LG_F>(sum));
 }
 
@@ -145,35 +130,156 @@ struct Shared {
   u32 there;           // which of them
 };
 
-// Look at predecessors p .. end of vertex j by all warps, with LG_SUM 0 until the first in the
-// frontier; ends with a barrier.
+// Have the whole block look at a vertex of very many predecessors later; false if there is no room.
+LG_DEVICE bool put_off(Shared* block, i64 begin, i64 end, i32 j) {
+  const u32 at = atomic_add(&block->count, 1u);
+  if (at >= kDeferred) return false;
+  block->begin[at] = begin;
+  block->end[at] = end;
+  block->vertex[at] = j;
+  return true;
+}
+
+#if LG_SUM
+// Share k of the predecessors p .. end of a vertex, one for each warp of a block: its first, and
+// how many it has.
+LG_DEVICE LG_PTR share_of(i64 p, i64 end, u32 k, u32* count) {
+  const i64 share = (end - p + block_warps() - 1) / block_warps(), rest = end - p - share * k;
+  *count = rest <= 0 ? 0 : u32(rest < share ? rest : share);
+  return LG_PTR(rest <= 0 ? p : p + share * k);
+}
+
+// Look at predecessors p .. end of vertex j by all warps; ends with a barrier. Shares in order, so
+// that a sum does not depend on the order of threads.
 LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* block, Tally* tally) {
-  if constexpr (LG_SUM) {
-    // Shares in order, so that a sum does not depend on the order of threads.
-    const i64 share = (end - p + block_warps() - 1) / block_warps();
-    const i64 begin = p + share * block_warp();
-    bool hit = false;
-    LG_Z sum = LG_ADD::identity<LG_Z>();
-    if (begin < end)
-      look_together(s, LG_PTR(begin), u32(end - begin < share ? end - begin : share), j, 32, &hit,
-                    &sum, tally);
-    if (hit && lane_id() == 0) {
-      block->sums[block_warp()] = sum;
-      atomic_or(&block->there, 1u << block_warp());
-    }
-  } else {
-    for (; p < end; p += block_threads()) {
-      const i64 at = p + block_thread();
-      const i32 i = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
-      const bool found = i >= 0 && has_entry(s.frontier(), i);
-      LG_LOGGED(tally->looked += i >= 0;)
-      if (found && !atomic_exch(&block->there, 1u))
-        block->sums[0] = product(s, s.in_values, at, i, j);
-      if (block_any(found)) break;
-    }
+  u32 count = 0;
+  const LG_PTR begin = share_of(p, end, block_warp(), &count);
+  if (lane_id()) count = 0;
+  bool hit = false;
+  LG_Z sum = LG_ADD::identity<LG_Z>();
+  sum_columns(s, begin, count, j, &hit, &sum);
+  LG_LOGGED(tally->looked += count;)
+  if (hit) {
+    block->sums[block_warp()] = sum;
+    atomic_or(&block->there, 1u << block_warp());
   }
   block_sync();
 }
+
+// The sum of the lanes' sums, on each of them. Where none is `found`, what is returned is none.
+LG_DEVICE LG_Z fold(bool* found, LG_Z mine) {
+  for (u32 step = LG_WARP / 2; step; step /= 2) {
+    const LG_Z other = warp_shfl_xor(mine, step);
+    const bool other_found = warp_shfl_xor(*found, step);
+    if (other_found) mine = *found ? add<LG_ADD>(mine, other) : other;
+    *found = *found || other_found;
+  }
+  return mine;
+}
+
+#ifdef LG_PEERS
+// What `look_as_block` does, by one warp: which hubs find the block's list full depends on the
+// order of threads, and sums do not. Returns whether there is a sum.
+LG_DEVICE bool look_in_shares(const Search& s, i64 p, i64 end, i32 j, LG_Z* sum) {
+  bool found = false;
+  for (u32 k = 0; k < block_warps(); ++k) {
+    u32 count = 0;
+    const LG_PTR begin = share_of(p, end, k, &count);
+    bool its_hit = false;
+    LG_Z its = LG_ADD::identity<LG_Z>();
+    sum_columns(s, begin, lane_id() ? 0 : count, j, &its_hit, &its);
+    its_hit = warp_shfl(its_hit, 0);
+    its = warp_shfl(its, 0);
+    if (lane_id() != k) continue;
+    found = its_hit;
+    *sum = its;
+  }
+  *sum = fold(&found, *sum);
+  return found;
+}
+#endif
+
+// Add up the products of vertex j, each lane's own, over all of its predecessors.
+LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Shared* block, bool* hit,
+                    LG_Z* sum, Tally* tally) {
+  u32 count = wanted ? u32(now.end - now.begin) : 0;
+  bool stays = count > kHub;
+  if (stays && put_off(block, i64(now.begin), i64(now.end), j)) {
+    stays = false;
+    count = 0;
+  }
+  LG_LOGGED(tally->looked += count;)
+#ifdef LG_PEERS
+  for (u32 rest = warp_ballot(stays); rest; rest &= rest - 1) {
+    const u32 from = bit_ffs(rest) - 1;
+    LG_Z its = LG_ADD::identity<LG_Z>();
+    const bool found = look_in_shares(s, i64(warp_shfl(now.begin, from)),
+                                      i64(warp_shfl(now.end, from)), warp_shfl(j, from), &its);
+    if (lane_id() != from) continue;
+    *hit = found;
+    *sum = its;
+    count = 0;
+  }
+#endif
+  sum_columns(s, now.begin, count, j, hit, sum);
+}
+#else
+// Look at predecessors p .. end of vertex j by all warps, until the first in the frontier; ends
+// with a barrier.
+LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* block, Tally* tally) {
+  for (; p < end; p += block_threads()) {
+    const i64 at = p + block_thread();
+    const i32 i = at < end ? i32(load_ro(&s.in_idx[at])) : -1;
+    const bool found = i >= 0 && has_entry(s.frontier(), i);
+    LG_LOGGED(tally->looked += i >= 0;)
+    if (found && !atomic_exch(&block->there, 1u))
+      block->sums[0] = product(s, s.in_values, at, i, j);
+    if (block_any(found)) break;
+  }
+  block_sync();
+}
+
+LG_DEVICE LG_Z fold(bool* found, LG_Z mine) { return first_of(found, mine, LG_WARP); }
+
+// Look for a predecessor of vertex j in the frontier, each lane's own: first the hint, then some
+// predecessors by each lane, the rest by teams of lanes or the whole warp.
+LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Shared* block, bool* hit,
+                    LG_Z* sum, Tally* tally) {
+  const u32 count = u32(now.end - now.begin);
+  u32 done = 0;
+  if (wanted && now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
+    *sum = product(s, s.in_values, 0, now.hint, j);
+    *hit = true;
+    done = 1;
+  } else if (wanted) {
+    done = look(s, now.begin, count < kLook ? count : kLook, j, hit, sum);
+  }
+  LG_LOGGED(tally->looked += done;)
+  bool looks = wanted && !*hit && done < count;
+  if (looks && count - done > kHub && put_off(block, i64(now.begin) + done, i64(now.end), j))
+    looks = false;
+  // The fewer vertices are left, the more lanes look for each.
+  for (u32 rest = warp_ballot(looks); rest;) {
+    const u32 left = bit_popc(rest), width = left == 1 ? 32 : left == 2 ? 16 : 8;
+    u32 mine = rest;  // from the vertex of this lane's team on
+    for (u32 k = lane_id() / width; k; --k) mine &= mine - 1;
+    const u32 from = mine ? bit_ffs(mine) - 1 : 0;
+    const LG_PTR p = warp_shfl(now.begin + LG_PTR(done), from);
+    const u32 many = warp_shfl(count - done, from);
+    bool its_hit = false;
+    LG_Z its_sum = LG_ADD::identity<LG_Z>();
+    look_together(s, p, mine ? many : 0, warp_shfl(j, from), width, &its_hit, &its_sum, tally);
+    const u32 team = bit_popc(rest & lanes_below());  // that looks for this lane's vertex
+    its_hit = warp_shfl(its_hit, team * width % 32);
+    its_sum = warp_shfl(its_sum, team * width % 32);
+    if (rest >> lane_id() & 1 && team < 32 / width && its_hit) {
+      *sum = its_sum;
+      *hit = true;
+    }
+    for (u32 k = 32 / width; k && rest; --k) rest &= rest - 1;
+  }
+}
+#endif
 
 // Look at the vertices that were put off; begins and ends with a barrier.
 LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
@@ -186,7 +292,7 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
       const u32 there = block->there;
       bool found = there >> lane_id() & 1;
       LG_Z sum = found ? block->sums[lane_id()] : LG_ADD::identity<LG_Z>();
-      if (there) sum = fold(&found, sum, 32);
+      if (there) sum = fold(&found, sum);
       warp_sync();  // all lanes have read what the first one resets
       if (there && lane_id() == 0) {
         settle(s, j, depth, sum);
@@ -225,8 +331,7 @@ LG_DEVICE u32 word_after(u32 w, Shared* block) {
   return word_of_block(warp_shfl(q, 0) + 2 * block_warps());
 }
 
-// Pull into every vertex that is not visited: 32 vertices a warp, first the hint, then some
-// predecessors by each lane, the rest by teams of lanes or the whole warp.
+// Pull into every vertex that is not visited, 32 vertices a warp.
 LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
   const u32 nwords = u32((s.n + 31) / 32);
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
@@ -246,54 +351,15 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
     const bool wanted = !(now.seen >> lane_id() & 1);
     bool hit = false;
     LG_Z sum = LG_ADD::identity<LG_Z>();
-    const u32 count = u32(now.end - now.begin);
-    u32 done = 0, alone = kLook;
-    if (LG_SUM && bit_popc(warp_ballot(wanted && count > kLook)) >= kLanes) alone = kLookLong;
-    if (wanted && now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
-      sum = product(s, s.in_values, 0, now.hint, j);
-      hit = true;
-      done = 1;
-    } else if (wanted) {
-      if (LG_SUM && count > kHub) alone = 0;
-      done = look(s, now.begin, count < alone ? count : alone, j, &hit, &sum);
-    }
-    LG_LOGGED(tally->looked += done;)
-    bool looks = wanted && (LG_SUM || !hit) && done < count;
-    if (looks && count - done > kHub) {
-      const u32 at = atomic_add(&block->count, 1u);
-      if (at < kDeferred) {
-        block->begin[at] = i64(now.begin) + done;
-        block->end[at] = now.end;
-        block->vertex[at] = j;
-        looks = false;
-      }
-    }
-    // The fewer vertices are left, the more lanes look for each. Sums take all of them: they look
-    // at every predecessor, and teams with less to look at would wait for the others.
-    for (u32 rest = warp_ballot(looks); rest;) {
-      const u32 left = bit_popc(rest), width = LG_SUM || left == 1 ? 32 : left == 2 ? 16 : 8;
-      u32 mine = rest;  // from the vertex of this lane's team on
-      for (u32 k = lane_id() / width; k; --k) mine &= mine - 1;
-      const u32 from = mine ? bit_ffs(mine) - 1 : 0;
-      const LG_PTR p = warp_shfl(now.begin + LG_PTR(done), from);
-      const u32 many = warp_shfl(count - done, from);
-      bool its_hit = false;
-      LG_Z its_sum = LG_ADD::identity<LG_Z>();
-      look_together(s, p, mine ? many : 0, warp_shfl(j, from), width, &its_hit, &its_sum, tally);
-      const u32 team = bit_popc(rest & lanes_below());  // that looks for this lane's vertex
-      its_hit = warp_shfl(its_hit, team * width % 32);
-      its_sum = warp_shfl(its_sum, team * width % 32);
-      if (rest >> lane_id() & 1 && team < 32 / width && its_hit) {
-        sum = LG_SUM && hit ? add<LG_ADD>(sum, its_sum) : its_sum;
-        hit = true;
-      }
-      for (u32 k = 32 / width; k && rest; --k) rest &= rest - 1;
-    }
+    find(s, now, wanted, j, block, &hit, &sum, tally);
     const u32 bits = warp_ballot(hit);
     if (hit) settle(s, j, depth, sum);
     if (lane_id() == 0) {
       s.next()[w] = bits;
-      s.visited[w] = now.seen | bits;
+#ifdef LG_PEERS
+      if (!(LG_SUM && s.claimed))
+#endif
+        s.visited[w] = now.seen | bits;
       tally->found += bit_popc(bits);
     }
   }

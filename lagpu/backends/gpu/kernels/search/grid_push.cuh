@@ -3,13 +3,18 @@
 #define LAGPU_SEARCH_GRID_PUSH_CUH
 #include "search/grid_state.cuh"
 
+// Whether a push of many edges finds words; where products add up it has no registers for both.
+const bool kMayBeWide = LG_RULE == kByEdges && !LG_SUM;
+
 // Follows a lane's edges, each step for all of them before the next: a level's time is the length
-// of this chain of loads. New vertices go into the next lists. With `early` the place of a vertex'
-// edges is loaded before it is known to be new: sooner, but more traffic.
+// of this chain of loads. New vertices go into the next lists, or with `wide` into presence words.
+// With `early` the place of a vertex' edges is loaded before it is known to be new: sooner, but
+// more traffic.
 struct Pusher {
   const Search& s;
   u32 turn, depth;
   bool early;
+  const u32* wide;
   Tally* tally;
 
   template <u32 N>
@@ -46,8 +51,10 @@ struct Pusher {
         found.start[q] = load_ro(&s.out_ptr[at]);
         found.stop[q] = load_ro(&s.out_ptr[at + 1]);
       }
+    const bool to_words = kMayBeWide && *wide;
     for (u32 q = 0; q < N; ++q) {
       if (!(won >> q & 1)) continue;
+      if (to_words) atomic_or(&s.frontier()[j[q] / 32], 1u << (j[q] % 32));
       if (LG_SUM) atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
       if (early && found.start[q] != found.stop[q]) prefetch(&s.out_idx[found.start[q]]);
       discover(s, j[q], depth + s.shift,
@@ -57,16 +64,17 @@ struct Pusher {
       ++tally->found;
       tally->edges += u64(found.stop[q] - found.start[q]);
     }
-    enqueue(s, turn + 1, s.next_small(), s.next_chunks(), found);
+    if (!to_words) enqueue(s, turn + 1, s.next_small(), s.next_chunks(), found);
   }
 };
 
-// Push the frontier's lists.
-LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, Tally* tally) {
+// Push the frontier's lists; with `wide`, into the frontier's presence words, which are empty.
+LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, const u32* wide,
+                    Tally* tally) {
   const u64 warps = u64(global_warps());
   const bool early = now.num_small + u64(now.num_chunks) * 8 <= warps * 8;
   follow_lists(s.out_ptr, s.small(), s.chunks(), now.num_small, now.num_chunks,
-               Pusher{s, turn, depth, early, tally});
+               Pusher{s, turn, depth, early, wide, tally});
 }
 
 // Largest frontier that one block searches alone.

@@ -20,11 +20,17 @@
 #ifndef LG_FEW  // with clusters: the largest frontier that one block searches alone, <= `solo`
 #define LG_FEW 128
 #endif
+#ifndef LG_RULE  // by which directions are chosen
+#define LG_RULE kByEdges
+#endif
 #ifndef LG_HAD  // 1: a log counts new entries, since an assigned vector had some before
 #define LG_HAD 0
 #endif
 #ifndef LG_KEEP  // 1: the frontier's values are stored, because they are read or wanted
 #define LG_KEEP 0
+#endif
+#ifndef LG_TRAVEL  // 1: products read them, so that all devices need them
+#define LG_TRAVEL LG_KEEP
 #endif
 
 const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where products are summed
@@ -39,6 +45,15 @@ typedef List<LG_PTR> Vertices;
 LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {
   return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree};
 }
+
+#if LG_SUM
+// The frontier's bits in shared memory, for a pull; see search/grid_sums.cuh.
+struct Near {
+  u32 most;     // words that there is room for, a power of two, or 0
+  bool exact;   // it has all
+  bool copied;  // in this level
+};
+#endif
 
 // The state of a grid search; pointers as in the kernel's parameters.
 struct Search {
@@ -65,17 +80,26 @@ struct Search {
   // pointers: those would take registers, while these stay in the constants of the launch.
   bool words_turned, lists_turned;
   LG_LOGGED(LoopLog* log; u64 * memory; const u32* had[3];)  // words of vectors that had entries
+#if LG_SUM
+  u64 nvals;
+  Near near;
+#endif
 
 #ifdef LG_PEERS
+  // f_values has the values of all vertices, and these are the piece's own, by position.
+  LG_F* own_values;
   u32* found_words;  // of the piece's own vertices
   const i32* names;  // the vertex of each slot; null: slots are vertices
+  bool claimed;      // a pull is into the vertices of found_words alone
 #endif
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
 #ifdef LG_PEERS
   LG_DEVICE u32* next() const { return found_words; }
+  LG_DEVICE LG_F* kept() const { return own_values; }
 #else
   LG_DEVICE u32* next() const { return words_turned ? words_a : words_b; }
+  LG_DEVICE LG_F* kept() const { return f_values; }
 #endif
   LG_DEVICE Vertices small() const { return pick(lists_turned, small_a, small_b); }
   LG_DEVICE Vertices next_small() const { return pick(lists_turned, small_b, small_a); }
@@ -150,7 +174,7 @@ LG_DEVICE void end_level(const Search& s, u64 found, u64 edges) {
 // Vertex v enters the frontier of level `depth` with value z.
 LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
   LG_LOGGED(count_new(s, v, depth);)
-  if (LG_KEEP && !LG_SUM) s.f_values[v] = z;
+  if (LG_KEEP && !LG_SUM) s.kept()[v] = z;
   assign<LG_X0>(s.x0, v, depth, z);
   assign<LG_X1>(s.x1, v, depth, z);
   assign<LG_X2>(s.x2, v, depth, z);
@@ -160,8 +184,8 @@ LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner
 #ifdef LG_PEERS
   if (s.names) inner = load_ro(&s.names[inner]);
 #endif
-  if (LG_KEEP && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
-  return multiply<Chosen>(LG_KEEP ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry, inner,
+  if (LG_TRAVEL && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
+  return multiply<Chosen>(LG_TRAVEL ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry, inner,
                           outer);
 }
 
@@ -185,6 +209,14 @@ LG_DEVICE void enqueue(const Search& s, u32 turn, const Vertices& small, u64* ch
                        i32 v, LG_PTR start, LG_PTR stop) {
   enqueue(s, turn, small, chunks, Found<LG_PTR, 1>{{v}, {start}, {stop}, won});
 }
+
+// Whether the words stay beside lists: with sums over several devices a push only finds vertices,
+// and a pull into these adds up.
+#ifdef LG_PEERS
+const bool kKeepsWords = LG_SUM;
+#else
+const bool kKeepsWords = false;
+#endif
 
 struct Tally {
   u64 edges;
@@ -219,15 +251,16 @@ LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier*
   grid_sync(barrier);
 }
 
-// Lists of the frontier's presence words, in the counters of this turn; the words are empty then.
-// Ends with a barrier.
-LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
+// Lists of the frontier's presence words, in the counters of this turn; the words are empty then,
+// unless they are kept. Its edges are counted too, unless they are `counted`. Ends with a barrier.
+LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier,
+                              bool counted = false) {
   const i64 nwords = (s.n + 31) / 32;
   u64 edges = 0;
   for (i64 w0 = global_warp() * 32; w0 < nwords; w0 += global_warps() * 32) {
     const i64 w = w0 + lane_id();
     u32 bits = w < nwords ? load_cg(&s.frontier()[w]) : 0;
-    if (bits) s.frontier()[w] = 0;
+    if (bits && !kKeepsWords) s.frontier()[w] = 0;
     while (warp_any(bits != 0)) {
       const bool there = bits != 0;
       i32 v = 0;
@@ -243,7 +276,7 @@ LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
     }
   }
   edges = block_reduce(edges, u64(0), LgPlus());
-  if (block_thread() == 0 && edges) atomic_add(counter(s, turn, kEdges), edges);
+  if (block_thread() == 0 && edges && !counted) atomic_add(counter(s, turn, kEdges), edges);
   grid_sync(barrier);
 }
 

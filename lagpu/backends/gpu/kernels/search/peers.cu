@@ -1,9 +1,9 @@
 // The grid search over several devices of a host: all levels as one cooperative launch a device.
 //
-// It runs the loop of search/grid.cu, and decides as that does, where products of a level do not
-// add up and do not read the frontier's values. Vertices are dealt to pieces, one a device: a piece
-// has all edges that lead to its own vertices, so it alone finds them, and keeps what is assigned
-// to them. What all need to know of a level is who is in the frontier, and its size.
+// It runs the loop of search/grid.cu, and decides as that does. Vertices are dealt to pieces, one a
+// device: a piece has all edges that lead to its own vertices, so it alone finds them, and keeps
+// what is assigned to them. What all need to know of a level is who is in the frontier, and its
+// size.
 //
 // The frontier is replicated. Its words have a bit for each slot: the slots of a piece fill whole
 // words, so that each word has one writer; mostly slots are vertices. A pull reads the words of all
@@ -11,6 +11,13 @@
 // push follows the edges from the frontier to its own vertices, and lists the slots of those it
 // finds in every window. A meeting (common/peers.cuh) ends each turn: it orders these writes, and
 // adds up the counts that choose the direction, so that all devices take the same one.
+//
+// Where products read the frontier's values, these travel with it: behind each level a piece writes
+// the values of the vertices that it has found into every window, by vertex.
+//
+// Products that add up are added by the piece that has the vertex, always in the order of a pull: a
+// push claims vertices, and a pull into these alone adds. So sums do not depend on the order of
+// threads, whatever their type.
 //
 // words_a and words_b are the words of all slots in this device's own window.
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
@@ -29,20 +36,33 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  const u32* __restrict__ empty, const u32* __restrict__ degrees,
                  const i32* __restrict__ names, const u32* __restrict__ v_words,
                  const i64* __restrict__ sources, const LG_F* __restrict__ source_values,
-                 LG_F f_iso, i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1,
-                 LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words,
-                 u32 shift, u32 times, f32 alpha, f32 beta, u32* visited, u32* found_words,
-                 u32* words_a, u32* words_b, i32* vertex, LG_PTR* start, u32* degree, u64* chunks,
-                 u64* counters, GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece,
-                 u32 epoch, u64 patience, const u64* windows, u64* meetings, u64* result) {
+                 LG_F f_iso, i64 source, u64 num_sources, LG_F* own_values, LG_X0_T* x0,
+                 LG_X1_T* x1, LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
+                 u32* f_words, u32 shift, u32 times, f32 alpha, f32 beta, u32* visited,
+                 u32* found_words, u32* words_a, u32* words_b, i32* vertex, LG_PTR* start,
+                 u32* degree, u64* chunks, u64* counters, GridBarrier* barrier, u32 run, i64 words,
+                 u32 room, u32 piece, u32 epoch, u64 patience, const u64* windows, u64* meetings,
+                 u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows, meetings}, run, words, room};
   const Vertices lists{vertex, start, degree};
-  Search s{own,     out_ptr, in_ptr,   out_idx,     in_idx, out_values, in_values, a_iso,
-           f_iso,   hint,    f_values, x0,          x1,     x2,         shift,     visited,
-           nullptr, words_a, words_b,  lists,       lists,  chunks,     chunks,    counters,
-           0,       false,   false,    found_words, names};
+  Search s{own,     out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
+           hint,    nullptr, x0,     x1,      x2,     shift,      visited,   nullptr, words_a,
+           words_b, lists,   lists,  chunks,  chunks, counters,   0,         false,   false};
+  s.f_values = LG_TRAVEL ? all.values(piece) : nullptr;
+  s.own_values = own_values;
+  s.found_words = found_words;
+  s.names = names;
+  s.claimed = false;
+#if LG_SUM
+  s.nvals = u64(load_ro(&in_ptr[own]));
+#endif
   LG_SHARED(Shared, block, 1);
   if (block_thread() == 0) block->words = block->count = block->there = 0;
+  LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
+            if (logs()) s.log->open(result, blank & kNewLog);)
+  LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
+  LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
+  LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
   const i64 nwords = (own + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted, and bits
   // after the last vertex are none. Nothing here is in reach of a device that has begun before.
@@ -64,7 +84,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const i32 v = there ? i32(sources ? sources[q] : source) : 0;
     if (there) {
       const LG_F z = source_values ? source_values[q] : f_iso;
-      if (LG_KEEP) f_values[v] = z;
+      if (LG_KEEP) own_values[v] = z;
+      if (LG_TRAVEL) tell_value(s, all, v, z);
+      if (shift && LG_SUM && LG_X0 == kValue) x0[v] = cast<LG_X0_T>(z);
+      if (shift && LG_SUM && LG_X1 == kValue) x1[v] = cast<LG_X1_T>(z);
+      if (shift && LG_SUM && LG_X2 == kValue) x2[v] = cast<LG_X2_T>(z);
       if (shift) {
         atomic_or(&visited[v / 32], 1u << (v % 32));
         discover(s, v, 0, z);
@@ -83,9 +107,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   bool listed = true;
   f32 unexplored = f32(nvals_a);
   Totals now = meet(&all.peers, counter(s, 0, kFound), counter(s, 0, kEdges));
+  LG_LOGGED(if (logs()) s.log->met(0, load_volatile(counter(s, 0, kFound)), now.arrived);)
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
     if (!listed && f32(now.found) * beta < f32(n)) {
+      clear_claims(s);
       Search of_slots = s;
       of_slots.n = words * 32;
       words_to_lists(of_slots, turn, barrier);
@@ -95,6 +121,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     }
     const f32 active = f32(now.edges);
     if (listed) unexplored -= active;
+    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
+                                      unexplored);)
     if (listed && active * alpha > unexplored) {
       if (placed)
         lists_to_words(s, frontier_of(s, turn), barrier);
@@ -102,34 +130,51 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
         slots_to_words(s, all, turn, barrier);
       listed = false;
     } else if (listed && !placed) {
+      clear_claims(s);
       slots_to_lists(s, all, turn, barrier);
     }
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};
     if (listed) {
+      LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
       const Frontier here = frontier_of(s, turn);
       follow_lists(s.out_ptr, s.small(), s.chunks(), here.num_small, here.num_chunks,
                    PeersPusher{s, all, degrees, turn, depth, &tally});
-    } else {
+      if (kClaims) grid_sync(barrier);
+    }
+    if (LG_SUM || !listed) {
+      s.claimed = listed;
       if (own) {
         pull(s, depth, block, &tally);
         pull_deferred(s, depth, block, &tally);
       }
       grid_sync(barrier);
+    }
+    if (LG_TRAVEL) publish_values(s, all);
+    if (!listed) {
       publish(s, all);
       s.words_turned = !s.words_turned;
+    } else if (kKeepsWords) {
+      for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
     }
+    LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
+              if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
     const u64 found = block_reduce(u64(tally.found), u64(0), LgPlus());
     edges = block_reduce(tally.edges, u64(0), LgPlus());
-    if (block_thread() == 0 && found) {
+    if (block_thread() == 0 && (found || edges)) {
       atomic_add(counter(s, turn + 1, kFound), found);
       atomic_add(counter(s, turn + 1, kEdges), edges);
     }
     ++turn;
     ++depth;
     now = meet(&all.peers, counter(s, turn, kFound), counter(s, turn, kEdges));
+    LG_LOGGED(if (logs()) {
+      s.log->met(depth, load_volatile(counter(s, turn, kFound)), now.arrived);
+      end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
+    })
   }
+  LG_LOGGED(if (logs()) s.log->close();)
   if (global_thread() == 0) {
     result[0] = depth;
     result[kLeft] = load_volatile(counter(s, turn, kFound));  // of its own
@@ -151,5 +196,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (LG_X0) x0_words[w] |= reached;
     if (LG_X1) x1_words[w] |= reached;
     if (LG_X2) x2_words[w] |= reached;
+    if constexpr (LG_SUM) {
+      for (u32 bits = reached; bits; bits &= bits - 1) {
+        const i32 v = i32(w * 32) + i32(bit_ffs(bits)) - 1;
+        if (LG_X0 == kValue) x0[v] = cast<LG_X0_T>(own_values[v]);
+        if (LG_X1 == kValue) x1[v] = cast<LG_X1_T>(own_values[v]);
+        if (LG_X2 == kValue) x2[v] = cast<LG_X2_T>(own_values[v]);
+      }
+    }
   }
 }

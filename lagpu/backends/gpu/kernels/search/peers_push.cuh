@@ -4,14 +4,17 @@
 #include "search/grid_state.cuh"
 
 const Counter kListed = kLevel;  // slots listed for a turn; no block searches alone here
+// Whether a push leaves the vertices that it finds in found_words too.
+const bool kClaims = LG_SUM || LG_TRAVEL;
 
 // 16 bytes, which travel together.
-struct alignas(16) Quad {
+struct alignas(16) FourWords {
   u32 word[4];
 };
 
 // What a search keeps in each window, behind the posts: the words of all slots, in two buffers, and
-// two sets of lists, by turns, of the slots that each piece has found in a push.
+// two sets of lists, by turns, of the slots that each piece has found in a push; and, where
+// products read the frontier's values, the value of each vertex.
 struct Pieces {
   Peers peers;
   u32 run;    // 1 << run words, one behind the other, are a piece's
@@ -24,6 +27,9 @@ struct Pieces {
   LG_DEVICE i32* list(u32 at, u32 from, u32 turn) const {
     return reinterpret_cast<i32*>(slot_words(at, true) + words) +
            u64((turn & 1) * LG_PEERS + from) * room;
+  }
+  LG_DEVICE LG_F* values(u32 at) const {
+    return reinterpret_cast<LG_F*>(list(at, 0, 1) + LG_PEERS * u64(room));
   }
   // Where word w of the piece's own is among the words of all slots.
   LG_DEVICE i64 place_of(i64 w) const {
@@ -44,6 +50,29 @@ LG_DEVICE void tell_all(const Search& s, const Pieces& all, u32 turn, bool there
   for (u32 p = 0; p < LG_PEERS; ++p) all.list(p, all.peers.piece, turn)[at] = slot;
 }
 
+// Put the value of an own vertex into every window. Each is found once, and its value is not
+// written again, so one place a vertex is enough.
+LG_DEVICE void tell_value(const Search& s, const Pieces& all, i32 v, LG_F z) {
+  const i32 slot = all.slot_of(v);
+  const i32 vertex = s.names ? load_ro(&s.names[slot]) : slot;
+  for (u32 p = 0; p < LG_PEERS; ++p) all.values(p)[vertex] = z;
+}
+
+// Put the values of the vertices that a level has found into every window: a warp a word.
+LG_DEVICE void publish_values(const Search& s, const Pieces& all) {
+  for (i64 w = global_warp(); w < (s.n + 31) / 32; w += global_warps()) {
+    const i32 v = i32(w * 32) + i32(lane_id());
+    if (load_cg(&s.found_words[w]) >> lane_id() & 1)
+      tell_value(s, all, v, load_cg(&s.own_values[v]));
+  }
+}
+
+// Forget what was found in an earlier level, where a push is to leave what it finds.
+LG_DEVICE void clear_claims(const Search& s) {
+  if (!kClaims) return;
+  for (i64 w = global_thread(); w < (s.n + 31) / 32; w += global_threads()) s.found_words[w] = 0;
+}
+
 // Call each(there, slot) by whole warps for the slots that all pieces have listed for `turn`, which
 // began with the last meeting.
 template <class Each>
@@ -59,12 +88,14 @@ LG_DEVICE void each_listed(const Pieces& all, u32 turn, Each each) {
   }
 }
 
-// The frontier's lists, with the place of each vertex' edges into this piece. Ends with a barrier.
+// The frontier's lists, with the place of each vertex' edges into this piece, and its words if they
+// are kept. Ends with a barrier.
 LG_DEVICE void slots_to_lists(const Search& s, const Pieces& all, u32 turn, GridBarrier* barrier) {
   each_listed(all, turn, [&](bool there, i32 v) {
     const LG_PTR start = there ? load_ro(&s.out_ptr[v]) : 0;
     const LG_PTR stop = there ? load_ro(&s.out_ptr[v + 1]) : 0;
     enqueue(s, turn, s.small(), s.chunks(), start != stop, v, start, stop);
+    if (kKeepsWords && there) atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
   });
   grid_sync(barrier);
 }
@@ -89,11 +120,11 @@ LG_DEVICE void publish(const Search& s, const Pieces& all) {
     return;
   }
   for (i64 q = global_thread(); q < (own + 3) / 4; q += global_threads()) {
-    const Quad bits = reinterpret_cast<const Quad*>(s.found_words)[q];
+    const FourWords bits = reinterpret_cast<const FourWords*>(s.found_words)[q];
     const i64 at = all.place_of(q * 4) / 4;
     for (u32 k = 0; k < LG_PEERS; ++k) {
       const u32 p = (all.peers.piece + k) % LG_PEERS;  // not all into the same one at once
-      reinterpret_cast<Quad*>(all.slot_words(p, second))[at] = bits;
+      reinterpret_cast<FourWords*>(all.slot_words(p, second))[at] = bits;
     }
   }
 }
@@ -111,6 +142,7 @@ struct PeersPusher {
   LG_DEVICE void operator()(const Batch<LG_PTR, N>& edges) const {
     i32 j[N];
     u32 seen[N], won = 0;
+    LG_LOGGED(tally->looked += bit_popc(edges.there);)
     for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
     for (u32 q = 0; q < N; ++q) seen[q] = load_cg(&s.visited[j[q] / 32]);
     for (u32 q = 0; q < N; ++q) {
@@ -123,10 +155,12 @@ struct PeersPusher {
       const bool mine = won >> q & 1;
       tell_all(s, all, turn + 1, mine, j[q]);
       if (!mine) continue;
+      tally->edges += load_ro(&degrees[j[q]]);
+      if (kClaims) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
+      if (LG_SUM) continue;  // a pull adds up, in an order that does not depend on threads
       discover(s, j[q], depth + s.shift,
                cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
       ++tally->found;
-      tally->edges += load_ro(&degrees[j[q]]);
     }
   }
 };

@@ -1,0 +1,112 @@
+"""Look at each built page in a browser, as wide as a telephone and as a laptop.
+
+Usage: python .ci/pages.py FOLDER   (what sphinx-build wrote; without Chromium nothing is looked at)
+
+Of each page it tells what is wider than the window, words that a line break tears, pictures that
+are missing, text below 9 pixels, and at 1280 pixels pictures at less than three quarters of their
+size, whose labels are then too small.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WIDTHS = (390, 1280)
+AT_ONCE = 12  # pages for one start of the browser
+LEFT_OUT = {"genindex.html", "search.html", "py-modindex.html"}
+
+# One page after another in a frame: a browser's own window is never as narrow as a telephone.
+LOOK = """
+<!doctype html><body style="margin:0"><pre id="found"></pre><script>
+const pages = PAGES, width = WIDTH, found = {};
+const frame = document.createElement("iframe");
+frame.style = `width:${width}px;height:900px;border:0`;
+function faults(page) {
+  const told = [], root = page.querySelector("article") || page.body;
+  if (page.documentElement.scrollWidth > width)
+    told.push(`is ${page.documentElement.scrollWidth} pixels wide`);
+  const words = page.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  for (let text; (text = words.nextNode()); ) {
+    const e = text.parentElement;
+    if (!text.nodeValue.trim() || !e.getClientRects().length) continue;
+    if (e.closest("pre, svg, math, .sig, .headerlink, script, style")) continue;
+    if (parseFloat(getComputedStyle(e).fontSize) < 9) told.push(`small: ${text.nodeValue.trim()}`);
+    for (const word of text.nodeValue.matchAll(/[\\w.]+/g)) {
+      const range = page.createRange();
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
+      if (lines.size > 1) told.push(`torn: ${word[0]}`);
+    }
+  }
+  for (const img of root.querySelectorAll("img")) {
+    const name = img.src.split("/").pop();
+    if (!img.naturalWidth) told.push(`missing: ${name}`);
+    else if (width > 1000 && img.width < 0.72 * img.naturalWidth)
+      told.push(`${name} is ${img.width} of ${img.naturalWidth} pixels wide`);
+  }
+  return told;
+}
+async function look() {
+  document.body.append(frame);
+  for (const page of pages) {
+    await new Promise(done => { frame.onload = done; frame.src = page; });
+    found[page] = faults(frame.contentDocument);
+  }
+  document.getElementById("found").textContent = JSON.stringify(found);
+}
+look();
+</script></body>
+"""
+
+
+def seen(browser: str, folder: Path, pages: list[str], width: int) -> dict[str, list[str]]:
+    """Return {page: what is wrong with it} of some pages below a folder."""
+    with tempfile.TemporaryDirectory() as private:
+        harness = folder / f".look-{width}.html"
+        made = LOOK.replace("PAGES", json.dumps(pages)).replace("WIDTH", str(width))
+        harness.write_text(made, "utf-8")
+        try:
+            dom = subprocess.run(
+                [browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+                 "--allow-file-access-from-files", f"--user-data-dir={private}",
+                 "--window-size=1400,1000", "--virtual-time-budget=60000", harness.as_uri()],
+                capture_output=True, text=True, check=True, timeout=300,
+            ).stdout  # fmt: skip
+        finally:
+            harness.unlink()
+    text = re.search(r'<pre id="found">(.*?)</pre>', dom, re.S)
+    if not text or not text[1]:
+        return {page: ["the browser has said nothing of it"] for page in pages}
+    return json.loads(html.unescape(text[1]))
+
+
+def main(folder: Path) -> int:
+    """Print what is wrong; return 1 if anything is."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        print("no Chromium: pages are not looked at")
+        return 0
+    folder = folder.resolve()
+    files = [file for file in folder.rglob("*.html") if "_static" not in file.parts]
+    pages = sorted(str(f.relative_to(folder)) for f in files if f.name not in LEFT_OUT)
+    wrong = 0
+    for width in WIDTHS:
+        for k in range(0, len(pages), AT_ONCE):
+            for page, told in seen(browser, folder, pages[k : k + AT_ONCE], width).items():
+                for line in told:
+                    print(f"{page} at {width} pixels: {line}")
+                wrong += bool(told)
+    print(f"{len(pages)} pages looked at, at {' and '.join(map(str, WIDTHS))} pixels")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

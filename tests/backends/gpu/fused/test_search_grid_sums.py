@@ -1,0 +1,104 @@
+"""Fused searches whose products add up: every way in which a pull looks at the frontier."""
+
+import numpy as np
+import pytest
+from hubs import directions
+
+import lagpu
+from lagpu import Matrix, Vector, algorithms, loop, semiring
+from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.storage import workspaces
+
+SIZES = (1, 31, 32, 33, 1023, 1025)
+WORDS = {"none": 0, "folded": 4, "all": 64}  # of shared memory; 64 have all vertices of all sizes
+
+
+def edges(n, directed, seed=0):
+    """Random edges with loops; some vertices are isolated, and a tenth are next to vertex 0."""
+    rng = np.random.default_rng(seed + n)
+    rows, cols = rng.integers(0, n, (2, 12 * n))
+    live = (rows % 7 != 3) & (cols % 7 != 3) & (rows != 0) & (cols != 0)
+    few = np.arange(1, n)[::10]
+    rows, cols = np.append(rows[live], np.zeros_like(few)), np.append(cols[live], few)
+    if not directed:
+        rows, cols = np.append(rows, cols), np.append(cols, rows)
+    key = np.unique(rows * n + cols)
+    return key // n, key % n
+
+
+def paths(A, source, op, dtype, out):
+    """Return what a search of levels that carries sums finds."""
+    x, f, op = Vector(out, A.nrows, like=A), Vector(dtype, A.nrows, like=A), semiring[op]
+    f[source] = 1
+    for _ in loop(until_empty=f):
+        x(f.S) << f
+        f(~x.S, replace=True) << op(f @ A)
+    return x
+
+
+def same(x, y):
+    return all(a.tolist() == b.tolist() for a, b in zip(x.to_coo(), y.to_coo(), strict=True))
+
+
+@pytest.fixture(params=WORDS)
+def words(request, monkeypatch):
+    monkeypatch.setattr(workspaces, "SIM_NEAR", WORDS[request.param])
+    monkeypatch.setattr(workspaces, "NEAR_BYTES", 4 * WORDS[request.param])
+    return WORDS[request.param]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_path_counts_of_every_size(place, words, directed):
+    for n in SIZES:
+        rows, cols = edges(n, directed)
+        A, B = (Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=b) for b in (place, "cpu"))
+        for source in {0, n // 2, n - 1}:
+            found = algorithms.count_shortest_paths(A, source)
+            assert place.last_loop.startswith("grid search")
+            assert same(found, algorithms.count_shortest_paths(B, source)), (n, source)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "out", "kind"),
+    [
+        ("plus_first", "FP32", "FP64", "BOOL"),
+        ("plus_times", "FP64", "FP64", "FP32"),
+        ("plus_secondj", "INT64", "INT64", "BOOL"),
+        *(
+            pytest.param(*case, marks=pytest.mark.ci)
+            for case in (
+                ("plus_second", "INT32", "INT64", "INT32"),
+                ("plus_times", "UINT64", "UINT64", "UINT32"),
+                ("plus_pair", "INT64", "INT64", "BOOL"),
+                ("min_plus", "FP64", "FP64", "FP64"),
+                ("max_first", "INT32", "INT32", "BOOL"),
+                ("min_firsti", "INT64", "INT64", "BOOL"),
+            )
+        ),
+    ],
+)
+def test_semirings_and_types(place, op, dtype, out, kind):
+    n = 1025
+    rows, cols = edges(n, True)
+    kind, dtype, out = (getattr(lagpu, name) for name in (kind, dtype, out))
+    values = np.random.default_rng(1).integers(1, 9, len(rows)).astype(kind.numpy)
+    A, B = (
+        Matrix.from_coo(rows, cols, values, kind, nrows=n, ncols=n, backend=b)
+        for b in (place, "cpu")
+    )
+    found = paths(A, 0, op, dtype, out)
+    assert place.last_loop.startswith("grid search")
+    assert same(found, paths(B, 0, op, dtype, out))
+
+
+def test_lists_are_pulled_twice_in_a_search(place, monkeypatch):
+    """What is in shared memory is of one frontier, and lists use that memory too."""
+    monkeypatch.setattr(search_grid, "BETA", np.float32(1))  # push as soon as a level is not all
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)  # and pull again
+    n = 1023
+    rows, cols = edges(n, False)
+    A, B = (Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=b) for b in (place, "cpu"))
+    with lagpu.trace() as t:
+        found = algorithms.count_shortest_paths(A, 0)
+    assert directions(t)[:3] == ["pull", "pull", "pull"]
+    assert same(found, algorithms.count_shortest_paths(B, 0))

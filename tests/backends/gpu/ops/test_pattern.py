@@ -1,0 +1,105 @@
+"""Masked products of matrices: how they are added to a matrix of the mask's entries."""
+
+import numpy as np
+import pytest
+
+import lagpu
+from lagpu import Matrix, algorithms, binary, generators, semiring
+from lagpu.backends.gpu.ops import masked, pattern
+
+SHAPES = [(1, 1, 1), (31, 5, 33), (32, 40, 31), (33, 3, 1025), (1023, 64, 70)]
+
+
+def drawn(shape, share, seed, backend, dtype="FP64"):
+    """Random entries, with columns and rows that have none."""
+    rng = np.random.default_rng(seed)
+    there = rng.random(shape) < share
+    there[rng.random(shape[0]) < 0.2] = False
+    there[:, rng.random(shape[1]) < 0.2] = False
+    rows, cols = there.nonzero()
+    values = rng.integers(0, 4, len(rows))
+    kind = getattr(lagpu, dtype)
+    return Matrix.from_coo(
+        rows, cols, values.astype(kind.numpy), kind, nrows=shape[0], ncols=shape[1], backend=backend
+    )
+
+
+def same(A, B):
+    return all(x.tolist() == y.tolist() for x, y in zip(A.to_coo(), B.to_coo(), strict=True))
+
+
+@pytest.mark.parametrize(("m", "k", "n"), SHAPES)
+@pytest.mark.parametrize("way", ["same", "by value", "other", "empty", "replace"])
+def test_a_masked_product_is_accumulated(place, m, k, n, way):
+    found = []
+    for backend in (place, "cpu"):
+        A, B = drawn((m, k), 0.4, 1, backend), drawn((n, k), 0.4, 2, backend, "INT32")
+        M = drawn((m, n), 0.3, 3, backend)
+        C = drawn((m, n), 0.3, 4 if way == "other" else 3, backend, "INT64")
+        if way == "empty":
+            C.clear()
+        mask = M.V if way == "by value" else M.S
+        C(mask, accum=binary.plus, replace=way == "replace") << semiring.plus_times(A @ B.T)
+        found.append(C)
+    assert same(*found)
+
+
+@pytest.mark.parametrize("accum", ["minus", "max"])
+@pytest.mark.parametrize("traced", [False, True])
+def test_entries_of_the_mask_are_not_sought(place, monkeypatch, accum, traced):
+    """A matrix that was assigned under the mask has its entries, and keeps them."""
+    found = []
+    for backend in ("cpu", place):
+        A = drawn((70, 70), 0.3, 5, backend)
+        C = Matrix(lagpu.FP64, 70, 70, like=A)
+        if backend is place:
+            for name in ("write", "positions"):
+                monkeypatch.setattr(pattern, name, None)
+        C(A.S) << 3
+        for _ in range(2):
+            if traced:
+                with lagpu.trace():
+                    C(A.S, accum=binary[accum]) << semiring.plus_times(A.T @ A)
+            else:
+                C(A.S, accum=binary[accum]) << semiring.plus_times(A.T @ A)
+        found.append(C)
+    assert same(*found)
+    C, A = C.data.csc(), A.data.csc()
+    assert C.row_idx is A.row_idx
+    assert C.col_ptr is A.col_ptr
+
+
+def test_edges_are_not_numbered(place, monkeypatch):
+    """Edge betweenness of an undirected graph finds no entry by its position."""
+    A = generators.kronecker(8, backend=place)
+    expected = algorithms.edge_betweenness_centrality(A.to("cpu"), 5, seed=2)
+    monkeypatch.setattr(pattern, "positions", None)
+    found = algorithms.edge_betweenness_centrality(A, 5, seed=2)
+    for x, y in zip(found.to_coo(), expected.to_coo(), strict=True):
+        assert x == pytest.approx(y, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 33, 1025])
+@pytest.mark.parametrize("single", ["both", "left", "right"])
+def test_rows_and_columns_of_one_entry(place, n, single):
+    """Where each row or column has one entry its offsets are not read."""
+    found, rng = [], np.random.default_rng(n)
+    rows, values = rng.integers(0, 4, (2, 2, n))
+    for backend in ("cpu", place):
+        P, S = (
+            Matrix.from_csc(np.arange(n + 1), r, v, nrows=4, backend=backend)
+            for r, v in zip(rows, values, strict=True)
+        )
+        other = drawn((4, n), 0.4, 7, backend, "INT64")
+        P, S = (other if single == "right" else P), (other if single == "left" else S)
+        M = drawn((n, n), min(1, 30 / n), 6, backend)
+        C = Matrix(lagpu.INT64, n, n, like=M)
+        C(M.S) << 1
+        C(M.S, accum=binary.plus) << semiring.plus_times(P.T @ S)
+        found.append(C)
+        if backend is place and single == "both":
+            left = masked.Left.of(P.data.csc(), True)
+            products, steps = masked.count_steps(left, S.data.csc(), M.data.csc())
+            assert products == sum((rows[0] == k).sum() * (rows[1] == k).sum() for k in range(4))
+            assert steps.total == 2 * M.nvals
+    assert same(*found)

@@ -1,0 +1,93 @@
+"""A trace of a search of pieces has a row a level, and what each piece has sent."""
+
+import functools
+import itertools
+
+import pytest
+from pieces_of_search import PIECES, Search, edges_of, matrix, sim_grid, sims
+from samples import picked
+
+import lagpu
+from lagpu import BOOL, INT32, Vector, loop, semiring
+from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.ops.directions import alpha_of
+from lagpu.backends.grid.partition import dealt
+
+
+def assigned_first(A, x, f):
+    for depth in loop(until_empty=f):
+        x(f.S) << depth
+        f(~x.S, replace=True) << semiring.any_pair(f @ A)
+
+
+def assigned_after(A, x, f):
+    for depth in loop(until_empty=f):
+        f(~x.S, replace=True) << semiring.any_pair(f @ A)
+        x(f.S) << depth
+
+
+def traced(place, n, work, there):
+    """Return the rows of a traced search, where some vertices have levels already."""
+    A = matrix(n, *edges_of("both ways", n), place)
+    x, f = Vector(INT32, n, backend=place), Vector(BOOL, n, backend=place)
+    f[7] = True
+    for v in there:
+        x[v] = 9
+    with lagpu.trace() as found:
+        work(A, x, f)
+    return [row for row in found.rows if row.mode == "fused"], found.totals()
+
+
+CASES = list(itertools.product((assigned_first, assigned_after), ((), (3,)), (1, *PIECES)))
+
+
+@pytest.mark.parametrize(
+    ("work", "there", "pieces"),
+    picked(CASES, (assigned_first, (), 3), (assigned_first, (3,), 2), (assigned_after, (3,), 2)),
+)
+def test_a_trace_has_a_row_a_level(monkeypatch, work, there, pieces):
+    """As on one device, and each piece tells what it has sent; `there` is in one part alone."""
+    lists = functools.partial(alpha_of, wide=False)  # what pieces push goes into lists
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *numbers, wide: lists(*numbers))
+    rows, _ = traced(sims(pieces), 3000, work, there)
+    want, _ = traced("sim", 3000, work, there)
+    fields = ("level", "method", "nvals_in", "nvals_out", "direction", "kernel", "reason")
+    assert [[getattr(row, x) for x in fields] for row in rows] == [
+        [getattr(row, x) for x in fields] for row in want
+    ]
+    products = [row for row in rows if row.direction]
+    assert {row.direction for row in products} == {"push", "pull"}
+    for row, one in zip(products, [row for row in want if row.direction], strict=True):
+        assert row.kernel_ms >= 0
+        assert row.bytes > 0
+        others = pieces - 1
+        if row.direction == "push":
+            assert row.edges == one.edges
+            told, form = 4 * row.nvals_out * others, "list"
+        else:
+            assert row.edges >= row.nvals_out
+            own = [dealt(3000, pieces).count(p) for p in range(pieces)]
+            told, form = sum(16 * -(-count // 128) for count in own) * others, "bitmap"
+        assert [phase.name for phase in row.phases] == [f"piece {p}" for p in range(pieces)]
+        sent = [sent for phase in row.phases for sent in phase.sent]
+        assert {x.form for x in sent} == {form}
+        assert sum(x.bytes for x in sent) == told
+        assert sum(x.messages for x in sent) <= others * pieces
+
+
+def test_levels_beyond_the_log_are_counted(monkeypatch):
+    whole, totals = traced(sims(2), 3000, assigned_first, ())
+    assert totals.unrecorded == 0
+    monkeypatch.setattr("lagpu.backends.gpu.profile.log.CAPACITY", 7)  # three levels
+    rows, totals = traced(sims(2), 3000, assigned_first, ())
+    assert [row.nvals_out for row in rows] == [row.nvals_out for row in whole[: len(rows)]]
+    assert (len(rows), totals.unrecorded) == (4, len(whole) - 4)
+
+
+def test_two_searches_of_one_trace():
+    search, again = Search(sim_grid(2)), Search(sim_grid(2))
+    with lagpu.trace() as found:
+        search.run()
+        again.run()
+    levels = [row.nvals_out for row in found.rows]
+    assert levels[: len(levels) // 2] == levels[len(levels) // 2 :]

@@ -1,0 +1,125 @@
+"""Searches of pieces whose products add up or read the frontier: values travel with it."""
+
+import numpy as np
+import pytest
+from pieces_of_search import (
+    PIECES,
+    RUNS,
+    Paths,
+    edges_of,
+    sim_grid,
+    sims,
+    without,
+)
+from samples import picked
+
+import lagpu
+from lagpu import FP64, INT64, Matrix, Vector, algorithms, binary, loop, semiring
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.grid.partition import dealt
+from lagpu.errors import GridTimeout
+
+ADDS = {
+    "path counts": (semiring.plus_first, FP64),
+    "weighted": (semiring.plus_times, FP64),
+    "least": (semiring.min_plus, INT64),
+    "any value": (semiring.any_first, INT64),
+    "edges": (semiring.plus_second, FP64),
+}
+
+
+def added_up(A, n, place, name, times=None, starts=((4, 3), (9, 5))):
+    """Search with values; return what was assigned, and what is left in the frontier."""
+    adds, dtype = ADDS[name]
+    x, f = Vector(dtype, n, backend=place), Vector(dtype, n, backend=place)
+    for v, value in starts:
+        f[v] = value
+    for _ in loop(until_empty=f, times=times):
+        x(f.S) << f
+        f(~x.S, replace=True) << adds(f @ A)
+    return [y.tolist() for y in (*x.to_coo(), *f.to_coo())]
+
+
+def weighted(n, i, j, place, dtype, weights=None):
+    weights = (i * 7 + j) % 5 + 1 if weights is None else weights
+    return Matrix.from_coo(
+        i, j, weights.astype(dtype.numpy), nrows=n, ncols=n, dup_op=binary.min, backend=place
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces"),
+    picked(
+        [(name, pieces) for name in ADDS for pieces in PIECES],
+        *(("path counts", pieces) for pieces in PIECES),
+        ("weighted", 2),
+        ("any value", 2),
+    ),
+)
+def test_sums_and_values_of_a_frontier(name, pieces):
+    place, starts = sim_grid(pieces), ((4, 3), (9, 3)) if name == "any value" else ((4, 3), (9, 5))
+    for kind, n in (("random", 33), ("both ways", 1025), ("hubs", 3000), ("path", 70)):
+        i, j = edges_of(kind, n)
+        A, B = (weighted(n, i, j, x, ADDS[name][1]) for x in (place, "cpu"))
+        for times in (None, 2):
+            want = added_up(B, n, "cpu", name, times, starts)
+            assert added_up(A, n, place, name, times, starts) == want
+            assert place.last_loop == f"{RUNS}{pieces} pieces"
+
+
+def test_a_search_with_values_on_a_matrix_that_was_searched_without():
+    """It needs larger windows, which the searches without values then have too."""
+    place, n = sims(2), 257
+    i, j = edges_of("both ways", n)
+    A, B = (weighted(n, i, j, x, FP64) for x in (place, "cpu"))
+    levels = algorithms.bfs_levels(B, 4).to_dense(-1).tolist()
+    for _ in range(2):
+        assert algorithms.bfs_levels(A, 4).to_dense(-1).tolist() == levels
+        want = added_up(B, n, "cpu", "path counts")
+        assert added_up(A, n, place, "path counts") == want
+
+
+def test_sums_of_floats_do_not_depend_on_the_order_of_threads():
+    """By pushes and pulls, and with more hubs of one block than it puts off."""
+    n = 4200
+    i, j = edges_of("both ways", n)
+    hubs = dealt(n, 2).own(0)[: 3 * 40 : 3]
+    into, through = np.repeat(hubs, 2200), np.tile(np.arange(1500, 3700), len(hubs))
+    i, j = np.r_[np.full(2200, 4), through, i], np.r_[np.arange(1500, 3700), into, j]
+    weights = np.random.default_rng(3).random(len(i))
+    found = []
+    for seed in range(4):
+        place = sims(2, seed=seed, preempt=1 + 20 * seed)
+        A = weighted(n, i, j, place, FP64, weights)
+        found.append(added_up(A, n, place, "weighted"))
+        assert place.last_loop.startswith(RUNS)
+    assert found[1:] == found[:1] * 3
+    want = added_up(weighted(n, i, j, "cpu", FP64, weights), n, "cpu", "weighted")
+    assert found[0][0] == want[0]
+    np.testing.assert_allclose(found[0][1], want[1], rtol=1e-12)
+
+
+def test_a_trace_counts_values_that_travel():
+    place, n = sim_grid(2), 1025
+    A = weighted(n, *edges_of("both ways", n), place, FP64)
+    with lagpu.trace() as found:
+        added_up(A, n, place, "path counts")
+    products = [row for row in found.rows if row.direction]
+    assert {row.direction for row in products} == {"push", "pull"}
+    for row in products:
+        sent = [x for phase in row.phases for x in phase.sent if x.form == "values"]
+        assert sum(x.bytes for x in sent) == 8 * row.nvals_out
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_a_piece_that_never_comes_to_a_sum(pieces, monkeypatch):
+    monkeypatch.setattr("lagpu.backends.gpu.device.peers.PATIENCE", 10**8)
+    search, whole = Paths(sims(pieces)), Paths("cpu")
+    whole.run()
+    with monkeypatch.context() as patch:
+        patch.setattr(SimDevice, "run_together", without(1))
+        with pytest.raises(GridTimeout, match="heard nothing of piece 1 in turn 0"):
+            search.run()
+    assert search.state() == search.before
+    search.run()
+    assert search.state() == whole.state()

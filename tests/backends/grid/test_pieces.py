@@ -1,0 +1,146 @@
+"""Indices in the order of degrees: the first matrix of a size gives it, and nobody sees it.
+
+The locks of all places are taken in one order.
+"""
+
+import threading
+
+import pytest
+from grids import Few, own_grid
+from samples import sampled
+from test_backend import PROGRAMS, plain
+
+import lagpu
+from lagpu import INT32, Matrix, Vector, backends
+from lagpu.backends.cpu import CpuBackend
+from lagpu.backends.grid import GridBackend, make
+from lagpu.backends.grid.local import LocalEngine
+from lagpu.errors import BackendUnavailable
+
+
+@pytest.mark.parametrize(
+    ("pieces", "n", "name"),
+    sampled([(p, n, k) for p in (3, (2, 3)) for n in (2, 33, 65) for k in PROGRAMS], 5),
+)
+def test_as_on_cpu_by_degree(name, pieces, n):
+    wanted = plain(PROGRAMS[name](Few("cpu", n)))
+    place = own_grid(pieces, "degree")[0]
+    assert plain(PROGRAMS[name](Few(place, n))) == wanted
+    assert not place.pieces.partition(n).rises
+
+
+def star(place, hub, n=9, **shape):
+    """A graph of which vertex `hub` has most edges, and the last one none."""
+    i = [v for v in range(n - 1) if v != hub]
+    return Matrix.from_coo(i, [hub] * len(i), backend=place, nrows=n, ncols=n)
+
+
+@pytest.mark.parametrize("pieces", [3, (2, 3)])
+def test_the_first_matrix_of_a_size_gives_its_order(pieces):
+    place = own_grid(pieces, "degree")[0]
+
+    def first(n=9):
+        return place.pieces.partition(n).index(0, 0), place.pieces.partition(n).rises
+
+    v = Vector.from_coo([2], [5], INT32, size=9, backend=place)
+    A = star(place, 4)
+    assert first() == (0, True)  # as v was there
+    del v, A
+    A = star(place, 4)
+    assert first() == (4, False)
+    B, w = star(place, 7), Vector(INT32, 9, backend=place)
+    w[7] = 3
+    assert first() == (4, False)  # as A is there
+    assert A.to_coo()[1].tolist() == [4] * 7
+    assert B.to_coo()[1].tolist() == [7] * 7
+    assert w.to_coo()[0].tolist() == [7]
+    del A, B
+    assert star(place, 6).nvals == 7
+    assert first() == (4, False)  # as w is there
+    del w
+    C = star(place, 6)
+    assert first() == (6, False)
+    assert C.to_coo()[1].tolist() == [6] * 7
+    Matrix.from_coo([0], [3], backend=place, nrows=2, ncols=4)
+    assert first(2) == (0, True)  # not square
+
+
+def test_a_matrix_stays_known_to_be_symmetric():
+    place = own_grid(2, "degree")[0]
+    assert lagpu.generators.kronecker(5, backend=place).data.symmetric is True
+
+
+# ------------------------------------------------------------------------------------- locks
+class Noting:
+    """A lock that notes who takes it; `taken` may wait for another thread, or raise."""
+
+    def __init__(self, name, noted, taken=lambda name: None):
+        self.lock, self.name, self.noted, self.taken = threading.RLock(), name, noted, taken
+
+    def __enter__(self):
+        self.taken(self.name)
+        self.lock.acquire()
+        self.noted.append(self.name)
+
+    def __exit__(self, *error):
+        self.lock.release()
+        self.noted.append(f"-{self.name}")
+
+
+def two_places(**taken):
+    noted, places = [], (CpuBackend(), CpuBackend())
+    for place, name in zip(places, "ab", strict=True):
+        place.lock = Noting(name, noted, **taken)
+    return places, noted
+
+
+def grid_of(*places):
+    return GridBackend("grid", LocalEngine(len(places)), places)
+
+
+def test_every_grid_takes_locks_in_one_order():
+    (a, b), noted = two_places()
+    for places in ((a, b), (b, a), (b, b, a)):
+        with grid_of(*places).lock:
+            noted.append("in")
+    half = len(noted) // 3
+    assert noted[:half] == noted[half : 2 * half] == noted[2 * half :]
+    assert sorted(noted[:2]) == ["a", "b"]
+    assert noted[3:half] == [f"-{name}" for name in reversed(noted[:2])]
+
+
+def test_a_lock_that_is_refused_leaves_none_taken():
+    def refuse(name):
+        if refused and name == refused[0]:
+            raise BackendUnavailable("forked")
+
+    refused = []
+    (a, b), noted = two_places(taken=refuse)
+    place = grid_of(a, b)
+    with place.lock:
+        refused.append(noted[1])
+    noted.clear()
+    with pytest.raises(BackendUnavailable), place.lock:
+        pass
+    assert len(noted) == 2
+    assert noted[1] == f"-{noted[0]}"
+
+
+def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():
+    devices = [backends.get("sim"), backends.get("sim:1")]
+    grids = [make("there", devices), make("back", devices[::-1])]
+    met, done = threading.Barrier(2), []
+
+    def search(place):
+        A = lagpu.generators.kronecker(4, backend=place)
+        met.wait(60)
+        for _ in range(3):
+            done.append(lagpu.algorithms.bfs_levels(A, 1).nvals)
+
+    threads = [threading.Thread(target=search, args=(of,), daemon=True) for of in grids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(set(done)) == 1
+    assert len(done) == 6

@@ -1,0 +1,46 @@
+"""The check of the built pages finds what a reader would stumble over, and nothing else."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from browser import needs_browser
+
+ROOT = Path(__file__).parents[2]
+HEAD = "<!doctype html><html><head><meta charset='utf-8'></head><body><article>"
+
+
+@pytest.fixture
+def look():
+    spec = importlib.util.spec_from_file_location("pages", ROOT / ".ci" / "pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.main
+
+
+@pytest.mark.ci
+@needs_browser
+def test_what_is_wrong_with_a_page_is_told(look, tmp_path, capsys):
+    (tmp_path / "good.html").write_text(f"{HEAD}<h1>Good</h1><p>Some words.</p>", "utf-8")
+    assert look(tmp_path) == 0
+    word = "betweenness_centrality"
+    (tmp_path / "wrong.html").write_text(
+        f"{HEAD}<div style='width:999px'>wide</div><p style='font-size:5px'>tiny</p>"
+        f"<p style='width:4em;overflow-wrap:anywhere'>{word}</p><img src='none.svg'>",
+        "utf-8",
+    )
+    assert look(tmp_path) == 1
+    told = capsys.readouterr().out
+    for fault in ("at 390 pixels: is ", "small: tiny", f"torn: {word}", "missing: none.svg"):
+        assert fault in told
+    assert "good.html" not in told
+    assert not list(tmp_path.glob(".look*"))
+
+
+@pytest.mark.parametrize("picture", [f.name for f in (ROOT / "docs" / "_static").glob("*.svg")])
+def test_labels_of_a_drawn_picture_have_14_pixels_in_the_column_of_a_page(picture):
+    svg = (ROOT / "docs" / "_static" / picture).read_text("utf-8")
+    sizes = re.findall(r"font-size=\"([\d.]+)|font(?:-size)?: ([\d.]+)px", svg)
+    assert min(float(a or b) for a, b in sizes) >= 14
+    assert float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1]) <= 736  # no page shrinks it

@@ -1,0 +1,252 @@
+"""Pieces that read shares of a file make the matrix that the whole of it makes, or its error."""
+
+import gzip
+import threading
+
+import numpy as np
+import pytest
+from ranks import on_grids
+from samples import sampled
+
+import lagpu
+from lagpu import backends, io
+from lagpu.errors import FileFormatError, FileMissing, InvalidValue, LagpuError, OutOfMemory
+from lagpu.host import memory
+from lagpu.io.slices import archive, build, share, texts
+
+N, LINES = 40, 300
+GRIDS = ["grid:1:cpu", "grid:3:cpu", "grid:2x3:cpu", "grid:3-degree:cpu"]
+RNG = np.random.default_rng(1)
+U, V, W = RNG.integers(0, N, LINES), RNG.integers(0, N, LINES), RNG.integers(-3, 9, LINES)
+BANNER = "%%MatrixMarket matrix coordinate "
+
+
+def rows(*columns, end="\n", shift=0):
+    ends = [np.asarray(x) + shift for x in columns[:2]]
+    return "".join(" ".join(map(str, row)) + end for row in zip(*ends, *columns[2:], strict=True))
+
+
+def lower(*columns):
+    i, j, *values = columns
+    return rows(np.maximum(i, j), np.minimum(i, j), *values, shift=1)
+
+
+APART = U != V
+FILES = {
+    "plain.txt": rows(U, V),
+    "weights.txt": rows(U, V, W),
+    "real at the end.txt": rows(U, V, [*W[:250], *(W[250:] + 0.5)]),
+    "comments.txt": "# Undirected graph\n# Nodes: 50 Edges: 3\n" + rows(U, V, end="\n\n# x\n"),
+    "header.txt": f"{N} {LINES}\n" + rows(U, V),
+    "mark.txt": "\ufeff" + rows(U, V),
+    "no end.el": rows(U, V).rstrip("\n"),
+    "windows.wel": rows(U, V, W, end="\r\n"),
+    "whole.mtx": f"{BANNER}integer general\n% c\n{N} {N} {LINES}\n" + rows(U, V, W, shift=1),
+    "wide.mtx": f"{BANNER}pattern general\n{N} {N + 9} {LINES}\n" + rows(U, V, shift=1),
+    "symmetric.mtx": f"{BANNER}real symmetric\n{N} {N} {LINES}\n" + lower(U, V, W / 4),
+    "pattern.mtx": f"{BANNER}pattern symmetric\n{N} {N} {LINES}\n" + lower(U, V),
+    "skew.mtx": f"{BANNER}integer skew-symmetric\n{N} {N} {APART.sum()}\n"
+    + lower(U[APART], V[APART], W[APART]),
+}
+FAULTS = {
+    "word.txt": ("# c\n" + rows(U[:200], V[:200]) + "1 x\n" + rows(U, V), "line 202: '1 x' is not"),
+    "width.txt": (rows(U[:200], V[:200]) + rows(U, V, W), "line 201: .* has 3 numbers, not 2"),
+    "first.txt": ("1 2 3\n" + rows(U, V), "line 1: '1 2 3' has 3 numbers, not 2"),
+    "from one.txt": (f"{N} {LINES}\n" + rows(U, V, shift=1), "looks like a header of vertices 1"),
+    "few.mtx": (f"{BANNER}pattern general\n{N} {N} 301\n" + rows(U, V, shift=1), "says 301 en"),
+    "outside.mtx": (f"{BANNER}pattern general\n{N} {N} 301\n" + rows(U, V, shift=1) + "1 41\n",
+                    "line 303: Column index out of bounds"),
+    "real.mtx": (f"{BANNER}integer general\n{N} {N} 300\n" + rows(U, V, [*W[1:], 0.5], shift=1),
+                 "line 302: a real number in a file of the field integer"),
+}  # fmt: skip
+OPTIONS = {
+    "as it is": {},
+    "undirected": {"directed": False},
+    "an edge on top": {"header": False},
+    "the first": {"dup_op": "first"},
+}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Have files of a few lines read in shares, a few lines at a time."""
+    monkeypatch.setattr(texts, "HEAD", 80)
+    monkeypatch.setattr(build, "HEAD", 80)
+    monkeypatch.setattr(share, "PIECE", 200)
+    monkeypatch.setattr(share, "_BLOCK", 3)
+    monkeypatch.setattr(archive, "_MOST", 7)
+
+
+def written(tmp_path, name, text, packed=False):
+    path = tmp_path / (name + (".gz" if packed else ""))
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    return path
+
+
+def outcome(path, backend, **options):
+    """Return all of the matrix, or the class of its error."""
+    try:
+        A = io.read(path, backend=backend, **options)
+    except LagpuError as error:
+        return type(error)
+    return A.dtype, A.shape, [x.tolist() for x in A.to_coo()]
+
+
+def whole_is_not_read(monkeypatch):
+    monkeypatch.setattr(lagpu.io.files, "_parse", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "packed", "grid"),
+    sampled(
+        [
+            (name, options, packed, grid)
+            for name in FILES
+            for options in OPTIONS
+            for packed in (False, True)
+            for grid in GRIDS
+        ],
+        7,
+    ),
+)
+def test_as_the_whole(tmp_path, monkeypatch, name, options, packed, grid):
+    path = written(tmp_path, name, FILES[name], packed)
+    wanted = outcome(path, "cpu", **OPTIONS[options])
+    whole_is_not_read(monkeypatch)
+    assert outcome(path, grid, **OPTIONS[options]) == wanted
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_line_at_fault_is_named(tmp_path, monkeypatch, name, packed):
+    text, message = FAULTS[name]
+    path = written(tmp_path, name, text, packed)
+    assert outcome(path, "cpu") is FileFormatError
+    whole_is_not_read(monkeypatch)
+    with pytest.raises(FileFormatError, match=message):
+        io.read(path, backend="grid:3:cpu")
+
+
+@pytest.mark.parametrize("options", [{}, {"directed": False}])
+@pytest.mark.parametrize("name", ["plain.txt", "wide.mtx", "weights.txt", "pattern.mtx"])
+def test_archives(tmp_path, monkeypatch, name, options):
+    A = io.read(written(tmp_path, name, FILES[name]), backend="cpu")
+    io.write(A, tmp_path / "a.npz")
+    wanted = outcome(tmp_path / "a.npz", "cpu", **options)
+    whole_is_not_read(monkeypatch)
+    for grid in GRIDS:
+        assert outcome(tmp_path / "a.npz", grid, **options) == wanted
+
+
+def test_an_edge_of_two_values(tmp_path):
+    path = written(tmp_path, "a.txt", "1 2 5\n2 1 6\n" + "3 4 1\n" * 20)
+    with pytest.raises(InvalidValue, match="edge 2 -> 1 has value 6, 1 -> 2 has 5"):
+        io.read(path, backend="grid:3:cpu", directed=False)
+
+
+def test_an_undirected_file_is_known_to_be_symmetric(tmp_path):
+    for name in ("comments.txt", "pattern.mtx"):
+        A = io.read(written(tmp_path, name, FILES[name]), backend="grid:2x3:cpu")
+        assert A.data.symmetric is True
+
+
+def test_what_is_not_read_in_shares_is_read_as_before(tmp_path):
+    """Ids, tables, archives that are packed, and files of a few lines."""
+    path = written(tmp_path, "a.txt", FILES["plain.txt"])
+    A, ids = io.read(path, backend="grid:3:cpu", renumber=True)
+    assert A.nvals == io.read(path, backend="cpu").nvals
+    assert len(ids) == A.nrows
+    table = written(tmp_path, "a.csv", "source,target\n" + FILES["plain.txt"].replace(" ", ","))
+    assert outcome(table, "grid:3:cpu") == outcome(table, "cpu")
+    lagpu.io.write(io.read(path, backend="cpu"), tmp_path / "b.npz")
+    arrays = dict(np.load(tmp_path / "b.npz"))
+    np.savez_compressed(tmp_path / "c.npz", **arrays)
+    for other in (tmp_path / "c.npz", written(tmp_path, "short.txt", "0 1\n1 2\n")):
+        assert outcome(other, "grid:3:cpu") == outcome(other, "cpu")
+
+
+def test_no_piece_reads_more_than_its_share(tmp_path, monkeypatch):
+    seen = []
+    real = texts._EdgeList._parse
+
+    def parse(self, text):
+        seen.append((threading.get_ident(), len(text)))
+        return real(self, text)
+
+    monkeypatch.setattr(texts._EdgeList, "_parse", parse)
+    path = written(tmp_path, "a.txt", FILES["plain.txt"])
+    wanted = io.read(path, backend="cpu").to_coo()
+
+    def program(place):
+        A = io.read(path, backend=place)
+        return np.array_equal(A.to_coo(), wanted), threading.get_ident()
+
+    found = on_grids(3, program)
+    assert [same for same, _ in found] == [True] * 3
+    size = path.stat().st_size
+    for _, thread in found:
+        own = sum(count for of, count in seen if of == thread)
+        assert abs(own - size / 3) < 20
+
+
+# ------------------------------------------------------------------------- one process of several
+def test_a_file_that_one_process_does_not_see(tmp_path):
+    path = written(tmp_path, "a.txt", FILES["plain.txt"])
+
+    def program(place):
+        here = place.pieces.engine.local[0] == 0
+        io.read(path if here else tmp_path / "elsewhere.txt", backend=place)
+
+    found = on_grids(3, program)
+    assert all(isinstance(error, FileMissing) for error in found), found
+    assert "process 1 of 3: read: there is no file" in str(found[0])
+
+
+def test_a_file_that_differs(tmp_path):
+    def program(place):
+        rank = place.pieces.engine.local[0]
+        folder = tmp_path / str(rank)
+        folder.mkdir()
+        io.read(written(folder, "a.txt", FILES["plain.txt"] + "1 2\n" * rank), backend=place)
+
+    found = on_grids(2, program)
+    for error in found:
+        assert isinstance(error, FileFormatError)
+        assert "piece 1 sees another file" in str(error)
+
+
+@pytest.mark.parametrize(("free", "reads"), [(5_000, 0), (100_000, 1)])
+def test_memory_is_asked_of_all_processes_first(tmp_path, monkeypatch, free, reads):
+    """For the shares, and then, once the vertices are known, for the parts."""
+    path = written(tmp_path, "a.txt", FILES["plain.txt"] + "0 60000\n")
+    own, read = threading.local(), []
+    monkeypatch.setattr(memory, "available_bytes", lambda: getattr(own, "free", 10**12))
+    real = build._Reading.read_shares
+
+    def share_read(self):
+        read.append(self)
+        real(self)
+
+    monkeypatch.setattr(build._Reading, "read_shares", share_read)
+
+    def program(place):
+        own.free = free if place.pieces.engine.local[0] == 1 else 10**9
+        io.read(path, backend=place)
+
+    found = on_grids(3, program)
+    assert all(isinstance(error, OutOfMemory) for error in found), found
+    assert "process 1 of 3: read: a.txt" in str(found[0])
+    assert len(read) == 3 * reads
+
+
+def test_the_limit_of_a_file_holds(tmp_path, monkeypatch):
+    path = written(tmp_path, "a.txt", FILES["plain.txt"] + f"0 {2**40}\n")
+    for grid in ("cpu", "grid:3:cpu"):
+        with pytest.raises(LagpuError, match="renumber=True"):
+            io.read(path, backend=grid)
+
+
+def test_a_grid_made_by_hand(tmp_path):
+    path = written(tmp_path, "a.txt", FILES["weights.txt"])
+    place = backends.get("grid:2:sim")
+    assert outcome(path, place) == outcome(path, "cpu")
