@@ -3,7 +3,7 @@
 Usage: python .ci/pages.py FOLDER   (what sphinx-build wrote; without Chromium nothing is looked at)
 
 Of each page it tells what is wider than the window, words that a line break tears, pictures that
-are missing, text below 9 pixels, and at 1280 pixels pictures at less than three quarters of their
+are missing, text below 9 pixels, and at 1280 pixels pictures at less than 72 % of their
 size, whose labels are then too small.
 """
 

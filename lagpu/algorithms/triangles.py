@@ -243,15 +243,20 @@ def _upward(A: Matrix) -> Matrix:
 
 def _count(A: Matrix) -> int:
     """Return the number of triangles."""
-    U = _upward(A)
-    C = semiring.plus_pair(U @ U.T).new(INT64, mask=U.S, name="C")
+    _, C = _first_and_middle(A)
     return C.reduce("plus").new().value or 0
+
+
+def _first_and_middle(A: Matrix) -> tuple[Matrix, Matrix]:
+    """Return U, and the triangles of which an edge joins the first vertex and the middle one."""
+    U = _upward(A)
+    C: Matrix = semiring.plus_pair(U @ U.T).new(INT64, mask=U.S, name="C")
+    return U, C
 
 
 def _of_each(A: Matrix) -> Vector:
     """Return the number of triangles of each vertex that has one."""
-    U = _upward(A)
-    C = semiring.plus_pair(U @ U.T).new(INT64, mask=U.S, name="C")
+    U, C = _first_and_middle(A)
     D = semiring.plus_pair(U @ U).new(INT64, mask=U.S, name="D")
     count: Vector = C.reduce_rowwise("plus").new(name="count")
     count(accum=binary.plus) << C.reduce_columnwise("plus")

@@ -290,8 +290,8 @@ class _Work:
     ) -> _Known:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
-        others = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
-        of = (kind, self._source(graph), graph.pieces, len(tested.roots), others)
+        variants = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
+        of = (kind, self._source(graph), graph.pieces, len(tested.roots), variants)
         key = (*of, runner.runs_as, variant.output, variant.fused)
         if key not in self._known:
             found = WAYS[kind](tested, A, runner, before)

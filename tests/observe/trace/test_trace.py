@@ -241,14 +241,14 @@ def test_kernels_are_compiled_apart(path, monkeypatch):
 
     def load(kernel):
         fresh.append(kernel.name)
-        device.compile_ms += 1000
+        device.compile_ms += 1024
 
     monkeypatch.setattr(device, "load", load, raising=False)
     u = Vector.from_coo([0], [1.0], size=5, backend=path.backend)
     with lagpu.trace() as t:
         u << u.vxm(path, "plus_first", kernel="push_queue")
     assert fresh
-    assert t.rows[0].compile_ms >= 1000 * len(fresh)
+    assert t.rows[0].compile_ms > 1000 * len(fresh)
     assert t.totals().compile_ms == t.rows[0].compile_ms
 
 
