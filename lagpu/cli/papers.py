@@ -49,14 +49,26 @@ def paper(
         int | None,
         typer.Option(help="Searches a graph; by default the paper's.", show_default=False),
     ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GB",
+            help="What a GPU's arrays hold at most in a search, the graph included.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = None,
     json_file: Report = None,
 ) -> None:
     """Run a paper's tables and figures again: its variants, its metric, its figures beside ours."""
     from lagpu.cli.rerun import files_of, rerun
+    from lagpu.errors import InvalidValue
     from lagpu.papers.run import Request
 
     files = files_of(graph or ())
-    request = Request(backend, quick, roots, seed, files, tuple(only or ()))
+    if memory is not None and not 0 < memory < 1e9:
+        raise InvalidValue(f"--memory: {memory:g} GB. Give more than 0, as 12.")
+    limit = None if memory is None else int(memory * 1e9)
+    request = Request(backend, quick, roots, seed, files, tuple(only or ()), limit)
     part = {"table": table, "figure": figure, "section": section}
     rerun(name, part, request, json_file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any, NamedTuple
@@ -76,6 +77,8 @@ class Request:
         By the paper's name of a graph: a file, or a text for `lagpu.generators`.
     only : sequence of str
         The paper's names of the graphs to run; by default all.
+    memory : int, optional
+        Bytes that the arrays of a device hold at most while it searches, the graph included.
     """
 
     backend: str = "auto"
@@ -84,6 +87,7 @@ class Request:
     seed: int | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     only: Sequence[str] = ()
+    memory: int | None = None
 
 
 def run(
@@ -111,7 +115,8 @@ def run(
     Returns
     -------
     report : dict
-        ``machine commit date versions paper quick experiments``, ready for JSON. An experiment has
+        ``machine commit date versions paper quick memory experiments``, ready for JSON, where
+        `memory` is the limit in bytes or None. An experiment has
         ``part title metric definition measured_on notes missing says rows``; a row has
         ``graph kind made_from stand_in vertices entries paper_size degrees variant of_paper runs_as
         note backend mode output roots value unit more reported median_ms mean_ms gteps bytes joules
@@ -131,10 +136,16 @@ def run(
     """
     _require_known(experiments, request)
     place = backends.get(request.backend)
+    pieces = any(graph.pieces for e in experiments for graph in e.graphs)
+    if request.memory is not None and (place.device is None or pieces or request.memory < 1):
+        raise InvalidValue(
+            f"--memory: {request.memory} bytes on {'a grid' if pieces else place.name}. "
+            "Give 1 or more, on one GPU or sim, and a table or figure of one GPU."
+        )
     libraries = {v.peer for e in experiments for v in e.variants if v.peer is not None}
     about = {"number": paper.number, "title": paper.title, "where": paper.where}
     whole = report.envelope([place], peers.versions(sorted(libraries)))
-    whole |= {"paper": about, "quick": request.quick, "experiments": []}
+    whole |= {"paper": about, "quick": request.quick, "memory": request.memory, "experiments": []}
     refusals: list[str] = []
     errors: list[LagpuError] = []
     known: dict[tuple[object, ...], _Known] = {}
@@ -272,7 +283,8 @@ class _Work:
         for runner in runners:
             self._tell(f"{graph.name}: {runner.variant.name}")
             try:
-                row = self._row(graph, tested, A, runner, before)
+                with self._limited():
+                    row = self._row(graph, tested, A, runner, before)
             except (OutOfMemory, NotSupported, LimitExceeded) as error:
                 self._miss(f"{graph.name}, {runner.variant.name}: {error}")
             except LagpuError as error:  # the other rows stay
@@ -284,6 +296,11 @@ class _Work:
                 self._miss(f"{graph.name}, {runner.variant.name}: {text}")
             else:
                 yield row
+
+    def _limited(self) -> AbstractContextManager[None]:
+        """Return the context in which the device has the memory that was asked for."""
+        device, memory = self._place.device, self._request.memory
+        return nullcontext() if device is None or memory is None else device.limited(memory)
 
     def _measured(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int

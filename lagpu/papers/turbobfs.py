@@ -133,8 +133,10 @@ _MADE: dict[str, tuple[str | None, str, str | None]] = {
     },
     "mawi-12345": ("star:1857100", _STAR, "star:300"),
     "mawi-20000": ("star:3599100", _STAR, None),
-    "kmer-V1r": (None, "", "road:10"),
+    "kmer-P1a": ("urand:27:1", "a uniform random graph of about its size", None),
+    "kmer-V1r": ("urand:28:1", "a uniform random graph, a quarter larger", "road:10"),
     "twitter7": ("kron:25:22", "a Kronecker graph of about its size", "kron:8:20"),
+    "sk-2005": ("urand:26:14", "an undirected uniform random graph of its entries", None),
 }
 _STARS = ("mawi-12345", "mawi-20000")
 

@@ -16,6 +16,7 @@ from lagpu.papers.experiment import Experiment, Paper, PaperGraph, Variant
 from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS, speedup
 from lagpu.papers.run import Request
 from lagpu.papers.run import run as run_paper
+from lagpu.papers.turbobfs import TURBOBFS
 
 ROW = {
     "graph", "kind", "made_from", "stand_in", "vertices", "entries", "paper_size", "degrees",
@@ -38,7 +39,7 @@ def record(run, tmp_path, *words):
 def prove(found):
     """Check what every report of ``--quick`` has."""
     assert found.keys() == {
-        "machine", "commit", "date", "versions", "paper", "quick", "experiments",
+        "machine", "commit", "date", "versions", "paper", "quick", "memory", "experiments",
     }  # fmt: skip
     assert datetime.fromisoformat(found["date"]).tzinfo is not None
     for part in found["experiments"]:
@@ -112,6 +113,33 @@ def test_kepler_on_a_grid(run, tmp_path):
         by_graph[row["graph"]] = by_graph.get(row["graph"], 0) + row["value"]
     assert [*by_graph.values()] == [pytest.approx(100), pytest.approx(100)]
     assert part["says"][0].startswith("update, % of the time: ")
+
+
+def test_searches_beyond_the_limit_of_memory_are_missing(sim):
+    free = sim.device.free_bytes()
+    request = Request("sim", True, 1, only=["mycielski12"], memory=1)
+    found, refusals = run_paper(TURBOBFS, TURBOBFS.experiments[1:2], request)
+    assert (found["memory"], refusals) == (1, [])
+    (part,) = found["experiments"]
+    assert "tdscCOOC" not in {row["variant"] for row in part["rows"]}  # it stores the columns
+    (text,) = [text for text in part["missing"] if text.startswith("mycielski12, tdscCOOC: ")]
+    assert "0 B free on sim" in text
+    assert sim.device.free_bytes() > free / 2
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("003", "-b", "cpu", "--memory", 12), "12000000000 bytes on cpu. Give 1 or more, on one"),
+        (("004", "--figure", 7, "-b", "sim", "--memory", 12), "bytes on a grid. Give 1 or more"),
+        (("003", "-b", "sim", "--memory", 0), "--memory: 0 GB. Give more than 0"),
+        (("003", "-b", "sim", "--memory", "nan"), "--memory: nan GB. Give more than 0"),
+    ],
+)
+def test_a_limit_of_memory_that_nothing_heeds_is_refused(run, words, text):
+    code, out, err = run("paper", *words, "--quick")
+    assert (code, out) == (2, "")
+    assert text in err
 
 
 @pytest.mark.ci

@@ -8,8 +8,8 @@ import platform
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -371,6 +371,18 @@ class CudaDevice(Observed):
     def used_bytes(self) -> int:
         """Return what arrays hold of CuPy's pool."""
         return int(self.xp.get_default_memory_pool().used_bytes())
+
+    @contextmanager
+    def limited(self, nbytes: int) -> Iterator[None]:
+        """Set the limit of CuPy's pool; what the pool keeps in reserve would count."""
+        pool = self.xp.get_default_memory_pool()
+        pool.free_all_blocks()
+        before = pool.get_limit()
+        pool.set_limit(size=nbytes)
+        try:
+            yield
+        finally:
+            pool.set_limit(size=before)
 
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
         """Raise OutOfMemory unless `nbytes` are free."""

@@ -260,6 +260,9 @@ class Device(Protocol):
     def used_bytes(self) -> int:
         """Return the bytes that arrays hold now; what a pool keeps in reserve does not count."""
 
+    def limited(self, nbytes: int) -> AbstractContextManager[None]:
+        """Return a context manager: inside, arrays hold at most `nbytes`, earlier ones included."""
+
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
         """Raise OutOfMemory unless `nbytes` are free; call it before allocating.
 

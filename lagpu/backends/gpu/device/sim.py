@@ -18,8 +18,8 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -103,6 +103,7 @@ class SimDevice(Observed):
         self._launches = itertools.count()
         self._runtime = _load_runtime(self.flags)
         self.compile_ms = 0.0
+        self._limit: int | None = None
 
     def run(
         self,
@@ -241,17 +242,27 @@ class SimDevice(Observed):
 
     def free_bytes(self) -> int:
         """Return the host memory that can still be had."""
-        return available_bytes()
+        free = available_bytes()
+        return free if self._limit is None else max(min(free, self._limit - self.used_bytes()), 0)
 
     def pooled_bytes(self) -> int:
         """Return what is taken to be free without a look: that takes a millisecond."""
-        return _UNASKED_BYTES
+        return _UNASKED_BYTES if self._limit is None else 0
 
     def used_bytes(self) -> int:
         """Return the resident memory of the process, of which the arrays are a part."""
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf(
             "SC_PAGE_SIZE"
         )
+
+    @contextmanager
+    def limited(self, nbytes: int) -> Iterator[None]:
+        """Refuse what would make the process hold more than `nbytes`."""
+        before, self._limit = self._limit, nbytes
+        try:
+            yield
+        finally:
+            self._limit = before
 
     def require(self, nbytes: int, what: str, remedy: str = "") -> None:
         """Raise OutOfMemory unless `nbytes` are free."""

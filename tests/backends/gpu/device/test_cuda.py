@@ -34,6 +34,28 @@ def test_free_memory_honours_the_limit_of_the_pool(limit, free):
     assert device.free_bytes() == free
 
 
+def test_a_limit_of_memory_ends_with_its_context():
+    said = []
+    pool = SimpleNamespace(
+        free_all_blocks=lambda: said.append("free"),
+        get_limit=lambda: 7,
+        set_limit=lambda size: said.append(size),
+    )
+    device = object.__new__(cuda.CudaDevice)
+    device.xp = SimpleNamespace(get_default_memory_pool=lambda: pool)
+    with pytest.raises(KeyError), device.limited(50):
+        raise KeyError
+    assert said == ["free", 50, 7]
+
+
+def test_a_limit_of_memory_refuses_what_is_larger(gpu):
+    with gpu.device.limited(gpu.device.used_bytes() + (8 << 20)):
+        assert gpu.device.free_bytes() <= 8 << 20
+        with pytest.raises(OutOfMemory):
+            Vector.from_dense(np.ones(1 << 22), backend=gpu)
+    assert gpu.device.free_bytes() > 64 << 20
+
+
 def test_a_directed_graph_keeps_one_form_under_the_limit_of_the_pool(gpu):
     pool = gpu.device.xp.get_default_memory_pool()
     rng = np.random.default_rng(5)
