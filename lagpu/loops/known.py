@@ -25,16 +25,9 @@ _known: dict[tuple[int, int], KnownLoop] = {}
 
 
 class KnownLoop:
-    """The statements of one loop of a function, with places where handles were.
+    """The statements of one loop of a function, with places where handles were."""
 
-    Attributes
-    ----------
-    body : LoopBody
-        The body, as read from its source.
-    """
-
-    def __init__(self, code: CodeType, body: LoopBody, named: list[tuple[str, Any]]) -> None:
-        self.body = body
+    def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # kept, so that no other has its id
         self._likes = [(name, *_like(found)) for name, found in named]
         self._statements: list[tuple[Any, ...]] = []
@@ -95,13 +88,13 @@ def _like(x: Any) -> tuple[Any, ...]:
     return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, None)
 
 
-def find(frame: FrameType, backend: Backend) -> tuple[KnownLoop, list[Handle]] | None:
-    """Return the loop that `frame` begins and its handles, if it was recorded on such before."""
+def find(frame: FrameType, backend: Backend) -> list[Statement] | None:
+    """Return the statements of the loop that `frame` begins, if such a one was recorded before."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
     if known is None or current_observer() is not None or sys.gettrace() is not None:
         return None  # who looks on, as a trace or a debugger, is to see the body
     handles = known.handles(frame, backend)
-    return None if handles is None else (known, handles)
+    return None if handles is None else known.statements(handles)
 
 
 def keep(
@@ -112,7 +105,7 @@ def keep(
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
-    known = KnownLoop(frame.f_code, body, named)
+    known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
     if handles is None or not known.learn(statements, handles):
         return

@@ -21,7 +21,7 @@ from lagpu.loops import known
 from lagpu.loops.counted import Counted
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
-from lagpu.operations import Counter, FusedLoop, Handle, Rejection, Statement, Sweep, Until
+from lagpu.operations import Counter, FusedLoop, Rejection, Statement, Sweep, Until
 
 __all__ = ["BY_ITSELF", "IN_A_BODY", "eager", "loop", "run_recorded", "why_eager"]
 
@@ -93,9 +93,10 @@ def loop(
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
-    again = known.find(frame, backend)
-    if again is not None:
-        return _record_and_run(backend, until, again[0].body, not _eager.get(), None, None, again)
+    statements = known.find(frame, backend)
+    if statements is not None:
+        _run_known(backend, until, statements)
+        return iter(())
     body = read_body(frame)
     if body.scalar and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
@@ -150,18 +151,28 @@ def _why_not_recorded() -> str:
     return "" if current_observer() is None else why_eager()
 
 
+def _run_known(backend: Backend, until: _Until, statements: list[Statement]) -> None:
+    """Run a whole loop from the statements of an earlier record; nobody looks on."""
+    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
+        backend.last_loop = "no iteration"
+    elif _eager.get():
+        backend.last_loop = f"eager: {_INSIDE}"
+        replay(backend, statements, *until)
+    elif not _run_whole(backend, partial(backend.plan_loop, statements, until.handles())):
+        replay(backend, statements, *until)
+
+
 def _record_and_run(
     backend: Backend,
     until: _Until,
     body: LoopBody,
     fuse: bool,
     counted: Counted | None,
-    learn: Callable[[list[Statement]], None] | None,
-    again: tuple[known.KnownLoop, list[Handle]] | None = None,
+    learn: Callable[[list[Statement]], None],
 ) -> Iterator[int]:
     """Record the body once and run the whole loop from the record; if impossible, iterate.
 
-    `learn` takes the record. If one is known already, as `again`, the body does not run.
+    `learn` takes the record.
     """
     if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         backend.last_loop = "no iteration"
@@ -183,20 +194,14 @@ def _record_and_run(
 
     recorder = Recorder(backend, ndim, None if observer is None else observer.replay, copy)
     try:
-        if again is None:
-            recorder.open()
-            if observer is not None:
-                observer.level = 0  # of statements that run by themselves after all
-            yield Counter(0)
-            recorder.close()
-            statements = recorder.statements
-            if learn is not None and (len(statements), recorder.temporaries) == (
-                body.statements,
-                0,
-            ):
-                learn(statements)
-        else:
-            statements = recorder.statements = again[0].statements(again[1])
+        recorder.open()
+        if observer is not None:
+            observer.level = 0  # of statements that run by themselves after all
+        yield Counter(0)
+        recorder.close()
+        statements = recorder.statements
+        if (len(statements), recorder.temporaries) == (body.statements, 0):
+            learn(statements)
         if len(statements) == body.statements + recorder.temporaries:
             if fuse and run_recorded(recorder, until.handles(), counted):
                 return
@@ -231,23 +236,15 @@ def _record_and_run(
 def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | None = None) -> bool:
     """Run a recorded loop or sweep as one program and return True, unless the backend rejects it.
 
-    `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
+    The statements of the recorder are those that are left to run.
     """
     backend = recorder.backend
     plan = partial(backend.plan_loop, recorder.statements, turns)
     if counted is not None:
         plan = partial(counted.plan, backend, recorder, turns)
-    observer = current_observer()
     try:
-        with backend.lock:  # what a plan has found holds until the loop has run
-            if observer is None:
-                loop = _run_unless_rejected(plan())
-            else:
-                loop = observer.run_loop(backend, plan)
-        if isinstance(loop, Rejection):
-            backend.last_loop = f"eager: {loop.why}"
+        if not _run_whole(backend, plan):
             return False
-        backend.last_loop = f"{loop.name}: {loop.why}"
         if counted is not None:
             counted.leave()
         recorder.statements = []
@@ -257,10 +254,24 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | No
         raise
 
 
-def _run_unless_rejected(loop: FusedLoop | Rejection) -> FusedLoop | Rejection:
-    if not isinstance(loop, Rejection):
-        loop.run()
-    return loop
+def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> bool:
+    """Plan a loop and run it as one program; return False if the plan is a rejection.
+
+    `Backend.last_loop` is set to the name and the reason; an observer sees the loop as a whole.
+    """
+    observer = current_observer()
+    with backend.lock:  # what a plan has found holds until the loop has run
+        if observer is not None:
+            loop = observer.run_loop(backend, plan)
+        else:
+            loop = plan()
+            if not isinstance(loop, Rejection):
+                loop.run()
+    if isinstance(loop, Rejection):
+        backend.last_loop = f"eager: {loop.why}"
+        return False
+    backend.last_loop = f"{loop.name}: {loop.why}"
+    return True
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
