@@ -16,7 +16,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.observer import current_observer
 from lagpu.core.vector import Vector
 from lagpu.loops.purity import LoopBody, lookup
-from lagpu.operations import Descriptor, Handle, Statement, operands_of
+from lagpu.operations import Handle, Record, RecordedBody, Statement, operands_of
 
 __all__ = ["KnownLoop", "find", "keep"]
 
@@ -25,12 +25,19 @@ _known: dict[tuple[int, int], KnownLoop] = {}
 
 
 class KnownLoop:
-    """The statements of one loop of a function, with places where handles were."""
+    """A loop of a function, and what its names must mean for the same statements to serve again.
+
+    Attributes
+    ----------
+    record : Record
+        The statements.
+    """
+
+    record: Record
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # kept, so that no other has its id
         self._likes = [(name, *_like(found)) for name, found in named]
-        self._statements: list[tuple[Any, ...]] = []
 
     def handles(self, frame: FrameType, backend: Backend) -> list[Handle] | None:
         """Return the handles that the names have now; None if one means something else."""
@@ -54,47 +61,28 @@ class KnownLoop:
 
     def learn(self, statements: list[Statement], handles: list[Handle]) -> bool:
         """Take the statements of a record; return False if they have objects without a name."""
-        places = {id(handle): k for k, handle in enumerate(handles)}
+        named = {id(x) for x in handles}
         for s in statements:
-            read = [
-                s.out,
-                *operands_of(s.operation),
-                *([] if s.desc.mask is None else [s.desc.mask]),
-            ]
-            if s.scalars or not all(id(x) in places for x in read):
+            mask = [] if s.desc.mask is None else [s.desc.mask]
+            if s.scalars or not {id(x) for x in (s.out, *mask, *operands_of(s.operation))} <= named:
                 return False
-            fields = [(at, places[id(x)]) for at, x in enumerate(s.operation) if id(x) in places]
-            blank = [None if id(x) in places else x for x in s.operation]
-            mask = -1 if s.desc.mask is None else places[id(s.desc.mask)]
-            self._statements.append(
-                (places[id(s.out)], mask, s.desc[1:], type(s.operation), blank, fields, s.dtype)
-            )
+        shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
+        self.record = Record(statements, handles, shapes)
         return True
-
-    def statements(self, handles: list[Handle]) -> list[Statement]:
-        """Return the statements on other handles."""
-        made = []
-        for out, mask, how, kind, blank, fields, dtype in self._statements:
-            values = blank.copy()
-            for at, k in fields:
-                values[at] = handles[k]
-            desc = Descriptor(None if mask < 0 else handles[mask], *how)
-            made.append(Statement(handles[out], desc, kind._make(values), dtype))
-        return made
 
 
 def _like(x: Any) -> tuple[Any, ...]:
     """Return what an object must be like: its class, type and shape, or the object itself."""
-    return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, None)
+    return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, ())
 
 
-def find(frame: FrameType, backend: Backend) -> list[Statement] | None:
-    """Return the statements of the loop that `frame` begins, if such a one was recorded before."""
+def find(frame: FrameType, backend: Backend) -> RecordedBody | None:
+    """Return the body of the loop that `frame` begins, if such a one was recorded before."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
     if known is None or current_observer() is not None or sys.gettrace() is not None:
         return None  # who looks on, as a trace or a debugger, is to see the body
     handles = known.handles(frame, backend)
-    return None if handles is None else known.statements(handles)
+    return None if handles is None else RecordedBody(known.record, handles)
 
 
 def keep(

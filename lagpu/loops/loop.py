@@ -21,7 +21,7 @@ from lagpu.loops import known
 from lagpu.loops.counted import Counted
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
-from lagpu.operations import Counter, FusedLoop, Rejection, Statement, Sweep, Until
+from lagpu.operations import Counter, FusedLoop, RecordedBody, Rejection, Statement, Sweep, Until
 
 __all__ = ["BY_ITSELF", "IN_A_BODY", "eager", "loop", "run_recorded", "why_eager"]
 
@@ -77,9 +77,6 @@ def loop(
             raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
     until = _Until(until_empty, until_unchanged, times)
     watched = until_unchanged if until_empty is None else until_empty
-    if watched is not None and not watched.backend.capabilities.records:
-        watched.backend.last_loop = BY_ITSELF
-        return _iterate(until)
     frame = sys._getframe(1)
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
     if backend is None:
@@ -93,9 +90,9 @@ def loop(
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
-    statements = known.find(frame, backend)
-    if statements is not None:
-        _run_known(backend, until, statements)
+    recorded = known.find(frame, backend)
+    if recorded is not None:
+        _run_known(backend, until, recorded)
         return iter(())
     body = read_body(frame)
     if body.scalar and backend_of(body, frame) is not backend:
@@ -115,8 +112,12 @@ class _Until(NamedTuple):
 
     def handles(self) -> Until:
         """Return the conditions on handles, for a backend."""
-        empty, unchanged = (None if x is None else x.data for x in self[:2])
-        return Until(empty, unchanged, self.times)
+        empty, unchanged, times = self
+        return Until(
+            None if empty is None else empty.data,
+            None if unchanged is None else unchanged.data,
+            times,
+        )
 
 
 @contextmanager
@@ -151,15 +152,15 @@ def _why_not_recorded() -> str:
     return "" if current_observer() is None else why_eager()
 
 
-def _run_known(backend: Backend, until: _Until, statements: list[Statement]) -> None:
-    """Run a whole loop from the statements of an earlier record; nobody looks on."""
+def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
+    """Run a whole loop whose body was recorded before; nobody looks on."""
     if until.times == 0 or (until.empty is not None and not until.empty.nvals):
         backend.last_loop = "no iteration"
     elif _eager.get():
         backend.last_loop = f"eager: {_INSIDE}"
-        replay(backend, statements, *until)
-    elif not _run_whole(backend, partial(backend.plan_loop, statements, until.handles())):
-        replay(backend, statements, *until)
+        replay(backend, body, *until)
+    elif not _run_whole(backend, partial(backend.plan_loop, body, until.handles())):
+        replay(backend, body, *until)
 
 
 def _record_and_run(

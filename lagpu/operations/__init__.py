@@ -1,6 +1,7 @@
 """Typed, frozen statements, scalars and loops, which the front end hands to a backend."""
 
 from lagpu.operations.loops import FusedLoop, Levels, Rejection, Sweep, Until
+from lagpu.operations.record import Place, Record, RecordedBody
 from lagpu.operations.scalar import Counter, CounterRef, ScalarRef, ScalarValue
 from lagpu.operations.statements import (
     Apply,
@@ -50,7 +51,10 @@ __all__ = [
     "Multiply",
     "MultiplySelection",
     "Operation",
+    "Place",
     "Product",
+    "Record",
+    "RecordedBody",
     "Reduce",
     "ReduceRows",
     "Rejection",

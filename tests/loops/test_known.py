@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from known_loops import blend, relax, search
+from known_loops import blend, carry, relax, search
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, semiring
@@ -82,6 +82,24 @@ def test_a_number_is_a_part_of_the_loop(place, opened):
         assert len(opened) == (1, 2, 2)[k]
 
 
+def test_what_objects_hold_is_asked_again(place, opened):
+    """Whether a search keeps values and pulls follows from entries, which no record has."""
+    both_ways = graph(place)
+    rows, cols, _ = both_ways.to_coo()
+    ahead = rows < cols
+    one_way = Matrix.from_coo(rows[ahead], cols[ahead], nrows=32, ncols=32, backend=place)
+    for A in (both_ways, one_way, both_ways):
+        for start in ({1: 1}, {1: 7}, {1: 2, 3: 2}, {}, {1: 1}):
+            found, right = (Vector(INT64, 32, like=A) for _ in range(2))
+            for carried, how in ((found, carry), (right, lagpu.eager()(carry))):
+                frontier = Vector(INT64, 32, like=A)
+                for i, value in start.items():
+                    frontier[i] = value
+                how(A, carried, frontier)
+            assert found.isequal(right)
+    assert len(opened) == 1
+
+
 def test_one_object_under_two_names_is_recorded(place, opened):
     """Its statements are others: such a loop is neither kept nor found."""
     A = graph(place)
@@ -152,7 +170,12 @@ def test_it_keeps_no_vector_alive(place, opened, own_garbage):
     search(A, levels, frontier)
     kept = [weakref.ref(x.data) for x in (levels, frontier) if hasattr(x.data, "__weakref__")]
     (loop,) = known._known.values()
-    held = gc.get_referents(loop, *gc.get_referents(loop._statements), *loop._likes)
+    record = loop.record
+    held = gc.get_referents(
+        loop, *loop._likes, *vars(record).values(), *record.statements, *record.found.values()
+    )
+    held += [x for s in record.statements for x in (*s.desc, *s.operation)]
+    assert any(x is record.places[0] for x in held), "they stand on places"
     assert not any(x is y.data for x in held for y in (levels, frontier, A))
     del levels, frontier, held
     gc.collect()

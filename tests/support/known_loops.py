@@ -21,3 +21,9 @@ def blend(A, u, v):
     for _ in loop(until_empty=u, times=2):
         v(u.S) << u
         u(~v.S, replace=True) << semiring.any_pair(u @ A)
+
+
+def carry(A, found, frontier):
+    for _ in loop(until_empty=frontier):
+        found(frontier.S) << frontier
+        frontier(~found.S, replace=True) << semiring.any_first(frontier @ A)

@@ -17,6 +17,7 @@ from lagpu.operations import (
     Extract,
     Multiply,
     Product,
+    RecordedBody,
     Rejection,
     Select,
     Statement,
@@ -108,13 +109,34 @@ class SearchBody(NamedTuple):
         reads = self.product.semiring.multiply.reads
         return reads if self.product.flip else reads[::-1]
 
+    def on(self, body: RecordedBody) -> SearchBody:
+        """Return the search of a recorded body; this one has places instead of its handles."""
+        A, frontier, excluded, product, assignments, assigns_first, _ = self
+        at: Any = body.handles
+        return SearchBody(
+            at[A.number], at[frontier.number], at[excluded.number], product,
+            tuple([Assignment(at[x.number], what, number) for x, what, number in assignments]),
+            assigns_first, body,
+        )  # fmt: skip
+
 
 def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
     """Match the body of a search that runs until `frontier` is empty, or say why it is none.
 
     Handles are compared, and asked for nothing but shapes, so they may be of any backend. The
-    caller puts the matrix by columns in the place of the product's handle.
+    caller puts the matrix by columns in the place of the product's handle. So the body of a record
+    is matched once, on its places.
     """
+    if not isinstance(statements, RecordedBody):
+        return _match_search(statements, frontier)
+    record, place = statements.record, statements.place_of(frontier)
+    if place not in record.found:
+        record.found[place] = _match_search(record.statements, place)
+    found: SearchBody | Rejection = record.found[place]
+    return found if isinstance(found, Rejection) else found.on(statements)
+
+
+def _match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a search has one")

@@ -289,7 +289,7 @@ class GridSearch:
         """Run the loop to its end; the host waits only if `times` may have ended it."""
         if self._times != 0:
             body = self._body
-            written = [body.frontier, *(a.target for a in body.assignments)]
+            written = [body.frontier, *[a.target for a in body.assignments]]
             run_whole(body.A.device, self.name, written, lambda: self._prepared(log))
 
     def _prepared(self, log: LoopLog | None) -> Prepared:
@@ -356,7 +356,7 @@ class GridSearch:
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
-        assigned = tuple((a.what, a.target.dtype) for a in body.assignments)
+        assigned = tuple([(a.what, a.target.dtype) for a in body.assignments])
         logs = logs_of(log, blank, len(assigned))
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
