@@ -15,7 +15,7 @@ from lagpu.core.arguments import (
     integer,
     with_defaults,
 )
-from lagpu.core.expr import Call, is_operand, kind_of, temporary
+from lagpu.core.expr import OUTPUTS, Call, is_operand, kind_of, temporary
 from lagpu.core.hints import NoTruth, name_of, object_of
 from lagpu.core.infix.broadcast import broadcast
 from lagpu.core.infix.pair import Pair
@@ -141,12 +141,12 @@ def vector_product(
     domain, result = semiring.types(left.dtype, right.dtype)
     stored = A.stored
     product = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
-    indices = getattr(stored, "operand", None)  # the vector of a selection
     operation: Multiply | MultiplySelection
-    if indices is None:
+    if isinstance(stored, OUTPUTS[2]):
         source, operation = stored, Multiply(stored.data, u.data, product)
     else:
-        source, operation = indices, MultiplySelection(indices.data, u.data, product)
+        source = stored.operand  # the vector of a selection
+        operation = MultiplySelection(source.data, u.data, product)
     size = A.ncols if flip else A.nrows
     formula = (left, f" {semiring.name} ", right)
     return Call(operation, (source, u), result, (size,), formula, by)

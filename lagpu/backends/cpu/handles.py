@@ -146,7 +146,7 @@ class Box:
         self.gb = obj
         self.handle = obj.gb_obj[0]
         self.dtype = dtype
-        self.size = obj.size if obj.ndim == 1 else 0
+        self.size = obj.shape[0] if obj.ndim == 1 else 0  # `size` would ask C
         self.symmetric: bool | None = None
         self.full = True
         self.has_hub: bool | None = None

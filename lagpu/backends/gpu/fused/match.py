@@ -197,7 +197,7 @@ def _assignments(
 
 def why_no_search(body: SearchBody) -> str:
     """Return why no kernel of a search makes a body's assignments, or an empty string."""
-    if any(a.what == NUMBER for a in body.assignments):
+    if NUMBER in [a.what for a in body.assignments]:
         return "the body assigns a number; a grid search assigns only depth or frontier"
     if len(body.assignments) > MAX_ASSIGNMENTS:
         return f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit"
