@@ -280,7 +280,7 @@ class Backend(Protocol):
         Raises
         ------
         InvalidValue
-            If an entry is given twice and there is no `dup_op`.
+            If an entry is given twice, `values` is an array, and there is no `dup_op`.
         """
 
     def matrix_from_csc(

@@ -265,7 +265,10 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
 
 
 def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tuple[Array, Any]:
-    """Sort (index, value) pairs by index and combine the values of equal indices."""
+    """Sort (index, value) pairs by index and combine the values of equal indices.
+
+    One value of all entries needs no `dup_op`: an index given twice is then one entry.
+    """
     if len(indices) < 2 or (np.diff(indices) > 0).all():
         return indices, values
     order = np.argsort(indices, kind="stable")
@@ -277,6 +280,8 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
     first[1:] = np.diff(indices) > 0
     if first.all():
         return indices, values
+    if dup_op is None and np.ndim(values) == 0:
+        return indices[first], values
     if dup_op is None:
         twice = int(indices[~first][0])
         raise InvalidValue(

@@ -140,7 +140,8 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         nrows, ncols : int, optional
             Shape; by default the largest index plus one.
         dup_op : BinaryOp, optional
-            Combines the values of an entry given twice.
+            Combines the values of an entry given twice. Where all entries have one value, none is
+            needed: the two are one entry.
         like, backend, name
             As in `Matrix`.
 
@@ -149,7 +150,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         IndexOutOfBound, DimensionMismatch
             If an index is out of bounds, or the arrays differ in length.
         InvalidValue
-            If an entry is given twice and there is no `dup_op`.
+            If an entry is given twice, with values of an array, and there is no `dup_op`.
         """
         place = backends.choose(like, backend)
         rows, cols, values = (array_of(x, place, "from_coo") for x in (rows, cols, values))

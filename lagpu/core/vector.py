@@ -132,7 +132,7 @@ class Vector(VectorForms, Collection):
         size : int, optional
             Length; by default the largest index plus one.
         dup_op : BinaryOp, optional
-            Combines the values of an index given twice.
+            Combines the values of an index given twice; one value of all entries needs none.
         like, backend, name
             As in `Vector`.
 
@@ -141,7 +141,7 @@ class Vector(VectorForms, Collection):
         IndexOutOfBound, DimensionMismatch
             If an index is out of bounds, or `indices` and `values` differ in length.
         InvalidValue
-            If an index is given twice and there is no `dup_op`.
+            If an index is given twice, with values of an array, and there is no `dup_op`.
         """
         place = backends.choose(like, backend)
         indices, values = (array_of(x, place, "from_coo") for x in (indices, values))

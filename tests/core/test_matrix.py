@@ -266,6 +266,23 @@ def test_duplicates_are_combined_or_refused(backend):
     assert (C.dtype, C.get(1, 2), C.get(0, 0)) == (INT32, 3, 1)
 
 
+@pytest.mark.parametrize("value", [True, 7, 2.5])
+def test_an_entry_given_twice_is_one_entry_where_all_have_one_value(backend, value):
+    A = Matrix.from_coo([1, 0, 1, 1], [2, 0, 2, 2], value, nrows=2, ncols=3, backend=backend)
+    assert A.to_dicts() == {0: {0: value}, 1: {2: value}}
+    B = Matrix.from_edgelist([(0, 1), (2, 3), (0, 1)], value, backend=backend)
+    assert B.to_dicts() == {0: {1: value}, 2: {3: value}}
+    with pytest.raises(InvalidValue, match="given twice"):  # an array may hold other values
+        Matrix.from_coo([1, 1], [2, 2], [value, value], backend=backend)
+
+
+def test_an_entry_given_twice_without_a_value_is_one_edge(backend):
+    A = Matrix.from_coo([1, 0, 1], [2, 0, 2], nrows=3, ncols=3, backend=backend)
+    assert (A.dtype, A.nvals) == (BOOL, 2)
+    q = Vector.from_coo([1], True, size=3, backend=backend)
+    assert semiring.plus_pair(q @ A).new().to_dense(0).tolist() == [0, 0, 1]
+
+
 def test_shape_is_inferred_from_the_indices(backend):
     A = Matrix.from_coo([1, 4], [2, 0], [1.5, 2.5], backend=backend)
     assert (A.shape, A.dtype) == ((5, 3), FP64)

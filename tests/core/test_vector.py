@@ -347,6 +347,14 @@ def test_duplicates_are_combined_or_refused(backend):
     assert counted.to_dense(-1).tolist() == [-1, 3]
 
 
+def test_an_index_given_twice_is_one_entry_where_all_have_one_value(backend):
+    v = Vector.from_coo([2, 0, 2], 7, size=4, backend=backend)
+    assert v.to_dict() == {0: 7, 2: 7}
+    assert Vector.from_coo([1, 1], True, size=2, backend=backend).to_dict() == {1: True}
+    with pytest.raises(lagpu.errors.InvalidValue, match="index 2 is given twice"):
+        Vector.from_coo([2, 2], [7, 7], backend=backend)
+
+
 def test_build_fills_in_place(backend):
     v = Vector(INT32, 4, backend=backend)
     doubled = v.apply(binary.times, 2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
+from lagpu.algebra.tables import binary
 from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.cpu import matrices, vectors
 from lagpu.backends.cpu.directions import LAST, POLICIES, Plan, choose
@@ -175,8 +176,9 @@ class CpuBackend:
     ) -> Box:
         """See `Backend`."""
         _require(_FROM_COO, len(rows), 0, dtype, "from_coo")
-        if np.ndim(values) == 0:  # GraphBLAS takes no dup_op with a scalar
+        if np.ndim(values) == 0:  # python-graphblas takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
+            dup_op = binary.first if dup_op is None else dup_op
         dup = None if dup_op is None else typed_operator(dup_op, dup_op.types(dtype)[0])
         try:
             A = gb.Matrix.from_coo(

@@ -135,12 +135,13 @@ def from_coo(
     first = xp.ones(len(rows), bool)
     first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
     if not bool(first.all()):
-        if dup_op is None:
+        if dup_op is None and packed is not None:
             raise InvalidValue("from_coo: an entry is given twice. Give dup_op=, e.g. binary.plus.")
         starts = xp.flatnonzero(first)
-        if packed is None:
-            packed, iso = xp.full(len(rows), iso, dtype.numpy), None
-        packed = _merge(device, packed, starts, dup_op, dtype)
+        if dup_op is not None:
+            if packed is None:
+                packed, iso = xp.full(len(rows), iso, dtype.numpy), None
+            packed = _merge(device, packed, starts, dup_op, dtype)
         rows, cols = rows[starts], cols[starts]
     return CscMatrix(device, dtype, shape, _pointer(xp, cols, shape[1]), rows, packed, iso)
 
