@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import unary
+from lagpu.backends.cpu.directions import LAST, Plan
 from lagpu.backends.cpu.handles import (
     NULL,
     Box,
@@ -121,7 +122,11 @@ def _multiply(op: Multiply, desc: Descriptor) -> Box:
     without_hyperlists(product.semiring.multiply, A, B)
     plus_times = c_semiring(product.semiring, product.domain)
     check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
+    LAST.plan = _ITS_OWN
     return out
+
+
+_ITS_OWN = Plan("", "SuiteSparse chooses its own method")
 
 
 def _ewise(op: Ewise, _desc: Descriptor) -> Box:

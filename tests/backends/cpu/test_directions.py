@@ -256,3 +256,14 @@ def test_levels_of_algorithms_are_those_of_the_plain_push():
     for source in (5, N // 2):
         plain, _ = search(A, source, policy="push")
         assert algorithms.bfs_levels(A, source).isequal(plain)
+
+
+def test_a_product_of_matrices_has_a_choice_of_its_own():
+    A = hub_graph(True, 64)
+    q = Vector.from_coo([1], True, size=64, like=A)
+    semiring.any_pair(q @ A).new()
+    assert A.backend.last_product.direction == "push"
+    semiring.any_pair(A @ A).new()
+    plan = A.backend.last_product
+    assert (plan.direction, plan.kernel) == ("", "SuiteSparse")
+    assert plan.reason == "SuiteSparse chooses its own method"
