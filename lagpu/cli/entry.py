@@ -86,7 +86,7 @@ def _main(args: Sequence[str] | None) -> int:
     except _UsageError as error:
         if debug:
             raise
-        _print_error(_usage(error), error)
+        _print_error(_usage(error, words), error)
         return _WRONG
     except MemoryError as error:
         if debug:
@@ -120,8 +120,12 @@ def _command() -> Any:
     return command
 
 
-def _usage(error: Exception) -> str:
-    """Return the message for wrong arguments, with the command that shows their help."""
+def _usage(error: Exception, words: Sequence[str]) -> str:
+    """Return the message for wrong arguments, with the command that shows their help.
+
+    An error of the parser itself, as for an option without its value, does not know its command;
+    the first of the words does.
+    """
     message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
     found: list[Any] = getattr(error.__cause__, "errors", list)()
     if found:  # of pydantic, which keeps the value apart
@@ -130,7 +134,9 @@ def _usage(error: Exception) -> str:
         what = what if repr(value) in what else f"{value!r} {what}"
         message = message.replace(wrong["msg"], what)
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "lagpu"
+    known = words and words[0] in _command().commands
+    parsed = f"lagpu {words[0]}" if known else "lagpu"
+    command = parsed if context is None else context.command_path
     end = "" if message.endswith(("?", "!")) else "."
     return f"{message.rstrip('.')}{end} See `{command} --help`."
 

@@ -222,7 +222,8 @@ class Report:
 
     def __repr__(self) -> str:
         where = " and ".join(self.backends)
-        head = f"{self.algorithm} on {where}: {self.statements:,} statements in "
-        head += f"{self.iterations:,} iteration{'s' * (self.iterations != 1)} agree"
+        turns = f"{self.iterations:,} iteration{'s' * (self.iterations != 1)}"
+        most = f", loops of at most {turns}" if self.iterations else ""
+        head = f"{self.algorithm} on {where}: {self.statements:,} statements agree{most}"
         tail = [] if self.difference is None else list(self.difference.lines())
         return "\n".join([head, *(f"  {x}" for x in (*self.rows, *self.notes)), *tail])

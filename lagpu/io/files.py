@@ -342,12 +342,17 @@ def require_writable(path: str | os.PathLike[str]) -> None:
         probe(file)
 
 
+_USUAL = (".mtx", ".npz", ".txt")  # the suffixes that a message names first
+
+
 def _format_of(file: Path) -> Format:
     """Return the format that a file is to be written in, by its suffix."""
     form = table.by_suffix(file)
     if form is None:
+        others = ", ".join(x for x in table.suffixes().split(", ") if x not in _USUAL)
         raise InvalidValue(
-            f"write: {file.name}: use .mtx, .npz or .txt, or {table.suffixes()}; .gz after a text."
+            f"write: {file.name}: use {_USUAL[0]}, {_USUAL[1]} or {_USUAL[2]}, or else {others}; "
+            ".gz after a text."
         )
     return form
 

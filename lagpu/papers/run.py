@@ -167,9 +167,10 @@ def run(
 
 def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
     names = list(dict.fromkeys(g.name for e in experiments for g in e.graphs))
-    for name in (*request.files, *request.only):
-        if name not in names:
-            raise InvalidValue(f"--graph: there is no {name!r} here. Use {', '.join(names)}.")
+    for option, given in (("--graph", request.files), ("--only", request.only)):
+        for name in given:
+            if name not in names:
+                raise InvalidValue(f"{option}: there is no {name!r} here. Use {', '.join(names)}.")
     for text in request.files.values():
         require_graph(text)
     made = {g.name for e in experiments for g in e.graphs if (g.quick if request.quick else g.made)}

@@ -108,6 +108,7 @@ def test_an_odd_cycle_is_of_ids(run, save):
             "--source: 'ann' is no vertex",
         ),
         (["info", "FILE"], "If they are names, give renumber=True, on the command line --renumber"),
+        (["info", "NAMES", "--renumber"], "an edge. Write source,target above the first edge, or"),
         (["info", "path:3", "--renumber"], "--renumber: path:3 is made, not read from a file"),
         (["bfs", "FILE", "-s", "ann", "--renumber", "--step", "a.html"], "--step: shows vertices"),
         (
@@ -115,11 +116,15 @@ def test_an_odd_cycle_is_of_ids(run, save):
             "--save: a matrix has no place for names",
         ),
         (["convert", "FILE", "a.mtx", "--ids", "a.txt"], "--ids: vertices have no ids"),
-        (["convert", "FILE", "a.xyz"], "write: a.xyz: use .mtx, .npz or .txt, or"),
+        (
+            ["convert", "FILE", "a.xyz"],
+            "write: a.xyz: use .mtx, .npz or .txt, or else .graphml, ",
+        ),
     ],
 )
-def test_wrong_words(refused, file, args, message):
-    assert message in refused(*[file if word == "FILE" else word for word in args])
+def test_wrong_words(refused, file, save, args, message):
+    names = save("a,b\nc,d\n", "names.csv") if "NAMES" in args else ""
+    assert message in refused(*[{"FILE": file, "NAMES": names}.get(word, word) for word in args])
 
 
 def test_ids_with_spaces_are_saved_where_they_have_a_place(run, save, tmp_path):

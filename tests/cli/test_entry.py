@@ -90,6 +90,8 @@ def test_completion(run, monkeypatch):
         ("bfs path:3 -s 0 --seed -1", "'-1' is below 0. See"),
         ("pagerank path:3 --max-iter 9999999", "'9999999' is above 1000000. See"),
         ("bfs path:3 -s 0 --output x", ": 'x' is not one of 'levels', 'parents', 'paths'. See"),
+        ("bfs path:3 --source", "'--source' requires an argument. See `lagpu bfs --help`."),
+        ("--version=3", "does not take a value. See `lagpu --help`."),
         ("bsf", "No such command 'bsf'. Did you mean 'bfs'? See `lagpu --help`."),
         ("info kron:abc", "'kron:abc' does not have the form kron:S or kron:S:E. Write kron:16."),
     ],

@@ -320,3 +320,9 @@ def test_experiments_that_compare_the_same_variants_measure_them_once(monkeypatc
     assert ran == ["push_edge", "push_queue", "push_edge"]  # a figure's variants side by side
     ms = [[row["median_ms"] for row in part["rows"]] for part in report["experiments"]]
     assert ms[0] == ms[1]
+
+
+@pytest.mark.parametrize("words", [("--only", "nope"), ("--graph", "nope=a.mtx")])
+def test_a_graph_that_an_experiment_lacks(refused, words):
+    err = refused("paper", "003", "--table", 2, "-b", "cpu", *words)
+    assert err.startswith(f"lagpu: {words[0]}: there is no 'nope' here. Use mycielski12, ")

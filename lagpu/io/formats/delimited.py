@@ -160,8 +160,8 @@ def _has_header(top: list[str], below: list[str] | None, options: Options, name:
         return True
     shown = ",".join(top)[:60]
     raise FileFormatError(
-        f"read: {name}, line 1: {shown!r} may be names of columns or an edge. Give header=True or "
-        "header=False, or write source,target above the first edge."
+        f"read: {name}, line 1: {shown!r} may be names of columns or an edge. Write "
+        "source,target above the first edge, or give io.read header=True or header=False."
     )
 
 
