@@ -112,6 +112,37 @@ class Parts(Protocol):
         too, and arrive in the order of the pieces.
         """
 
+    def columns(self, A: Handle) -> dict[int, tuple[Any, ...]]:
+        """Return the part of a matrix on each local piece, by its number, as compressed columns.
+
+        That is (col_ptr, row_idx, values, rows, cols): on the host, rows and columns by position,
+        and the index at each position of either, or None where positions are indices.
+        """
+
+    def reduced(
+        self,
+        work: Callable[[Backend, int], Array],
+        shape: tuple[int, int],
+        dim: int,
+        ufunc: np.ufunc,
+    ) -> Array:
+        """Return the reduction of what all pieces say of the rows or the columns of a matrix.
+
+        Parameters
+        ----------
+        work : callable
+            Returns a value for each position of the piece's part in this dimension.
+        shape, dim
+            The shape of the matrix; 0 for rows, 1 for columns.
+        ufunc : np.ufunc
+            Reduces the values of pieces that have the same index, in the order of the pieces.
+
+        Returns
+        -------
+        array, (shape[dim],)
+            By index, the same in every process.
+        """
+
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
         """Return, in the order of the pieces, the arrays that the function returns for each."""
 

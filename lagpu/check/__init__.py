@@ -7,6 +7,10 @@ neither code nor idea with the algorithm that it checks.
 Row i, column j is the edge i -> j. A graph is a `Matrix` on any backend, a SciPy sparse array, or a
 pair ``(col_ptr, row_idx)``, or a `Pattern` of one of these, which many checks of a graph share; a
 result is a `Vector` or a pair ``(indices, values)``. A vertex without an entry is unreached.
+
+On a grid each piece looks at the edges of its own part, and every process of the grid calls the
+checker, which says the same in all. Only what takes a square of the vertices anyway collects the
+graph: betweenness, closeness, diameters, core numbers, triangles, strong components.
 """
 
 from lagpu.check.batch import check_levels_multi, check_parents_multi

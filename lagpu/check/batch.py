@@ -71,7 +71,7 @@ def _rows(
 ) -> tuple[CheckReport, ...]:
     """Check a result row by row."""
     pattern = Pattern(A)
-    wanted = (len(sources), pattern.columns.shape[0])
+    wanted = (len(sources), pattern.n)
     if tuple(found.shape) != wanted:
         raise DimensionMismatch(
             f"{name}: the result has shape {tuple(found.shape)} != {wanted}, a row for each source."

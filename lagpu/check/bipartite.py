@@ -48,15 +48,12 @@ def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
         f"check_sides: {SIDE_RULES[0]}",
         lambda v: f"side {side[v]}" if present[v] else "no side",
     )
-    cols = np.repeat(np.arange(graph.n), np.diff(graph.col_ptr))
-    within = side[graph.row_idx] == side[cols]
-    bad = np.zeros(graph.n, bool)
-    bad[cols[within]] = True
-
-    def other_end(v: int) -> str:
-        return f"side {side[v]}, like {graph.row_idx[within & (cols == v)][0]}"
-
-    refuse(bad, f"check_sides: {SIDE_RULES[1]}", other_end)
+    like = graph.edges.first(lambda e: side[e.begin] == side[e.end])
+    refuse(
+        like < graph.n,
+        f"check_sides: {SIDE_RULES[1]}",
+        lambda v: f"side {side[v]}, like {like[v]}",
+    )
     return SIDE_RULES
 
 
@@ -85,8 +82,9 @@ def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
         raise IndexOutOfBound(f"check_odd_cycle: {cycle} is not within 0 .. {graph.n - 1}.")
     if len(cycle) % 2 == 0 or len(set(cycle)) != len(cycle):
         raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[0]}: {cycle}.")
-    joined = graph.columns + graph.columns.T
-    for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
-        if not joined[u, v]:
-            raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[1]}: {u} and {v} are not.")
+    u, v = np.array(cycle), np.array([*cycle[1:], cycle[0]])
+    joined = graph.edges.have(u, v) | graph.edges.have(v, u)
+    if not joined.all():
+        k = int(np.argmin(joined))
+        raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[1]}: {u[k]} and {v[k]} are not.")
     return CYCLE_RULES

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse import csgraph
 
-from lagpu.check.graph import CheckReport, Graph, refuse
+from lagpu.check.graph import CheckReport, Graph, refuse, weighted
+from lagpu.check.slices import Edges
 from lagpu.errors import CheckFailed
 
-__all__ = ["DISTANCE_RULES", "check_distances", "edges"]
+__all__ = ["DISTANCE_RULES", "check_distances"]
 
 Array = np.ndarray[Any, Any]
 
@@ -58,47 +57,30 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     if not present[graph.source] or distance[graph.source] != 0:
         found = distance[graph.source] if present[graph.source] else "none"
         raise CheckFailed(f"{name}: {DISTANCE_RULES[0]}: distance[{source}] is {found}, not 0.")
-    rows, cols, lengths = edges(A)
-    kept = present[rows]
-    rows, cols, lengths = rows[kept], cols[kept], lengths[kept]
-    missed = np.zeros(graph.n, bool)
-    missed[cols[~present[cols]]] = True
-    refuse(missed, f"{name}: {DISTANCE_RULES[1]}", lambda v: "no distance")
-    through = distance[rows] + lengths
-    short = np.zeros(graph.n, bool)
-    short[cols[~(distance[cols] <= through)]] = True
+    edges = weighted(A)
+    begun = edges.at_ends(lambda e: present[e.begin], np.logical_or, False)
+    refuse(begun & ~present, f"{name}: {DISTANCE_RULES[1]}", lambda v: "no distance")
+
+    def through(e: Edges) -> Array:
+        found: Array = distance[e.begin] + e.lengths
+        return found
+
+    def is_short(e: Edges) -> Array:
+        return present[e.begin] & ~(distance[e.end] <= through(e))
 
     def shortcut(v: int) -> str:
-        k = int(np.argmax((cols == v) & ~(distance[cols] <= through)))
-        return f"distance {distance[v]}, but {through[k]} by way of {rows[k]}"
+        u = edges.first(lambda e: is_short(e) & (e.end == v))[v]
+        way = edges.lengths(u, v).min()
+        return f"distance {distance[v]}, but {distance[u] + way} by way of {u}"
 
+    short = edges.at_ends(is_short, np.logical_or, False)
     refuse(short, f"{name}: {DISTANCE_RULES[2]}", shortcut)
-    tight = distance[cols] == through
-    steps = _steps(graph, rows[tight], cols[tight])
+    tight = edges.along(lambda e: present[e.begin] & (distance[e.end] == through(e)))
+    steps = tight.search(np.array([graph.source]))
     refuse(
-        present & ~np.isfinite(steps),
+        present & (steps == graph.unreached),
         f"{name}: {DISTANCE_RULES[3]}",
         lambda v: f"distance {distance[v]}, but no path from {source} is that long",
     )
-    return CheckReport(DISTANCE_RULES, int(present.sum()), int(steps[present].max()), len(rows))
-
-
-def edges(A: Any) -> tuple[Array, Array, Array]:
-    """Return (rows, columns, lengths); integers and BOOL as INT64, so that True counts 1."""
-    if hasattr(A, "to_coo"):
-        rows, cols, lengths = A.to_coo()
-    else:
-        entries = sp.coo_array(A)
-        rows, cols, lengths = entries.row, entries.col, entries.data
-    return rows, cols, lengths if lengths.dtype.kind == "f" else lengths.astype(np.int64)
-
-
-def _steps(graph: Graph, rows: Array, cols: Array) -> Array:
-    """Return the number of edges from the source to each vertex, (n,), infinite if unreached.
-
-    SciPy computes it by Dijkstra's algorithm.
-    """
-    pattern = sp.csr_array((np.ones(len(rows)), (rows, cols)), shape=(graph.n, graph.n))
-    search: Any = csgraph.dijkstra  # SciPy's stubs lack csr_array here
-    found: Array = search(pattern, indices=graph.source, unweighted=True)
-    return found
+    reached = edges.total(lambda e: present[e.begin])
+    return CheckReport(DISTANCE_RULES, int(present.sum()), int(steps[present].max()), reached)

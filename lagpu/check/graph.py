@@ -1,9 +1,9 @@
-"""Tools of all checkers: the graph on the host, results as dense arrays, errors."""
+"""Tools of all checkers: the edges of a graph, results as dense arrays, errors."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu.check.slices import Slice, Slices
+from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
-from lagpu.io.csc import column_blocks
 
-__all__ = ["CheckReport", "Graph", "Pattern", "whole_below"]
+__all__ = ["CheckReport", "Graph", "Pattern", "refuse", "weighted", "whole_below"]
 
 Array = np.ndarray[Any, Any]
 
@@ -45,6 +46,9 @@ class CheckReport:
 class Pattern:
     """A graph made ready once for many checks, each of which takes it as its graph.
 
+    On a grid each piece keeps the pattern of its part on the host; the whole is collected only by
+    the checks that say so.
+
     Parameters
     ----------
     A : graph, (n, n)
@@ -52,8 +56,8 @@ class Pattern:
 
     Attributes
     ----------
-    columns : csc_array of int8, (n, n)
-        A one for each stored entry, rows rising in each column.
+    n : int
+        Number of vertices.
 
     Raises
     ------
@@ -62,30 +66,45 @@ class Pattern:
     """
 
     def __init__(self, A: Any) -> None:
-        self.columns = _columns(A)
+        self._matrix, self._parts = A, _parts_of(A)
+        self._slices: Slices | None = None
+        if self._parts is None:
+            self.n = int(self.columns.shape[0])
+            self._matrix = None  # nothing else is asked of it
+        else:
+            _require_square(A.nrows, A.ncols)
+            self.n = A.nrows
 
     @cached_property
-    def by_rows(self) -> Any:
-        """The pattern by rows: out-neighbours."""
-        return self.columns.tocsr()
+    def columns(self) -> Any:
+        """The whole graph as a csc_array of int8: a one for each entry, rows rising."""
+        return _columns(self._matrix)
 
-    @cached_property
+    @property
+    def slices(self) -> Slices:
+        """The edges: in one slice, or on each piece of a grid its own."""
+        if self._slices is None:  # no cached_property: its lock would be held as processes meet
+            if self._parts is not None:
+                self._slices = Slices.of_parts(self._matrix, self._parts)
+            else:
+                columns = self.columns
+                whole = Slice(self.n, columns.indptr.astype(np.int64), columns.indices)
+                self._slices = Slices(self.n, {0: whole})
+        return self._slices
+
+    @property
     def symmetric(self) -> bool:
         """Whether the pattern is that of an undirected graph."""
-        rows, columns = self.by_rows, self.columns
-        pairs = ((rows.indptr, columns.indptr), (rows.indices, columns.indices))
-        return all(np.array_equal(a, b) for a, b in pairs)
+        return self.slices.symmetric
 
 
 class Graph:
-    """The pattern of a graph in NumPy arrays, and the source of a search if there is one.
+    """The pattern of a graph, and the source of a search if there is one.
 
     Attributes
     ----------
     n, source : int
         Number of vertices, and the source of the search.
-    col_ptr, row_idx : ndarray of int
-        The in-neighbours of each vertex.
     unreached : int
         The level of unreached vertices in arrays, larger than any level plus one, so that an edge
         to an unreached vertex counts as too long. It never leaves this package.
@@ -93,10 +112,7 @@ class Graph:
 
     def __init__(self, A: Any, source: int | None = None) -> None:
         self._pattern = A if isinstance(A, Pattern) else Pattern(A)
-        self.columns = self._pattern.columns
-        self.col_ptr: Array = self.columns.indptr.astype(np.int64)
-        self.row_idx: Array = self.columns.indices
-        self.n = len(self.col_ptr) - 1
+        self.n = self._pattern.n
         self.unreached = self.n + 1
         if source is None:
             return
@@ -106,6 +122,21 @@ class Graph:
             raise InvalidValue(f"check: source {source!r} is not a whole number.") from None
         if not 0 <= self.source < self.n:
             raise IndexOutOfBound(f"check: source {source} is outside 0 .. {self.n - 1}.")
+
+    @property
+    def edges(self) -> Slices:
+        """The edges."""
+        return self._pattern.slices
+
+    @property
+    def columns(self) -> Any:
+        """The whole pattern, which a grid collects: for checks that take longer than that."""
+        return self._pattern.columns
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the pattern is that of an undirected graph."""
+        return self._pattern.symmetric
 
     def dense(self, result: Any, name: str) -> tuple[Array, Array]:
         """Return the value of each vertex, (n,), and whether the vertex has a value, (n,)."""
@@ -138,63 +169,51 @@ class Graph:
         kind = np.int32 if self.unreached < 2**31 - 1 else np.int64
         return np.where(present, values.astype(kind), self.unreached)
 
-    def column_blocks(self) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield (columns, entries of each column, rows of the entries), some columns at a time."""
-        for j, stop in column_blocks(self.col_ptr):
-            counts = np.diff(self.col_ptr[j : stop + 1])
-            yield slice(j, stop), counts, self.row_idx[self.col_ptr[j] : self.col_ptr[stop]]
-
-    def reduce_columns(self, values: Array, counts: Array, ufunc: np.ufunc, empty: Any) -> Array:
-        """Return the reduction of the values of each column's entries; `empty` without entries."""
-        out = np.full(len(counts), empty, values.dtype)
-        filled = counts > 0
-        if filled.any():
-            # reduceat cannot reduce an empty run, so empty columns are left out.
-            starts = (np.cumsum(counts) - counts)[filled]
-            out[filled] = ufunc.reduceat(values, starts)
-        return out
-
     def nearest(self, level: Array) -> Array:
         """Return the least level among each vertex's in-neighbours, (n,)."""
-        out = np.empty_like(level)
-        for columns, counts, rows in self.column_blocks():
-            out[columns] = self.reduce_columns(level[rows], counts, np.minimum, self.unreached)
-        return out
+        return self.edges.at_ends(lambda e: level[e.begin], np.minimum, self.unreached)
 
     def in_neighbour(self, v: int, level: Array, wanted: int) -> int:
-        """Return an in-neighbour of `v` of level `wanted`."""
-        rows = self.row_idx[self.col_ptr[v] : self.col_ptr[v + 1]]
-        return int(rows[np.argmax(level[rows] == wanted)])
+        """Return the least in-neighbour of `v` of level `wanted`."""
+        return int(self.edges.first(lambda e: (e.end == v) & (level[e.begin] == wanted))[v])
+
+    def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
+        """Return with how many others an edge joins each vertex, (n,); both ways if directed.
+
+        ``of(own, other)`` says of which edges this counts; self-loops never do.
+        """
+
+        def counted(own: Array, other: Array) -> Array:
+            found: Array = of(own, other) & (own != other)
+            return found.astype(np.int64)
+
+        found = self.edges.at_ends(lambda e: counted(e.end, e.begin), np.add, 0)
+        if not self.symmetric:
+            found += self.edges.at_begins(lambda e: counted(e.begin, e.end), np.add, 0)
+        return found
 
     def ends(self, *, both: bool = False) -> tuple[Array, Array]:
-        """Return (begin, end) of each edge but self-loops; `both`: both ways, if not symmetric."""
-        cols = np.repeat(np.arange(self.n), np.diff(self.col_ptr))
-        keep = self.row_idx != cols
-        begin, end = self.row_idx[keep], cols[keep]
-        if not both or self._pattern.symmetric:
+        """Return (begin, end) of each edge but self-loops; `both`: both ways, if not symmetric.
+
+        It needs the whole graph, as `columns`.
+        """
+        columns = self.columns
+        cols = np.repeat(np.arange(self.n), np.diff(columns.indptr))
+        keep = columns.indices != cols
+        begin, end = columns.indices[keep], cols[keep]
+        if not both or self.symmetric:
             return begin, end
         return np.concatenate([begin, end]), np.concatenate([end, begin])
-
-    @property
-    def by_rows(self) -> Any:
-        """The pattern by rows: out-neighbours."""
-        return self._pattern.by_rows
 
     def report(self, rules: tuple[str, ...], level: Array) -> CheckReport:
         """Return the report for proved levels."""
         reached = level < self.unreached
-        entries = int(np.diff(self.by_rows.indptr)[reached].sum(dtype=np.int64))
-        if self._pattern.symmetric:
-            loops = sum(self._loops(reached))
+        entries = self.edges.total(lambda e: reached[e.begin])
+        if self.symmetric:
+            loops = self.edges.total(lambda e: reached[e.begin] & (e.begin == e.end))
             entries = (entries - loops) // 2 + loops
         depth = int(level[reached].max())
         return CheckReport(rules, int(np.count_nonzero(reached)), depth, entries)
-
-    def _loops(self, reached: Array) -> Iterator[int]:
-        for columns, counts, rows in self.column_blocks():
-            vertices = np.arange(columns.start, columns.stop, dtype=rows.dtype)
-            loop = rows == np.repeat(vertices, counts)
-            yield int(np.count_nonzero(loop & np.repeat(reached[columns], counts)))
 
 
 def refuse(bad: Array, rule: str, describe: Callable[[int], str]) -> None:
@@ -221,6 +240,33 @@ def whole_below(values: Array, n: int) -> Array:
     return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
 
 
+def weighted(A: Any) -> Slices:
+    """Return the edges of a graph with their values."""
+    parts = _parts_of(A)
+    if parts is not None:
+        return Slices.of_parts(A, parts, values=True)
+    if hasattr(A, "to_csc"):
+        col_ptr, row_idx, values = A.to_csc()
+    else:
+        entries = sp.coo_array(A)
+        order = np.lexsort((entries.row, entries.col))
+        row_idx, values = entries.row[order], entries.data[order]
+        col_ptr = np.zeros(entries.shape[1] + 1, np.int64)
+        np.cumsum(np.bincount(entries.col, minlength=entries.shape[1]), out=col_ptr[1:])
+    n = len(col_ptr) - 1
+    return Slices(n, {0: Slice(n, col_ptr, row_idx, values=values)})
+
+
+def _parts_of(A: Any) -> Any:
+    """Return what a grid does piece by piece, if it has the graph."""
+    return A.backend.capabilities.parts if isinstance(A, Matrix) else None
+
+
+def _require_square(nrows: int, n: int) -> None:
+    if nrows != n:
+        raise DimensionMismatch(f"check: {nrows} rows != {n} columns. Give a square matrix.")
+
+
 def _columns(A: Any) -> Any:
     """Return any graph as a SciPy CSC array of ones, rows rising in each column."""
     if hasattr(A, "to_csc"):
@@ -232,9 +278,7 @@ def _columns(A: Any) -> Any:
         col_ptr, row_idx = A
     col_ptr, row_idx = np.asarray(col_ptr), np.asarray(row_idx)
     n = len(col_ptr) - 1
-    nrows = getattr(A, "shape", (n, n))[0]
-    if nrows != n:
-        raise DimensionMismatch(f"check: {nrows} rows != {n} columns. Give a square matrix.")
+    _require_square(getattr(A, "shape", (n, n))[0], n)
     if row_idx.size and not 0 <= row_idx.min() <= row_idx.max() < n:
         raise IndexOutOfBound(f"check: a row of the graph is outside 0 .. {n - 1}.")
     # SciPy takes the wider of both index types.

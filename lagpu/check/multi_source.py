@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse import csgraph
 
 from lagpu.check.graph import Graph, refuse
 from lagpu.errors import IndexOutOfBound
@@ -109,14 +107,13 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
 
     Notes
     -----
-    SciPy computes the distances by Dijkstra's algorithm.
+    A plain search computes the distances.
     """
     graph, name = Graph(A), "check_k_hop"
     chosen = _inside(sources, graph, name)
     _, member = graph.dense(members, "members")
-    pattern = sp.csr_array(graph.columns, dtype=float)
-    search: Any = csgraph.dijkstra
-    distance = search(pattern, indices=chosen, unweighted=True, min_only=True)
+    level = graph.edges.search(chosen)
+    distance = np.where(level < graph.unreached, level, np.inf)
     refuse(
         member != (distance == k),
         f"{name}: {HOP_RULES[0]}",

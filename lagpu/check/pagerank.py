@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from lagpu.check.distances import edges
-from lagpu.check.graph import Graph, refuse
+from lagpu.check.graph import Graph, refuse, weighted
+from lagpu.check.slices import Edges
 from lagpu.errors import CheckFailed
 
 __all__ = ["PAGERANK_RULES", "check_pagerank"]
@@ -69,19 +68,25 @@ def check_pagerank(
     )
     if n and not abs(rank.sum() - 1) < 1e-9:
         raise CheckFailed(f"{name}: {PAGERANK_RULES[1]}: the sum is {rank.sum()}.")
-    rows, cols, weights = edges(A)
-    weights = weights.astype(float) if weight else np.ones(len(rows))
-    largest = np.zeros(n)
-    np.maximum.at(largest, rows, weights)
+    edges = weighted(A)
+
+    def weights(e: Edges) -> Array:
+        return e.lengths.astype(float) if weight else np.ones(len(e.begin))
+
+    largest = edges.at_begins(weights, np.maximum, 0.0)
     largest[largest == 0] = 1
-    weights = weights / largest[rows]  # so that no sum overflows, and no quotient
-    steps = sp.csr_array((weights, (rows, cols)), shape=(n, n))
-    out = np.asarray(steps.sum(axis=1), float).ravel()
+
+    def scaled(e: Edges) -> Array:  # so that no sum overflows, and no quotient
+        found: Array = weights(e) / largest[e.begin]
+        return found
+
+    out = edges.at_begins(scaled, np.add, 0.0)
     jump = _probabilities(graph, personalization, np.full(n, 1 / max(n, 1)))
     lost_to = _probabilities(graph, dangling, jump)
     stays = out > 0
     share = np.divide(rank, out, out=np.zeros(n), where=stays)
-    further = alpha * (steps.T @ share + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
+    stepped = edges.at_ends(lambda e: scaled(e) * share[e.begin], np.add, 0.0)
+    further = alpha * (stepped + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
     moved = np.abs(further - rank).sum()
     enough = min(n * tol, 1e-3)  # ranks with sum 1 differ by at most 2 in sum
     if n and not moved < enough + 1e-12:

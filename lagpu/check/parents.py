@@ -64,7 +64,7 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
         f"check_parents: {PARENT_RULES[1]}",
         lambda v: f"parent {parent[v]} is not one of 0 .. {graph.n - 1}",
     )
-    kind = graph.row_idx.dtype
+    kind = np.int32 if graph.n < 2**31 else np.int64
     parent = np.where(present, parent.astype(kind), np.arange(graph.n, dtype=kind))
     level = _depths(graph, parent, present)
     if levels is not None:
@@ -124,11 +124,9 @@ def _prove_equal(graph: Graph, depth: Array, level: Array) -> None:
 
 def _prove_edges(graph: Graph, parent: Array, present: Array) -> None:
     """Raise unless each edge of the tree is an edge of the graph."""
-    known = ~present
+    known = graph.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
+    known |= ~present
     known[graph.source] = True
-    for columns, counts, rows in graph.column_blocks():
-        hits = np.flatnonzero(rows == np.repeat(parent[columns], counts))
-        known[columns.start + np.searchsorted(np.cumsum(counts), hits, side="right")] = True
     refuse(
         ~known,
         f"check_parents: {PARENT_RULES[6]}",

@@ -8,8 +8,8 @@ import numpy as np
 
 from lagpu.check.graph import CheckReport, Graph, refuse
 from lagpu.check.levels import LEVEL_RULES, prove_levels
+from lagpu.check.slices import Edges
 from lagpu.errors import CheckFailed
-from lagpu.host.sorting import distinct
 
 __all__ = ["PATH_RULES", "check_paths"]
 
@@ -49,9 +49,10 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
     over the in-neighbours by the rounding of this sum; infinite counts must be infinite sums.
     """
     graph = Graph(A, source)
-    level = (
-        _search(graph) if levels is None else graph.levels(levels, "check_paths", LEVEL_RULES[1])
-    )
+    if levels is None:
+        level = graph.edges.search(np.array([graph.source]))
+    else:
+        level = graph.levels(levels, "check_paths", LEVEL_RULES[1])
     prove_levels(graph, level, "check_paths")
     count, present = graph.dense(paths, "paths")
     source = graph.source
@@ -93,7 +94,8 @@ def _prove_float_sums(graph: Graph, level: Array, count: Array) -> None:
         total = _sums(graph, level, count.astype(np.float64)).astype(count.dtype)
         limits = np.finfo(count.dtype)
         # k positive summands lose at most k roundings; below 2**precision there are none.
-        slack = (np.diff(graph.col_ptr) + 1) * float(limits.eps) * total
+        summands = graph.edges.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+        slack = (summands + 1) * float(limits.eps) * total
         inexact = np.isfinite(total) & (total >= 2.0 ** (limits.nmant + 1))
         good = (count == total) | (inexact & (np.abs(count - total) <= slack))
     refuse(
@@ -111,28 +113,9 @@ def _except_source(graph: Graph, level: Array, bad: Array) -> Array:
 
 def _sums(graph: Graph, level: Array, count: Array) -> Array:
     """Return the sum of each vertex's counts over the in-neighbours one level up, (n,)."""
-    out = np.empty_like(count)
-    for columns, counts, rows in graph.column_blocks():
-        above = level[rows] + 1 == np.repeat(level[columns], counts)
-        parts = np.where(above, count[rows], count.dtype.type(0))
-        out[columns] = graph.reduce_columns(parts, counts, np.add, 0)
-    return out
 
+    def above(edges: Edges) -> Array:
+        begin = edges.begin
+        return np.where(level[begin] + 1 == level[edges.end], count[begin], count.dtype.type(0))
 
-def _search(graph: Graph) -> Array:
-    """Return levels of a plain breadth-first search, to be proved afterwards."""
-    row_ptr, col_idx = graph.by_rows.indptr.astype(np.int64), graph.by_rows.indices
-    level = np.full(graph.n, graph.unreached, np.int64)
-    frontier = np.array([graph.source])
-    depth = 0
-    level[graph.source] = depth
-    while frontier.size:
-        counts = row_ptr[frontier + 1] - row_ptr[frontier]
-        shift = row_ptr[frontier] - (np.cumsum(counts) - counts)
-        ends = col_idx[np.repeat(shift, counts) + np.arange(counts.sum())]
-        new = ends[level[ends] == graph.unreached]
-        depth += 1
-        # A scan of all vertices is cheaper than sorting many.
-        level[new] = depth
-        frontier = distinct(new) if len(new) < graph.n // 16 else np.flatnonzero(level == depth)
-    return level
+    return graph.edges.at_ends(above, np.add, 0)

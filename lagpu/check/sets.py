@@ -79,9 +79,8 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
         f"{name}: {ORDER_RULES[0]}",
         lambda v: f"level {values[v]}" if present[v] else "no level",
     )
-    level, wanted = values.astype(np.int64), np.zeros(graph.n, np.int64)
-    for columns, counts, rows in graph.column_blocks():
-        wanted[columns] = graph.reduce_columns(level[rows] + 1, counts, np.maximum, 0)
+    level = values.astype(np.int64)
+    wanted = graph.edges.at_ends(lambda e: level[e.begin] + 1, np.maximum, 0)
     refuse(
         level != wanted,
         f"{name}: {ORDER_RULES[1]}",
@@ -120,16 +119,13 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     place = np.full(graph.n, -1)
     place[vertex.astype(np.int64)] = np.arange(graph.n)
     refuse(place < 0, f"{name}: {LINE_RULES[0]}", lambda v: "no place")
-    cols = np.repeat(np.arange(graph.n), np.diff(graph.col_ptr))
-    backward = place[graph.row_idx] >= place[cols]
-    bad = np.zeros(graph.n, bool)
-    bad[cols[backward]] = True
+    later = graph.edges.first(lambda e: place[e.begin] >= place[e.end])
 
     def describe(v: int) -> str:
-        u = graph.row_idx[backward & (cols == v)][0]
+        u = later[v]
         return f"place {place[v]}, but the edge {u} -> {v} comes from place {place[u]}"
 
-    refuse(bad, f"{name}: {LINE_RULES[1]}", describe)
+    refuse(later < graph.n, f"{name}: {LINE_RULES[1]}", describe)
     return LINE_RULES
 
 
@@ -168,14 +164,13 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
         lambda v: f"core number {values[v]}" if present[v] else "no core number",
     )
     core = values.astype(np.int64)
-    begin, end = graph.ends(both=True)
-    inside = np.bincount(begin[core[end] >= core[begin]], minlength=graph.n)
+    inside = graph.neighbours(lambda own, other: core[other] >= core[own])
     refuse(
         inside < core,
         f"{name}: {CORE_RULES[1]}",
         lambda v: f"core number {core[v]}, but {inside[v]} neighbours",
     )
-    largest = _peeled(graph.n, begin, end)
+    largest = _peeled(graph.n, *graph.ends(both=True))
     refuse(
         core < largest,
         f"{name}: {CORE_RULES[2]}",
@@ -213,8 +208,11 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     """
     graph, name = Graph(A), "check_k_core"
     _, member = graph.dense(members, "members")
-    begin, end = graph.ends(both=True)
-    inside = np.bincount(begin[member[begin] & member[end]], minlength=graph.n)
+
+    def among(kept: Array) -> Array:
+        return graph.neighbours(lambda own, other: kept[own] & kept[other])
+
+    inside = among(member)
     refuse(
         member & (inside < k),
         f"{name}: {K_CORE_RULES[0]}",
@@ -222,8 +220,7 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     )
     left = np.ones(graph.n, bool)
     while True:
-        degree = np.bincount(begin[left[begin] & left[end]], minlength=graph.n)
-        low = left & (degree < k)
+        low = left & (among(left) < k)
         if not low.any():
             break
         left &= ~low
@@ -268,14 +265,20 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     """
     graph = Graph(A)
     _, member = graph.dense(members, "members")
-    begin, end = graph.ends(both=True)
-    near = np.zeros(graph.n, bool)
-    near[end[member[begin]]] = True
+    near = graph.neighbours(lambda own, other: member[other]) > 0
     name = "check_independent_set"
-    refuse(
-        member & near,
-        f"{name}: {INDEPENDENT_RULES[0]}",
-        lambda v: f"a member, like {begin[(end == v) & member[begin]][0]}",
-    )
+
+    def describe(v: int) -> str:
+        before = graph.edges.first(lambda e: member[e.begin] & (e.begin != e.end))[v]
+        if before == graph.n:
+            ends = graph.edges.at_begins(
+                lambda e: np.where(member[e.end] & (e.begin != e.end), e.end, graph.n),
+                np.minimum,
+                graph.n,
+            )
+            before = ends[v]
+        return f"a member, like {before}"
+
+    refuse(member & near, f"{name}: {INDEPENDENT_RULES[0]}", describe)
     refuse(~member & ~near, f"{name}: {INDEPENDENT_RULES[1]}", lambda v: "no neighbour is a member")
     return INDEPENDENT_RULES

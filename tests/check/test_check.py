@@ -55,10 +55,8 @@ def test_right_results_pass():
 def test_checks_share_a_pattern():
     pattern = Pattern(A)
     report = check_levels(pattern, 0, pair(LEVELS))
-    rows = pattern.by_rows
     assert report == check_levels(A, 0, pair(LEVELS))
     assert check_paths(pattern, 0, pair(PATHS)) == check_paths(A, 0, pair(PATHS))
-    assert pattern.by_rows is rows
     assert not pattern.symmetric
     assert Pattern(A + A.T).symmetric
     with pytest.raises(CheckFailed):
@@ -292,7 +290,7 @@ def test_right_answers_pass_and_each_single_change_fails(search):
 def test_small_blocks_change_nothing(monkeypatch):
     from lagpu.io.csc import column_blocks
 
-    monkeypatch.setattr("lagpu.check.graph.column_blocks", lambda ptr: column_blocks(ptr, 2))
+    monkeypatch.setattr("lagpu.check.slices.column_blocks", lambda ptr: column_blocks(ptr, 2))
     test_right_results_pass()
     for faults, message in [({"v4": None}, "3 -> 4"), ({"v4": 2}, "vertex 4: level 2")]:
         test_wrong_levels(faults, message)

@@ -315,6 +315,53 @@ class Parts:
 
         return self._run("entries of parts", travel)
 
+    def columns(self, A: GridMatrix) -> dict[int, tuple[Any, ...]]:
+        """See the protocol."""
+        by = self._pieces.layout(A.shape)
+
+        def index(dim: int, part: int) -> Array | None:
+            return by.dims[dim].own(part) if by.dims[dim].pieces > 1 else None
+
+        def read() -> dict[int, tuple[Any, ...]]:
+            found = {}
+            for k, p, place in self._pieces:
+                names = (index(dim, part) for dim, part in enumerate(by.parts(p)))
+                found[p] = (*place.matrix_to_csc(A.parts[k]), *names)
+            return found
+
+        return self._run("columns of parts", read)
+
+    def reduced(
+        self,
+        work: Callable[[Backend, int], Array],
+        shape: tuple[int, int],
+        dim: int,
+        ufunc: np.ufunc,
+    ) -> Array:
+        """See the protocol."""
+        pieces, layout = self._pieces, self._pieces.layout(shape)
+        by, owners = layout.dims[dim], pieces.partition(shape[dim])
+
+        def reduce() -> Array:
+            given, where = [], []
+            for _, p, place in pieces:
+                index = by.own(layout.parts(p)[dim])
+                given.append((owners.position(index), work(place, p)))
+                where.append(owners.owner(index))
+            totals = [
+                (_reduced(owners.count(p), received, ufunc),)
+                for p, received in zip(
+                    pieces.engine.local, pieces.routed(given, where), strict=True
+                )
+            ]
+            told = pieces.engine.gather(totals)[0]
+            found = np.empty(shape[dim], told[0][0].dtype)
+            for p, (total,) in enumerate(told):
+                found[owners.own(p)] = total
+            return found
+
+        return self._run("sums of parts", reduce)
+
     def gather(self, work: Callable[[Backend, int], Arrays]) -> list[Arrays]:
         """See the protocol."""
 
@@ -327,6 +374,18 @@ class Parts:
     def _run(self, name: str, work: Callable[[], T]) -> T:
         with self._pieces.lock:
             return self._pieces.changes.run(name, work)
+
+
+def _reduced(size: int, lists: Sequence[Arrays], ufunc: np.ufunc) -> Array:
+    """Return the reduction of (positions, values) from several pieces; each position has one."""
+    found, known = np.empty(size, lists[0][1].dtype), np.zeros(size, bool)
+    for where, values in lists:
+        first = ~known[where]
+        found[where[first]] = values[first]
+        again = where[~first]
+        found[again] = ufunc(found[again], values[~first])
+        known[where] = True
+    return found
 
 
 # ----------------------------------------------------------------------- entries of one place

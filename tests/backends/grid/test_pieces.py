@@ -5,6 +5,7 @@ The locks of all places are taken in one order.
 
 import threading
 
+import numpy as np
 import pytest
 from grids import Few, own_grid
 from samples import sampled
@@ -144,3 +145,34 @@ def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():
         thread.join(60)
     assert len(set(done)) == 1
     assert len(done) == 6
+
+
+@pytest.mark.parametrize("order", [None, "random", "degree"])
+@pytest.mark.parametrize("pieces", [3, (1, 2), (2, 3)])
+def test_each_piece_has_its_columns_and_all_are_put_together(pieces, order):
+    place = own_grid(pieces, order)[0]
+    A = Few(place, 33).A
+    parts = place.capabilities.parts
+    rows, cols, values = [], [], []
+    for ptr, idx, own, of_row, of_col in parts.columns(A.data).values():
+        at = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+        rows.append(idx if of_row is None else of_row[idx])
+        cols.append(at if of_col is None else of_col[at])
+        values.append(own)
+    rows, cols, values = map(np.concatenate, (rows, cols, values))
+    by_columns = np.lexsort((rows, cols))
+    i, j, x = A.to_coo()
+    wanted = np.lexsort((i, j))
+    for found, want in ((rows, i), (cols, j), (values, x)):
+        assert np.array_equal(found[by_columns], want[wanted])
+
+    def counts(dim):
+        def of(_home, piece):
+            ptr, idx, *_ = parts.columns(A.data)[piece]
+            shape = place.pieces.layout(A.shape).shape(piece)
+            return np.diff(ptr) if dim else np.bincount(idx, minlength=shape[0])
+
+        return parts.reduced(of, A.shape, dim, np.add)
+
+    assert counts(0).tolist() == np.bincount(i, minlength=33).tolist()
+    assert counts(1).tolist() == np.bincount(j, minlength=33).tolist()

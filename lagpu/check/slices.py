@@ -1,0 +1,437 @@
+"""The edges of a graph in slices: one that has all edges, or on a grid one on each piece.
+
+A checker says what it sees at an edge, from arrays of all vertices; each slice looks at its edges,
+and what several slices see at a vertex is put together by its owner and told to all processes. So a
+rule is written once, every process comes to the same verdict, and none has all edges.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from lagpu.backends.protocol import Parts
+from lagpu.host.sorting import distinct
+from lagpu.io.csc import column_blocks
+
+__all__ = ["Edges", "Slice", "Slices", "least_of"]
+
+Array = np.ndarray[Any, Any]
+
+_TOLD = 1 << 20  # edges of a slice that are told at a time
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Some columns' entries: the edges from `begin` to the end of each column.
+
+    Attributes
+    ----------
+    begin : array of int, (k,)
+        The begin of each edge.
+    ends, counts : array of int, (c,)
+        The vertex of each column, and its entries.
+    lengths : array, (k,), or None
+        The value of each edge, if the slice has values; integers and BOOL as INT64, so that True
+        counts 1.
+    """
+
+    begin: Array
+    ends: Array
+    counts: Array
+    lengths: Any
+
+    @cached_property
+    def end(self) -> Array:
+        """The end of each edge, (k,)."""
+        return np.repeat(self.ends, self.counts)
+
+
+class Slice:
+    """Some of the edges, by columns.
+
+    Parameters
+    ----------
+    n : int
+        Vertices of the graph.
+    col_ptr, row_idx : array of int
+        Compressed columns; rows and columns are positions.
+    rows, cols : array of int, optional
+        The vertex at each position; None: the position itself.
+    values : array, optional
+        The value of each edge.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        col_ptr: Array,
+        row_idx: Array,
+        rows: Array | None = None,
+        cols: Array | None = None,
+        values: Array | None = None,
+    ) -> None:
+        self._n = n
+        self.col_ptr, self.row_idx, self.values = col_ptr, row_idx, values
+        self._rows, self._cols = rows, cols
+        self.shape = (n if rows is None else len(rows), len(col_ptr) - 1)
+
+    def blocks(self) -> Iterator[tuple[slice, slice, Edges]]:
+        """Yield (columns, entries, edges), some columns at a time."""
+        for j, stop in column_blocks(self.col_ptr):
+            within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
+            yield slice(j, stop), within, self._edges(j, stop, within)
+
+    def _edges(self, j: int, stop: int, within: slice) -> Edges:
+        rows = self.row_idx[within]
+        lengths = None if self.values is None else self.values[within]
+        if lengths is not None and lengths.dtype.kind != "f":
+            lengths = lengths.astype(np.int64)
+        return Edges(
+            rows if self._rows is None else self._rows[rows],
+            np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop],
+            np.diff(self.col_ptr[j : stop + 1]),
+            lengths,
+        )
+
+    def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return the reduction of what `of` says of the edges into each column."""
+        found: Any = None
+        for columns, _, edges in self.blocks():
+            values = of(edges)
+            if found is None:
+                found = np.full(self.shape[1], empty, values.dtype)
+            filled = np.flatnonzero(edges.counts)
+            if len(filled):
+                # reduceat cannot reduce an empty run, so empty columns are left out.
+                starts = (np.cumsum(edges.counts) - edges.counts)[filled]
+                found[columns.start + filled] = ufunc.reduceat(values, starts)
+        return np.asarray(found)
+
+    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return the reduction of what `of` says of the edges out of each row."""
+        found: Any = None
+        for _, within, edges in self.blocks():
+            values = of(edges)
+            if found is None:
+                found = np.full(self.shape[0], empty, values.dtype)
+            ufunc.at(found, self.row_idx[within], values)
+        return np.asarray(found)
+
+    def total(self, of: Callable[[Edges], Array]) -> int:
+        """Return of how many edges something is true."""
+        return sum(int(np.count_nonzero(of(edges))) for _, _, edges in self.blocks())
+
+    def along(self, of: Callable[[Edges], Array]) -> Slice:
+        """Return the slice of those edges of which something is true, without values."""
+        counts, rows = np.zeros(self.shape[1], np.int64), []
+        for columns, within, edges in self.blocks():
+            kept = of(edges)
+            rows.append(self.row_idx[within][kept])
+            places = np.repeat(np.arange(len(edges.counts)), edges.counts)[kept]
+            counts[columns] = np.bincount(places, minlength=len(edges.counts))
+        ptr = np.concatenate([[0], np.cumsum(counts)])
+        return Slice(self._n, ptr, np.concatenate(rows), self._rows, self._cols)
+
+    # ------------------------------------------------------------------- steps from some vertices
+    @cached_property
+    def by_rows(self) -> Any:
+        """The pattern by rows, rows and columns as positions."""
+        kind = np.int32 if max(*self.shape, len(self.row_idx)) < 2**31 else np.int64
+        arrays: Any = (
+            np.ones(len(self.row_idx), np.int8),
+            self.row_idx.astype(kind, copy=False),
+            self.col_ptr.astype(kind, copy=False),
+        )
+        return sp.csc_array(arrays, shape=self.shape).tocsr()
+
+    @cached_property
+    def _row_of(self) -> Array | None:
+        return _positions(self._rows, self._n)
+
+    def after(self, vertices: Array) -> Array:
+        """Return the ends of the edges from some vertices."""
+        rows = self.by_rows
+        found = _listed(rows.indptr, rows.indices, _known(self._row_of, vertices))
+        return found if self._cols is None else self._cols[found]
+
+    # ----------------------------------------------------------------------------- looking up edges
+    @cached_property
+    def _keys(self) -> Array:
+        """Each entry as one number, rising, since rows rise in each column."""
+        columns = np.repeat(np.arange(self.shape[1], dtype=np.int64), np.diff(self.col_ptr))
+        columns *= self.shape[0]
+        columns += self.row_idx
+        return columns
+
+    def has(self, rows: Array, cols: Array) -> Array:
+        """Return which entries are there, of some positions."""
+        wanted = cols.astype(np.int64) * self.shape[0] + rows
+        at = np.searchsorted(self._keys, wanted)
+        found = np.zeros(len(wanted), bool)
+        inside = at < len(self._keys)
+        found[inside] = self._keys[at[inside]] == wanted[inside]
+        return found
+
+    def forget(self) -> None:
+        """Give back what looking up edges has taken."""
+        self.__dict__.pop("_keys", None)
+
+    def told(self, number: int) -> tuple[Array, Array]:
+        """Return (begin, end) of some edges: the share of a number, none behind the last one."""
+        first = min(number * _TOLD, len(self.row_idx))
+        last = min(first + _TOLD, len(self.row_idx))
+        rows = self.row_idx[first:last]
+        cols = np.searchsorted(self.col_ptr, np.arange(first, last), side="right") - 1
+        return (
+            rows if self._rows is None else self._rows[rows],
+            cols if self._cols is None else self._cols[cols],
+        )
+
+    def joined(self) -> Array:
+        """Return the least vertex that these edges join with each, (n,), in any direction."""
+        if self._rows is None and self._cols is None:
+            ones = np.ones(len(self.row_idx), np.int8)
+            reverse = sp.csr_array((ones, self.row_idx, self.col_ptr), shape=self.shape)
+            return least_of(*csgraph.connected_components(reverse, connection="weak"))
+        cols = np.repeat(np.arange(self.shape[1], dtype=self.row_idx.dtype), np.diff(self.col_ptr))
+        begin = self.row_idx if self._rows is None else self._rows[self.row_idx]
+        return _components(self._n, begin, cols if self._cols is None else self._cols[cols])
+
+    @property
+    def shares(self) -> int:
+        """In how many shares `told` gives all edges."""
+        return -(-len(self.row_idx) // _TOLD)
+
+
+class Slices:
+    """All edges of a graph, in one slice or in those of a grid's pieces.
+
+    Every process of the grid calls the same methods, and gets the same from them.
+
+    Parameters
+    ----------
+    n : int
+        Vertices.
+    own : dict
+        The slices of this process by the number of the piece; a slice of all edges is that of 0.
+    parts : Parts, optional
+        What the grid does piece by piece.
+    """
+
+    def __init__(self, n: int, own: dict[int, Slice], parts: Parts | None = None) -> None:
+        self.n, self._own, self._parts = n, own, parts
+        self._symmetric: bool | None = None
+
+    @classmethod
+    def of_parts(cls, A: Any, parts: Parts, *, values: bool = False) -> Slices:
+        """Return the slices of a square matrix on a grid."""
+        kind, own = np.int32 if A.nrows < 2**31 else np.int64, {}
+        for piece, (ptr, idx, found, rows, cols) in parts.columns(A.data).items():
+            kept = found if values else None
+            own[piece] = Slice(A.nrows, ptr, idx.astype(kind, copy=False), rows, cols, kept)
+        return cls(A.nrows, own, parts)
+
+    def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return, for each vertex, the reduction of what is said of the edges into it, (n,).
+
+        Parameters
+        ----------
+        of : callable
+            Returns an array, with a value for each of some `Edges`.
+        ufunc : np.ufunc
+            Reduces the values; any order must do.
+        empty : scalar
+            The value where there is no edge, neutral in the reduction.
+        """
+        return self._reduced(lambda own: own.at_ends(of, ufunc, empty), 1, ufunc)
+
+    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return the reduction of what is said of the edges out of each vertex; see `at_ends`."""
+        return self._reduced(lambda own: own.at_begins(of, ufunc, empty), 0, ufunc)
+
+    def _reduced(self, work: Callable[[Slice], Array], dim: int, ufunc: np.ufunc) -> Array:
+        if self._parts is None:
+            return work(self._own[0])
+        shape = (self.n, self.n)
+        return self._parts.reduced(lambda _, p: work(self._own[p]), shape, dim, ufunc)
+
+    def first(self, of: Callable[[Edges], Array]) -> Array:
+        """Return the least begin of the edges into each vertex of which something is true, (n,).
+
+        n where there is none.
+        """
+
+        def begin(edges: Edges) -> Array:
+            return np.where(of(edges), edges.begin, self.n).astype(np.int64)
+
+        return self.at_ends(begin, np.minimum, self.n)
+
+    def lengths(self, u: int, v: int) -> Array:
+        """Return the values of the edges from one vertex to another."""
+
+        def look(own: Slice) -> tuple[Array, ...]:
+            each = [e.lengths[(e.begin == u) & (e.end == v)] for _, _, e in own.blocks()]
+            return (np.concatenate(each),)
+
+        return np.concatenate([lengths for (lengths,) in self.gather(look)])
+
+    def total(self, of: Callable[[Edges], Array]) -> int:
+        """Return of how many edges something is true."""
+        return sum(int(x[0]) for (x,) in self.gather(lambda own: (np.array([own.total(of)]),)))
+
+    def along(self, of: Callable[[Edges], Array]) -> Slices:
+        """Return the slices of those edges of which something is true, without values."""
+        own = {piece: of_piece.along(of) for piece, of_piece in self._own.items()}
+        return Slices(self.n, own, self._parts)
+
+    def gather(self, work: Callable[[Slice], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
+        """Return the arrays that a function returns for each slice, of all processes."""
+        if self._parts is None:
+            return [work(self._own[0])]
+        return self._parts.gather(lambda _, piece: work(self._own[piece]))
+
+    def have(self, begin: Array, end: Array) -> Array:
+        """Return which of some edges, a few of all, are there."""
+        wanted = begin.astype(np.int64) * self.n + end
+        ends = np.zeros(self.n, bool)
+        ends[end] = True
+
+        def look(own: Slice) -> tuple[Array, ...]:
+            found = np.zeros(len(wanted), bool)
+            for _, _, edges in own.blocks():
+                near = ends[edges.end]
+                keys = edges.begin[near].astype(np.int64) * self.n + edges.end[near]
+                found |= np.isin(wanted, keys)
+            return (found,)
+
+        return np.asarray(np.logical_or.reduce([found for (found,) in self.gather(look)]))
+
+    def search(self, sources: Array) -> Array:
+        """Return the distance from the nearest of some sources, (n,); n + 1 if there is no path.
+
+        A plain breadth-first search, which shares nothing with those that are checked.
+        """
+        unreached = self.n + 1
+        level = np.full(self.n, unreached, np.int32 if unreached < 2**31 - 1 else np.int64)
+        frontier, depth = distinct(sources), 0
+        level[frontier] = depth
+
+        def further(own: Slice) -> tuple[Array, ...]:
+            ends = own.after(frontier)
+            return (self._once(ends[level[ends] == unreached]),)
+
+        while frontier.size:
+            depth += 1
+            new = [ends for (ends,) in self.gather(further)]
+            frontier = self._once(np.concatenate(new)) if len(new) > 1 else new[0]
+            level[frontier] = depth
+        return level
+
+    def joined(self) -> Array:
+        """Return the least vertex of each vertex's weak component, (n,).
+
+        SciPy finds the components of each slice, and then of the stars that these leave.
+        """
+        if self._parts is None:
+            return self._own[0].joined()
+        label, nothing = np.arange(self.n), np.zeros(0, np.int64)
+
+        def star(own: Slice, number: int) -> tuple[Array, ...]:
+            if own is not self._own.get(number):
+                return nothing, nothing
+            least = own.joined()
+            leaves = np.flatnonzero(least != np.arange(self.n))
+            return leaves, least[leaves]
+
+        for number in range(self._parts.count):
+            told = self.gather(functools.partial(star, number=number))
+            for leaves, centres in told:
+                if len(leaves):  # of one slice at a time, so that nobody holds those of all
+                    begin = np.concatenate([leaves, np.arange(self.n)])
+                    label = _components(self.n, begin, np.concatenate([centres, label]))
+        return label
+
+    def _once(self, vertices: Array) -> Array:
+        """Return each vertex once, rising; a scan of all is cheaper than sorting many."""
+        if len(vertices) < self.n // 16:
+            return distinct(vertices)
+        marked = np.zeros(self.n, bool)
+        marked[vertices] = True
+        return np.flatnonzero(marked)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether each edge is there in both directions."""
+        if self._symmetric is None:
+            self._symmetric = self._is_symmetric()
+        return self._symmetric
+
+    def _is_symmetric(self) -> bool:
+        if self._parts is None:
+            columns, rows = self._own[0], self._own[0].by_rows
+            pairs = ((rows.indptr, columns.col_ptr), (rows.indices, columns.row_idx))
+            return all(np.array_equal(a, b) for a, b in pairs)
+        # No edge is there twice, so it is enough that each one's reverse is there.
+        shares = self.gather(lambda own: (np.array([own.shares]),))
+        count = max(int(x[0]) for (x,) in shares)
+        found = all(self._have_reverse(self._parts, number) for number in range(count))
+        for own in self._own.values():
+            own.forget()
+        return found
+
+    def _have_reverse(self, parts: Parts, number: int) -> bool:
+        """Return whether the reverse of each edge is there, for a share of those of each slice."""
+
+        def reverse(_home: Any, piece: int) -> tuple[Array, ...]:
+            begin, end = self._own[piece].told(number)
+            return end, begin
+
+        asked = parts.owned(reverse, (self.n, self.n))
+        told = parts.gather(
+            lambda _, piece: (np.array([self._own[piece].has(*asked[piece]).all()]),)
+        )
+        return all(bool(x[0]) for (x,) in told)
+
+
+def least_of(count: int, component: Array) -> Array:
+    """Return the least vertex of each vertex's component, from the numbers of the components."""
+    least = np.full(count, len(component))
+    np.minimum.at(least, component, np.arange(len(component)))
+    return least[component]
+
+
+def _components(n: int, begin: Array, end: Array) -> Array:
+    pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
+    return least_of(*csgraph.connected_components(pattern, connection="weak"))
+
+
+def _positions(vertices: Array | None, n: int) -> Array | None:
+    """Return the position of each of all vertices, -1 of those that are not listed."""
+    if vertices is None:
+        return None
+    found = np.full(n, -1, np.int32 if n < 2**31 else np.int64)
+    found[vertices] = np.arange(len(vertices))
+    return found
+
+
+def _known(position: Array | None, vertices: Array) -> Array:
+    if position is None:
+        return vertices
+    found: Array = position[vertices]
+    return found[found >= 0]
+
+
+def _listed(ptr: Array, idx: Array, at: Array) -> Array:
+    """Return the indices in some rows."""
+    counts = (ptr[at + 1] - ptr[at]).astype(np.int64)
+    shift = ptr[at] - (np.cumsum(counts) - counts)
+    found: Array = idx[np.repeat(shift, counts) + np.arange(counts.sum())]
+    return found

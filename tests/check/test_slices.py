@@ -1,0 +1,265 @@
+"""On a grid each piece looks at its own edges: one verdict, and nobody has all of them."""
+
+import numpy as np
+import pytest
+from graphs import both_ways, matrix, random_edges
+from grids import own_grid
+from ranks import on_grids
+
+from lagpu import algorithms, check
+from lagpu.backends.cpu import CpuBackend
+from lagpu.backends.grid.backend import GridBackend
+from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.pieces import Pieces
+from lagpu.check import slices
+from lagpu.errors import CheckFailed
+
+N = 13
+ONE_WAY = random_edges(N, 24, 3)
+BOTH = both_ways(random_edges(N, 14, 5))
+WEIGHTED = [(u, v, (3 * u + v) % 4 + 1) for u, v in dict.fromkeys(ONE_WAY)]
+ACYCLIC = [(u, v) for u, v in ONE_WAY if u < v]
+TWO_SIDES = both_ways([(u, v) for u, v in ONE_WAY if (u + v) % 2])
+GRIDS = [(1, 2), (2, 1), (2, 3)]
+
+
+def pair(result):
+    return np.array(list(result), int), np.array(list(result.values()))
+
+
+def each_change(right, wrong):
+    """The right result, and each with one entry changed or left out, at every vertex."""
+    yield right
+    for v in range(N):
+        for value in wrong(right.get(v)):
+            changed = {**right, v: value}
+            yield {u: x for u, x in changed.items() if x is not None}
+
+
+def near(value):
+    """What is wrong in place of a number, and right in place of none."""
+    return (None, 0, value + 1, value - 1) if value is not None else (0, 1, 2)
+
+
+def members(value):
+    return (1,) if value is None else (None,)
+
+
+def entries(v):
+    return dict(zip(*(x.tolist() for x in v.to_coo()), strict=True))
+
+
+CHECKS = {
+    "levels": (
+        ONE_WAY, {}, lambda A: algorithms.bfs_levels(A, 1), near,
+        lambda A, found: check.check_levels(A, 1, found),
+    ),
+    "levels, undirected": (
+        BOTH, {}, lambda A: algorithms.bfs_levels(A, 1), near,
+        lambda A, found: check.check_levels(A, 1, found),
+    ),
+    "parents": (
+        ONE_WAY, {}, lambda A: algorithms.bfs_parents(A, 1), lambda _: (None, *range(0, N, 4)),
+        lambda A, found: check.check_parents(A, 1, found),
+    ),
+    "paths": (
+        ONE_WAY, {}, lambda A: algorithms.count_shortest_paths(A, 1), near,
+        lambda A, found: check.check_paths(A, 1, found),
+    ),
+    "float paths": (
+        BOTH, {}, lambda A: algorithms.count_shortest_paths(A, 1).apply("identity").new("FP32"),
+        near, lambda A, found: check.check_paths(A, 1, found),
+    ),
+    "joint levels": (
+        ONE_WAY, {}, lambda A: algorithms.bfs_levels_joint(A, [1, 5]), near,
+        lambda A, found: check.check_levels_joint(A, [1, 5], found),
+    ),
+    "k hops": (
+        ONE_WAY, {}, lambda A: algorithms.k_hop(A, [1], 2), members,
+        lambda A, found: check.check_k_hop(A, [1], 2, found),
+    ),
+    "distances": (
+        WEIGHTED, {"weights": "whole"}, lambda A: algorithms.sssp(A, 1), near,
+        lambda A, found: check.check_distances(A, 1, found),
+    ),
+    "pageranks": (
+        WEIGHTED, {"weights": "float"}, algorithms.pagerank, lambda x: (None, -1.0, 2 * x),
+        lambda A, found: check.check_pagerank(A, found),
+    ),
+    "components": (
+        BOTH, {}, algorithms.connected_components, near,
+        check.check_components,
+    ),
+    "components of directed edges": (
+        ONE_WAY, {}, lambda A: algorithms.connected_components(A.ewise_add(A.T, "lor").new()), near,
+        check.check_components,
+    ),
+    "sides": (
+        TWO_SIDES, {}, lambda A: algorithms.bipartite_sides(A)[0], lambda x: (None, 1 - x, 2),
+        check.check_sides,
+    ),
+    "topological levels": (
+        ACYCLIC, {}, algorithms.topological_levels, near, check.check_topological_levels,
+    ),
+    "topological order": (
+        ACYCLIC, {}, algorithms.topological_order, lambda v: (None, (v + 5) % N),
+        check.check_topological_order,
+    ),
+    "a core": (
+        BOTH, {}, lambda A: algorithms.k_core(A, 2), members,
+        lambda A, found: check.check_k_core(A, found, 2),
+    ),
+    "a core of directed edges": (
+        ACYCLIC, {}, lambda A: algorithms.k_core(A.ewise_add(A.T, "lor").new(), 2), members,
+        lambda A, found: check.check_k_core(A, found, 2),
+    ),
+    "an independent set": (
+        BOTH, {}, lambda A: algorithms.maximal_independent_set(A, seed=1), members,
+        check.check_independent_set,
+    ),
+    "an independent set of directed edges": (
+        ONE_WAY, {},
+        lambda A: algorithms.maximal_independent_set(A.ewise_add(A.T, "lor").new(), seed=1),
+        members, check.check_independent_set,
+    ),
+}  # fmt: skip
+
+
+def verdict(prove, A, found):
+    try:
+        return prove(A, pair(found))
+    except CheckFailed as error:
+        return str(error)
+
+
+def verdicts(name, place, step=1):
+    """What a check says of a right result and of each with a fault."""
+    edges, how, run, wrong, prove = CHECKS[name]
+    A = matrix(N, edges, place, **how)
+    right = entries(run(matrix(N, edges, "cpu", **how)))
+    return [verdict(prove, A, found) for found in list(each_change(right, wrong))[::step]]
+
+
+def cpu_grid(shape, order=None):
+    count = shape[0] * shape[1]
+    places = [CpuBackend() for _ in range(count)]
+    return GridBackend("grid", LocalEngine(count), places, shape, order)
+
+
+@pytest.fixture
+def nobody_collects(monkeypatch):
+    """No process may ask for all entries of a matrix."""
+
+    def refuse(*_args, **_more):
+        raise AssertionError("the graph is collected")
+
+    collected = Pieces.collected
+    monkeypatch.setattr(GridBackend, "matrix_to_csc", refuse)
+    monkeypatch.setattr(
+        Pieces, "collected", lambda self, x: refuse() if len(x.shape) == 2 else collected(self, x)
+    )
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_verdict_is_that_of_one_backend(name, nobody_collects):
+    want = verdicts(name, "cpu")
+    assert not isinstance(want[0], str)
+    refused = sum(isinstance(one, str) for one in want)
+    assert refused > len(want) // 2, "these changes are no faults"
+    for shape in GRIDS:
+        assert verdicts(name, cpu_grid(shape)) == want
+
+
+@pytest.mark.parametrize("order", ["random", "degree"])
+@pytest.mark.parametrize("name", ["levels", "parents", "distances", "components", "sides"])
+def test_indices_in_another_order(name, order, nobody_collects):
+    want = verdicts(name, "cpu")
+    for shape in ((3, 1), (2, 3)):
+        assert verdicts(name, cpu_grid(shape, order)) == want
+
+
+@pytest.mark.parametrize(("ranks", "pieces"), [(2, 1), (3, 1), (2, 2)])
+def test_in_several_processes(ranks, pieces, nobody_collects):
+    names = ("levels", "parents", "paths", "components")
+    want = [verdicts(name, "cpu", 5) for name in names]
+    found = on_grids(ranks, lambda place: [verdicts(name, place, 5) for name in names], pieces)
+    assert found == [want] * ranks
+
+
+@pytest.mark.parametrize("shape", GRIDS)
+def test_a_piece_is_asked_for_its_own_part_alone(shape, monkeypatch):
+    """All parts together have each entry once, and a slice is a part."""
+    made, init = [], slices.Slice.__init__
+
+    def note(self, n, col_ptr, row_idx, *more, **named):
+        made.append(len(row_idx))
+        init(self, n, col_ptr, row_idx, *more, **named)
+
+    monkeypatch.setattr(slices.Slice, "__init__", note)
+    A = matrix(N, BOTH, cpu_grid(shape))
+    check.check_levels(A, 1, algorithms.bfs_levels(A, 1))
+    assert len(made) == shape[0] * shape[1]
+    assert sum(made) == A.nvals
+    assert max(made) < A.nvals
+
+
+def test_searches_of_each_source(nobody_collects):
+    sources = [1, 4]
+    A, B = matrix(N, ONE_WAY, "cpu"), matrix(N, ONE_WAY, cpu_grid((2, 3)))
+    for run, prove in (
+        (algorithms.bfs_levels_multi, check.check_levels_multi),
+        (algorithms.bfs_parents_multi, check.check_parents_multi),
+    ):
+        want = run(A, sources)
+        assert prove(B, sources, want) == prove(A, sources, want)
+        rows, cols, values = want.to_coo()
+        for k in range(len(values)):
+            wrong = values.copy()
+            wrong[k] += 1
+            found = type(A).from_coo(rows, cols, wrong, nrows=2, ncols=N, backend="cpu")
+            said = [verdict_of_each(prove, graph, sources, found) for graph in (A, B)]
+            assert said[0] == said[1]
+
+
+def verdict_of_each(prove, A, sources, found):
+    try:
+        return prove(A, sources, found)
+    except CheckFailed as error:
+        return str(error)
+
+
+def test_routes_and_odd_cycles(nobody_collects):
+    ring = [(v, (v + 1) % 9) for v in range(9)]
+    places = ["cpu", cpu_grid((2, 1)), cpu_grid((2, 3))]
+    routes = [[0, 1, 2, 3], [0, 2, 3], [0, 1, 2, 4, 3], [0, 8, 3]]
+    cycles = [[*range(9)], [0, 1, 3], [0, 1, 2]]
+    said = []
+    for place in places:
+        A = matrix(9, [*ring, (2, 4), (4, 3)], place)
+        found = [outcome(check.check_route, A, 0, 3, route) for route in routes]
+        found += [outcome(check.check_route, A, 0, 2, [0, 1, 2, 3, 4, 5])]
+        said.append(found + [outcome(check.check_odd_cycle, A, cycle) for cycle in cycles])
+    assert said[0] == said[1] == said[2]
+    assert "no edge 0 -> 2" in said[0][1]
+    assert "1 and 3 are not" in said[0][6]
+
+
+def outcome(prove, *args):
+    try:
+        return prove(*args)
+    except CheckFailed as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("shape", GRIDS)
+def test_symmetric_patterns(shape, nobody_collects, monkeypatch):
+    monkeypatch.setattr(slices, "_TOLD", 3)
+    assert check.Pattern(matrix(N, BOTH, cpu_grid(shape))).symmetric
+    for cut in [(u, v) for u, v in BOTH if u != v][::5]:
+        kept = [edge for edge in BOTH if edge != cut]
+        assert not check.Pattern(matrix(N, kept, cpu_grid(shape))).symmetric
+
+
+def test_places_that_share_nothing(nobody_collects):
+    want = verdicts("levels", "cpu")
+    assert verdicts("levels", own_grid((2, 2))[0]) == want
