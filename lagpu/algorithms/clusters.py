@@ -16,7 +16,7 @@ from lagpu.core.arguments import integer
 from lagpu.core.matrix import Matrix
 from lagpu.core.observer import current_observer
 from lagpu.core.vector import Vector
-from lagpu.dtypes import FP64
+from lagpu.dtypes import BOOL, FP64
 from lagpu.errors import InvalidValue
 
 __all__ = ["sums"]
@@ -67,16 +67,16 @@ def sums(
     shared: Clusters = clusters
 
     def work() -> list[Array]:
-        ptr, idx, _ = A.to_csc()
+        def copy(k: int) -> Matrix:
+            made = shared.copy(A.data, k)
+            return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
 
-        def of(k: int) -> list[Array]:
-            place = shared.backends[k]
-            copy = Matrix.from_csc(ptr, idx, nrows=A.nrows, ncols=A.ncols, backend=place)
+        def of(k: int, copied: Matrix) -> list[Array]:
             mine = sources[shared.numbers[k] :: shared.count]
-            return [x.to_dense() for x in _added(copy, mine, batch, count, add, stop)]
+            return [x.to_dense() for x in _added(copied, mine, batch, count, add, stop)]
 
         stop = threading.Event()
-        parts = shared.inside(lambda: _each(of, len(shared.numbers), shared.apart, stop))
+        parts = _each(shared, copy, of, stop)
         return [shared.total(list(one)) for one in zip(*parts, strict=True)]
 
     return [Vector.from_dense(total, like=A) for total in shared.run(work)]
@@ -101,14 +101,30 @@ def _added(
 
 
 def _each(
-    work: Callable[[int], list[Array]], count: int, apart: bool, stop: threading.Event
+    shared: Clusters,
+    copy: Callable[[int], Matrix],
+    work: Callable[[int, Matrix], list[Array]],
+    stop: threading.Event,
 ) -> list[list[Array]]:
-    """Do some work for each sub-cluster: in threads if devices are apart and nobody observes."""
-    if not apart or current_observer() is not None:
-        return [work(k) for k in range(count)]
-    with ThreadPoolExecutor(count) as threads:
+    """Do some work for each sub-cluster: in threads if devices are apart and nobody observes.
+
+    Else a copy goes before the next one comes.
+    """
+    numbers = range(len(shared.numbers))
+    if not shared.apart or current_observer() is not None:
+        return [_alone(shared, work, k, copy(k)) for k in numbers]
+    copies = [copy(k) for k in numbers]
+    with ThreadPoolExecutor(len(copies)) as threads:
         try:
-            done = [threads.submit(contextvars.copy_context().run, work, k) for k in range(count)]
+            done = [
+                threads.submit(contextvars.copy_context().run, work, k, copies[k]) for k in numbers
+            ]
             return [one.result() for one in done]
         finally:
             stop.set()  # after an error or Ctrl-C the others end at their next batch
+
+
+def _alone(
+    shared: Clusters, work: Callable[[int, Matrix], list[Array]], k: int, copied: Matrix
+) -> list[Array]:
+    return shared.inside(lambda: work(k, copied))

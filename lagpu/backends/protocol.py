@@ -173,6 +173,13 @@ class Clusters(Protocol):
     def run(self, work: Callable[[], T]) -> T:
         """Do some work in every process; an error of one is raised in all."""
 
+    def copy(self, A: Handle, k: int) -> Handle:
+        """Return a copy of a graph's pattern, of BOOL, on sub-cluster `k` of this process.
+
+        Its parts come from those of the whole grid's matrix. Every process calls it, within `run`
+        and with the same `k`, since all have as many sub-clusters.
+        """
+
     def inside(self, work: Callable[[], T]) -> T:
         """Do some work on the own sub-clusters alone, within `run`.
 

@@ -15,16 +15,20 @@ import numpy as np
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridMatrix
 from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.partition import Shuffle, layout
 from lagpu.backends.grid.pieces import Pieces
+from lagpu.backends.grid.systems.copies import copied
 from lagpu.backends.protocol import Backend
+from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, LagpuError
+from lagpu.operations import Handle
 
 __all__ = ["GridClusters", "cluster_size"]
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
-# Bytes of a copy, roughly: an entry in both forms, and as it is collected; a vertex in the pointers
+# Bytes of a copy, roughly: an entry in both forms, and as it arrives; a vertex in the pointers
 # and in the vectors of a search and its sweep.
 _ENTRY, _VERTEX = 24, 120
 
@@ -84,8 +88,8 @@ class GridClusters:
     def __init__(
         self, pieces: Pieces, size: int, make: Callable[[Engine, Sequence[Backend]], Backend]
     ) -> None:
-        self._pieces, self._size = pieces, size
-        first, here = pieces.engine.local[0], len(pieces.engine.local)
+        self._pieces, self._size, self._here = pieces, size, len(pieces.engine.local)
+        first, here = pieces.engine.local[0], self._here
         self.count = pieces.engine.size // size
         last = first + max(here, size)
         self.numbers: Sequence[int] = range(first // size, last // size)
@@ -118,6 +122,35 @@ class GridClusters:
             if error.process is not None:
                 self._pieces.engine.agree()  # the one whose error it is tells all
             raise
+
+    def copy(self, A: GridMatrix, k: int) -> Handle:
+        """See `Clusters`."""
+        return self.run(lambda: self._copy(A, k))
+
+    def _copy(self, A: GridMatrix, k: int) -> Handle:
+        pieces, size = self._pieces, self._size
+        each = len(self.numbers)  # in every process
+        chosen = range(self.count)
+        if size <= self._here:
+            chosen = range(k, self.count, each)
+        new = tuple(map(Shuffle, A.shape)) if pieces.order == "random" else None
+        by = layout(A.shape, (size, 1), new)
+        with pieces.lock:
+            own = copied(pieces, A, by, chosen)
+        shape = (A.shape[0], A.shape[1])
+        symmetric = True if A.symmetric else None
+        place, first = self.backends[k], self.numbers[k] * size
+
+        def part(home: Backend, local: Any, q: int) -> Handle:
+            col_ptr, row_idx = own.pop(first + q)
+            return home.matrix_from_csc(
+                col_ptr, row_idx, np.True_, BOOL, local.shape(q), symmetric if size == 1 else None
+            )
+
+        parts = place.capabilities.parts
+        if parts is None:
+            return part(place, by, 0)
+        return self.inside(lambda: parts.matrix(part, BOOL, shape, symmetric))
 
     def total(self, parts: Sequence[Array]) -> Array:
         """See `Clusters`."""
