@@ -25,6 +25,8 @@ def test_equal_results_are_proved_once() -> None:
         (3, "levels", [0, 1], [1, 0]),
         (3, "levels", [0, 2], [1.0, 0.0]),
         (3, "levels", [0, 2], [1.25, 0.0]),
+        (3, "levels", [0, 2], [0, 0]),
+        (3, "levels", [0, 2], [0.0, 0.0]),  # the same bytes
     ):
         before = len(proofs)
         assert not prove(*other)

@@ -52,17 +52,25 @@ def test_right_results_pass():
         assert len(report.rules) >= 3
 
 
-def test_checks_share_a_pattern():
+def test_checks_share_a_pattern(monkeypatch):
     pattern = Pattern(A)
-    report = check_levels(pattern, 0, pair(LEVELS))
-    assert report == check_levels(A, 0, pair(LEVELS))
-    assert check_paths(pattern, 0, pair(PATHS)) == check_paths(A, 0, pair(PATHS))
+    reports = check_levels(A, 0, pair(LEVELS)), check_paths(A, 0, pair(PATHS))
+    slices = pattern.slices
+    monkeypatch.setattr("lagpu.check.graph._columns", None)  # no check reads the matrix again
+    assert reports[0] == check_levels(pattern, 0, pair(LEVELS))
+    assert reports[1] == check_paths(pattern, 0, pair(PATHS))
+    assert pattern.slices is slices
     assert not pattern.symmetric
-    assert Pattern(A + A.T).symmetric
     with pytest.raises(CheckFailed):
         check_levels(pattern, 0, changed(LEVELS, v4=2))
     with pytest.raises(IndexOutOfBound):
         check_levels(pattern, 8, pair(LEVELS))
+
+
+def test_a_pattern_is_symmetric_where_each_edge_has_its_reverse():
+    assert not Pattern(A).symmetric
+    assert Pattern(A + A.T).symmetric
+    assert not Pattern(from_networkx(nx.cycle_graph(3, create_using=nx.DiGraph))).symmetric
 
 
 @pytest.mark.parametrize(

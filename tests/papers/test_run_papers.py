@@ -1,6 +1,7 @@
 """``lagpu paper --quick``: every row is proved, and what is missing is named."""
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 
@@ -299,26 +300,44 @@ def test_a_graph_that_does_not_fit(refused):
     assert "GB" in err
 
 
-def test_experiments_that_compare_the_same_variants_measure_them_once(monkeypatch):
-    ran, searches = [], measure.WAYS["searches"]
+@pytest.fixture
+def ran(monkeypatch):
+    """The kind, the backend and the variant of each measurement."""
+    ran = []
 
-    def search(tested, A, runner, before):
-        ran.append(runner.runs_as)
-        return searches(tested, A, runner, before)
+    def noted(kind, way):
+        def measured(tested, A, runner, before):
+            ran.append((kind, runner.place.name, runner.variant.name))
+            return way(tested, A, runner, before)
 
-    monkeypatch.setitem(measure.WAYS, "searches", search)
-    graph = PaperGraph("a path", "path:9", quick="path:9")
-    two = (Variant("a", kernel="push_edge"), Variant("b", kernel="push_queue"))
-    parts = {"figure 1": two, "figure 2": two, "figure 3": two[:1]}
+        return measured
+
+    for kind, way in measure.WAYS.items():
+        monkeypatch.setitem(measure.WAYS, kind, noted(kind, way))
+    return ran
+
+
+def run_parts(**parts):
+    """Run experiments, each of (graph, variants) and more, as a paper; return their rows."""
     experiments = tuple(
-        Experiment(part, "t", (graph,), variants, MEAN_MS, (), 1, "a card")
-        for part, variants in parts.items()
+        Experiment(part, "t", (graph,), variants, MEAN_MS, (), 1, "a card", **more)
+        for part, (graph, variants, more) in parts.items()
     )
     paper = Paper("009", ("x",), "title", "where", experiments, {})
     report, refusals = run_paper(paper, experiments, Request("sim", True))
     assert not refusals
-    assert ran == ["push_edge", "push_queue", "push_edge"]  # a figure's variants side by side
-    ms = [[row["median_ms"] for row in part["rows"]] for part in report["experiments"]]
+    return [part["rows"] for part in report["experiments"]]
+
+
+PATH = PaperGraph("a path", "path:9", quick="path:9")
+PUSHED = Variant("a", kernel="push_edge")
+
+
+def test_experiments_that_compare_the_same_variants_measure_them_once(ran):
+    two = PUSHED, Variant("b", kernel="push_queue")
+    rows = run_parts(one=(PATH, two, {}), again=(PATH, two, {}), fewer=(PATH, two[:1], {}))
+    assert [name for *_, name in ran] == ["a", "b", "a"]  # a figure's variants side by side
+    ms = [[row["median_ms"] for row in part] for part in rows]
     assert ms[0] == ms[1]
 
 
@@ -326,3 +345,21 @@ def test_experiments_that_compare_the_same_variants_measure_them_once(monkeypatc
 def test_a_graph_that_an_experiment_lacks(refused, words):
     err = refused("paper", "003", "--table", 2, "-b", "cpu", *words)
     assert err.startswith(f"lagpu: {words[0]}: there is no 'nope' here. Use mycielski12, ")
+
+
+def test_variants_that_differ_are_measured_each(ran):
+    fused = Variant("fused", kernel="push_edge", fused=True)
+    itself, split = (Variant("lagpu", ours=True),), replace(PATH, pieces="1x2")
+    run_parts(
+        one=(PATH, (PUSHED, fused), {}),
+        whole=(PATH, itself, {}),
+        split=(split, itself, {}),
+        parts=(PATH, itself, {"kind": "parts"}),
+    )
+    assert ran == [
+        ("searches", "sim", "a"),
+        ("searches", "sim", "fused"),
+        ("searches", "sim", "lagpu"),
+        ("searches", "grid:1x2:sim", "lagpu"),
+        ("parts", "sim", "lagpu"),
+    ]

@@ -15,6 +15,19 @@ class Wires:
         self.sent = collections.defaultdict(collections.deque)  # by (from, to)
         self.met, self.ended, self.aborted = [], [], []
 
+    def check(self):
+        """Raise an error that NCCL has met; it meets none."""
+
+    def note(self, where, rank):
+        with self.condition:
+            where.append(rank)
+            self.condition.notify_all()
+
+    def come(self, condition):
+        """Return whether something of these becomes true."""
+        with self.condition:
+            return self.condition.wait_for(condition, SECONDS)
+
     def binding(self):
         """Return the module as one process has it."""
         return Binding(self)
@@ -42,13 +55,13 @@ class Binding:
                 outer.add(kind, "recv", self.rank, address, count, peer)
 
             def check_async_error(self):
-                pass
+                outer.wires.check()
 
             def destroy(self):
-                outer.wires.ended.append(self.rank)
+                outer.wires.note(outer.wires.ended, self.rank)
 
             def abort(self):
-                outer.wires.aborted.append(self.rank)
+                outer.wires.note(outer.wires.aborted, self.rank)
 
         self.NcclCommunicator = NcclCommunicator
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu import FP64, INT64, Vector, binary
+from lagpu import FP32, FP64, INT64, Vector, binary
 from lagpu.core.infix.broadcast import as_column, as_row
 
 SIZES = (1, 31, 32, 33, 1025)
@@ -42,6 +42,13 @@ def test_an_outer_product_of_two_and_of_one(backend, share):
             assert (values.reshape(len(i), len(j)) == np.subtract.outer(a, b)).all()
             assert (np.unique(rows) == i).all()
             assert (np.unique(cols) == j).all()
+
+
+def test_an_operator_of_one_type_keeps_it(backend):
+    v = drawn(33, 0.5, INT64, backend)
+    made = v.outer(v, binary.minus[FP32]).new()
+    assert made.dtype is FP32
+    assert made.nvals == v.nvals**2
 
 
 def test_a_full_vector_is_not_copied_to_the_host(backend, monkeypatch):

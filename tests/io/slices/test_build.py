@@ -89,7 +89,7 @@ def outcome(path, backend, **options):
         A = io.read(path, backend=backend, **options)
     except LagpuError as error:
         return type(error)
-    return A.dtype, A.shape, [x.tolist() for x in A.to_coo()]
+    return A.dtype, A.shape, A.is_symmetric, [x.tolist() for x in A.to_coo()]
 
 
 def whole_is_not_read(monkeypatch):

@@ -88,14 +88,18 @@ def filled(gpu):
     pool.free_all_blocks()
 
 
-@pytest.mark.parametrize("cooperative", [False, True])
-def test_more_shared_memory_is_allowed_before_a_launch_asks_for_it(monkeypatch, cooperative):
+@pytest.mark.parametrize("asks", ["a launch", "a cooperative launch", "who counts blocks"])
+def test_more_shared_memory_is_allowed_before_it_is_asked_for(monkeypatch, asks):
     """The driver refuses more than 48 KiB of a kernel that was not allowed to have them."""
     allowed = []
+
+    def blocks(_function, _block, shared):
+        return int(any(shared <= most for *_, most in allowed))
+
     driver = SimpleNamespace(
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
         funcSetAttribute=lambda *how: allowed.append(how),
-        occupancyMaxActiveBlocksPerMultiprocessor=lambda *_how: 1,
+        occupancyMaxActiveBlocksPerMultiprocessor=blocks,
     )
     device = object.__new__(cuda.CudaDevice)
     device.xp = SimpleNamespace(cuda=SimpleNamespace(driver=driver))
@@ -105,7 +109,10 @@ def test_more_shared_memory_is_allowed_before_a_launch_asks_for_it(monkeypatch, 
     monkeypatch.setattr(device, "_function", lambda _kernel: SimpleNamespace(ptr=77))
     run = kernel("spgemm/dots.cu", "table_products")
     for shared in (3 << 15, 3 << 13, 3 << 15):
-        device._prepare(run, 256, cooperative, shared)
+        if asks == "who counts blocks":
+            assert device.max_cooperative_blocks(run, 256, shared) == 1
+        else:
+            device._prepare(run, 256, asks == "a cooperative launch", shared)
     assert allowed == [(77, 8, 3 << 15)]
 
 

@@ -8,6 +8,8 @@ from lagpu import FP64, INT32, Matrix, Vector, backends, binary, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.grid.devices import collected
+from lagpu.backends.grid.partition import dealt
 
 SIZES = [1, 33, 1000, 5000]
 
@@ -69,10 +71,11 @@ def test_nothing_goes_by_way_of_the_host(forms, monkeypatch):
         u << 2.0
     else:
         u[9] = 3.0
-    if forms == "both":  # the second part has runs of 1024 from 1024 on
-        at = np.r_[0:1024, 2048:3072]
-        u = Vector.from_coo(at, at * 1.0, size=n, backend=place)
-        u[1025] = 3.0
+    if forms == "both":
+        first, second = map(place.pieces.partition(n).own, range(2))
+        u = Vector.from_coo(first, first * 1.0, size=n, backend=place)
+        u[int(second[1])] = 3.0
+        assert [part.form for part in u.data.parts] == ["full", "sparse"]
     run = product(place, n, u)
     with monkeypatch.context() as patch:
         patch.setattr(SimDevice, "_to_host", lambda *_: pytest.fail("a copy by the host"))
@@ -99,20 +102,33 @@ def test_the_shorter_form_travels(count, iso, width):
     assert engine.sent - before == sum(shorter)
 
 
-def test_parts_of_one_value_each_that_differ():
-    n, place = 5000, sims(2)
-    u = Vector(FP64, n, backend=place)
-    u[7], u[1500] = 3.0, 5.0
-    i, j, _ = edges(n)
-    i[:2] = 7, 1500
-    A = Matrix.from_coo(i, j, 1.0, nrows=n, ncols=n, dup_op=binary.any, backend=place)
-    r = Vector(FP64, n, backend=place)
-    r << semiring.plus_first(u @ A)
-    want = np.zeros(n)
-    pairs = {*zip(i.tolist(), j.tolist(), strict=True)}
-    for v, target in pairs:
-        want[target] += {7: 3.0, 1500: 5.0}.get(v, 0.0)
-    assert r.to_dense(0).tolist() == want.tolist()
+N = 5000
+FIRST, SECOND = (dealt(N, 2).own(p) for p in range(2))
+PARTS = {
+    "one value each that differ": ((FIRST[7:8], 3.0), (SECOND[9:10], 5.0)),
+    "the same value": ((FIRST[7:8], 3.0), (SECOND[9:10], 3.0)),
+    "one is empty": ((FIRST[7:8], 3.0), (SECOND[:0], 0.0)),
+    "one value and bits": ((FIRST[7:8], 3.0), (SECOND[1:], SECOND[1:] / 2)),
+    "one value and a list": ((FIRST[7:8], 3.0), (SECOND[1:90:3], SECOND[1:90:3] / 2)),
+    "bits of one value and a list": ((FIRST, 2.0), (SECOND[1:90:3], SECOND[1:90:3] / 2)),
+}
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_each_piece_has_the_entries_of_all(parts):
+    place, parts = sims(2), PARTS[parts]
+    vectors = [Vector.from_coo(*part, FP64, size=N, backend=place).data.parts for part in parts]
+    u = place.pieces.handle([vectors[p][p] for p in range(2)], FP64, (N,))
+    rows = place.pieces.layout((N, N)).dims[0]
+    at = np.concatenate([at for at, _ in parts])
+    values = np.concatenate([np.broadcast_to(x, at.shape) for at, x in parts])
+    order = np.argsort(at)
+    for there, v in zip(place.pieces.places, collected(place.pieces, u, rows, [0, 0]), strict=True):
+        indices, found = there.vector_to_coo(v)
+        assert indices.tolist() == at[order].tolist()
+        assert found.tolist() == values[order].tolist()
+        assert v.nvals == len(at)
+        assert (v.values is None) == (len(set(values.tolist())) == 1)
 
 
 def test_pieces_on_one_device_and_on_cpu_are_as_ever():

@@ -15,7 +15,7 @@ from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.devices import NcclEngine, connected, nccl
 from lagpu.backends.grid.mpi import MpiEngine
-from lagpu.errors import GridTimeout
+from lagpu.errors import GridTimeout, ProcessFailed
 
 
 @pytest.fixture(autouse=True)
@@ -49,18 +49,25 @@ def test_each_piece_has_what_its_group_gives(ranks, pieces):
     def program(engine, _devices):
         assert isinstance(engine, NcclEngine)
         assert engine.between_devices
+        before = engine.sent
+        engine.share([(np.empty(0, np.int64), np.empty(0)) for _ in engine.local], groups)
+        lengths = engine.sent - before  # which all tell each other
         found = engine.share([arrays_of(p) for p in engine.local], groups)
         engine.close()
-        return [*engine.local], found, engine.sent
+        return [*engine.local], found, engine.sent - before - 2 * lengths
 
     results, wires = on_engines(ranks, pieces, program)
-    for local, found, _ in results:
+    for local, found, sent in results:
+        to_send = 0
         for p, received in zip(local, found, strict=True):
             group = next(group for group in groups if p in group)
+            to_send += (len(group) - 1) * sum(x.nbytes for x in arrays_of(p))
             for s, arrays in zip(group, received, strict=True):
                 for mine, want in zip(arrays, arrays_of(s), strict=True):
                     assert mine.dtype == want.dtype
                     assert mine.tolist() == want.tolist()
+        assert sent == to_send
+    assert all(p != s for p, s in wires.sent), "no piece sends to itself"
     assert sorted(wires.met) == [(size, p) for p in range(size)]
     assert sorted(wires.ended) == [*range(size)]
     assert wires.aborted == []
@@ -71,12 +78,14 @@ def test_without_nccl_or_with_a_gpu_twice_the_engine_stays():
     def program(processes):
         processes.begin("a test")
         joined = MpiEngine(processes)
+        some = Wires().binding() if processes.rank == 0 else None  # the other one has no NCCL
         return [
             connected(joined, [SimDevice()]) is joined,
             connected(joined, [ONE], Wires().binding()) is joined,
+            connected(joined, [SimDevice()], some) is joined,
         ]
 
-    assert on_ranks(2, program)[0] == [[True, True]] * 2
+    assert on_ranks(2, program)[0] == [[True, True, True]] * 2
     alone = on_ranks(1, lambda p: connected(MpiEngine(p), [ONE], Wires().binding()))[0]
     assert type(alone[0]) is MpiEngine
 
@@ -125,9 +134,9 @@ def test_products_of_a_grid(ranks, pieces, grid):
 @pytest.mark.parametrize("where", ["in NCCL", "in an exchange", "on the device"])
 def test_who_waits_for_others_gives_up(where, monkeypatch):
     monkeypatch.setattr(nccl, "PATIENCE", 0.2)
-    monkeypatch.setattr(nccl, "PATIENCE_TO_MEET", 0.2)
     never = threading.Event()
     if where == "in NCCL":
+        monkeypatch.setattr(nccl, "PATIENCE_TO_MEET", 0.2)
         monkeypatch.setattr(Wires, "binding", lambda self: slow(self, "NcclCommunicator", never))
     elif where == "in an exchange":
         monkeypatch.setattr(Wires, "binding", lambda self: slow(self, "groupEnd", never, 1))
@@ -147,7 +156,59 @@ def test_who_waits_for_others_gives_up(where, monkeypatch):
         assert all(isinstance(x, GridTimeout) and "in NCCL for 0.2" in str(x) for x in results)
     else:
         assert results == ["gave up"] * 2
-        assert sorted(wires.aborted) == [0, 1]
+        assert wires.come(lambda: sorted(wires.aborted) == [0, 1])  # nobody waits for that either
+
+
+@pytest.mark.parametrize("method", ["groupEnd", "check_async_error"])
+def test_an_error_of_nccl_ends_an_exchange(method, monkeypatch):
+    def fail(where):
+        if method == "groupEnd" and not where.waiting:
+            return end(where)  # as all meet
+        raise RuntimeError("unhandled")
+
+    end = Binding.groupEnd
+    if method == "groupEnd":
+        monkeypatch.setattr(Binding, method, fail)
+    else:
+        monkeypatch.setattr(Wires, "check", fail)
+        monkeypatch.setattr(SimDevice, "mark", lambda self: lambda: False)
+
+    def program(engine, _devices):
+        with pytest.raises(RuntimeError, match="unhandled"):
+            engine.share([arrays_of(p) for p in engine.local], [range(2)])
+
+    results, wires = on_engines(2, 1, program)
+    assert results == [None] * 2
+    assert sorted(wires.aborted) == [0, 1]
+
+
+def test_nobody_sends_where_one_has_no_room():
+    def program(engine, devices):
+        rank, error = engine.local[0], None
+        if rank == 1:
+            devices[0].alone = None
+        try:
+            engine.share([arrays_of(p) for p in engine.local], [range(2)])
+        except Exception as raised:
+            error = raised
+            engine._processes.fail(error)
+        return type(error), error is not None and "process 1 of 2: TypeError" in str(error)
+
+    results, wires = on_engines(2, 1, program)
+    assert results == [(ProcessFailed, True), (TypeError, False)]
+    assert not any(wires.sent.values())
+
+
+def test_the_child_of_a_fork_ends_nothing(monkeypatch):
+    def program(engine, _devices):
+        with monkeypatch.context() as patch:
+            patch.setattr(nccl.os, "getpid", lambda: 0)
+            engine.close()
+        return engine._communicators != []
+
+    results, wires = on_engines(1, 2, program)
+    assert results == [True]
+    assert wires.ended == []
 
 
 def slow(wires, method, until, after=0):
