@@ -38,15 +38,22 @@ def traced(place, n, work, there):
     return [row for row in found.rows if row.mode == "fused"], found.totals()
 
 
-CASES = list(itertools.product((assigned_first, assigned_after), ((), (3,)), (1, *PIECES)))
+THERE = ((), (3,), (3, 400, 700))  # in no part, in one, and in several
+CASES = list(itertools.product((assigned_first, assigned_after), THERE, (1, *PIECES)))
 
 
 @pytest.mark.parametrize(
     ("work", "there", "pieces"),
-    picked(CASES, (assigned_first, (), 3), (assigned_first, (3,), 2), (assigned_after, (3,), 2)),
+    picked(
+        CASES,
+        (assigned_first, (), 3),
+        (assigned_first, (3, 400, 700), 2),
+        (assigned_after, (3, 400, 700), 3),
+        (assigned_after, (3,), 2),
+    ),
 )
 def test_a_trace_has_a_row_a_level(monkeypatch, work, there, pieces):
-    """As on one device, and each piece tells what it has sent; `there` is in one part alone."""
+    """As on one device, and each piece tells what it has sent."""
     lists = functools.partial(alpha_of, wide=False)  # what pieces push goes into lists
     monkeypatch.setattr(search_grid, "alpha_of", lambda *numbers, wide: lists(*numbers))
     rows, _ = traced(sims(pieces), 3000, work, there)

@@ -25,6 +25,7 @@ ADDS = {
     "least": (semiring.min_plus, INT64),
     "any value": (semiring.any_first, INT64),
     "edges": (semiring.plus_second, FP64),
+    "any edge": (semiring.any_second, INT64),
 }
 
 
@@ -54,13 +55,15 @@ def weighted(n, i, j, place, dtype, weights=None):
         *(("path counts", pieces) for pieces in PIECES),
         ("weighted", 2),
         ("any value", 2),
+        ("any edge", 3),
     ),
 )
 def test_sums_and_values_of_a_frontier(name, pieces):
     place, starts = sim_grid(pieces), ((4, 3), (9, 3)) if name == "any value" else ((4, 3), (9, 5))
     for kind, n in (("random", 33), ("both ways", 1025), ("hubs", 3000), ("path", 70)):
         i, j = edges_of(kind, n)
-        A, B = (weighted(n, i, j, x, ADDS[name][1]) for x in (place, "cpu"))
+        weights = j % 5 + 1 if name == "any edge" else None  # whichever is taken
+        A, B = (weighted(n, i, j, x, ADDS[name][1], weights) for x in (place, "cpu"))
         for times in (None, 2):
             want = added_up(B, n, "cpu", name, times, starts)
             assert added_up(A, n, place, name, times, starts) == want
@@ -100,11 +103,14 @@ def test_sums_of_floats_do_not_depend_on_the_order_of_threads():
 
 
 def test_a_trace_counts_values_that_travel():
-    place, n = sim_grid(2), 1025
-    A = weighted(n, *edges_of("both ways", n), place, FP64)
-    with lagpu.trace() as found:
-        added_up(A, n, place, "path counts")
-    products = [row for row in found.rows if row.direction]
+    n, traced = 1025, []
+    for place in (lagpu.backends.get("sim"), sim_grid(2)):
+        A = weighted(n, *edges_of("both ways", n), place, FP64)
+        with lagpu.trace() as found:
+            added_up(A, n, place, "path counts")
+        traced.append([row for row in found.rows if row.direction])
+    one, products = traced
+    assert [row.reason for row in products] == [row.reason for row in one]
     assert {row.direction for row in products} == {"push", "pull"}
     for row in products:
         sent = [x for phase in row.phases for x in phase.sent if x.form == "values"]

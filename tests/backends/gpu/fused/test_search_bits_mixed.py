@@ -32,9 +32,10 @@ def core_with_tail(directed):
 
 
 def mixed_levels(A):
-    """How many levels of the last search both pulled and pushed."""
+    """How many levels of the last search both pulled and pushed, and how many pulled at all."""
     cache = [x for name, x in A.data.store.cache.items() if name.startswith("bit-parallel search")]
-    return int(A.backend.device.to_host(cache[-1].result)[5])
+    result = A.backend.device.to_host(cache[-1].result)
+    return int(result[5]), int(result[3])
 
 
 def sources_of(k):
@@ -49,7 +50,8 @@ def test_rows_in_both_directions(place, k, directed):
     A = graph.to(place)
     for sources in (sources_of(k), sources_of(k)[::-1]):  # the workspace is as it was
         levels = bfs_levels_multi(A, sources)
-        assert mixed_levels(A) > 0
+        mixed, pulls = mixed_levels(A)
+        assert 0 < mixed <= pulls
         assert levels.to("cpu").isequal(bfs_levels_multi(graph, sources))
 
 
@@ -61,6 +63,19 @@ def test_however_many_rows_are_pushed(place, monkeypatch, part):
         A = graph.to(place)
         found = bfs_levels_multi(A, sources_of(64))
         assert found.to("cpu").isequal(bfs_levels_multi(graph, sources_of(64)))
+
+
+def test_each_row_goes_the_way_that_looks_at_fewer_edges(place, monkeypatch):
+    """Fewer than where nearly all rows are pushed beside a pull, or all are pulled."""
+    looked = {}
+    for part in (1, search_bits.ENOUGH, 1 << 20):
+        monkeypatch.setattr(search_bits, "ENOUGH", part)
+        A = core_with_tail(True).to(place)
+        with lagpu.trace() as t:
+            bfs_levels_multi(A, sources_of(5))
+        looked[part] = sum(r.edges for r in t.rows if r.direction == "pull")
+    pushed, chosen, pulled = looked.values()
+    assert chosen < 0.5 * pushed < 0.5 * pulled, looked
 
 
 def left_after(A, times):

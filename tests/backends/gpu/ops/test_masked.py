@@ -91,6 +91,28 @@ def test_indices_that_meet_in_a_table(place, tables, step):
     assert found.isequal(semiring.plus_times(X @ Y).new(mask=N.S))
 
 
+@pytest.mark.parametrize("rows", [9, 100, 1000])
+def test_a_table_goes_on_at_its_first_slot(place, tables, rows):
+    """All indices of the columns belong at the last slots."""
+    inner = 1 << 16
+    hashed = np.arange(inner, dtype=np.uint64) * 2654435769 % (1 << 32)
+    last = np.sort(np.argsort(hashed)[-rows:])
+    made = []
+    for where in (place, "cpu"):
+        few = np.repeat(last[:: max(1, rows // 9)], 3)
+        cols = np.arange(len(few)) % 40  # rows of A
+        A = Matrix.from_coo(
+            cols, few, 1 + cols, INT64, nrows=40, ncols=inner, dup_op="plus", backend=where
+        )
+        B = Matrix.from_coo(last, np.zeros(rows, int), last, nrows=inner, ncols=1, backend=where)
+        M = Matrix.from_coo(
+            np.arange(40), np.zeros(40, int), True, nrows=40, ncols=1, backend=where
+        )
+        made.append(semiring.plus_times(A @ B).new(mask=M.S).to("cpu"))
+    assert made[1].nvals > 9
+    assert made[0].isequal(made[1])
+
+
 def test_rows_much_longer_than_the_column(place, tables):
     """Such rows are searched: by a column whose indices lie behind them, too."""
 

@@ -69,6 +69,18 @@ def test_entries_of_the_mask_are_not_sought(place, monkeypatch, accum, traced):
     assert C.col_ptr is A.col_ptr
 
 
+def test_values_that_another_matrix_has_too_are_not_written_to(place):
+    A = drawn((40, 40), 0.3, 5, place)
+    C = Matrix(lagpu.FP64, 40, 40, like=A)
+    C(A.S) << 3
+    C(A.S, accum=binary.plus) << semiring.plus_times(A @ A.T)
+    D, before = C.select("valuegt", -1).new(), C.to_coo()[2].tolist()
+    assert D.data.csc().values is C.data.csc().values
+    C(A.S, accum=binary.plus) << semiring.plus_pair(A @ A.T)
+    assert C.to_coo()[2].tolist() != before
+    assert D.to_coo()[2].tolist() == before
+
+
 def test_edges_are_not_numbered(place, monkeypatch):
     """Edge betweenness of an undirected graph finds no entry by its position."""
     A = generators.kronecker(8, backend=place)

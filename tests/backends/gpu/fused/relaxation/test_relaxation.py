@@ -94,7 +94,7 @@ def graph(n, dtype, low=0, high=50, hub=True, seed=3):
 
 def run(function, A, dtype, place, number=0, source=0, times=None):
     """What a loop from one vertex leaves, and how it ran."""
-    A = A.to(place)
+    A = A if A.backend is place else A.to(place)
     f, d = (Vector(dtype, A.nrows, like=A) for _ in range(2))
     worse = Vector(BOOL, A.nrows, like=A)
     f[source] = number
@@ -213,6 +213,26 @@ def test_vertices_wait(place):
         assert returns == 0
 
 
+def test_vertices_wait_where_the_largest_number_is_best(place):
+    A, B = with_lengths(generators.road(30 if place.device.name == "sim" else 300), place)
+    A, B = (x.apply("ainv").new() for x in (A, B))
+    assert agrees(longest, B, INT64, place, source=1) == RELAXATION
+    assert counts(B)[1] > 3
+
+
+def test_a_gap_is_passed_by_steps_that_double(place):
+    """Each step is a small part of one long edge, since the other vertices have many edges."""
+    n, far = 150, 2**40
+    rows, cols = np.nonzero(~np.eye(n, dtype=bool))
+    A = Matrix.from_coo(
+        np.r_[rows, n - 1, n], np.r_[cols, n, n + 1], np.r_[np.ones(len(rows), int), far, 1], INT64,
+        nrows=n + 2, ncols=n + 2, backend="cpu",
+    )  # fmt: skip
+    B = A.to(place)
+    assert agrees(shortest, B, INT64, place) == RELAXATION
+    assert 2 < counts(B)[1] < 9, "a step is an eighteenth of the gap"
+
+
 def test_a_turn_goes_beyond_what_is_listed(place, monkeypatch):
     """Of small degrees: half of the turns, the same numbers."""
     A, B = with_lengths(generators.road(30 if place.device.name == "sim" else 300), place)
@@ -273,6 +293,7 @@ def test_a_matrix_is_searched_from_many_vertices(place):
         (shortest, lambda: graph(50, INT64, low=-9), {"times": 60}, "with values of -9 to 49"),
         (not_equal_either, lambda: graph(50, INT64, low=1), {"times": 60}, "no search"),
         (without_replace, lambda: graph(50, INT64), {"times": 60}, "no search"),
+        (narrowest, lambda: graph(50, INT32), {"number": 2**31 - 1}, "may not fit INT32"),
     ],
 )
 def test_other_loops_are_generated(place, function, make, more, why):
@@ -304,6 +325,14 @@ def test_what_is_there_before(place):
         assert loop_name(place) == GENERATED
         assert "begin with one vertex" in place.last_loop
     assert f.nvals == worse.nvals == 0
+
+
+def test_a_matrix_is_searched_by_several_semirings(place):
+    """Each has a launch of its own."""
+    A = graph(60, INT64, low=1)
+    B = A.to(place)
+    for function in (shortest, widest, shortest):
+        assert agrees(function, B, INT64, place, source=20, number=5) == RELAXATION
 
 
 def test_a_matrix_that_is_written_is_another_one(place):
