@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from loop_names import GENERATED, loop_name
 from samples import sampled
 
 from lagpu import BOOL, Matrix, Vector, binary, loop, monoid
@@ -28,6 +29,11 @@ PRODUCTS = [  # what multiplies, the type, the operands, and whether the product
 ]
 
 
+def multiply(flag, op, u, A):  # without assert, so that pytest leaves its code alone
+    for _ in loop(times=2):
+        flag << op(u @ A)
+
+
 @pytest.mark.few_on_sim(4)
 @pytest.mark.parametrize(("add", "product"), sampled(product(["lor", "land"], PRODUCTS), 2))
 def test_a_product_is_cast_after_it_is_made(backend, add, product):
@@ -40,9 +46,10 @@ def test_a_product_is_cast_after_it_is_made(backend, add, product):
     C = op(u.diag() @ A).new()
     assert (C.dtype, C.to_coo()[2].tolist()) == (BOOL, [true, true])
     flag = Vector(BOOL, 2, backend=backend)
-    for _ in loop(times=2):
-        flag << op(u @ A)
+    multiply(flag, op, u, A)
     assert flag.to_dense().tolist() == [true, true]
+    if backend.capabilities.fuses:
+        assert loop_name(backend) == GENERATED
 
 
 def test_an_operand_alone_may_be_cast_first():

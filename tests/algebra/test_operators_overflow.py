@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from loop_names import GENERATED, loop_name
 from samples import sampled
 
 from lagpu import (
@@ -65,6 +66,11 @@ def exact(name, x, y, dtype):
     return np.array(found, np.uint64).astype(dtype.numpy)
 
 
+def accumulate(w, op, v):  # without assert, so that pytest leaves its code alone
+    for _ in loop(times=1):
+        w(accum=op) << v
+
+
 @pytest.mark.few_on_sim(3)
 @pytest.mark.each_value
 @pytest.mark.parametrize(
@@ -80,9 +86,10 @@ def test_results_wrap(backend, name, dtype):
     w(accum=op) << v
     assert w.to_dense().tolist() == right
     w = u.dup()
-    for _ in loop(times=1):  # as one program, where there is such
-        w(accum=op) << v
+    accumulate(w, op, v)
     assert w.to_dense().tolist() == right
+    if backend.capabilities.fuses:
+        assert loop_name(backend) == GENERATED
 
 
 @pytest.mark.few_on_sim(2)

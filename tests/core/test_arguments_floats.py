@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from loop_names import GENERATED, loop_name
 
 from lagpu import BOOL, FP32, FP64, INT32, INT64, UINT32, Matrix, Scalar, Vector, binary, loop
 from lagpu.errors import DomainMismatch
@@ -32,12 +33,18 @@ def test_defaults_count_for_the_type(backend):
     assert floats[0].ewise_union(floats[1], "plus", 0.5, 0.5).new().dtype is FP32
 
 
+def unite(u, v, w):  # without assert, so that pytest leaves its code alone
+    for _ in loop(times=2):
+        w << u.ewise_union(v, "plus", 0.5, 0.25)
+
+
 def test_defaults_count_in_a_loop(backend):
     u, v = pair(backend)
     w = Vector(FP64, 3, backend=backend)
-    for _ in loop(times=2):
-        w << u.ewise_union(v, "plus", 0.5, 0.25)
+    unite(u, v, w)
     assert w.to_dense().tolist() == [1.25, 12.0, 20.5]
+    if backend.capabilities.fuses:
+        assert loop_name(backend) == GENERATED
 
 
 def assign_all(u, x):

@@ -57,6 +57,12 @@ def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph):
     assert "push" in found[0][0]
 
 
+def search(A, levels, frontier, times):  # without assert, so that pytest leaves its code alone
+    for depth in loop(until_empty=frontier, times=times):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+
+
 def test_what_is_left_of_a_search_that_ends_after_a_push(place, wide):
     for gamma in (NEVER, ALWAYS):
         wide(gamma)
@@ -65,9 +71,8 @@ def test_what_is_left_of_a_search_that_ends_after_a_push(place, wide):
         for times in range(found.max() + 1):
             levels, frontier = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
             frontier[0] = True
-            for depth in loop(until_empty=frontier, times=times):
-                levels(frontier.S) << depth
-                frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+            search(A, levels, frontier, times)
+            assert place.last_loop.startswith("grid search" if times else "no iteration")
             assert frontier.to_coo()[0].tolist() == np.flatnonzero(found == times).tolist()
 
 
