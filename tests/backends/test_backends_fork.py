@@ -36,7 +36,7 @@ def forked(name):
         [sys.executable, "-c", textwrap.dedent(FORK), name],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -86,6 +86,6 @@ def test_a_fork_waits_for_the_call_of_another_thread():
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command import spawn
+from command import PATIENCE, spawn, wait_for_handler
 from samples import picked
 
 from lagpu.host import interrupt
@@ -56,7 +55,7 @@ def test_a_command_stuck_in_compiled_code_ends_and_leaves_no_half_file(tmp_path)
         time.sleep(1)  # until it waits for the lock
         assert len(list(tmp_path.iterdir())) == 2
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.wait()
@@ -132,7 +131,7 @@ def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
             process.wait(moment)
         if process.poll() is None:
             (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=PATIENCE)
             # The interrupt may come when everything is done and said.
             assert process.returncode in _ENDS or (process.returncode == 0 and out.endswith("\n"))
             assert err == ("lagpu: interrupted.\n" if process.returncode == 130 else "")
@@ -143,18 +142,6 @@ def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-
-
-def wait_for_handler(process):
-    """Wait until the first import of lagpu: before it, Python itself prints the traceback."""
-    wanted = 1 << (signal.SIGINT - 1)
-    while process.poll() is None:
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        caught = int(re.search(r"^SigCgt:\s*(\w+)", status, re.MULTILINE)[1], 16)
-        mapped = "numpy" in Path(f"/proc/{process.pid}/maps").read_text()
-        if caught & wanted and mapped:
-            return
-        time.sleep(0.002)
 
 
 def in_session(session):

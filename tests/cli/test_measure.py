@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from command import spawn
+from command import PATIENCE, spawn, wait_for_handler
 
 from lagpu import Matrix, algorithms
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES
@@ -216,9 +216,10 @@ def test_interrupt_leaves_no_file(tmp_path):
     file = tmp_path / "b.json"
     command = ["bench", "kron16e16", "-b", "cpu", "--roots", "5000", "--json", str(file)]
     process = spawn(*command)
-    time.sleep(3)
+    wait_for_handler(process)
+    time.sleep(3)  # it makes the graph or searches; all searches take many times as long
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "lagpu: interrupted." in err
     assert not list(tmp_path.iterdir())

@@ -61,7 +61,7 @@ def browse(page, tmp_path, script="", *options):
     done = subprocess.run(
         [*command, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=1000",
          file.as_uri()],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=300,
     )  # fmt: skip
     return done.stdout
 

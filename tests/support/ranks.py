@@ -12,7 +12,7 @@ from lagpu.backends.cpu.handles import LOCK
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.mpi import MpiEngine, Processes
 
-SECONDS = 20
+SECONDS = 120  # for machines that do much else, or compile kernels on the way
 
 
 class Room:

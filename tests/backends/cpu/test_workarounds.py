@@ -50,7 +50,7 @@ def printed():
     programs = [program for *_, program in PROGRAMS]
     done = subprocess.run(
         [sys.executable, "-c", RUNNER], input=json.dumps(programs), text=True,
-        capture_output=True, check=True, timeout=60,
+        capture_output=True, check=True, timeout=300,
     )  # fmt: skip
     return json.loads(done.stdout)
 
@@ -106,7 +106,7 @@ print("returned")
 def test_products_under_a_mask_return():
     """In another process, so that a product without end fails and does not hang."""
     done = subprocess.run(
-        [sys.executable, "-c", RETURNS], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", RETURNS], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.stdout == "returned\n", done.stderr
 

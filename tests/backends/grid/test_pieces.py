@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 from grids import Few, own_grid
+from ranks import SECONDS
 from samples import sampled
 from test_backend import PROGRAMS, plain
 
@@ -134,7 +135,7 @@ def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():
 
     def search(place):
         A = lagpu.generators.kronecker(4, backend=place)
-        met.wait(60)
+        met.wait(SECONDS)
         for _ in range(3):
             done.append(lagpu.algorithms.bfs_levels(A, 1).nvals)
 
@@ -142,7 +143,7 @@ def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(SECONDS)
     assert len(set(done)) == 1
     assert len(done) == 6
 

@@ -1,9 +1,10 @@
 """What one process cannot do, all know at their next meeting; nobody waits for one that ended."""
 
+import threading
 import time
 
 import pytest
-from ranks import on_ranks
+from ranks import SECONDS, on_ranks
 
 from lagpu import errors
 from lagpu.errors import LagpuError, OutOfMemory, ProcessFailed
@@ -159,18 +160,17 @@ def test_all_come_to_their_end():
 
 def test_nobody_waits_for_those_who_do_not_come():
     """One is busy outside of the grid: who ends by an error gives up, prints, and ends all."""
-    late = []
+    given_up = threading.Event()
 
     def program(processes):
         if processes.rank == 0:
-            time.sleep(0.6)
-            late.append(True)
+            assert given_up.wait(SECONDS)
             processes.begin("execute")
             with pytest.raises(ProcessFailed):
                 processes.agree()
             return None
         assert processes.end(ValueError("boom"))
-        assert not late
+        given_up.set()
         processes.close()
         return "gave up"
 

@@ -22,7 +22,7 @@ from lagpu.errors import BackendUnavailable, InvalidValue
 HERE = Path(__file__).parent.parent
 BESIDE_PYTHON = Path(sys.executable).parent / "mpirun"
 MPIRUN = str(BESIDE_PYTHON) if BESIDE_PYTHON.exists() else shutil.which("mpirun")
-SECONDS = 120  # for machines that do much else; a job takes some two seconds of each process
+SECONDS = 300  # for machines that do much else; a job takes some two seconds of each process
 
 real = pytest.mark.skipif(
     MPIRUN is None or importlib.util.find_spec("mpi4py") is None,
@@ -62,7 +62,7 @@ class Job:
             for pid in self.left():
                 os.kill(pid, signal.SIGKILL)
             raise
-        for _ in range(50):
+        for _ in range(10 * SECONDS):
             if not self.left():
                 return self.process.returncode, out, err
             time.sleep(0.1)  # the launcher ends before those that it has killed
