@@ -60,7 +60,6 @@ def test_checks_share_a_pattern(monkeypatch):
     assert reports[0] == check_levels(pattern, 0, pair(LEVELS))
     assert reports[1] == check_paths(pattern, 0, pair(PATHS))
     assert pattern.slices is slices
-    assert not pattern.symmetric
     with pytest.raises(CheckFailed):
         check_levels(pattern, 0, changed(LEVELS, v4=2))
     with pytest.raises(IndexOutOfBound):
