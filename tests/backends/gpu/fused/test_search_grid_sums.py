@@ -102,3 +102,20 @@ def test_lists_are_pulled_twice_in_a_search(place, monkeypatch):
         found = algorithms.count_shortest_paths(A, 0)
     assert directions(t)[:3] == ["pull", "pull", "pull"]
     assert same(found, algorithms.count_shortest_paths(B, 0))
+
+
+@pytest.mark.parametrize("others", [0, 3, 150])
+def test_the_last_column_of_a_warp_takes_several_rounds(place, monkeypatch, others):
+    """The lanes that its last round leaves free have parts of its sum from those before."""
+    monkeypatch.setattr(search_grid, "BETA", np.float32(1e9))  # once pulled, always
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)
+    n, between = 1100, np.arange(32, 1099)
+    for length in (127, 129, 161, 250, 300, 513, 1067):
+        into = [between[: others * (v % 3) if v < 31 else length] for v in range(32)]
+        rows = np.concatenate([np.full(len(between), n - 1), *into])
+        cols = np.concatenate([between, *(np.full(len(x), v) for v, x in enumerate(into))])
+        A = Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=place)
+        with lagpu.trace() as t:
+            found = algorithms.count_shortest_paths(A, n - 1)
+        assert directions(t)[1] == "pull"
+        assert found.to_dense(0)[:32].tolist() == [len(x) for x in into]

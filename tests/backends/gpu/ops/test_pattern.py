@@ -69,14 +69,18 @@ def test_entries_of_the_mask_are_not_sought(place, monkeypatch, accum, traced):
     assert C.col_ptr is A.col_ptr
 
 
-def test_values_that_another_matrix_has_too_are_not_written_to(place):
+@pytest.mark.parametrize("way", ["a product at its entries", "fewer entries"])
+def test_values_that_another_matrix_has_too_are_not_written_to(place, way):
     A = drawn((40, 40), 0.3, 5, place)
     C = Matrix(lagpu.FP64, 40, 40, like=A)
     C(A.S) << 3
     C(A.S, accum=binary.plus) << semiring.plus_times(A @ A.T)
     D, before = C.select("valuegt", -1).new(), C.to_coo()[2].tolist()
     assert D.data.csc().values is C.data.csc().values
-    C(A.S, accum=binary.plus) << semiring.plus_pair(A @ A.T)
+    if way == "fewer entries":
+        C(accum=binary.plus) << C.select("tril").new()
+    else:
+        C(A.S, accum=binary.plus) << semiring.plus_pair(A @ A.T)
     assert C.to_coo()[2].tolist() != before
     assert D.to_coo()[2].tolist() == before
 
