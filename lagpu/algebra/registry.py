@@ -6,6 +6,7 @@ import copyreg
 import difflib
 import re
 from collections.abc import Iterable, Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
@@ -164,6 +165,11 @@ class Table(Generic[Row]):
             return self[op]
         if isinstance(op, self.row):
             return cast(Row, op)
+        if isinstance(op, FunctionType):  # as python-graphblas takes one
+            raise DomainMismatch(
+                f"{self.kind}: {op.__name__} is a Python function, which a GPU cannot run. "
+                f"Register it: {self.kind}.register(name, python, cuda)."
+            )
         raise DomainMismatch(f"{self.kind}: {op!r} is not a {self.row.__name__}.")
 
     def _add(self, row: Row) -> Row:

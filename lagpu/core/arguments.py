@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -336,6 +337,9 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
             raise InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
         return BoundOperator(op, domain, op.result(domain), None, thunk)
+    if isinstance(op, FunctionType) and left is None and right is None:
+        refuses: Any = unary
+        refuses.lookup(op)
     op = binary_operator(op)
     if (left is None) == (right is None):
         raise InvalidValue(f"apply: {op!r} takes two operands. Give one of left= and right=.")

@@ -394,3 +394,18 @@ def test_a_number_that_was_seen_has_the_type_and_the_name_of_each_time(dtype):
 def test_a_size_may_be_a_number_of_numpy_also_zero():
     for size in (np.int64(0), np.uint8(0), np.int64(3)):
         assert Vector(INT32, size, backend="cpu").size == size
+
+
+def test_a_python_function_is_to_be_registered(backend):
+    def halved(x):
+        return x / 2
+
+    u = Vector.from_coo([1], [4.0], size=3, backend=backend)
+    remedy = r"halved is a Python function, .* Register it: {}\.register\(name, python, cuda\)"
+    with pytest.raises(DomainMismatch, match=remedy.format("unary")):
+        u.apply(halved)
+    for refused in (lambda: u.apply(halved, right=1), lambda: u.ewise_add(u, halved)):
+        with pytest.raises(DomainMismatch, match=remedy.format("binary")):
+            refused()
+    with pytest.raises(DomainMismatch, match=remedy.format("indexunary")):
+        u.select(halved)
