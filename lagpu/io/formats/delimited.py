@@ -23,7 +23,7 @@ from lagpu.io.renumber import BYTES_OF_NAME, Names, whole_numbers
 from lagpu.io.text import PIECE, data_lines, line_number, pieces, write_rows
 from lagpu.io.words import REAL, Malformed, numbers, numbers_of
 
-__all__ = ["dump_commas", "dump_tabs", "is_table", "parse"]
+__all__ = ["Table", "dump_commas", "dump_tabs", "edges_of", "form_of", "is_table", "parse"]
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ _LARGEST = 2**53  # FP64 represents whole numbers up to this exactly
 _ROWS = 1 << 16  # at a time
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
     """The form of a file.
 
     Attributes
@@ -116,7 +116,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
             f"read: {name} has a carriage return alone. End its lines by a line feed."
         )
     try:
-        table = _form(data, offset, first, options, name)
+        table = form_of(data, offset, first, options, name)
         ask = data.count(b"\n") * 16 * (table.width + 1) + 32 * min(len(data), PIECE)
         budget.require(ask, "its lines", held=len(data))
         try:
@@ -131,11 +131,21 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     return graph_of(edges, budget, options, held=held, ids=ids)
 
 
-def _form(data: bytes, offset: int, first: bytes, options: Options, name: str) -> _Table:
-    """Return the form of a file, by its first line and maybe the second one."""
+def form_of(data: bytes, offset: int, first: bytes, options: Options, name: str) -> Table:
+    """Return the form of a file, by its first line that is no comment and maybe the next one.
+
+    Parameters
+    ----------
+    data : bytes
+        Whole lines, at least these two.
+    offset, first : int, bytes
+        Where the first line begins, and the line.
+    options, name
+        As in `parse`.
+    """
     counts = {mark: first.count(mark) for mark in _SEPARATORS}
     separator = max(counts, key=counts.__getitem__) if any(counts.values()) else b","
-    draft = _Table(data, offset, separator, 0, (0, 1, None), name)
+    draft = Table(data, offset, separator, 0, (0, 1, None), name)
     rows = draft.rows()
     top = [field.strip() for field in next(rows, [])]
     if not _has_header(top, next(rows, None), options, name):
@@ -165,7 +175,7 @@ def _has_header(top: list[str], below: list[str] | None, options: Options, name:
     )
 
 
-def _of_numbers(table: _Table) -> Edges:
+def _of_numbers(table: Table) -> Edges:
     """Return the edges of a table of numbers.
 
     Raises
@@ -173,19 +183,27 @@ def _of_numbers(table: _Table) -> Edges:
     Malformed
         If anything else is there, or a vertex is not 0, 1, 2, ... below 2**53.
     """
-    found = []
+    return Edges.join([edges_of(text, table) for _, text in pieces(table.data, table.start)])
+
+
+def edges_of(text: bytes, table: Table) -> Edges:
+    """Return the edges of whole lines of a table of numbers.
+
+    Raises
+    ------
+    Malformed
+        If anything else is there, or a vertex is not 0, 1, 2, ... below 2**53.
+    """
     source, target, weight = table.places
-    for _, text in pieces(table.data, table.start):
-        grid = _grid(text, table.separator, table.width)
-        if not len(grid):
-            continue
-        ends = grid[:, [source, target]]
-        if not (ends.min() >= 0 and ends.max() < _LARGEST and (ends == np.floor(ends)).all()):
-            raise Malformed
-        kind = np.int32 if ends.max() < 2**31 - 1 else np.int64
-        u, v = ends[:, 0].astype(kind), ends[:, 1].astype(kind)
-        found.append(Edges(u, v, None if weight is None else grid[:, weight].copy()))
-    return Edges.join(found)
+    grid = _grid(text, table.separator, table.width)
+    if not len(grid):
+        return Edges.join([])
+    ends = grid[:, [source, target]]
+    if not (ends.min() >= 0 and ends.max() < _LARGEST and (ends == np.floor(ends)).all()):
+        raise Malformed
+    kind = np.int32 if ends.max() < 2**31 - 1 else np.int64
+    u, v = ends[:, 0].astype(kind), ends[:, 1].astype(kind)
+    return Edges(u, v, None if weight is None else grid[:, weight].copy())
 
 
 def _grid(text: bytes, separator: bytes, width: int) -> Array:
@@ -216,7 +234,7 @@ def _grid(text: bytes, separator: bytes, width: int) -> Array:
     return found.reshape(-1, width)
 
 
-def _of_words(table: _Table, options: Options, budget: Budget) -> tuple[Edges, Array | None]:
+def _of_words(table: Table, options: Options, budget: Budget) -> tuple[Edges, Array | None]:
     """Return the edges of any table, and the ids of its vertices if they are renumbered."""
     names, found, done = Names(), [], 0
     rows = table.rows()
@@ -247,7 +265,7 @@ def _of_words(table: _Table, options: Options, budget: Budget) -> tuple[Edges, A
     return Edges(u, v, edges.weights), ids
 
 
-def _vertices(column: list[str], table: _Table, done: int) -> Array:
+def _vertices(column: list[str], table: Table, done: int) -> Array:
     """Return vertices, or raise for the first row without a number."""
     found = whole_numbers(column)
     if found is not None and found.min() >= 0 and found.max() < _LARGEST:
@@ -260,7 +278,7 @@ def _vertices(column: list[str], table: _Table, done: int) -> Array:
     raise AssertionError("a column of vertices is none of them")  # pragma: no cover
 
 
-def _weights(column: list[str], table: _Table, done: int) -> Array:
+def _weights(column: list[str], table: Table, done: int) -> Array:
     """Return weights, or raise for the first row without a number."""
     try:
         return numbers_of([word.encode() for word in column])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from contextlib import AbstractContextManager
 from typing import IO, Any
 
 import numpy as np
@@ -18,7 +19,16 @@ from lagpu.io.npz import errors_named
 from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
 from lagpu.io.renumber import Names
 
-__all__ = ["MAGIC", "dump", "parse"]
+__all__ = [
+    "MAGIC",
+    "columns_of",
+    "damage_named",
+    "dump",
+    "kind_of",
+    "opened",
+    "parse",
+    "vertices",
+]
 
 MAGIC = b"PAR1"
 _SIZE = b"lagpu_vertices"  # in the file's metadata: the number of vertices, as JSON
@@ -50,21 +60,18 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
         If the graph does not fit.
     """
     name = budget.name
-    parquet = needed("parquet", f"read: {name} is Parquet, and")
-    with errors_named(f"read: {name} is no table of Parquet"):
-        table = parquet.ParquetFile(file)
-        header = list(table.schema_arrow.names)
-        rows = table.metadata.num_rows
-        n = _vertices(table.schema_arrow.metadata or {})
-    source, target, weight = chosen(header, options.columns, name)
-    texts = [header[k] for k in (source, target) if _is_text(table.schema_arrow.field(k).type)]
+    table = opened(file, name)
+    rows, n = table.metadata.num_rows, vertices(table)
+    header = columns_of(table, options, name)
+    wanted = [title for title, _ in header]
+    texts = [title for title, kind in header[:2] if _is_text(kind)]
     budget.require(56 * rows, "its rows")
-    wanted = [header[k] for k in (source, target, weight) if k is not None]
-    with errors_named(f"read: {name} is no table of Parquet"):
+    with damage_named(name):
         # Texts stay in their dictionaries, which are as small as they are in the file.
         file.seek(0)
         how = {"read_dictionary": texts} if texts else {}
-        found = parquet.read_table(file, columns=wanted, **how)
+        module: Any = needed("parquet", f"read: {name} is Parquet, and")
+        found = module.read_table(file, columns=wanted, **how)
     columns = [found.column(column) for column in wanted]
     for column, values in zip(wanted, columns, strict=True):
         if values.null_count:
@@ -72,7 +79,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
                 f"read: {name}: the column {column!r} has {values.null_count} missing values. "
                 "Fill or drop them."
             )
-    weights = None if weight is None else _numbers(columns[2], wanted[2], name, "biuf")
+    weights = None if len(columns) < 3 else _numbers(columns[2], wanted[2], name, "biuf")
     held = 24 * rows
     if texts or not all(_kind(column) in "iu" for column in columns[:2]):
         if not options.renumber:
@@ -94,12 +101,60 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
             f"read: {name}: vertex {bad} is not a whole number 0, 1, 2, ... below 2**53. "
             f"{NAMES_HINT}."
         )
+    if not options.renumber:  # below 2**53, so that nothing wraps
+        u, v = (x.astype(np.int64) if x.dtype.kind == "u" else x for x in (u, v))
     return graph_of(Edges(u, v, weights), budget, options, held=held, n=n)
 
 
-def _vertices(metadata: dict[bytes, bytes]) -> int:
+def opened(file: Any, name: str) -> Any:
+    """Return the table in a file, or at a path, of which only the footer has been read.
+
+    Raises
+    ------
+    FileFormatError
+        If it is damaged.
+    BackendUnavailable
+        If pyarrow is not installed.
+    """
+    module: Any = needed("parquet", f"read: {name} is Parquet, and")
+    with damage_named(name):
+        table = module.ParquetFile(file)
+        vertices(table)
+    return table
+
+
+def damage_named(name: str) -> AbstractContextManager[None]:
+    """Turn errors of pyarrow into those of lagpu."""
+    return errors_named(f"read: {name} is no table of Parquet")
+
+
+def columns_of(table: Any, options: Options, name: str) -> list[tuple[str, Any]]:
+    """Return the name and pyarrow's type of sources, of targets, and of weights if there are any.
+
+    Raises
+    ------
+    InvalidValue, FileFormatError
+        As `lagpu.io.formats.columns.chosen`.
+    """
+    header = list(table.schema_arrow.names)
+    places = chosen(header, options.columns, name)
+    return [(header[k], table.schema_arrow.field(k).type) for k in places if k is not None]
+
+
+def kind_of(kind: Any) -> np.dtype[Any] | None:
+    """Return NumPy's type for one of pyarrow; None for texts, and for what NumPy has no type."""
+    if _is_text(kind):
+        return None
+    try:
+        found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
+    except (NotImplementedError, TypeError):
+        return None
+    return found
+
+
+def vertices(table: Any) -> int:
     """Return the number of vertices that lagpu has written, or 0."""
-    text = metadata.get(_SIZE, b"0")
+    text = (table.schema_arrow.metadata or {}).get(_SIZE, b"0")
     count = json.loads(text)
     if not isinstance(count, int) or count < 0:
         raise ValueError(f"{text[:20]!r} is not a number of vertices")

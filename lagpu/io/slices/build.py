@@ -22,6 +22,7 @@ from lagpu.io.formats.kinds import kind_of
 from lagpu.io.formats.table import Format
 from lagpu.io.reading import NUMBERS_HINT, Edges, Extent, Options
 from lagpu.io.slices.archive import sliced_archive
+from lagpu.io.slices.parquet_groups import sliced_parquet
 from lagpu.io.slices.share import Chunk, Sliced
 from lagpu.io.slices.texts import GZIP, HEAD, sliced_text
 
@@ -31,7 +32,7 @@ Array = np.ndarray[Any, Any]
 Opened = Callable[[Path], Any]
 
 _TRAVEL = 120  # bytes of an entry as it is put together, sorted by owner, sent, received and stored
-_FACTS = 8  # numbers that are told of each chunk
+_FACTS = 9  # numbers that are told of each chunk
 
 
 def read(
@@ -58,7 +59,8 @@ def read(
     Returns
     -------
     matrix : Matrix or None
-        None if the file is short, or of a format that is not read in shares.
+        None if the file is short, of a format that is not read in shares, or has what only the
+        reader of whole files understands.
 
     Raises
     ------
@@ -75,8 +77,7 @@ def read(
     reading.begin(asked, opened)
     if reading.source is None:
         return None
-    reading.read_shares()
-    return reading.matrix(grid, directed)
+    return reading.matrix(grid, directed) if reading.read_shares() else None
 
 
 class _Reading:
@@ -134,13 +135,17 @@ class _Reading:
         return facts.st_size, zlib.crc32(head), self.source is not None
 
     def _source(self, stream: IO[bytes], head: bytes, asked: Format | None) -> Sliced | None:
-        if self._options.renumber or self._options.columns:
+        if self._options.renumber:
             return None
         if len(head) < HEAD and not head.startswith(GZIP):
             return None
         form = table.of_start(head)
         if form is not None:
-            if form.suffixes != (".npz",) or asked not in (None, form):
+            if asked not in (None, form):
+                return None
+            if form.suffixes == (".parquet",):
+                return sliced_parquet(self._file, self._options, self._budget)
+            if form.suffixes != (".npz",) or self._options.columns:
                 return None
             return sliced_archive(stream, self._file, self._budget)
         if kind_of(head) or (asked is not None and asked.magic):
@@ -160,8 +165,11 @@ class _Reading:
         self._parts.gather(ask)
 
     # ------------------------------------------------------------------------------- the shares
-    def read_shares(self) -> None:
-        """Have each piece read its share, and all tell what they have found."""
+    def read_shares(self) -> bool:
+        """Have each piece read its share, and all tell what they have found.
+
+        Returns False if the whole is to be read instead.
+        """
         source = self.source
         assert source is not None
         self._chunks = {piece: [] for piece in self._pieces}
@@ -173,15 +181,17 @@ class _Reading:
             own = self._chunks[piece]
             return _facts(own), _fault(own)
 
-        self._take(self._parts.gather(share))
+        return self._take(self._parts.gather(share))
 
-    def _take(self, told: list[tuple[Array, ...]]) -> None:
+    def _take(self, told: list[tuple[Array, ...]]) -> bool:
         """Put together what the pieces say of their chunks; raise the first fault of all."""
         source = self.source
         assert source is not None
         found = [(facts.reshape(-1, _FACTS), text) for facts, text in told]
         facts = np.concatenate([of for of, _ in found])
         facts = facts[np.argsort(facts[:, 0])]
+        if facts[:, 8].any():
+            return False
         self._order = facts[:, 0].copy()
         faulty = np.flatnonzero(facts[:, 7])
         if len(faulty):
@@ -197,6 +207,7 @@ class _Reading:
         )
         self._is_real = bool(some[:, 6].any())
         self._most = max(int(of[:, 2].sum()) for of, _ in found)
+        return True
 
     # ------------------------------------------------------------------------------- the matrix
     def matrix(self, grid: Backend, directed: bool | None) -> Matrix:
@@ -309,13 +320,13 @@ class _Reading:
 
 
 def _facts(chunks: list[Chunk]) -> Array:
-    """Return a row for each chunk: key, lines, extent, whether values are real, line at fault."""
+    """Return a row for each chunk: key, lines, extent, real values, line at fault, whole."""
     found = np.zeros((len(chunks), _FACTS), np.int64)
-    for row, (key, lines, edges, fault) in zip(found, chunks, strict=True):
+    for row, (key, lines, edges, fault, whole) in zip(found, chunks, strict=True):
         extent = edges.extent()
         real = edges.weights is not None and edges.weights.dtype.kind == "f"
         line = 0 if fault is None else fault[0]
-        row[:] = key, lines, extent.size, *extent.top, extent.least, real, line
+        row[:] = key, lines, extent.size, *extent.top, extent.least, real, line, whole
     return found.ravel()
 
 

@@ -32,12 +32,15 @@ class Chunk(NamedTuple):
         The entries of these; none if one is malformed.
     fault : tuple of (int, str), optional
         The line in this chunk, from 1, that is malformed, and why.
+    whole : bool
+        Whether only the reader of whole files can say what this is.
     """
 
     key: int
     lines: int
     edges: Edges
     fault: tuple[int, str] | None = None
+    whole: bool = False
 
 
 class Sliced(Protocol):

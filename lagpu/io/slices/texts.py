@@ -1,7 +1,8 @@
-"""Edge lists and Matrix Market files, read in shares."""
+"""Edge lists, tables of numbers and Matrix Market files, read in shares."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import IO, Any
 
 import numpy as np
 
+from lagpu.errors import LagpuError
 from lagpu.host import memory
 from lagpu.io import edge_list, matrix_market
 from lagpu.io.budget import Budget
-from lagpu.io.formats import table
+from lagpu.io.formats import delimited, table
 from lagpu.io.formats.kinds import kind_of_text
 from lagpu.io.formats.table import Format
 from lagpu.io.reading import Edges, Extent, Options
 from lagpu.io.slices.share import Chunk, Sliced, Text, parsed
-from lagpu.io.text import PIECE, is_binary
+from lagpu.io.text import PIECE, data_lines, is_binary
+from lagpu.io.words import Malformed
 
 __all__ = ["GZIP", "HEAD", "sliced_text"]
 
@@ -61,6 +64,8 @@ def sliced_text(
     form = asked or table.of_text(head, file)
     if form.guessed and asked is None and kind_of_text(head):
         return None
+    if options.columns and "columns" not in form.heeds:
+        return None
     make: Any = _MAKERS.get(form.suffixes[0])
     return None if make is None else make(head, file, options, packed, budget.name, skipped)
 
@@ -79,6 +84,7 @@ class _Lines:
     """What both kinds of text share; see `Sliced`."""
 
     kind: np.dtype[Any] | None = None
+    temporary = _TEMPORARY
 
     def __init__(self, text: Text, head: bytes) -> None:
         self._text = text
@@ -90,7 +96,7 @@ class _Lines:
         They are there once more where they are put together. Who unpacks asks as it goes on.
         """
         share = self._text.nbytes // count
-        return 6 * share + _TEMPORARY * min(share, PIECE)
+        return 6 * share + self.temporary * min(share, PIECE)
 
     def _parse(self, text: bytes) -> Edges:
         raise NotImplementedError
@@ -143,6 +149,39 @@ class _Market(_Lines):
         return self._sizes.nrows, self._sizes.ncols, Edges.join([])
 
 
+class _Delimited(_Lines):
+    """A table with commas, tabs or semicolons; see `Sliced`.
+
+    Of quotes, gaps and names in a line the reader of whole files knows more: a quoted field may go
+    on in the next line, which another piece has.
+    """
+
+    mirror, undirected = 0, False
+    temporary = 36  # numbers and separators have a place in their lines
+
+    def __init__(self, text: Text, form: delimited.Table) -> None:
+        super().__init__(text, form.data[: form.start])
+        self._form = form._replace(data=b"")
+        self.pattern = form.places[2] is None
+
+    def chunks(self, pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
+        """See `Sliced`."""
+        for piece, key, text in self._text.texts(pieces, count):
+            memory.require(self.temporary * len(text), f"read: {self._text.name}")
+            lines = text.count(b"\n")
+            try:
+                if text.count(b"\r") != text.count(b"\r\n"):
+                    raise Malformed
+                yield piece, Chunk(key, lines, delimited.edges_of(text, self._form))
+            except Malformed:
+                yield piece, Chunk(key, lines, Edges.join([]), whole=True)
+
+    def shape(self, extent: Extent) -> tuple[int, int, Edges]:
+        """See `Sliced`."""
+        n = 1 + max(extent.top)
+        return n, n, Edges.join([])
+
+
 def _edge_list(
     head: bytes, file: Path, options: Options, packed: bool, name: str, skipped: int
 ) -> Sliced | None:
@@ -162,4 +201,24 @@ def _market(
     return _Market(Text(file, skipped + sizes.start, packed), sizes, own, name)
 
 
-_MAKERS = {".mtx": _market, ".txt": _edge_list, ".el": _edge_list, ".wel": _edge_list}
+def _delimited(
+    head: bytes, file: Path, options: Options, packed: bool, name: str, skipped: int
+) -> Sliced | None:
+    offset, first = next(data_lines(head), (0, b""))
+    if head.count(b"\n", offset) < 2:
+        return None
+    try:
+        form = delimited.form_of(head, offset, first, options, name)
+    except (LagpuError, UnicodeDecodeError, csv.Error):  # the reader of whole files says it
+        return None
+    return _Delimited(Text(file, skipped + form.start, packed), form)
+
+
+_MAKERS = {
+    ".mtx": _market,
+    ".txt": _edge_list,
+    ".el": _edge_list,
+    ".wel": _edge_list,
+    ".csv": _delimited,
+    ".tsv": _delimited,
+}

@@ -88,3 +88,10 @@ def test_damaged(table, save):
             read_cpu(save(damaged, "b.txt"))
     with pytest.raises(FileFormatError, match=r"is not a number of vertices"):
         read_cpu(table({b"lagpu_vertices": b"-4"}, source=[0], target=[1]))
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64()])
+def test_ends_without_a_sign(table, kind):
+    """Which have no -1, the largest vertex of none."""
+    A = read_cpu(table(source=pa.array([0, 1], kind), target=pa.array([3, 2], kind)))
+    assert (A.nrows, entries(A)) == (4, [(0, 3, True), (1, 2, True)])

@@ -12,7 +12,7 @@ import lagpu
 from lagpu import backends, io
 from lagpu.errors import FileFormatError, FileMissing, InvalidValue, LagpuError, OutOfMemory
 from lagpu.host import memory
-from lagpu.io.slices import archive, build, share, texts
+from lagpu.io.slices import archive, build, parquet_groups, share, texts
 
 N, LINES = 40, 300
 GRIDS = ["grid:1:cpu", "grid:3:cpu", "grid:2x3:cpu", "grid:3-degree:cpu"]
@@ -31,6 +31,10 @@ def lower(*columns):
     return rows(np.maximum(i, j), np.minimum(i, j), *values, shift=1)
 
 
+def commas(*columns, top="", mark=",", end="\n"):
+    return top + rows(*columns, end=end).replace(" ", mark)
+
+
 APART = U != V
 FILES = {
     "plain.txt": rows(U, V),
@@ -41,6 +45,13 @@ FILES = {
     "mark.txt": "\ufeff" + rows(U, V),
     "no end.el": rows(U, V).rstrip("\n"),
     "windows.wel": rows(U, V, W, end="\r\n"),
+    "table.csv": commas(U, V, top="source,target\n"),
+    "no header.csv": commas(U, V),
+    "comments on top.csv": commas(U, V, W, top="# c\n\nsource,target,weight\n"),
+    "columns.csv": commas(W, V, U, U / 2, top="id,to,from,weight\n"),
+    "real at the end.tsv": commas(U, V, [*W[:250], *(W[250:] + 0.5)], mark="\t"),
+    "windows.csv": commas(U, V, W, mark="; ", end="\r\n", top="\ufeffsrc; dst; w\r\n"),
+    "blank lines.csv": commas(U, V, end="\n\n").rstrip(),
     "whole.mtx": f"{BANNER}integer general\n% c\n{N} {N} {LINES}\n" + rows(U, V, W, shift=1),
     "wide.mtx": f"{BANNER}pattern general\n{N} {N + 9} {LINES}\n" + rows(U, V, shift=1),
     "symmetric.mtx": f"{BANNER}real symmetric\n{N} {N} {LINES}\n" + lower(U, V, W / 4),
@@ -89,6 +100,10 @@ def outcome(path, backend, **options):
         A = io.read(path, backend=backend, **options)
     except LagpuError as error:
         return type(error)
+    return outcome_of(A)
+
+
+def outcome_of(A):
     return A.dtype, A.shape, A.is_symmetric, [x.tolist() for x in A.to_coo()]
 
 
@@ -112,7 +127,10 @@ def whole_is_not_read(monkeypatch):
 def test_as_the_whole(tmp_path, monkeypatch, name, options, packed, grid):
     path = written(tmp_path, name, FILES[name], packed)
     wanted = outcome(path, "cpu", **OPTIONS[options])
-    whole_is_not_read(monkeypatch)
+    if wanted is FileFormatError:  # a table's header that shall be an edge
+        assert (options, path.suffixes[0]) == ("an edge on top", ".csv")
+    else:
+        whole_is_not_read(monkeypatch)
     assert outcome(path, grid, **OPTIONS[options]) == wanted
 
 
@@ -151,13 +169,11 @@ def test_an_undirected_file_is_known_to_be_symmetric(tmp_path):
 
 
 def test_what_is_not_read_in_shares_is_read_as_before(tmp_path):
-    """Ids, tables, archives that are packed, and files of a few lines."""
+    """Ids, archives that are packed, and files of a few lines."""
     path = written(tmp_path, "a.txt", FILES["plain.txt"])
     A, ids = io.read(path, backend="grid:3:cpu", renumber=True)
     assert A.nvals == io.read(path, backend="cpu").nvals
     assert len(ids) == A.nrows
-    table = written(tmp_path, "a.csv", "source,target\n" + FILES["plain.txt"].replace(" ", ","))
-    assert outcome(table, "grid:3:cpu") == outcome(table, "cpu")
     lagpu.io.write(io.read(path, backend="cpu"), tmp_path / "b.npz")
     arrays = dict(np.load(tmp_path / "b.npz"))
     np.savez_compressed(tmp_path / "c.npz", **arrays)
@@ -187,6 +203,139 @@ def test_no_piece_reads_more_than_its_share(tmp_path, monkeypatch):
     for _, thread in found:
         own = sum(count for of, count in seen if of == thread)
         assert abs(own - size / 3) < 20
+
+
+QUOTED = commas(U[:200], V[:200], top="source,target,note\n").replace("\n", ',"a\nb"\n')
+TABLES = {
+    "quoted": ('"1","2"\n' + FILES["no header.csv"] + '"3","4"\n', {}),
+    "quoted lines": ("source,target,note\n" + QUOTED[len("source,target,note") :].lstrip(), {}),
+    "a gap": (FILES["table.csv"] + "1,\n", {}),
+    "a word": (FILES["table.csv"] + "1,x\n", {}),
+    "a field more": (FILES["table.csv"] + "1,2,3\n", {}),
+    "below 0": (FILES["table.csv"] + "1,-2\n", {}),
+    "a return alone": (FILES["table.csv"] + "1,2\r3,4\n", {}),
+    "no such column": (FILES["columns.csv"], {"columns": ("to", "nowhere")}),
+    "three of four": (FILES["columns.csv"], {"columns": ("to", "id", "weight")}),
+    "too many columns": (FILES["columns.csv"].replace("to,from", "x,y"), {}),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_with_more_than_numbers(tmp_path, name, packed):
+    """What only the reader of the whole understands, and its errors, are as it has them."""
+    text, options = TABLES[name]
+    path = written(tmp_path, "a.csv", text, packed)
+
+    def said(backend):
+        try:
+            return outcome_of(io.read(path, backend=backend, **options))
+        except LagpuError as error:
+            return type(error), str(error)
+
+    assert said("grid:3:cpu") == said("cpu")
+
+
+def test_columns_of_a_table_are_chosen(tmp_path, monkeypatch):
+    path = written(tmp_path, "a.csv", FILES["columns.csv"])
+    how = {"columns": ("from", "to", "weight"), "dup_op": "min"}
+    wanted = outcome(path, "cpu", **how)
+    assert wanted[0] == "FP64"
+    whole_is_not_read(monkeypatch)
+    assert outcome(path, "grid:2x3:cpu", **how) == wanted
+
+
+# -------------------------------------------------------------------------------------- Parquet
+def parquet_file(tmp_path, groups=17, **columns):
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    path = tmp_path / "a.parquet"
+    table = pyarrow.table(columns)
+    pyarrow.parquet.write_table(table, path, row_group_size=groups, compression="gzip")
+    return path
+
+
+PARQUET = {
+    "ends": {"source": U, "target": V},
+    "whole weights": {"source": U, "target": V.astype(np.int32), "weight": W},
+    "real weights": {"weight": W / 4, "dst": V.astype(np.uint64), "src": U.astype(np.int16)},
+    "booleans": {"u": U, "v": V, "w": W > 0},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", PARQUET)
+def test_parquet(tmp_path, monkeypatch, name, options):
+    path = parquet_file(tmp_path, **PARQUET[name])
+    how = {name: value for name, value in OPTIONS[options].items() if name != "header"}
+    wanted = outcome(path, "cpu", **how)
+    whole_is_not_read(monkeypatch)
+    for rows_at_once in (1 << 20, 5):
+        monkeypatch.setattr(parquet_groups, "_MOST", rows_at_once)
+        for grid in GRIDS:
+            assert outcome(path, grid, **how) == wanted
+
+
+def test_lagpus_own_parquet_has_its_last_vertices(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    A = lagpu.Matrix.from_coo(U, V, nrows=N + 9, ncols=N + 9, dup_op="lor", backend="cpu")
+    io.write(A, tmp_path / "a.parquet")
+    whole_is_not_read(monkeypatch)
+    assert io.read(tmp_path / "a.parquet", backend="grid:3:cpu").to("cpu").isequal(A)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"source": [*U.tolist(), None], "target": [*V.tolist(), 1]},
+        {"source": [*U.tolist(), -1], "target": [*V.tolist(), 1]},
+        {"source": [*U.tolist(), 2**60], "target": [*V.tolist(), 1]},
+        {"source": [f"v{u}" for u in U], "target": [f"v{v}" for v in V]},
+        {"source": U, "target": V / 2},
+        {"source": U, "target": V, "weight": [f"v{u}" for u in U]},
+        {"source": U, "target": V, "weight": W.astype(np.int8)},
+        {"source": U, "target": V, "weight": W, "x": W, "y": W},
+        {"a": U, "b": V, "c": W, "d": W},
+        {"source": U},
+    ],
+)
+def test_parquet_that_is_left_to_the_reader_of_the_whole(tmp_path, columns):
+    path = parquet_file(tmp_path, **columns)
+    assert outcome(path, "grid:3:cpu") == outcome(path, "cpu")
+
+
+def test_damaged_parquet(tmp_path):
+    path = parquet_file(tmp_path, **PARQUET["whole weights"])
+    data = bytearray(path.read_bytes())
+    data[40:90] = bytes(50)
+    path.write_bytes(data)
+    assert outcome(path, "cpu") is FileFormatError
+    assert outcome(path, "grid:3:cpu") is FileFormatError
+    path.write_bytes(bytes(data[:-9]))
+    assert outcome(path, "grid:3:cpu") is outcome(path, "cpu") is FileFormatError
+
+
+def test_a_piece_reads_its_own_groups_alone(tmp_path, monkeypatch):
+    path = parquet_file(tmp_path, **PARQUET["ends"])
+    seen, real = [], parquet_groups._Table._chunk
+
+    def chunk(self, key, batch):
+        seen.append((threading.get_ident(), batch.num_rows))
+        return real(self, key, batch)
+
+    monkeypatch.setattr(parquet_groups._Table, "_chunk", chunk)
+
+    def program(place):
+        return io.read(path, backend=place).nvals, threading.get_ident()
+
+    wanted = io.read(path, backend="cpu").nvals
+    found = on_grids(3, program)
+    assert [nvals for nvals, _ in found] == [wanted] * 3
+    assert sum(count for _, count in seen) == LINES
+    for _, thread in found:
+        assert abs(sum(count for of, count in seen if of == thread) - LINES / 3) <= 17
 
 
 # ------------------------------------------------------------------------- one process of several
@@ -225,7 +374,7 @@ def test_memory_is_asked_of_all_processes_first(tmp_path, monkeypatch, free, rea
 
     def share_read(self):
         read.append(self)
-        real(self)
+        return real(self)
 
     monkeypatch.setattr(build._Reading, "read_shares", share_read)
 
