@@ -91,10 +91,10 @@ from pathlib import Path
 import numpy as np
 from test_backend import PROGRAMS, Few, plain
 import lagpu
-from lagpu import backends, versions
+from lagpu import backends, check, versions
 from lagpu.backends.grid.mpi import start
 from lagpu.bench import graph500
-from lagpu.errors import BackendUnavailable, FileMissing, ProcessFailed
+from lagpu.errors import BackendUnavailable, CheckFailed, FileMissing, ProcessFailed
 from lagpu.host.job import launched
 
 def refused(name, text):
@@ -131,6 +131,21 @@ A = lagpu.generators.kronecker(7, backend="cpu")
 twice.pieces.engine._processes._step = 1024  # in many chunks
 for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.count_shortest_paths):
     assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
+
+def verdict(of, levels):
+    try:
+        return check.check_levels(of, 3, (vertices, levels))
+    except CheckFailed as error:
+        return str(error)
+
+vertices, levels = lagpu.algorithms.bfs_levels(A, 3).to_coo()
+of_pieces, said = A.to(place), set()
+for v in range(0, len(vertices), 9):  # of every piece
+    wrong = levels + (vertices == vertices[v])
+    said.add(verdict(of_pieces, wrong))
+    assert verdict(of_pieces, wrong) == verdict(A, wrong)
+assert verdict(of_pieces, levels) == verdict(A, levels)
+assert len(said) == len(range(0, len(vertices), 9)) and all("check_levels" in one for one in said)
 
 def searches(where):
     found = graph500.run(6, 4, backend=where, roots=2)

@@ -44,6 +44,18 @@ def nobody_has_all(monkeypatch):
         return collected(self, x)
 
     monkeypatch.setattr(Pieces, "collected", collect)
+    monkeypatch.setattr(CpuBackend, "matrix_from_csc", rising(CpuBackend.matrix_from_csc))
+
+
+def rising(make):
+    """A backend trusts that rows rise in each column."""
+
+    def checked(self, col_ptr, row_idx, *more):
+        for j in range(len(col_ptr) - 1):
+            assert (np.diff(row_idx[col_ptr[j] : col_ptr[j + 1]]) > 0).all()
+        return make(self, col_ptr, row_idx, *more)
+
+    return checked
 
 
 def copied(A, size):
