@@ -3,8 +3,9 @@
 Usage: python .ci/pages.py FOLDER   (what sphinx-build wrote; without Chromium nothing is looked at)
 
 Of each page it tells what is wider than the window, words that a line break tears, pictures that
-are missing, text below 9 pixels, and at 1280 pixels pictures at less than 72 % of their
-size, whose labels are then too small.
+are missing, text below 9 pixels, pictures at less than 72 % of their size, whose labels are then
+too small, cells of a table whose sentences have no room, empty items of lists, sentences that
+lack their last word, and markup that is not set.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ function faults(page) {
     const e = text.parentElement;
     if (!text.nodeValue.trim() || !e.getClientRects().length) continue;
     if (e.closest("pre, svg, math, .sig, .headerlink, script, style")) continue;
+    if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !e.closest("code"))
+      told.push(`markup: ${text.nodeValue.trim()}`);
     if (parseFloat(getComputedStyle(e).fontSize) < 9) told.push(`small: ${text.nodeValue.trim()}`);
     for (const word of text.nodeValue.matchAll(/[\\w.]+/g)) {
       const range = page.createRange();
@@ -46,10 +49,17 @@ function faults(page) {
       if (lines.size > 1) told.push(`torn: ${word[0]}`);
     }
   }
+  for (const cell of root.querySelectorAll("table.docutils td"))
+    if (cell.textContent.length > 40 && cell.clientWidth < 120)
+      told.push(`${cell.clientWidth} pixels for: ${cell.textContent}`);
+  for (const item of root.querySelectorAll("li"))
+    if (!item.textContent.trim() && !item.querySelector("img")) told.push("an empty list item");
+  for (const p of root.querySelectorAll("p"))
+    if (/\\w \\.$/.test(p.textContent.trim())) told.push(`lacks a word: ${p.textContent}`);
   for (const img of root.querySelectorAll("img")) {
     const name = img.src.split("/").pop();
     if (!img.naturalWidth) told.push(`missing: ${name}`);
-    else if (width > 1000 && img.width < 0.72 * img.naturalWidth)
+    else if (img.width < 0.72 * img.naturalWidth)
       told.push(`${name} is ${img.width} of ${img.naturalWidth} pixels wide`);
   }
   return told;

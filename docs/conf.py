@@ -97,6 +97,17 @@ def _unlink_shapes(app, doctree):
             link.replace_self(link.children)
 
 
+def _mark_columns(app, doctree, page):
+    """Let a table's columns of sentences or phrases have a class, which keeps them wide."""
+    for group in doctree.findall(nodes.tgroup):
+        rows = [list(row.findall(nodes.entry)) for row in group.findall(nodes.row)]
+        for column in zip(*rows, strict=False):
+            longest = max(len(entry.astext()) for entry in column)
+            if longest > 20:
+                for entry in column:
+                    entry["classes"].append("sentences" if longest > 40 else "phrases")
+
+
 # -------------------------------------- the papers' reports, the course as notebooks, its slides
 
 
@@ -141,5 +152,6 @@ def setup(app):
     app.connect("source-read", _put_reports)
     app.connect("doctree-read", _unlink_shapes)
     app.connect("doctree-resolved", _link_notebook)
+    app.connect("doctree-resolved", _mark_columns)
     app.connect("build-finished", _write_notebooks)
     app.connect("build-finished", _write_slides)

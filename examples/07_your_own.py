@@ -22,7 +22,7 @@ from lagpu.errors import CheckFailed
 
 
 def components(A):
-    """Return each vertex' least fellow.   l = min(l, l (min.first) A)"""
+    """Return the least vertex of each vertex's component.   l = min(l, l min.first A)"""
     labels = Vector.from_dense(np.arange(A.nrows), dtype=INT64, like=A, name="labels")
     for _ in loop(until_unchanged=labels):
         labels(accum=binary.min) << semiring.min_first(labels @ A)

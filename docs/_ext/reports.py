@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 _LEFT_OUT = {"made from", "mode", "entries", "degrees", "checked"}
 _LINE = re.compile(r"^<!-- reports (\d{3}) -->$", re.M)
 _OPTION = re.compile(r"--[a-z]+(?: NAME=FILE)?")  # as code, else two hyphens become a dash
-_SPECIAL = re.compile(r"([\\`*|<\[])")
+_SPECIAL = re.compile(r"([\\`*|<\[%])")  # % at the start of a line is a comment to MyST
 
 
 def with_reports(page, folder=FOLDER):
@@ -49,7 +49,8 @@ def _part(report, experiment, command):
     """Yield the rows of an experiment, and what is to be read below them."""
     device = report["machine"].get("device", report["machine"]["cpu"])
     when = f"{report['date'][:10]}, commit {str(report['commit'])[:7]}"
-    yield f"{command} on {_plain(device)}, {when}; the paper on {experiment['measured_on']}.\n"
+    theirs = f"; the paper on {experiment['measured_on']}" if experiment["measured_on"] else ""
+    yield f"{command} on {_plain(device)}, {when}{theirs}.\n"
     columns = {str(column.header): column for column in table_of(experiment).columns}
     shown = [column for name, column in columns.items() if name not in _LEFT_OUT]
     yield _row(column.header for column in shown)
@@ -58,7 +59,7 @@ def _part(report, experiment, command):
     for origin, (graph, *cells) in zip(
         made, zip(*(column.cells for column in shown), strict=True), strict=True
     ):
-        named = "" if graph == before else _plain(f"{graph}: {origin}")
+        named = "" if graph == before else _plain(f"{graph}: {Path(origin).name}")
         yield _row([named, *(_plain(str(cell)) for cell in cells)])
         before = graph
     yield ""

@@ -311,8 +311,8 @@ def listing_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[str
 
 
 def _typeset(text: str) -> str:
-    """Return a text as HTML, with the arrows of types as one sign, which no line break tears."""
-    return html.escape(text).replace("-&gt;", "→")
+    """Return a text as HTML, with the arrows of types as one sign, and no line break beside it."""
+    return html.escape(text).replace(" -&gt; ", "&nbsp;→&nbsp;")
 
 
 def _title(text: str) -> str:

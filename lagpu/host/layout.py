@@ -9,6 +9,7 @@ import numpy as np
 __all__ = ["places"]
 
 _ROUNDS = 150
+_NEAR = 1.5  # edges between the nearest vertices of two components
 _LINE = 12  # edges of a path that lies straight; a longer one is bent
 Array = np.ndarray[Any, Any]
 
@@ -17,7 +18,8 @@ def places(rows: Array, cols: Array, n: int) -> Array:
     """Return a place for each vertex, so that distances follow those in the graph.
 
     Stress majorization from a start by classical scaling; the distance of vertices that no path
-    joins is 0.6 times the longest path plus one. Where all would lie on one long line, distances
+    joins is 0.6 times the longest path plus one, and then smaller components move towards the
+    largest until they are near it. Where all would lie on one long line, distances
     count less the longer they are, so that the line bends. Sources: Torgerson 1952; Gansner, Koren
     and North 2004.
 
@@ -32,11 +34,36 @@ def places(rows: Array, cols: Array, n: int) -> Array:
     -------
     ndarray of float, (n, 2)
     """
-    wanted = _distances(rows, cols, n)
+    wanted, joined = _distances(rows, cols, n)
     found = _settled(wanted)
     if wanted.max(initial=0) > _LINE and np.ptp(found, axis=0).min() < wanted.max() / 30:
         found = _settled(wanted**0.7)
+    return _gathered(found, joined)
+
+
+def _gathered(found: Array, joined: Array) -> Array:
+    """Return the positions with each smaller component moved straight towards the largest."""
+    if joined.all():
+        return found
+    part = joined.argmax(1)
+    names, sizes = np.unique(part, return_counts=True)
+    largest = names[sizes.argmax()]
+    ways = {p: (found[part == largest].mean(0) - found[part == p].mean(0)) for p in names}
+    for one in sorted(set(names) - {largest}, key=lambda p: float(np.hypot(*ways[p]))):
+        mine, others = found[part == one], found[part != one]
+        before = _apart(mine, others)
+        for share in np.linspace(0, 1, 101)[1:]:
+            moved = mine + share * ways[one]
+            now = _apart(moved, others)
+            if ((now < _NEAR) & (now < before)).any():
+                break
+            found[part == one] = moved
     return found
+
+
+def _apart(some: Array, others: Array) -> Array:
+    """Return the distance of each of some positions and each of others."""
+    return np.asarray(np.hypot(*(some[:, None] - others).transpose(2, 0, 1)))
 
 
 def _settled(wanted: Array) -> Array:
@@ -57,8 +84,8 @@ def _settled(wanted: Array) -> Array:
     return np.asarray(found)
 
 
-def _distances(rows: Array, cols: Array, n: int) -> Array:
-    """Return the number of edges between each two vertices, and a larger number without a path."""
+def _distances(rows: Array, cols: Array, n: int) -> tuple[Array, Array]:
+    """Return the edges between each two vertices, more without a path, and where there is one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
 
@@ -66,7 +93,7 @@ def _distances(rows: Array, cols: Array, n: int) -> Array:
     found = shortest_path(pattern, directed=False, unweighted=True)
     finite = np.isfinite(found)
     found[~finite] = 0.6 * found[finite].max(initial=0) + 1
-    return np.asarray(found)
+    return np.asarray(found), finite
 
 
 def _scaled(distances: Array) -> Array:

@@ -87,10 +87,12 @@ class Ratio:
         kind = f"{self.kind} " if self.kind else ""
         holds = sum(value >= self.least for value in values)
         mean = geometric_mean(values)
+        one_or_more = f"{mean:.2f}x"
+        if len(values) > 1:
+            one_or_more = f"{min(values):.2f}x to {max(values):.2f}x, geometric mean {one_or_more}"
         return (
-            f"{of} over {self.to} on {_some(len(values), kind)}: {min(values):.2f}x to "
-            f"{max(values):.2f}x, geometric mean {mean:.2f}x. The paper: {self.paper}. "
-            f"{self.least:g}x or more here on {holds} of {len(values)}."
+            f"{of} over {self.to} on {_some(len(values), kind)}: {one_or_more}. "
+            f"The paper: {self.paper}. {self.least:g}x or more here on {holds} of {len(values)}."
         )
 
 

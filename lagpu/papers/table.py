@@ -35,7 +35,7 @@ def table_of(experiment: dict[str, Any]) -> FittingTable:
         experiment["metric"]: [_number(row["value"]) for row in rows],
         "paper": [_number(row["reported"]) for row in rows],
         "median ms": [f"{row['median_ms']:,.3f}" for row in rows],
-        "GTEPS": [f"{row['gteps']:.3g}" for row in rows],
+        "GTEPS": [_number(row["gteps"], 3) for row in rows],
     }
     if {*numbers["paper"]} == {_NONE}:
         del numbers["paper"]
@@ -48,11 +48,11 @@ def table_of(experiment: dict[str, Any]) -> FittingTable:
     return table
 
 
-def _number(value: float | None) -> str:
-    """Return four digits, or a dash."""
+def _number(value: float | None, digits: int = 4) -> str:
+    """Return so many digits, all of a whole number's, or a dash."""
     if value is None:
         return _NONE
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
 
 
 def lines_of(experiment: dict[str, Any]) -> Iterator[str]:

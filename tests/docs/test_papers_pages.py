@@ -63,9 +63,17 @@ def test_quick_reports_and_those_of_other_papers_are_not_shown(reports, report, 
 
 def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
     report = json.loads(json.dumps(report))
-    report["experiments"][0]["says"] = ["a*b|c by --only"]
+    experiment = report["experiments"][0]
+    experiment["says"] = ["a*b|c by --only", "% of x"]
+    experiment["measured_on"] = ""
+    experiment["rows"][0]["made_from"] = "some/folder/graph.mtx"
     (tmp_path / "x.json").write_text(json.dumps(report), "utf-8")
-    assert "- a\\*b\\|c by `--only`" in reports.markdown("002", tmp_path)
+    shown = [*reports.markdown("002", tmp_path)]
+    assert "- a\\*b\\|c by `--only`" in shown
+    assert "- \\% of x" in shown
+    assert any(line.endswith(f"commit {report['commit'][:7]}.\n") for line in shown)
+    assert any(": graph.mtx" in line for line in shown)
+    assert "folder" not in "".join(shown)
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.number)

@@ -366,7 +366,7 @@ def test_what_operators_say():
         "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
         "monoid.min",
         "binary.plus",
-        "INT32 → INT32",
+        "INT32&nbsp;→&nbsp;INT32",
     ):
         assert words in text
     text = monoid.min._repr_html_()
@@ -374,7 +374,7 @@ def test_what_operators_say():
     assert "FP64: inf" in text
     assert "every value" in monoid.any._repr_html_()
     assert ">none<" in monoid.plus._repr_html_()
-    assert "FP64 → BOOL" in binary.lt._repr_html_()
+    assert "FP64&nbsp;→&nbsp;BOOL" in binary.lt._repr_html_()
 
 
 def test_values_are_short():

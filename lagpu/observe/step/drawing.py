@@ -36,7 +36,7 @@ class Layout:
     nrows, ncols : int
         The largest shape of the matrices that are drawn in this place.
     written : int
-        Most rows of any other matrix that a statement writes; it is drawn below.
+        Most rows of any other matrix that a statement writes; it is drawn below all else.
     beside, above : bool
         Whether there is room for a factor on the left of the matrix and for one above.
     names : tuple of str
@@ -111,10 +111,6 @@ def draw(
     if step.kept is not None and not _is_column(step):
         _mask_cells(canvas, step, grid, y)
     y += grid.cell + _GAP
-    if layout.written:
-        if step.output in step.matrices and step.output != layout.matrix:
-            _written(canvas, step, grid, y)
-        y += layout.written * grid.cell + _GAP
     for name in layout.names:
         state = step.vectors.get(name)
         if state is not None:
@@ -132,6 +128,10 @@ def draw(
             shows = f"{name}: {A.nrows} x {A.ncols}, {A.nvals} entries"
             canvas.words(2, y + 14, _with_arrow(step, name, shows), 15)
         y += 22
+    if layout.written:
+        if step.output in step.matrices and step.output != layout.matrix:
+            _written(canvas, step, grid, y + _GAP)
+        y += layout.written * grid.cell + 2 * _GAP
     canvas.grow_to(0, y)
     return canvas.svg(f"step {step.number}: {step.formula}")
 
@@ -151,6 +151,8 @@ def _matrix(canvas: Canvas, step: StepRecord, layout: Layout) -> Grid:
     p = step.product
     name = p.matrix if p is not None else layout.matrix
     transposed = p.transposed if p is not None else layout.transposed
+    if p is None and name not in step.matrices:
+        name, transposed = next((x for x in step.matrices if x != step.output), None), False
     A = step.matrices.get(name) if name is not None else None
     longest = max((state.size for state in step.vectors.values()), default=1)
     nrows, ncols = (0, longest) if A is None else _drawn_shape(A, transposed)

@@ -115,7 +115,7 @@ def page(
 
 def framed(made: str) -> str:
     """Return a page in a frame of its own, as HTML for a notebook."""
-    look = "width:100%;height:52rem;border:1px solid #d8dee5"
+    look = "width:100%;height:56rem;border:1px solid #d8dee5"
     return f'<iframe title="steps" style="{look}" srcdoc="{text(made)}"></iframe>'
 
 

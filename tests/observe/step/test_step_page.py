@@ -390,3 +390,19 @@ def test_bfs_refuses_what_no_page_has_room_for(tmp_path, capsys):
     assert not file.exists()
     assert main(["bfs", "path:5", "-s", "0", "-b", "cpu", "--step", "s.json"]) == 2
     assert "does not end in .html" in capsys.readouterr().err
+
+
+def test_a_step_without_the_matrix_of_the_products_draws_another(backend):
+    def wide(A):
+        u = Vector(BOOL, A.nrows, like=A)
+        u[0] = True  # there is no other matrix yet
+        B = A.dup(name="B")
+        u << semiring.any_pair(u @ B)
+        return u
+
+    steps = list(lagpu.step(wide, generators.path(4, backend=backend)))
+    layout = drawing.Layout.of(steps)
+    assert layout.matrix == "B"
+    drawn = drawing.draw(steps[0], layout)
+    assert len(cells(drawn, "dot")) == 6
+    assert ">A</text>" in drawn

@@ -19,7 +19,7 @@ def A(backend):
 
 
 def least_labels(A):
-    """Return each vertex' least fellow."""
+    """Return the least vertex of each vertex's component."""
     labels = Vector.from_dense([0, 1, 2, 3], dtype=INT64, like=A)
     for _ in loop(until_unchanged=labels):
         labels(accum=binary.min) << semiring.min_first(labels @ A)
