@@ -26,6 +26,7 @@ __all__ = [
     "bare",
     "entry",
     "legend",
+    "name_place",
 ]
 
 
@@ -181,3 +182,8 @@ def legend(ax: Axes, kinds: Sequence[Kind]) -> None:
     )  # fmt: skip
     for label in made.get_texts():
         label.set(**AS_IT_IS)
+
+
+def name_place(name: str) -> tuple[float, float]:
+    """Return the middle of a matrix's name: in the corner, a longer one above the numbers."""
+    return (-0.9, -0.9) if len(name) <= 3 else (0.15 * len(name) - 0.5, -1.6)

@@ -9,7 +9,7 @@ import numpy as np
 from lagpu.core.matrix import Matrix
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.errors import DomainMismatch
-from lagpu.viz.cells import CellGrid, bare, entry, legend
+from lagpu.viz.cells import CellGrid, bare, entry, legend, name_place
 from lagpu.viz.style import AS_IT_IS, BLUE, LABEL, MUTED, ORANGE, axes, pyplot, refuse_larger
 
 if TYPE_CHECKING:
@@ -81,10 +81,11 @@ def _cells(A: Matrix, rows: Array, cols: Array, values: Array, ax: Axes | None) 
     grid = CellGrid(A.name, A.nrows, A.ncols)
     for i, j, x in zip(rows, cols, values, strict=True):
         grid.put(i, j, entry(x), x)
-    size = bare(ax, -1.4, A.ncols - 0.3, -1.4, A.nrows - 0.3)
+    x, y = name_place(A.name)
+    size = bare(ax, -1.4, A.ncols - 0.3, y - 0.5, A.nrows - 0.3)
     grid.draw(ax, size)
     grid.number(ax, size)
-    ax.text(-0.85, -0.85, A.name, ha="center", va="center", fontsize=size, **AS_IT_IS)
+    ax.text(x, y, A.name, ha="center", va="center", fontsize=size, **AS_IT_IS)
     legend(ax, grid.kinds)
     return ax
 

@@ -20,6 +20,7 @@ from lagpu.viz.cells import (
     CellGrid,
     bare,
     legend,
+    name_place,
 )
 from lagpu.viz.matrices import CELLS, entries
 from lagpu.viz.style import AS_IT_IS, INK, MUTED, axes, pyplot, refuse_larger
@@ -188,15 +189,16 @@ class _CellGrids:
         """Place the vector along the lines that it multiplies; return the extent and the signs."""
         u, A, w = _transposed(self.u), self.A, self.w
         self.u = u
+        x, y = name_place(A.name)
         if self.vector_first:  # left of the rows; the result below the columns
             u.x, w.y = -2.6, A.nrows + 0.6
-            extent = (-4.0, A.ncols - 0.3, -1.6, A.nrows + 1.3)
+            extent = (-4.0, A.ncols - 0.3, y - 0.7, A.nrows + 1.3)
             names = [(u.x, -0.9, u.name, 1.0), (_beside(w.name), w.y, w.name, 1.0)]
         else:  # above the columns; the result right of the rows
             u.y, w.x = -2.4, A.ncols + 0.6
             extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
             names = [(_beside(u.name), u.y, u.name, 1.0), (w.x, -0.9, w.name, 1.0)]
-        return extent, [*names, *_numbers(A), (-0.9, -0.9, A.name, 1.0)]
+        return extent, [*names, *_numbers(A), (x, y, A.name, 1.0)]
 
 
 def _beside(name: str) -> float:
