@@ -4,7 +4,7 @@ import types
 
 import numpy as np
 
-from lagpu import INT64, Matrix, Vector, binary
+from lagpu import INT64, Matrix, Scalar, Vector, binary
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid import GridBackend
 from lagpu.backends.grid.local import LocalEngine
@@ -105,3 +105,14 @@ class Few:
         self.shuffled = rng.permutation(n)
         self.some = np.sort(rng.permutation(n)[: n // 2])
         self.often = rng.integers(0, n or 1, n)
+
+
+def plain(found):
+    """What a program returned, without its backend."""
+    if isinstance(found, (Vector, Matrix)):
+        return found.dtype, found.shape, found.nvals, [x.tolist() for x in found.to_coo()]
+    if isinstance(found, Scalar):
+        return found.value
+    if isinstance(found, (tuple, list)) or hasattr(found, "__next__"):
+        return [plain(one) for one in found]
+    return found

@@ -16,9 +16,9 @@ from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
 from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.pieces import Parts, Pieces, joined, on_host
-from lagpu.backends.grid.spread import whole
 from lagpu.backends.grid.systems import SYSTEMS, GridClusters, cluster_size
 from lagpu.backends.grid.together import together
+from lagpu.backends.grid.travel import whole
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Backend, ProductPlan
@@ -28,6 +28,7 @@ from lagpu.operations import (
     Apply,
     Assign,
     AssignScalar,
+    Descriptor,
     Ewise,
     Extract,
     ExtractColumn,
@@ -52,8 +53,8 @@ __all__ = ["GridBackend"]
 Array = np.ndarray[Any, Any]
 
 #: Each operation with the function that returns, for each local piece, the operation on its parts
-#: whose result is the piece's part of the result: ``localized(pieces, operation, out)``.
-LOCALIZED: dict[type, Callable[[Pieces, Any, Any], list[Operation]]] = {
+#: whose result is the piece's part of the result: ``localized(pieces, operation, out, desc)``.
+LOCALIZED: dict[type, Callable[[Pieces, Any, Any, Descriptor], list[Operation]]] = {
     Multiply: products.multiply,
     MultiplySelection: products.multiply_selection,
     Ewise: elementwise.ewise,
@@ -136,7 +137,7 @@ class GridBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
-        localized = LOCALIZED[type(operation)](self.pieces, operation, out)
+        localized = LOCALIZED[type(operation)](self.pieces, operation, out, desc)
         keeps = not desc.is_fresh or (
             isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
         )

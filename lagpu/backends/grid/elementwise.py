@@ -23,7 +23,7 @@ from lagpu.operations import (
 __all__ = ["apply", "ewise", "select"]
 
 
-def ewise(pieces: Pieces, op: Ewise, _out: GridHandle) -> list[Operation]:
+def ewise(pieces: Pieces, op: Ewise, _out: GridHandle, _desc: Descriptor) -> list[Operation]:
     """Combine the parts; a transposed matrix is laid out anew first."""
     left, right = (
         pieces.turned(x) if transposed else x
@@ -33,12 +33,12 @@ def ewise(pieces: Pieces, op: Ewise, _out: GridHandle) -> list[Operation]:
     return [straight._replace(left=left.parts[k], right=right.parts[k]) for k, _, _place in pieces]
 
 
-def apply(pieces: Pieces, op: Apply, _out: GridHandle) -> list[Operation]:
+def apply(pieces: Pieces, op: Apply, _out: GridHandle, _desc: Descriptor) -> list[Operation]:
     """Apply a function to each part."""
     return _each_part(pieces, op, op.function.op, op.function.result)
 
 
-def select(pieces: Pieces, op: Select, _out: GridHandle) -> list[Operation]:
+def select(pieces: Pieces, op: Select, _out: GridHandle, _desc: Descriptor) -> list[Operation]:
     """Select entries of each part."""
     return _each_part(pieces, op, op.op, op.operand.dtype)
 

@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 Lists = list[Array | None]
 
 
-def assign(pieces: Pieces, op: Assign, out: GridHandle) -> list[Operation]:
+def assign(pieces: Pieces, op: Assign, out: GridHandle, _desc: Descriptor) -> list[Operation]:
     """Assign at the own indices; the operand's entries travel to the owners of their places."""
     x = pieces.turned(op.operand) if op.transposed else op.operand
     lists = _on_host(op.indices, x)
@@ -63,14 +63,16 @@ def assign(pieces: Pieces, op: Assign, out: GridHandle) -> list[Operation]:
     return operations
 
 
-def assign_scalar(pieces: Pieces, op: AssignScalar, out: GridHandle) -> list[Operation]:
+def assign_scalar(
+    pieces: Pieces, op: AssignScalar, out: GridHandle, _desc: Descriptor
+) -> list[Operation]:
     """Assign a number at the own indices."""
     lists, by = _on_host(op.indices, out), pieces.layout(out.shape)
     own = [[None if of is None else _sorted(of) for of in _own(by, lists, p)] for _, p, _ in pieces]
     return [op._replace(indices=_positions(mine)) for mine in own]
 
 
-def extract(pieces: Pieces, op: Extract, out: GridHandle) -> list[Operation]:
+def extract(pieces: Pieces, op: Extract, out: GridHandle, _desc: Descriptor) -> list[Operation]:
     """Extract at the own indices; what is found travels to the owners of the results."""
     x: GridHandle = op.operand
     lists, by = _on_host(op.indices, x), pieces.layout(x.shape)
@@ -95,7 +97,9 @@ def extract(pieces: Pieces, op: Extract, out: GridHandle) -> list[Operation]:
     return [Assign(part) for part in pieces.sent(given, x.dtype, out.shape).parts]
 
 
-def extract_column(pieces: Pieces, op: ExtractColumn, out: GridHandle) -> list[Operation]:
+def extract_column(
+    pieces: Pieces, op: ExtractColumn, out: GridHandle, _desc: Descriptor
+) -> list[Operation]:
     """Extract a column or a row from the parts that have it; it travels where it is cut."""
     A: GridMatrix = op.matrix
     by, dim = pieces.layout(A.shape), 0 if op.transposed else 1

@@ -7,9 +7,9 @@ import numpy as np
 from lagpu.algebra.operators import Semiring
 from lagpu.algebra.tables import binary
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
-from lagpu.backends.grid.pieces import Pieces, empty, entries_of, from_entries
-from lagpu.backends.grid.spread import folded, needed, spread, whole
+from lagpu.backends.grid.pieces import Pieces, entries_of, from_entries
 from lagpu.backends.grid.systems import require_no_system
+from lagpu.backends.grid.travel import folded, needed, spread, whole
 from lagpu.dtypes import BOOL, INT64
 from lagpu.operations import (
     Assign,
@@ -27,7 +27,7 @@ from lagpu.operations import (
 __all__ = ["kronecker", "local_products", "multiply", "multiply_selection", "selection_to_matrix"]
 
 
-def multiply(pieces: Pieces, op: Multiply, out: GridHandle) -> list[Operation]:
+def multiply(pieces: Pieces, op: Multiply, out: GridHandle, desc: Descriptor) -> list[Operation]:
     """``w = u A`` or ``C = Q A``: the pieces' products, or their sums where A's rows are cut.
 
     A product of two matrices whose result is cut by rows is made where it belongs: each piece
@@ -40,14 +40,25 @@ def multiply(pieces: Pieces, op: Multiply, out: GridHandle) -> list[Operation]:
     layout = pieces.layout(A.shape)
     if layout.dims[inner].pieces == 1:
         return list(products)
-    dtype, partial = op.product.result, []
-    for k, p, place in pieces:
-        count = layout.dims[1 - inner].count(layout.parts(p)[1 - inner])
-        found = empty(place, dtype, (*out.shape[:-1], count))
-        pieces.execute(k, Statement(found, Descriptor(), products[k], dtype))
-        partial.append(entries_of(place, found, len(out.shape)))
-    monoid = op.product.semiring.monoid
-    return folded(pieces, partial, layout, 1 - inner, monoid, dtype, out.shape)
+    dtype, semiring = op.product.result, op.product.semiring
+    expected = [
+        place.nvals(local.operand) * place.nvals(local.matrix) / max(rows, 1)
+        for local, (_, p, place) in zip(products, pieces, strict=True)
+        for rows in [layout.shape(p)[inner]]
+    ]
+    width = 0 if semiring.multiply.name == "pair" else dtype.numpy.itemsize
+    return folded(
+        pieces,
+        products,
+        layout,
+        1 - inner,
+        semiring.monoid,
+        dtype,
+        out.shape,
+        desc,
+        expected,
+        width,
+    )
 
 
 def local_products(pieces: Pieces, op: Multiply) -> tuple[GridMatrix, int, list[Multiply]]:
@@ -90,7 +101,9 @@ def _is_cut_by_rows(pieces: Pieces, shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 and pieces.layout(shape).dims[0].pieces > 1
 
 
-def multiply_selection(pieces: Pieces, op: MultiplySelection, out: GridHandle) -> list[Operation]:
+def multiply_selection(
+    pieces: Pieces, op: MultiplySelection, out: GridHandle, desc: Descriptor
+) -> list[Operation]:
     """``w = P' u``, where each piece has its part of f; else by way of the matrix."""
     f, u = op.indices, op.operand
     product = op.product
@@ -98,10 +111,12 @@ def multiply_selection(pieces: Pieces, op: MultiplySelection, out: GridHandle) -
         left = whole(pieces, u, "mxv")
         return [MultiplySelection(f.parts[k], left[k], product) for k, _, _place in pieces]
     nrows = u.shape[0] if product.transpose else out.shape[0]
-    return multiply(pieces, Multiply(_selection(pieces, f, nrows), u, product), out)
+    return multiply(pieces, Multiply(_selection(pieces, f, nrows), u, product), out, desc)
 
 
-def selection_to_matrix(pieces: Pieces, op: SelectionToMatrix, _out: GridHandle) -> list[Operation]:
+def selection_to_matrix(
+    pieces: Pieces, op: SelectionToMatrix, _out: GridHandle, _desc: Descriptor
+) -> list[Operation]:
     """Make the matrix of the entries of f."""
     made = _selection(pieces, op.indices, op.nrows)
     found = pieces.turned(made) if op.transposed else made
@@ -118,7 +133,7 @@ def _selection(pieces: Pieces, f: GridHandle, nrows: int) -> GridMatrix:
     return made
 
 
-def kronecker(pieces: Pieces, op: Kronecker, out: GridHandle) -> list[Operation]:
+def kronecker(pieces: Pieces, op: Kronecker, out: GridHandle, _desc: Descriptor) -> list[Operation]:
     """Combine each part of A with all of B; the blocks of A's entries travel to their owners."""
     A = pieces.turned(op.left) if op.transposed[0] else op.left
     B: GridMatrix = op.right

@@ -8,32 +8,31 @@ import numpy as np
 
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
 from lagpu.backends.grid.pieces import Pieces, from_entries, joined
-from lagpu.backends.grid.spread import folded
+from lagpu.backends.grid.travel import folded
 from lagpu.operations import (
     Descriptor,
     ExtractElement,
     Operation,
     Reduce,
     ReduceRows,
-    Statement,
 )
 
 __all__ = ["element", "reduce", "reduce_rows"]
 
 
-def reduce_rows(pieces: Pieces, op: ReduceRows, out: GridHandle) -> list[Operation]:
+def reduce_rows(
+    pieces: Pieces, op: ReduceRows, out: GridHandle, desc: Descriptor
+) -> list[Operation]:
     """Add the rows or the columns of each part; where these are cut, the sums travel and add up."""
     A: GridMatrix = op.matrix
     layout, kept = pieces.layout(A.shape), 1 if op.transposed else 0
     local = [op._replace(matrix=part) for part in A.parts]
     if layout.dims[1 - kept].pieces == 1:
         return list(local)
-    dtype, partial = op.monoid.types(A.dtype)[1], []
-    for k, p, place in pieces:
-        sums = place.vector(dtype, layout.shape(p)[kept])
-        place.execute(Statement(sums, Descriptor(), local[k], dtype))
-        partial.append(place.vector_to_coo(sums))
-    return folded(pieces, partial, layout, kept, op.monoid, dtype, out.shape)
+    dtype = op.monoid.types(A.dtype)[1]
+    expected = [place.nvals(A.parts[k]) for k, _, place in pieces]
+    width = dtype.numpy.itemsize
+    return folded(pieces, local, layout, kept, op.monoid, dtype, out.shape, desc, expected, width)
 
 
 def reduce(pieces: Pieces, op: Reduce) -> Any:

@@ -5,7 +5,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from faults import STATEMENTS, Objects
-from grids import Few, own_grid
+from grids import Few, own_grid, plain
 from samples import sampled
 
 import lagpu
@@ -16,7 +16,6 @@ from lagpu import (
     INT32,
     INT64,
     Matrix,
-    Scalar,
     Vector,
     backends,
     binary,
@@ -175,17 +174,6 @@ PROGRAMS = {
     "change": _changed,
     "elements": _elements,
 }
-
-
-def plain(found):
-    """What a program returned, without its backend."""
-    if isinstance(found, (Vector, Matrix)):
-        return found.dtype, found.shape, found.nvals, [x.tolist() for x in found.to_coo()]
-    if isinstance(found, Scalar):
-        return found.value
-    if isinstance(found, (tuple, list)) or hasattr(found, "__next__"):
-        return [plain(one) for one in found]
-    return found
 
 
 @pytest.mark.each_value
@@ -362,7 +350,7 @@ def test_a_trace_says_what_was_sent():
         o.w << semiring.plus_times(o.u @ o.A)
         o.w << o.w.apply("ainv")
     _, product, apply = t.rows
-    sent = 2 * 16 * o.u.nvals
+    sent = 2 * (3 * 4 + 8 * o.u.nvals)  # a word of bits a piece, and the values
     assert product.kernel == "SuiteSparse saxpy"
     assert product.reason.startswith(f"3 pieces; {sent} bytes sent; edges")
     assert product.nvals_out == apply.nvals_in == o.w.nvals

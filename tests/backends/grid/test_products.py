@@ -72,7 +72,9 @@ def test_what_a_product_sends(grid):
     before = engine.sent
     w = semiring.plus_times(o.full @ o.A).new()
     sent = engine.sent - before
-    expanded, folded_at_most = 16 * 900 * (rows - 1), 16 * w.nvals * (columns - 1)
+    own = [place.pieces.partition(900).count(p) for p in range(engine.size)]
+    expanded = (rows - 1) * sum(4 * -(-count // 32) + 8 * count for count in own)
+    folded_at_most = 12 * w.nvals * (columns - 1)
     assert expanded + (columns > 1) <= sent <= expanded + folded_at_most
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from lagpu.backends.grid.engine import Arrays
 from lagpu.backends.grid.partition import Layout, Partition
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.backends.grid.spread import needed
-from lagpu.backends.grid.systems.messages import form_of, packed, summed, unpacked
+from lagpu.backends.grid.travel import needed
+from lagpu.backends.grid.travel.presence import form_of, packed, summed, unpacked
 from lagpu.backends.profile import Sent
 
 __all__ = ["COLUMN", "ROW", "Exchange"]

@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from lagpu.backends.gpu.ops.directions import BEAMER, BFS2D_RATIO, HIRAGUSHI
-from lagpu.backends.grid.systems.messages import FORMS
+from lagpu.backends.grid.travel.presence import FORMS
 from lagpu.backends.policies import choice, number, read_arguments
 from lagpu.errors import InvalidValue
 

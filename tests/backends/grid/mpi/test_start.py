@@ -190,6 +190,45 @@ def test_a_job_does_what_cpu_does(size, tmp_path):
     assert (code, out.split("\n")[:-1]) == (0, ["as on cpu"] * size), err
 
 
+MASKED = """
+from grids import plain
+from masked import written
+import lagpu
+from lagpu import backends
+from lagpu.backends.grid.travel import masks
+
+pays = masks.pays
+for name in GRIDS:
+    place = backends.get(name)
+    first = place.pieces.engine.local[0]
+    masks.pays = lambda *_: first == 0  # each owner decides by itself
+    for n, kind in ((2, "full"), (33, "dense")):
+        assert plain(written(name, n, kind)) == plain(written("cpu", n, kind)), (name, n)
+    A, sent = lagpu.generators.kronecker(9, backend=name), []
+    for masks.pays in (pays, lambda *_: False):
+        before = place.pieces.engine.sent
+        levels, parents = lagpu.algorithms.bfs(A, 1)
+        sent.append(place.pieces.engine.sent - before)
+        assert plain(levels) == plain(lagpu.algorithms.bfs_levels(A.to("cpu"), 1))
+    assert sent[0] < sent[1], (name, sent)
+print("as on cpu", flush=True)
+"""
+
+
+@real
+@pytest.mark.parametrize(
+    ("size", "grids"),
+    [
+        (2, ["grid:2x2:cpu"]),
+        pytest.param(3, ["grid:3x2-degree:cpu"], marks=pytest.mark.ci),
+        pytest.param(4, ["grid:2x2-random:cpu"], marks=pytest.mark.ci),
+    ],
+)
+def test_masks_travel_from_process_to_process(size, grids):
+    code, out, err = Job(size, MASKED.replace("GRIDS", repr(grids))).ended()
+    assert (code, out.split("\n")[:-1]) == (0, ["as on cpu"] * size), err
+
+
 SUB_CLUSTERS = """
 import numpy as np
 import lagpu

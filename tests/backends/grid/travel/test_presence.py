@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lagpu.backends.grid.systems.messages import FORMS, form_of, packed, summed, unpacked
+from lagpu.backends.grid.travel import presence
+from lagpu.backends.grid.travel.presence import FORMS, form_of, length, packed, summed, unpacked
 from lagpu.backends.profile import Sent
 
 
@@ -41,3 +42,21 @@ def test_vertices_without_edges_need_no_bits(form, used):
 def test_messages_by_form():
     given = [("list", 8), ("bitmap", 16), ("list", 0), ("list", 4)]
     assert summed(given) == (Sent("bitmap", 1, 16), Sent("list", 2, 12))
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_more_positions_than_four_bytes_can_number(count, monkeypatch):
+    """Numbers and words have eight bytes then, and the length still tells which they are."""
+    assert packed(np.array([2**33]), 2**34).dtype == np.uint64
+    assert unpacked(packed(np.array([2**33, 5]), 2**34), 2**34).tolist() == [5, 2**33]
+    monkeypatch.setattr(presence, "_NARROW", 100)
+    numbers = np.random.default_rng(1).permutation(700)[:count]
+    message = packed(numbers, 700)
+    assert (message.dtype, len(message)) == (np.uint64, min(count, 11))
+    assert unpacked(message, 700).tolist() == sorted(numbers.tolist())
+
+
+@pytest.mark.parametrize("size", [1, 33, 1000])
+def test_the_length_is_known_beforehand(size):
+    for count in range(0, size + 1, 7):
+        assert length(count, size) == packed(np.arange(count), size).nbytes
