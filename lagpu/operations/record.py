@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lagpu.operations.statements import Handle, Statement
+from lagpu.operations.statements import Descriptor, Handle, Statement
 
 __all__ = ["Place", "Record", "RecordedBody"]
 
@@ -88,6 +88,9 @@ class RecordedBody(Sequence[Statement]):
     def __getitem__(self, k: Any) -> Any:
         return self._made()[k]
 
+    def __iter__(self) -> Iterator[Statement]:
+        return iter(self._made())
+
     def place_of(self, handle: Handle) -> Place | None:
         """Return the place where a handle stands; None if it stands nowhere."""
         for place, x in zip(self.record.places, self.handles, strict=True):
@@ -99,5 +102,6 @@ class RecordedBody(Sequence[Statement]):
 def _moved(s: Statement, of: Mapping[int, Any]) -> Statement:
     """Return a statement on other handles, which `of` has by the ``id`` of those that it has."""
     out, desc, operation, dtype = s
+    moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
     moved = type(operation)(*(of.get(id(x), x) for x in operation))
-    return Statement(of[id(out)], desc._replace(mask=of.get(id(desc.mask))), moved, dtype)
+    return Statement(of[id(out)], moved_desc, moved, dtype)

@@ -419,7 +419,8 @@ class Statement(NamedTuple):
     @property
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
-        return list(refs_in(self.operation))
+        operation = self.operation
+        return list(refs_in(operation)) if type(operation) in _MAY_REFER else []
 
     @property
     def writes_scalar(self) -> bool:
