@@ -265,6 +265,7 @@ PARQUET = {
 }
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", PARQUET)
 def test_parquet(tmp_path, monkeypatch, name, options):
@@ -278,6 +279,7 @@ def test_parquet(tmp_path, monkeypatch, name, options):
             assert outcome(path, grid, **how) == wanted
 
 
+@pytest.mark.extra
 def test_lagpus_own_parquet_has_its_last_vertices(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     A = lagpu.Matrix.from_coo(U, V, nrows=N + 9, ncols=N + 9, dup_op="lor", backend="cpu")
@@ -286,6 +288,7 @@ def test_lagpus_own_parquet_has_its_last_vertices(tmp_path, monkeypatch):
     assert io.read(tmp_path / "a.parquet", backend="grid:3:cpu").to("cpu").isequal(A)
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize(
     "columns",
     [
@@ -306,6 +309,7 @@ def test_parquet_that_is_left_to_the_reader_of_the_whole(tmp_path, columns):
     assert outcome(path, "grid:3:cpu") == outcome(path, "cpu")
 
 
+@pytest.mark.extra
 def test_damaged_parquet(tmp_path):
     path = parquet_file(tmp_path, **PARQUET["whole weights"])
     data = bytearray(path.read_bytes())
@@ -317,6 +321,7 @@ def test_damaged_parquet(tmp_path):
     assert outcome(path, "grid:3:cpu") is outcome(path, "cpu") is FileFormatError
 
 
+@pytest.mark.extra
 def test_a_piece_reads_its_own_groups_alone(tmp_path, monkeypatch):
     path = parquet_file(tmp_path, **PARQUET["ends"])
     seen, real = [], parquet_groups._Table._chunk

@@ -225,7 +225,8 @@ def test_few_triplets_are_what_they_were(backend):
     A = Matrix.from_coo([2, 0, 1], [7, 9, 7], [5, 6, 7], nrows=3, ncols=70, backend=backend)
     assert [x.tolist() for x in A.to_coo()] == [[0, 1, 2], [9, 7, 7], [6, 7, 5]]
     with pytest.raises(lagpu.errors.InvalidValue, match="twice"):
-        Matrix.from_coo([1, 1], [7, 7], nrows=3, ncols=70, backend=backend)
+        Matrix.from_coo([1, 1], [7, 7], [3, 4], nrows=3, ncols=70, backend=backend)
+    assert Matrix.from_coo([1, 1], [7, 7], nrows=3, ncols=70, backend=backend).nvals == 1
     both = {"nrows": 3, "ncols": 70, "backend": backend, "dup_op": binary.plus}
     assert Matrix.from_coo([1, 1], [7, 7], [3, 4], **both).get(1, 7) == 7
 
