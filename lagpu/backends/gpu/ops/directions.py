@@ -133,6 +133,9 @@ def gamma_of(alpha: float, degree: float) -> float:
     """Return gamma: a search pushes into words where frontier edges * gamma > unexplored edges.
 
     If each of these edges finds a vertex of `degree` edges, the mean, then these would be pulled by
-    `alpha`. A frontier that is pushed all the same costs one more pass over the words.
+    `alpha`. A frontier that is pushed all the same costs one more pass over the words and a
+    barrier, which each of the last levels of a long search would pay: those push into lists.
     """
+    if degree <= LONG_SEARCH_DEGREE:
+        return 0.0
     return alpha * degree

@@ -87,6 +87,12 @@ def test_alpha_of_each_degree():
     assert alphas(1 << 20, sums=True, wide=True) == [14.0, 14.0, 14.0, 14.0, 2.0, 2.0]
 
 
+def test_long_searches_never_push_into_words():
+    long = directions.LONG_SEARCH_DEGREE
+    assert directions.gamma_of(14.0, long) == directions.gamma_of(14.0, 1.0) == 0
+    assert directions.gamma_of(16.0, 32.0) == 16.0 * 32.0
+
+
 def test_groups_of_the_largest_size(place):
     A = kronecker(6, backend=place)
     u = Vector.from_coo([1], True, size=64, backend=place)
