@@ -1,7 +1,7 @@
 """Typed, frozen statements, scalars and loops, which the front end hands to a backend."""
 
 from lagpu.operations.loops import FusedLoop, Levels, Rejection, Sweep, Until
-from lagpu.operations.record import Place, Record, RecordedBody
+from lagpu.operations.record import Place, Record, RecordedBody, once
 from lagpu.operations.scalar import Counter, CounterRef, ScalarRef, ScalarValue
 from lagpu.operations.statements import (
     Apply,
@@ -67,6 +67,7 @@ __all__ = [
     "Transposed",
     "Until",
     "method_of",
+    "once",
     "operands_of",
     "resolved",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from lagpu.operations.statements import Descriptor, Handle, Statement
 
-__all__ = ["Place", "Record", "RecordedBody"]
+__all__ = ["Place", "Record", "RecordedBody", "once"]
+
+T = TypeVar("T")
 
 
 class Place:
@@ -46,7 +48,7 @@ class Record:
     statements : list of Statement
         The statements, with places instead of handles.
     found : dict
-        What a backend has found out about the statements alone, which holds on any handles.
+        What a backend has found out that holds on any handles, by who found it.
     """
 
     def __init__(
@@ -97,6 +99,20 @@ class RecordedBody(Sequence[Statement]):
             if x is handle:
                 return place
         return None
+
+
+def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], T]) -> T:
+    """Return ``find(statements)``; for the body of a record it is found once, and kept.
+
+    What is found may depend on operations, types and shapes, not on what handles are or hold.
+    """
+    if not isinstance(statements, RecordedBody):
+        return find(statements)
+    kept = statements.record.found
+    if find not in kept:
+        kept[find] = find(statements)
+    found: T = kept[find]
+    return found
 
 
 def _moved(s: Statement, of: Mapping[int, Any]) -> Statement:

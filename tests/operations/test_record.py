@@ -13,6 +13,7 @@ from lagpu.operations import (
     Record,
     RecordedBody,
     Statement,
+    once,
     operands_of,
 )
 
@@ -78,3 +79,21 @@ def test_handles_have_places():
     body = RecordedBody(record, handles)
     assert [body.place_of(x).number for x in handles] == [0, 1, 2]
     assert body.place_of(Handle()) is None
+
+
+def test_what_is_found_of_a_record_is_found_once():
+    handles, asked = [Handle() for _ in range(3)], []
+
+    def count(statements):
+        asked.append(len(statements))
+        return len(asked)
+
+    def masks(statements):
+        return [s.desc.mask is not None for s in statements]
+
+    record = Record(search(*handles), handles, [(9,), (9,), (9, 9)])
+    assert [once(RecordedBody(record, handles), count) for _ in range(3)] == [1, 1, 1]
+    assert once(RecordedBody(record, handles), masks) == [True, True], "of another question"
+    assert once(search(*handles), count) == 2
+    assert once(RecordedBody(Record(search(*handles), handles, [(9,)] * 3), handles), count) == 3
+    assert asked == [2, 2, 2]

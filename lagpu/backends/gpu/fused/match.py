@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
@@ -35,6 +35,7 @@ __all__ = [
     "SweepBody",
     "match_search",
     "match_sweep",
+    "matched",
     "method",
     "why_no_search",
     "why_no_values",
@@ -120,20 +121,38 @@ class SearchBody(NamedTuple):
         )  # fmt: skip
 
 
+class Matched(Protocol):
+    """The parts of a body."""
+
+    def on(self, body: RecordedBody) -> Any:
+        """Return the same parts of a recorded body; these have places instead of its handles."""
+
+
+def matched(
+    match: Callable[[Sequence[Statement], Any], Matched | Rejection],
+    statements: Sequence[Statement],
+    frontier: Any,
+) -> Any:
+    """Return ``match(statements, frontier)``; the body of a record is matched once, on its places.
+
+    Handles may be compared, and asked for nothing but shapes: so they may be of any backend.
+    """
+    if not isinstance(statements, RecordedBody):
+        return match(statements, frontier)
+    record, place = statements.record, statements.place_of(frontier)
+    if (match, place) not in record.found:
+        record.found[match, place] = match(record.statements, place)
+    found: Matched | Rejection = record.found[match, place]
+    return found if isinstance(found, Rejection) else found.on(statements)
+
+
 def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
     """Match the body of a search that runs until `frontier` is empty, or say why it is none.
 
-    Handles are compared, and asked for nothing but shapes, so they may be of any backend. The
-    caller puts the matrix by columns in the place of the product's handle. So the body of a record
-    is matched once, on its places.
+    The caller puts the matrix by columns in the place of the product's handle.
     """
-    if not isinstance(statements, RecordedBody):
-        return _match_search(statements, frontier)
-    record, place = statements.record, statements.place_of(frontier)
-    if place not in record.found:
-        record.found[place] = _match_search(record.statements, place)
-    found: SearchBody | Rejection = record.found[place]
-    return found if isinstance(found, Rejection) else found.on(statements)
+    found: SearchBody | Rejection = matched(_match_search, statements, frontier)
+    return found
 
 
 def _match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:

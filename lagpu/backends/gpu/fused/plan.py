@@ -26,7 +26,7 @@ from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until
+from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
 
 __all__ = ["FUSED_POLICIES", "plan_loop"]
 
@@ -47,17 +47,21 @@ def plan_loop(
         if not isinstance(search, Rejection):
             return search
         why = search.why
-    named = _policy_of(body)  # after the search, which refuses a policy: most loops name none
+    named = once(body, _policy_of)  # after the search, which refuses one: most loops name none
     if named is not None:
         return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
-    if any(isinstance(s.out, MatrixHandle) for s in body):
+    if once(body, _writes_matrices):
         return generated_bitmap_loop(counters, body, *turns, why)
     relaxed = relaxation(body, turns)
     if not isinstance(relaxed, Rejection):
         return relaxed
     why = relaxed.why or why
     return generated_loop(body, *turns, why)
+
+
+def _writes_matrices(body: Sequence[Statement]) -> bool:
+    return any(isinstance(s.out, MatrixHandle) for s in body)
 
 
 def _plan_sweep(

@@ -51,6 +51,7 @@ from lagpu.operations import (
     Rejection,
     Select,
     Statement,
+    once,
     operands_of,
 )
 
@@ -70,7 +71,7 @@ def generated_loop(
     why: str,
 ) -> GeneratedLoop | Rejection:
     """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
-    lacking = why_not_generated(statements)
+    lacking = once(statements, why_not_generated)
     if lacking:
         return Rejection(lacking)
     return GeneratedLoop(statements, empty, unchanged, times, why)

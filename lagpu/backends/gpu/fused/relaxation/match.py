@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.backends.gpu.fused.match import matched
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
@@ -19,6 +20,8 @@ from lagpu.operations import (
     Ewise,
     Multiply,
     Product,
+    RecordedBody,
+    Rejection,
     Statement,
     Until,
 )
@@ -41,7 +44,7 @@ class RelaxationBody(NamedTuple):
     Attributes
     ----------
     A : CscMatrix, (n, n)
-        The matrix by columns.
+        The matrix by columns; of a body that `match_relaxation` returns, the product's handle.
     frontier, numbers, worse : VectorStore
         ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``,
         ``f << f (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
@@ -58,20 +61,38 @@ class RelaxationBody(NamedTuple):
     product: Product
     statements: Sequence[Statement]
 
+    def on(self, body: RecordedBody) -> RelaxationBody:
+        """Return the relaxation of a recorded body; this one has places instead of its handles."""
+        A, frontier, numbers, worse, product, _ = self
+        places: tuple[Any, ...] = (A, frontier, numbers, worse)
+        A, frontier, numbers, worse = [body.handles[x.number] for x in places]
+        return RelaxationBody(A, frontier, numbers, worse, product, body)
 
-def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | None:
-    """Return the parts of a relaxation that runs until `frontier` is empty, or None."""
-    if len(statements) != 4 or type(frontier) is not VectorStore:
-        return None
+
+_NONE = Rejection("")
+
+
+def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
+    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
+
+    The caller puts the matrix by columns in the place of the product's handle.
+    """
+    found: RelaxationBody | Rejection = matched(_match_relaxation, statements, frontier)
+    return found
+
+
+def _match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
+    if len(statements) != 4:
+        return _NONE
     keep, assign, multiply, compare = (s.operation for s in statements)
     f = frontier
     if not (isinstance(keep, Assign) and isinstance(assign, Assign)):
-        return None
+        return _NONE
     if not (isinstance(multiply, Multiply) and isinstance(compare, Ewise)):
-        return None
+        return _NONE
     d, worse, product = statements[1].out, statements[3].out, multiply.product
     if [s.out for s in statements] != [f, d, f, worse] or len({id(f), id(d), id(worse)}) != 3:
-        return None
+        return _NONE
     wanted = (
         Descriptor(worse, False, True, None, True),
         Descriptor(f, True, False, None, False),
@@ -79,16 +100,16 @@ def match_relaxation(statements: Sequence[Statement], frontier: Any) -> Relaxati
     if [s.desc for s in statements[:2]] != list(wanted) or not all(
         s.desc.is_fresh and s.desc.mask is None for s in statements[2:]
     ):
-        return None
+        return _NONE
     if (keep, assign) != (Assign(f), Assign(f)) or multiply.operand is not f:
-        return None
+        return _NONE
     ordered = _ORDERED.get(product.semiring)
     if ordered is None or compare != Ewise("ewise_mult", f, d, ordered[0]):
-        return None
-    if worse.dtype is not BOOL or product.kernel is not None or product.policy is not None:
-        return None
-    A: CscMatrix = multiply.matrix.csc()
-    return RelaxationBody(A, f, d, worse, product, statements)
+        return _NONE
+    if product.kernel is not None or product.policy is not None:
+        return _NONE
+    handle: Any = multiply.matrix
+    return RelaxationBody(handle, f, d, worse, product, statements)
 
 
 def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
@@ -99,6 +120,8 @@ def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
     finds that nothing is left.
     """
     A, f, d, product = body.A, body.frontier, body.numbers, body.product
+    if body.worse.dtype is not BOOL:
+        return f"marks are of {body.worse.dtype}"
     if f.dtype is not d.dtype or f.dtype is not product.result or f.dtype.numpy.itemsize < 4:
         return f"numbers of {f.dtype}, {d.dtype} and {product.result} are not of one wide type"
     if A.shape[0] >= 2**31:

@@ -43,8 +43,10 @@ SIM_EDGES = 64  # in place of RELAXED_EDGES, so that small graphs get beyond it
 def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Rejection:
     """Return the relaxation of a loop as one kernel, or why it is none; see search/relax.cu."""
     body = match_relaxation(statements, until.empty)
-    if body is None:
-        return Rejection("")
+    if isinstance(body, Rejection):
+        return body
+    handle: Any = body.A
+    body = body._replace(A=handle.csc())
     why = why_not_in_any_order(body, until)
     return Rejection(f"no relaxation: {why}") if why else Relaxation(body)
 
