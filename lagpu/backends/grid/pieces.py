@@ -295,7 +295,7 @@ class Parts:
             made.symmetric = symmetric
             return self._pieces.ordered(made)
 
-        return self._run("matrix of parts", make)
+        return self._run("matrix of parts", make, shape)
 
     def owned(
         self, entries: Callable[[Backend, int], Arrays], shape: tuple[int, int]
@@ -313,7 +313,7 @@ class Parts:
                 for p, own in zip(local, received, strict=True)
             }
 
-        return self._run("entries of parts", travel)
+        return self._run("entries of parts", travel, shape)
 
     def columns(self, A: GridMatrix) -> dict[int, tuple[Any, ...]]:
         """See the protocol."""
@@ -371,9 +371,9 @@ class Parts:
 
         return self._run("gather", gather)
 
-    def _run(self, name: str, work: Callable[[], T]) -> T:
+    def _run(self, name: str, work: Callable[[], T], shape: Sequence[int] = ()) -> T:
         with self._pieces.lock:
-            return self._pieces.changes.run(name, work)
+            return self._pieces.changes.run(name, work, shape)
 
 
 def _reduced(size: int, lists: Sequence[Arrays], ufunc: np.ufunc) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from lagpu.backends.grid.engine import Engine
@@ -18,6 +18,7 @@ Class = TypeVar("Class", bound=type[Any])
 
 # What asks nothing of other pieces, and changes nothing.
 _BY_ITSELF = {"form", "levels", "meter", "plan_loop"}
+_SHAPE = {"shape", "size"}  # the parameter of what makes an object, which is given by position
 
 
 class Changes:
@@ -40,10 +41,15 @@ class Changes:
         else:
             self._waiting.append(change)
 
-    def run(self, name: str, work: Callable[[], T]) -> T:
-        """Do some work of a name, with every other process, then make its changes."""
+    def run(self, name: str, work: Callable[[], T], shape: Sequence[int] = ()) -> T:
+        """Do some work of a name, with every other process, then make its changes.
+
+        Processes that give another shape are at different places, as those of another name are.
+        """
         if self._engine.alone or self._waiting is not None:  # the latter within another one
             return work()
+        if shape:
+            name = f"{name} of shape {'x'.join(map(str, shape))}"
         self._waiting = []
         try:
             return done_together(self._engine, name, work, self._waiting)
@@ -85,9 +91,14 @@ def together(cls: Class) -> Class:
 
 
 def _together(method: Callable[..., Any]) -> Callable[..., Any]:
+    names = [*inspect.signature(method).parameters][1:]
+    at = next((k for k, name in enumerate(names) if name in _SHAPE), len(names))
+
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         work = functools.partial(method, self, *args, **kwargs)
-        return self.pieces.changes.run(method.__name__, work)
+        made = args[at] if at < len(args) else ()  # the shape of the object that it makes
+        shape = made if isinstance(made, tuple) else (made,)
+        return self.pieces.changes.run(method.__name__, work, shape)
 
     return run
