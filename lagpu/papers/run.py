@@ -276,13 +276,18 @@ class _Work:
         self._tell(f"{graph.name}: loading {self._source(graph)}")
         gc.collect()
         before = 0 if place.device is None else int(place.device.used_bytes())
-        A = load(str(self._source(graph)), place, seed=request.seed)
+        again = functools.partial(load, str(self._source(graph)), place, seed=request.seed)
+        A = again()
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
         seed = _ROOT_SEED if request.seed is None else request.seed
         host = HostGraph.of(A)
         tested = Tested(graph.name, host, host.roots(count, seed))
         for runner in runners:
             self._tell(f"{graph.name}: {runner.variant.name}")
+            if request.memory is not None and runner.place is not None:
+                del A  # with what the variants before have left at it, which would count
+                gc.collect()
+                A = again()
             try:
                 with self._limited():
                     row = self._row(graph, tested, A, runner, before)

@@ -128,6 +128,23 @@ def test_searches_beyond_the_limit_of_memory_are_missing(sim):
     assert sim.device.free_bytes() > free / 2
 
 
+@pytest.mark.parametrize(("memory", "kept"), [(1 << 40, False), (None, True)])
+def test_under_a_limit_each_variant_begins_with_the_graph_alone(sim, monkeypatch, memory, kept):
+    """Workspaces and forms that variants before it left would count."""
+    left = []
+
+    def searches(tested, A, runner, before):
+        held = A.data.store
+        left.append(runner.place is not None and bool(held.cache or held.kernels))
+        return measure.searches(tested, A, runner, before)
+
+    monkeypatch.setitem(measure.WAYS, "searches", searches)
+    request = Request("sim", True, 1, only=["mycielski12"], memory=memory)
+    found, _ = run_paper(TURBOBFS, TURBOBFS.experiments[1:2], request)
+    assert len(found["experiments"][0]["rows"]) == len(left) >= 9
+    assert any(left) is kept
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
