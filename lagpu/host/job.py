@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import time
@@ -21,6 +22,7 @@ _VARIABLES = (
     ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),  # MVAPICH
     ("SLURM_STEP_NUM_TASKS", "PMIX_RANK"),  # srun --mpi=pmix
 )
+_OTHERS_JOIN_SECONDS = 2.0  # what processes take to join that have started at the same time
 _FIRST_SPEAKS_SECONDS = 2.0  # what the first process needs to print an error that all have
 
 _meeting: list[Callable[[BaseException], bool]] = []
@@ -56,14 +58,17 @@ def speaks(error: BaseException) -> bool:
     """Return whether this process is the one that prints an error that ends its job.
 
     A process alone does. Processes that can reach each other decide it together, within seconds.
-    Before they can, the first one prints; another one waits until the launcher has had the time to
-    end it too, and prints if it is still there: then the error is not the first one's.
+    Before they can, the first one prints, and ends some seconds later: Open MPI's launcher may wait
+    for ever if a process ends while another one joins. Another one waits until the launcher has had
+    the time to end it too, and prints if it is still there: then the error is not the first one's.
     """
     if _meeting:
         return _meeting[-1](error)
     job = launched()
     if job is not None and job.rank:
-        time.sleep(_FIRST_SPEAKS_SECONDS)
+        time.sleep(_OTHERS_JOIN_SECONDS + _FIRST_SPEAKS_SECONDS)
+    elif job is not None:
+        atexit.register(time.sleep, _OTHERS_JOIN_SECONDS)
     return True
 
 

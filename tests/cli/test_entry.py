@@ -15,7 +15,8 @@ def rank(monkeypatch):
     def become(number, size=3):
         monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", str(size))
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(number))
-        monkeypatch.setattr(job, "_FIRST_SPEAKS_SECONDS", 0.0)
+        for waits in ("_FIRST_SPEAKS_SECONDS", "_OTHERS_JOIN_SECONDS"):
+            monkeypatch.setattr(job, waits, 0.0)
 
     return become
 

@@ -1,5 +1,6 @@
 """A process knows by its launcher's variables which one of a job it is; one of a job prints."""
 
+import atexit
 import subprocess
 import sys
 import time
@@ -37,14 +38,17 @@ def test_launched(monkeypatch, variables, job):
 
 
 def test_who_speaks(monkeypatch):
-    slept = []
+    slept, at_exit = [], []
     monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(atexit, "register", lambda *call: at_exit.append(call))
     assert speaks(ValueError())
+    assert at_exit == []
     for rank in "01":
         monkeypatch.setenv("PMI_SIZE", "2")
         monkeypatch.setenv("PMI_RANK", rank)
         assert speaks(ValueError())
-    assert slept == [2.0]  # the second one; the launcher ends it meanwhile if the first has spoken
+    assert slept == [4.0]  # the second one; the launcher ends it meanwhile if the first has spoken
+    assert at_exit == [(time.sleep, 2.0)]  # the first one, which has spoken by then
 
 
 def test_processes_that_can_meet_decide_together(monkeypatch):
