@@ -151,7 +151,7 @@ independent path:3 --backends cpu,sim -s 1; bfs wide.mtx --backends cpu,sim
     "bench -b cpu": """
 missing; ''; kron:; kron:99; kron:-1; kron:5 --roots 0; kron:5 --roots -1; kron:5 --roots x
 kron:5 -b tpu; kron:5 -b ''; kron:5 --mode x; kron:5 --mode fused; kron:5 --kernel x
-kron:5 --kernel ''; kron:5 --policy x; kron:5 --policy ''; kron:5 --policy all; kron:5 --output x
+kron:5 --kernel ''; kron:5 --policy x; kron:5 --policy ''; kron:5 --policy all:2; kron:5 --output x
 kron:5 --peers x; kron:5 --peers ''; kron:5 --json no/a; kron:5 --json ''; kron:5 --json folder
 kron:5 --repeats 3; kron:5 --seconds 1; kron:5 --seed -1; folder; empty; binary; wide.mtx
 nothing.mtx; path:1; kron0e0; kron99e9; --algorithm all; graph.txt --algorithm x
