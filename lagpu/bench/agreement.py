@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from lagpu.errors import CheckFailed
+from lagpu.host.threads import mapped
 
 __all__ = ["Agreement"]
 
 Array = np.ndarray[Any, Any]
+
+_PART = 1 << 21  # numbers of an array that are digested together
 
 
 class Agreement:
@@ -72,5 +75,11 @@ def _order(indices: Array) -> Any:
 
 
 def _digest(array: Array, kind: Any = np.int64) -> bytes:
-    whole = np.ascontiguousarray(array, kind)
-    return hashlib.blake2b(whole.data, digest_size=16).digest()
+    """Return a digest of the digests of an array's parts, which threads make."""
+
+    def of(first: int) -> bytes:
+        part = np.ascontiguousarray(array[first : first + _PART], kind)
+        return hashlib.blake2b(part.data, digest_size=16).digest()
+
+    parts = mapped(of, range(0, len(array), _PART))
+    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()

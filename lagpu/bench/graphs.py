@@ -14,6 +14,7 @@ from lagpu.check import Pattern
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
+from lagpu.host.threads import mapped
 from lagpu.io.csc import column_blocks
 
 __all__ = ["SMALL_SUITE", "SUITE", "HostGraph", "require_graph"]
@@ -86,17 +87,21 @@ class HostGraph:
         in_degree = np.diff(col_ptr)
         out_degree = in_degree if symmetric else np.bincount(row_idx, minlength=n)
         has_loop = np.zeros(n, bool)
-        for first, last in column_blocks(col_ptr):
-            cols = np.repeat(np.arange(first, last), in_degree[first:last])
+
+        def mark_loops(block: tuple[int, int]) -> None:
+            first, last = block
+            columns = np.arange(first, last, dtype=row_idx.dtype)
             rows = row_idx[col_ptr[first] : col_ptr[last]]
-            has_loop[rows[rows == cols]] = True
+            has_loop[rows[rows == np.repeat(columns, in_degree[first:last])]] = True
+
+        mapped(mark_loops, column_blocks(col_ptr))
         facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
         return cls(col_ptr, row_idx, facts)
 
     @cached_property
     def pattern(self) -> Pattern:
         """The columns as checkers take them, made once."""
-        return Pattern(self.columns)
+        return Pattern(self.columns, self.facts.symmetric)
 
     @property
     def columns(self) -> tuple[Array, Array]:

@@ -252,7 +252,7 @@ def _pylibcugraph(graph: HostGraph) -> Search:
 PEERS = {
     "scipy": Peer("scipy", "scipy", "parents", _scipy),
     "networkx": Peer("networkx", "networkx", "levels", _networkx, most=4e6),
-    "python-graphblas": Peer("graphblas", "python-graphblas", "levels", _graphblas),
+    "python-graphblas": Peer("graphblas", "python-graphblas", "levels", _graphblas, most=1e9),
     "igraph": Peer("igraph", "igraph", "levels", _igraph),
     "networkit": Peer("networkit", "networkit", "levels", _networkit),
     "cusparse": Peer("cupyx", "cupy-cuda13x", "products", None),

@@ -39,6 +39,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
 Tell = Callable[[str], None]
+LevelsOf = Callable[[int], Vector]
 
 #: What a search may find, by the name of its result.
 ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
@@ -124,10 +125,21 @@ class Tested:
         if root not in self.edges:
             self.edges[root] = self.host.edges_from(reached)
 
-    def prove(self, output: str, indices: Array, values: Array) -> str:
-        """Return why the result of the last root is not proved, or an empty string."""
+    def prove(
+        self, output: str, indices: Array, values: Array, levels_of: LevelsOf | None = None
+    ) -> str:
+        """Return why the result of the last root is not proved, or an empty string.
+
+        ``levels_of(root)`` returns levels, which the proof of path counts proves too; without it
+        the checker finds them, which takes much longer on large graphs.
+        """
         root, result = self.roots[-1], (indices, values)
-        proof = functools.partial(_CHECKERS[output], self.host.pattern, root, result)
+
+        def proof() -> check.CheckReport:
+            if output == "paths" and levels_of is not None:
+                return check.check_paths(self.host.pattern, root, result, levels_of(root))
+            return _CHECKERS[output](self.host.pattern, root, result)
+
         return self.found.prove(root, output, result, proof)
 
     def row(self, who: str, mode: str, output: str, samples: Sequence[Sample]) -> Row:
@@ -378,7 +390,8 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
             indices, values = result.to_coo()
             tested.count(root, indices)
             refusal = refusal or tested.found.compare(root, output, who, indices, values)
-    refusal = tested.prove(output, indices, values) or refusal
+    levels_of = functools.partial(algorithms.bfs_levels, A)
+    refusal = tested.prove(output, indices, values, levels_of) or refusal
     return Searched(mode, samples, refusal, None if place.device is None else used - before)
 
 

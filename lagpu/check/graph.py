@@ -53,6 +53,10 @@ class Pattern:
     ----------
     A : graph, (n, n)
         See `lagpu.check`.
+    symmetric : bool, optional
+        Whether each edge has its reverse, which is believed: it only decides how reports count
+        edges. By default the pattern is compared with its transpose, which takes longer than a
+        check.
 
     Attributes
     ----------
@@ -65,7 +69,8 @@ class Pattern:
         If the graph is not square, or a row is outside.
     """
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: Any, symmetric: bool | None = None) -> None:
+        self._known = symmetric
         self._matrix, self._parts = A, _parts_of(A)
         self._slices: Slices | None = None
         if self._parts is None:
@@ -95,7 +100,7 @@ class Pattern:
     @property
     def symmetric(self) -> bool:
         """Whether the pattern is that of an undirected graph."""
-        return self.slices.symmetric
+        return self.slices.symmetric if self._known is None else self._known
 
 
 class Graph:

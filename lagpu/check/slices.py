@@ -19,6 +19,7 @@ from scipy.sparse import csgraph
 
 from lagpu.backends.protocol import Parts
 from lagpu.host.sorting import distinct
+from lagpu.host.threads import mapped
 from lagpu.io.csc import column_blocks
 
 __all__ = ["Edges", "Slice", "Slices", "least_of"]
@@ -89,6 +90,9 @@ class Slice:
             within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
             yield slice(j, stop), within, self._edges(j, stop, within)
 
+    def _block(self, j: int, stop: int) -> Edges:
+        return self._edges(j, stop, slice(int(self.col_ptr[j]), int(self.col_ptr[stop])))
+
     def _edges(self, j: int, stop: int, within: slice) -> Edges:
         rows = self.row_idx[within]
         lengths = None if self.values is None else self.values[within]
@@ -103,17 +107,21 @@ class Slice:
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what `of` says of the edges into each column."""
-        found: Any = None
-        for columns, _, edges in self.blocks():
+        blocks = list(column_blocks(self.col_ptr))
+        kind = of(self._edges(0, 0, slice(0, 0))).dtype
+        found = np.full(self.shape[1], empty, kind)
+
+        def reduce(block: tuple[int, int]) -> None:
+            edges = self._block(*block)
             values = of(edges)
-            if found is None:
-                found = np.full(self.shape[1], empty, values.dtype)
             filled = np.flatnonzero(edges.counts)
             if len(filled):
                 # reduceat cannot reduce an empty run, so empty columns are left out.
                 starts = (np.cumsum(edges.counts) - edges.counts)[filled]
-                found[columns.start + filled] = ufunc.reduceat(values, starts)
-        return np.asarray(found)
+                found[block[0] + filled] = ufunc.reduceat(values, starts)
+
+        mapped(reduce, blocks)  # each has columns of its own
+        return found
 
     def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what `of` says of the edges out of each row."""
@@ -127,7 +135,8 @@ class Slice:
 
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""
-        return sum(int(np.count_nonzero(of(edges))) for _, _, edges in self.blocks())
+        blocks = column_blocks(self.col_ptr)
+        return sum(mapped(lambda block: int(np.count_nonzero(of(self._block(*block)))), blocks))
 
     def along(self, of: Callable[[Edges], Array]) -> Slice:
         """Return the slice of those edges of which something is true, without values."""

@@ -41,3 +41,14 @@ def test_a_result_that_fails_is_refused_each_time() -> None:
 
     for _ in range(2):
         assert agreement.prove(0, "levels", result, fail) == "check_levels: level[0] is 1, not 0."
+
+
+def test_results_of_many_parts_are_told_apart_by_each_part(monkeypatch) -> None:
+    monkeypatch.setattr("lagpu.bench.agreement._PART", 4)
+    vertices = np.arange(10)
+    for changed in vertices:
+        agreement = Agreement()
+        assert not agreement.compare(0, "levels", "a", vertices, vertices)
+        assert not agreement.compare(0, "levels", "b", vertices, vertices)
+        other = np.where(vertices == changed, 99, vertices)
+        assert "levels from vertex 0" in agreement.compare(0, "levels", "c", vertices, other)

@@ -6,11 +6,13 @@ import json
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lagpu import versions
-from lagpu.bench import overhead
+from lagpu import algorithms, generators, versions
+from lagpu.bench import overhead, suite
+from lagpu.bench.graphs import HostGraph
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import write_json
 
@@ -149,3 +151,13 @@ def test_the_pages_quote_the_record():
         ]
         assert f"{row['vertices']:,} vertices, {row['entries']:,} entries" in cells[0]
         assert f"{row['ratio']:.2f}" in readme
+
+
+def test_path_counts_are_proved_with_levels_that_are_proved_too(monkeypatch):
+    A = generators.path(4, backend="cpu")
+    tested = suite.Tested("path", HostGraph.of(A), [0])
+    monkeypatch.setattr("lagpu.check.slices.Slices.search", None)  # no search on the host
+    assert not suite.searched(tested, A, "eager", "paths").refusal
+    wrong = algorithms.bfs_levels(A, 3)
+    found = tested.prove("paths", np.arange(4), np.array([1, 1, 1, 2]), lambda _root: wrong)
+    assert "level[0] is 3" in found
