@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from lagpu import algorithms, generators, versions
 from lagpu.bench import overhead, suite
 from lagpu.bench.graphs import HostGraph
-from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.errors import CheckFailed, InvalidValue, OutOfMemory
 from lagpu.host.files import write_json
 
 pytestmark = pytest.mark.usefixtures("own_garbage")  # it is collected before each timing
@@ -161,3 +161,14 @@ def test_path_counts_are_proved_with_levels_that_are_proved_too(monkeypatch):
     wrong = algorithms.bfs_levels(A, 3)
     found = tested.prove("paths", np.arange(4), np.array([1, 1, 1, 2]), lambda _root: wrong)
     assert "level[0] is 3" in found
+
+
+def test_path_counts_are_proved_where_levels_do_not_fit():
+    A = generators.path(4, backend="cpu")
+    tested = suite.Tested("path", HostGraph.of(A), [0])
+
+    def levels_of(root):
+        raise OutOfMemory("bfs_levels: no memory")
+
+    assert not tested.prove("paths", np.arange(4), np.ones(4, int), levels_of)
+    assert "check_paths" in tested.prove("paths", np.arange(4), np.arange(1, 5), levels_of)
