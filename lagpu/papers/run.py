@@ -26,6 +26,8 @@ from lagpu.errors import (
     OutOfMemory,
 )
 from lagpu.generators.load import load
+from lagpu.generators.spec import is_random, is_spec
+from lagpu.io.csc import CSC
 from lagpu.papers.claims import best_of
 from lagpu.papers.energy import EnergyCounter
 from lagpu.papers.experiment import BEST, Experiment, Paper, PaperGraph, Row
@@ -282,6 +284,9 @@ class _Work:
         seed = _ROOT_SEED if request.seed is None else request.seed
         host = HostGraph.of(A)
         tested = Tested(graph.name, host, host.roots(count, seed))
+        if _made_on_host(str(self._source(graph))):  # which takes longer than to copy it
+            columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
+            again = functools.partial(columns.matrix, place)
         for runner in runners:
             self._tell(f"{graph.name}: {runner.variant.name}")
             if request.memory is not None and runner.place is not None:
@@ -374,6 +379,11 @@ class _Work:
 def _degrees(degree: Any) -> tuple[float, float, float]:
     """Return maximum, mean and standard deviation of degrees."""
     return int(degree.max()), float(degree.mean()), float(degree.std())
+
+
+def _made_on_host(text: str) -> bool:
+    """Return whether a text names a graph that no device draws, all of which are patterns."""
+    return is_spec(text) and not is_random(text)
 
 
 def _grid_of(graph: PaperGraph, place: Backend) -> Backend:

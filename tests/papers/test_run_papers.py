@@ -12,6 +12,7 @@ from lagpu.algorithms.brandes import dependencies
 from lagpu.backends.override import is_overridden
 from lagpu.bench import suite
 from lagpu.errors import BackendUnavailable, KernelLaunchError, NotSupported
+from lagpu.generators.load import load as load_graph
 from lagpu.papers import measure
 from lagpu.papers.experiment import Experiment, Paper, PaperGraph, Variant
 from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS, speedup
@@ -138,11 +139,19 @@ def test_under_a_limit_each_variant_begins_with_the_graph_alone(sim, monkeypatch
         left.append(runner.place is not None and bool(held.cache or held.kernels))
         return measure.searches(tested, A, runner, before)
 
+    loads = []
+
+    def load(*given, **named):
+        loads.append(given)
+        return load_graph(*given, **named)
+
+    monkeypatch.setattr("lagpu.papers.run.load", load)
     monkeypatch.setitem(measure.WAYS, "searches", searches)
     request = Request("sim", True, 1, only=["mycielski12"], memory=memory)
     found, _ = run_paper(TURBOBFS, TURBOBFS.experiments[1:2], request)
     assert len(found["experiments"][0]["rows"]) == len(left) >= 9
     assert any(left) is kept
+    assert len(loads) == 1  # the host makes such a graph once
 
 
 @pytest.mark.parametrize(
