@@ -15,7 +15,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.observer import current_observer
 from lagpu.core.vector import Vector
-from lagpu.loops.purity import LoopBody, lookup
+from lagpu.loops.purity import VIEWS, LoopBody, lookup
 from lagpu.operations import Handle, Record, RecordedBody, Statement, operands_of
 
 __all__ = ["KnownLoop", "find", "keep"]
@@ -93,6 +93,8 @@ def keep(
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
+    if any(isinstance(found, VIEWS) for _, found in named):  # it does not follow another handle
+        return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
     if handles is None or not known.learn(statements, handles):

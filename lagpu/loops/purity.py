@@ -26,7 +26,7 @@ from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
 
-__all__ = ["LoopBody", "backend_of", "lookup", "read_body"]
+__all__ = ["VIEWS", "LoopBody", "backend_of", "lookup", "read_body"]
 
 # Attributes and methods without side effects: views and deferred calls.
 _PURE = frozenset((
@@ -37,9 +37,9 @@ _PURE = frozenset((
 _NUMBERS = (bool, int, float, np.generic)
 _BUILTIN = {"abs": abs}  # of Python, and applies to vectors
 _CALLED = (abs, select.value)  # the place in a row or a column is compared with a number alone
-_VIEWS = (TransposedMatrix, SelectionMatrix)
+VIEWS = (TransposedMatrix, SelectionMatrix)  # of a matrix or a vector that may have a name too
 _KNOWN = (
-    *(Vector, Matrix, *_VIEWS, Scalar),
+    *(Vector, Matrix, *VIEWS, Scalar),
     *(Operator, Monoid, Semiring, Selector, DType, Replace, *_NUMBERS),
 )
 

@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from known_loops import blend, carry, relax, search
+from known_loops import blend, both, carry, relax, search
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, semiring
@@ -115,6 +115,25 @@ def test_one_object_under_two_names_is_recorded(place, opened):
             blend(other, x, y)
         assert u.to("cpu").isequal(x)
         assert v.to("cpu").isequal(y)
+
+
+def test_a_view_of_one_matrix_stays_with_it(place, opened):
+    """Its name is another than the matrix'; that may come to mean another matrix, and it not."""
+    first, second = graph(place, 3), graph(place, 4)
+    for view in (first.T, Vector.from_dense(np.arange(32) % 7, backend=place).selection(32)):
+        for A in (first, first, second, first):
+            x, y, expected, right = (Vector.from_coo([1], 1, size=32, like=A) for _ in range(4))
+            both(A, view, x, y)
+            with lagpu.eager():
+                relay(view, expected)
+                relay(A, right)
+            assert x.isequal(expected)
+            assert y.isequal(right)
+
+
+def relay(A, x):
+    for _ in range(2):
+        x << semiring.plus_times(x @ A)
 
 
 def test_who_looks_on_sees_the_body(place, opened):

@@ -23,6 +23,12 @@ def blend(A, u, v):
         u(~v.S, replace=True) << semiring.any_pair(u @ A)
 
 
+def both(A, ahead, x, y):
+    for _ in loop(times=2):
+        x << semiring.plus_times(x @ ahead)
+        y << semiring.plus_times(y @ A)
+
+
 def carry(A, found, frontier):
     for _ in loop(until_empty=frontier):
         found(frontier.S) << frontier
