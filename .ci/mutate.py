@@ -62,9 +62,12 @@ TARGETS = {
     "fusing": (
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
         "lagpu/backends/gpu/fused/policy.py lagpu/backends/gpu/fused/emit.py "
-        "lagpu/backends/gpu/fused/program.py lagpu/backends/gpu/fused/scalars.py",
-        "tests/backends/gpu/fused/test_program.py tests/backends/gpu/fused/test_plan.py "
-        "tests/backends/gpu/fused/test_policy.py tests/backends/gpu/fused/test_program_bitmap.py "
+        "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py "
+        "lagpu/backends/gpu/fused/scalars.py",
+        "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
+        "tests/backends/gpu/fused/program/test_program_bitmap.py "
+        "tests/backends/gpu/fused/program/test_program_kept.py "
+        "tests/backends/gpu/fused/test_policy.py "
         "tests/backends/gpu/fused/test_sweep_vector.py "
         "tests/backends/gpu/fused/test_policy_depth.py tests/backends/gpu/fused/test_match.py "
         "tests/backends/gpu/fused/test_search_grid_values.py "
@@ -80,9 +83,9 @@ TARGETS = {
         "tests/backends/gpu/fused/test_search_bits.py "
         "tests/backends/gpu/fused/test_search_per_source.py "
         "tests/backends/gpu/fused/test_search_per_source_constant.py "
-        "tests/backends/gpu/fused/test_plan.py tests/backends/gpu/fused/test_program.py "
+        "tests/backends/gpu/fused/test_plan.py tests/backends/gpu/fused/program/test_program.py "
         "tests/backends/gpu/fused/test_policy_depth.py tests/algorithms/test_batch.py "
-        "tests/backends/gpu/fused/test_program_bitmap.py "
+        "tests/backends/gpu/fused/program/test_program_bitmap.py "
         "tests/backends/gpu/fused/test_sweep_per_source.py "
         "tests/backends/gpu/profile/test_log_rows_bitmap.py --backend=sim",
     ),

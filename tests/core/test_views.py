@@ -27,7 +27,7 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, Vector, binary, loop, semiring
-from lagpu.backends.gpu.fused import program
+from lagpu.backends.gpu.fused.program import run, text
 from lagpu.backends.gpu.kernels import from_source, kernel
 from lagpu.backends.gpu.ops import selection
 from lagpu.selftest import reference
@@ -277,10 +277,10 @@ def test_programs_compile(traced, arch, monkeypatch):
     made = []
 
     def caught(*args, **macros):
-        made.append(from_source(*args, **macros | {"BLOCK": str(program.BLOCK)}))
+        made.append(from_source(*args, **macros | {"BLOCK": str(run.BLOCK)}))
         raise InterruptedError
 
-    monkeypatch.setattr(program, "from_source", caught)
+    monkeypatch.setattr(text, "from_source", caught)
     for function, name, dtype in (
         (gather_all, "min_first", INT32),
         (scatter_all, "plus_second", FP64),

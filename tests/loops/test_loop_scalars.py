@@ -231,12 +231,12 @@ def test_a_scalar_as_ever(backend):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("traced", [False, True])
 def test_nvrtc_compiles_programs_with_sums(arch, traced, monkeypatch):
-    from lagpu.backends.gpu.fused import program
+    from lagpu.backends.gpu.fused.program import text
     from lagpu.backends.gpu.kernels import from_source
 
     made, sim = [], lagpu.backends.get("sim")
     monkeypatch.setattr(
-        program, "from_source", lambda *a, **how: made.append(from_source(*a, **how)) or made[-1]
+        text, "from_source", lambda *a, **how: made.append(from_source(*a, **how)) or made[-1]
     )
     with lagpu.trace() if traced else contextlib.nullcontext():
         for name, dtype in zip(MONOIDS, (*lagpu.dtypes.ALL, *lagpu.dtypes.ALL), strict=False):

@@ -1,23 +1,24 @@
 """The text of generated kernels: parameters, the expression of a statement, the lines of a log.
 
-`lagpu.backends.gpu.fused.program` writes a kernel for any loop, `emit_sweep` one for a sweep. Both
-write statements as calls of the functions of common/entry.cuh.
+`lagpu.backends.gpu.fused.program.text` writes a kernel for any loop, `emit_sweep` one for a sweep.
+Both write statements as calls of the functions of common/entry.cuh.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from lagpu.algebra.tables import unary
+from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels.functors import Prelude, accumulator, macros_of
 from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand
 from lagpu.backends.gpu.storage.heads import heads_of
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.gpu.storage.workspaces import Ranked, index_types, ranked
+from lagpu.backends.gpu.storage.workspaces import Ranked, ranked
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import (
     Apply,
@@ -27,28 +28,114 @@ from lagpu.operations import (
     Descriptor,
     Ewise,
     Extract,
-    Multiply,
+    Handle,
     Product,
     Select,
     Statement,
 )
 
 __all__ = [
+    "Arguments",
     "LogLines",
     "Parameters",
+    "Run",
     "Writer",
     "accum_type",
+    "column_types",
     "columns_of",
     "expression",
     "whole_sums",
+    "whole_types",
 ]
+
+Array = Any
+T = TypeVar("T")
+Question = Callable[[Sequence[Handle]], T]  # to operands, by their places
+
+
+class Run:
+    """One run of a kernel: what its arguments are made of.
+
+    Attributes
+    ----------
+    operands : sequence of Handle
+        The vectors and matrices, by their places.
+    device : Device
+        Where it runs.
+    blocks : int
+        Thread blocks.
+    barrier : array or None
+        A barrier of the grid that an operand's workspace has, once that is asked for.
+    """
+
+    def __init__(self, operands: Sequence[Handle], device: Device, blocks: int = 0) -> None:
+        self.operands, self.device, self.blocks = operands, device, blocks
+        self.barrier: Array = None
+
+    def room(self, count: int, dtype: Any) -> Array:
+        """Return uninitialised memory for `count` numbers."""
+        self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
+        return self.device.xp.empty(count, dtype)
+
+
+Make = Callable[[Run], Sequence[Any]]
+
+
+class Arguments:
+    """The arguments of a kernel, for one run after the other, on other operands each time.
+
+    So they hold numbers alone. What belongs to operands is made of them in each run, and what the
+    text takes for granted of operands is asked of them before.
+    """
+
+    def __init__(self) -> None:
+        self._fixed: list[Any] = []
+        self._made: list[tuple[int, int, Make]] = []
+        self._asked: list[tuple[Question[Any], Any]] = []
+
+    def fix(self, value: Any) -> None:
+        """Add an argument that is the same in each run."""
+        self._fixed.append(value)
+
+    def make(self, count: int, make: Make) -> None:
+        """Add so many arguments, which `make` returns for a run."""
+        first = len(self._fixed)
+        self._fixed += [None] * count
+        self._made.append((first, first + count, make))
+
+    def ask(self, question: Question[T], operands: Sequence[Handle]) -> T:
+        """Return an answer that the text is going to take for granted."""
+        answer = question(operands)
+        self._asked.append((question, answer))
+        return answer
+
+    def fit(self, operands: Sequence[Handle]) -> bool:
+        """Whether all answers are the same for these operands."""
+        return all(question(operands) == answer for question, answer in self._asked)
+
+    def of(self, run: Run) -> list[Any]:
+        """Return the arguments of a run."""
+        found = list(self._fixed)
+        for first, end, make in self._made:
+            found[first:end] = make(run)
+        return found
 
 
 class Parameters:
     """The names in the text of a kernel, each with its argument, and the functors it uses.
 
+    Parameters
+    ----------
+    operands : sequence of Handle
+        Vectors and matrices that have a place already; others get the next ones.
+
     Attributes
     ----------
+    operands : list of Handle
+        All that have a place.
+    arguments : Arguments
+        One for each name. They, and all functions given to `made` and `ask`, may outlive the
+        operands, so they name them by their places.
     text : list of str
         ``"type name"`` of each parameter.
     structs : list of str
@@ -57,25 +144,49 @@ class Parameters:
         The texts of users' operators.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, operands: Sequence[Handle] = ()) -> None:
+        self.operands: list[Handle] = list(operands)
+        self.arguments = Arguments()
         self._names: dict[int, str] = {}
-        self._args: list[Any] = []
         self.text: list[str] = []
         self.structs: list[str] = []
         self.prelude = Prelude()
 
     def add(self, ctype: str, value: Any) -> str:
-        """Add a parameter; return its name.
-
-        A callable `value` is called with the number of thread blocks, and returns the argument.
-        """
+        """Add a parameter whose argument is the same in each run; return its name."""
         name = f"p{len(self.text)}"
         self._append(f"{ctype} {name}", value)
         return name
 
+    def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
+        """Add parameters whose arguments `make` returns in each run; return their names."""
+        names = [f"p{k}" for k, _ in enumerate(ctypes, len(self.text))]
+        self.text += [f"{ctype} {name}" for ctype, name in zip(ctypes, names, strict=True)]
+        self.arguments.make(len(names), make)
+        return names
+
+    def room(self, ctype: str, count: int, dtype: Any) -> str:
+        """Add room for `count` numbers, which the kernel calls `ctype`; return its name."""
+        return self.made([f"{ctype}*"], lambda run: [run.room(count, dtype)])[0]
+
     def size(self, size: int) -> str:
         """Add a number of indices."""
         return self.add("i64", np.int64(size))
+
+    def place(self, x: Handle) -> int:
+        """Return the place of an operand."""
+        for place, other in enumerate(self.operands):
+            if other is x:
+                return place
+        self.operands.append(x)
+        return len(self.operands) - 1
+
+    def ask(self, question: Question[T]) -> T:
+        """Return what operands answer, which the text is going to take for granted.
+
+        Types and shapes need no question.
+        """
+        return self.arguments.ask(question, self.operands)
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
         """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
@@ -84,14 +195,12 @@ class Parameters:
         """
         name = self._names.get(id(x))
         if name is None:
-            words, values, number = x.readable()
-            const = "" if written else "const "
-            parts = (
-                ("words", f"{const}u32*", words),
-                ("values", f"{const}{x.dtype.ctype}*", values),
-                ("iso", x.dtype.ctype, number),
-            )
-            name = self.declare(x, parts)
+            name = self._names[id(x)] = f"v{len(self._names)}"
+            const, kind, place = "" if written else "const ", x.dtype.ctype, self.place(x)
+            self.text.append(f"{const}u32* {name}_words")
+            self.text.append(f"{const}{kind}* {name}_values")
+            self.text.append(f"{kind} {name}_iso")
+            self.arguments.make(3, lambda run: run.operands[place].readable())
         return name
 
     def declare(self, x: VectorStore, parts: Sequence[tuple[str, str, Any]]) -> str:
@@ -122,58 +231,47 @@ class Parameters:
         self.structs.append(f"struct {name} {{ {body} static constexpr bool {flags}; }};")
         return name
 
-    def arguments(self, blocks: int = 0) -> list[Any]:
-        """Return the kernel's arguments for a grid of `blocks` thread blocks."""
-        return [x(blocks) if callable(x) else x for x in self._args]
-
     def _append(self, text: str, value: Any) -> None:
         self.text.append(text)
-        self._args.append(value)
+        self.arguments.fix(value)
 
 
-def columns_of(params: Parameters, form: CscMatrix | None, A: CscMatrix) -> str:
-    """Return the initialiser of the ``Columns`` of a form, null if it is not there."""
-    types = index_types(A)
-    ptr, idx, values = (
-        (None, None, None) if form is None else (form.col_ptr, form.row_idx, form.values)
+# ------------------------------------------------------------------ arguments of a matrix' forms
+def column_types(types: dict[str, str], values: DType) -> tuple[str, ...]:
+    """Return the types of the parameters of a ``Columns``; `types` are those of indices."""
+    kind = values.ctype
+    return f"const {types['PTR']}*", f"const {types['IDX']}*", f"const {kind}*", kind
+
+
+def columns_of(form: CscMatrix | None, values: DType) -> tuple[Any, ...]:
+    """Return the arguments of a ``Columns``, null if the form is not there."""
+    if form is None:
+        return None, None, None, values.numpy.type(0)
+    return form.col_ptr, form.row_idx, form.values, form.number
+
+
+def whole_types(types: dict[str, str], u: DType, result: DType) -> tuple[str, ...]:
+    """Return the types of the parameters of a ``MaybeWhole``."""
+    return (
+        *("const u32*", "const u32*", "const i32*", "const u32*", "i64", "i64", "i64"),
+        *(f"{result.ctype}*", f"const {types['IDX']}*", "const i32*", f"{u.ctype}*"),
     )
-    number = A.dtype.numpy.type(0) if form is None else form.number
-    parts = (
-        params.add(f"const {types['PTR']}*", ptr),
-        params.add(f"const {types['IDX']}*", idx),
-        params.add(f"const {A.dtype.ctype}*", values),
-        params.add(A.dtype.ctype, number),
-    )
-    return "{" + ", ".join(parts) + "}"
 
 
 def whole_sums(
-    params: Parameters,
-    spec: str,
-    forms: tuple[CscMatrix | None, CscMatrix | None],
-    A: CscMatrix,
-    operation: Multiply,
-    parts: Callable[[int], Any],
-) -> str:
-    """Return the ``MaybeWhole`` of a product, whose pointers are null if it has no such form.
+    form: CscMatrix | None, rows: CscMatrix | None, u: DType, parts: Array
+) -> tuple[Any, ...]:
+    """Return the arguments of a ``MaybeWhole``, whose pointers are null if there is no such form.
 
     Parameters
     ----------
-    params : Parameters
-        Of the kernel.
-    spec : str
-        The struct of the product's types.
-    forms : tuple
+    form, rows : CscMatrix or None
         The matrix by the columns of the outputs, and of the inputs, if they are there.
-    A : CscMatrix
-        The matrix as it is stored.
-    operation : Multiply
-        The product.
-    parts : callable
-        Makes room for a sum of each warp, of a number of thread blocks.
+    u : DType
+        Type of the product's vector.
+    parts : array
+        Room for a sum of each warp.
     """
-    u, kind = operation.operand.dtype, operation.product.result.ctype
-    form, rows = forms
     heads = None if form is None else heads_of(form)
     ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
     if form is not None and heads is not None:
@@ -181,16 +279,7 @@ def whole_sums(
         ranks = ranks if ranks.idx is not None else ranks._replace(idx=form.row_idx)
         sizes = [np.int64(size) for size in (form.nvals, *form.shape[::-1])]
     room = None if ranks.words is None else ranks.words.view(u.numpy)
-    arrays = heads or (None,) * 4
-    idx = index_types(A)["IDX"]
-    names = (
-        *zip(("const u32*", "const u32*", "const i32*", "const u32*"), arrays, strict=True),
-        *(("i64", size) for size in sizes),
-        (f"{kind}*", parts),
-        *((f"const {idx}*", ranks.idx), ("const i32*", ranks.rank), (f"{u.ctype}*", room)),
-    )
-    given = ", ".join(params.add(ctype, value) for ctype, value in names)
-    return f"MaybeWhole<{spec}>{{{{{given}}}}}"
+    return (*(heads or (None,) * 4), *sizes, parts, ranks.idx, ranks.rank, room)
 
 
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:

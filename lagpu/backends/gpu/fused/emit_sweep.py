@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from lagpu.backends.gpu.fused.emit import Parameters, accum_type, expression
+from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type, expression
 from lagpu.backends.gpu.fused.level_order import LevelOrder
 from lagpu.backends.gpu.fused.match import SweepBody
 from lagpu.backends.gpu.ops.strategies import by_outputs
@@ -102,6 +102,10 @@ class SweepText:
     def name_of(self, x: VectorStore) -> str:
         """Return the name of a vector in the text."""
         return self._names[id(x)]
+
+    def arguments(self) -> list[Any]:
+        """Return the arguments of the kernel that `write` has written."""
+        return self.params.arguments.of(Run(self.params.operands, self.x.device))
 
     def changed(self) -> None:
         """Forget the counts and statistics of the vectors that the kernel writes."""

@@ -8,8 +8,8 @@ from typing import Any
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
-from lagpu.backends.gpu.fused.program import generated_loop
-from lagpu.backends.gpu.fused.program_bitmap import generated_bitmap_loop
+from lagpu.backends.gpu.fused.program.bitmap import generated_bitmap_loop
+from lagpu.backends.gpu.fused.program.run import generated_loop
 from lagpu.backends.gpu.fused.relaxation.run import relaxation
 from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search

@@ -75,7 +75,9 @@ class KernelScalars:
         xp, add = self._device.xp, self._params.add
         self._out = xp.empty(WORDS * len(self._written) + 1, np.uint64)
         self._out_name = add("u64*", self._out)
-        self._partial = add("u64*", lambda blocks: xp.empty(2 * WORDS * blocks, np.uint64))
+        (self._partial,) = self._params.made(
+            ["u64*"], lambda run: [run.room(2 * WORDS * run.blocks, np.uint64)]
+        )
         lines = ["u64 failed = 0;", "u32 reductions = 0;"]
         for x in self._all:
             kind, on_host = x.dtype.ctype, x.location is None

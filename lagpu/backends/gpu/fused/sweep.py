@@ -110,7 +110,7 @@ class VectorSweep:
         marks, entries = (xp.empty(k, np.uint32) for k in (size, levels.deepest + 1))
         launch = functools.partial(
             device.launch, kernel, grid * block,
-            *self._text.params.arguments(), np.int64(len(levels.order)), np.int64(levels.deepest),
+            *self._text.arguments(), np.int64(len(levels.order)), np.int64(levels.deepest),
             levels.order, levels.level.astype(np.int32, copy=False),
             levels.offsets, np.int64(nwords(levels.size)), np.int64(size), marks, entries,
             xp.empty(1, np.int64), xp.zeros(GRID_BARRIER, np.uint32),
@@ -240,7 +240,7 @@ class PerSourceSweep:
         self._text.changed()
         launch = functools.partial(
             device.launch, kernel, k * block,
-            *self._text.params.arguments(), np.int64(k), np.int64(n),
+            *self._text.arguments(), np.int64(k), np.int64(n),
             np.int64(stride(k)), np.int64(self._levels.deepest), *ordered, block=block,
         )  # fmt: skip
         return launch, self._settle

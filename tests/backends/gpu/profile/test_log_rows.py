@@ -309,9 +309,10 @@ def test_the_variant_that_logs_is_compiled_apart(place):
 
 def test_untraced_kernels_have_no_log(place, monkeypatch):
     asked, parents_of = [], {"kernel": kernels.kernel, "from_source": kernels.from_source}
-    from lagpu.backends.gpu.fused import program, search_grid
+    from lagpu.backends.gpu.fused import search_grid
+    from lagpu.backends.gpu.fused.program import text
 
-    for module, name in ((search_grid, "kernel"), (program, "from_source")):
+    for module, name in ((search_grid, "kernel"), (text, "from_source")):
 
         def told(*args, name=name, **macros):
             asked.append(parents_of[name](*args, **macros))
@@ -355,7 +356,7 @@ def test_nvrtc_compiles_what_logs(arch):
 @pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_programs_that_log(arch, monkeypatch):
-    from lagpu.backends.gpu.fused import program
+    from lagpu.backends.gpu.fused.program import text
 
     made = []
 
@@ -363,7 +364,7 @@ def test_nvrtc_compiles_programs_that_log(arch, monkeypatch):
         made.append(kernels.from_source(*args, **macros))
         return made[-1]
 
-    monkeypatch.setattr(program, "from_source", told)
+    monkeypatch.setattr(text, "from_source", told)
     A = random_graph(33, 99, lagpu.backends.get("sim"))
     with lagpu.trace():
         components(A, Vector.from_dense(np.arange(33), like=A))

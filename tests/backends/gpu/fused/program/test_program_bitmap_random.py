@@ -14,7 +14,8 @@ from samples import picked
 from strategies import for_all
 
 import lagpu
-from lagpu.backends.gpu.fused import policy, program
+from lagpu.backends.gpu.fused import policy
+from lagpu.backends.gpu.fused.program import run, text
 from lagpu.selftest.soak.loops import bitmap_loops, compare, load
 
 
@@ -36,9 +37,9 @@ def test_random_bodies(backend, draw):
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_programs(arch, traced, monkeypatch):
     """Some of them, and with the log of a trace."""
-    kernels, real = [], program.from_source
+    kernels, real = [], text.from_source
     told = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
-    monkeypatch.setattr(program, "from_source", told)
+    monkeypatch.setattr(text, "from_source", told)
     monkeypatch.setattr(policy, "MOST_DEGREE", 0)
     place = lagpu.backends.get("sim")
     A = random_graph(70, 2).to(place)
@@ -51,7 +52,7 @@ def test_nvrtc_compiles_programs(arch, traced, monkeypatch):
         assert loop_name(place) == PROGRAM
     assert len(kernels) == len(chosen)
     for kernel in kernels:
-        macros = dict(kernel.macros) | {"LG_BLOCK": str(program.BLOCK)}
+        macros = dict(kernel.macros) | {"LG_BLOCK": str(run.BLOCK)}
         made = dataclasses.replace(kernel, macros=tuple(macros.items()))
         assert ("LG_LOG" in macros) == traced
         assert nvrtc_compile(made, arch)

@@ -12,10 +12,11 @@ import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused.emit import columns_of
+from lagpu.backends.gpu.fused.emit import LogLines, column_types, columns_of
 from lagpu.backends.gpu.fused.entries import OnEntries, on_entries
 from lagpu.backends.gpu.fused.match import method
-from lagpu.backends.gpu.fused.program import GeneratedLoop, why_not_generated
+from lagpu.backends.gpu.fused.program.run import GeneratedLoop, why_not_generated
+from lagpu.backends.gpu.fused.program.text import ProgramText
 from lagpu.backends.gpu.ops.directions import BITS_PUSH_COST
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
@@ -98,7 +99,7 @@ def _bytes_of_rows(A: CscMatrix, product: Product) -> int:
 
 
 class GeneratedBitmapLoop(GeneratedLoop):
-    """The text of a kernel, its arguments, and the bitmap matrices it writes; see `GeneratedLoop`.
+    """A kernel, its arguments, and the bitmap matrices it writes; see `GeneratedLoop`.
 
     Parameters
     ----------
@@ -112,9 +113,6 @@ class GeneratedBitmapLoop(GeneratedLoop):
         Why no other kernel runs the loop.
     """
 
-    header = "program/bitmap.cuh"
-    shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
-              "(void)sums; (void)found;")  # fmt: skip
     one_way = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
 
     def __init__(
@@ -149,6 +147,13 @@ class GeneratedBitmapLoop(GeneratedLoop):
             + (0 if copied is None else bytes_of(copied.size, copied.dtype))
         )
 
+    def _text(self, log: LogLines) -> BitmapText:
+        """See `GeneratedLoop`."""
+        ends = self._empty, self._unchanged
+        text = BitmapText(self.statements, self.written, *ends, self._block, log)
+        text.shapes, text.nbytes = self._shapes, self.nbytes
+        return text
+
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """See `GeneratedLoop`."""
         self._found.store()
@@ -164,17 +169,35 @@ class GeneratedBitmapLoop(GeneratedLoop):
         k, _ = self._shapes[id(operation.operand)]
         return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
 
+
+class BitmapText(ProgramText):
+    """The text of a kernel for a body on entries of bitmap matrices; see `ProgramText`.
+
+    Attributes
+    ----------
+    shapes : dict
+        The shape of each matrix, by the ``id`` of the vector that stores its entries.
+    nbytes : int
+        Bytes that the loop allocates beside its operands.
+    """
+
+    header = "program/bitmap.cuh"
+    shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
+              "(void)sums; (void)found;")  # fmt: skip
+    shapes: dict[int, tuple[int, int]]
+    nbytes: int
+
     def _source(self, s: Statement) -> tuple[DType, str]:
-        """See `GeneratedLoop`: an assigned number is restricted to the positions of rows."""
+        """See `ProgramText`: an assigned number is restricted to the positions of rows."""
         z, source = super()._source(s)
         if isinstance(s.operation, AssignScalar):
-            k, _ = self._shapes[id(s.out)]
+            k, _ = self.shapes[id(s.out)]
             each, rows = (self.params.size(x) for x in (stride(k), k))
             source = f"InRows<Filled<{z.ctype}>>{{{source}, {each}, {rows}}}"
         return z, source
 
     def _product(self, s: Statement, operation: Multiply) -> list[str]:
-        """See `GeneratedLoop`."""
+        """See `ProgramText`."""
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
         params, kind = self.params, product.result.ctype
         # vectors that the body writes have their values stored
@@ -199,17 +222,19 @@ class GeneratedBitmapLoop(GeneratedLoop):
         `out` has the mask and the result.
         """
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
-        params, form, (k, n) = self.params, by_outputs(A, product), self._shapes[id(s.out)]
+        params, form, (k, n) = self.params, by_outputs(A, product), self.shapes[id(s.out)]
         name = f"Product{len(params.structs)}"
         params.product(product, u.dtype, A.dtype, name, **index_types(form))
         x, long = params.vector(u), chunks_of(form).columns
         shape = ", ".join(params.size(size) for size in (n, stride(k) // 32, k))
-        columns = f"{params.size(len(long))}, {params.add('const i64*', long)}"
+        longs = f"{params.size(len(long))}, {params.add('const i64*', long)}"
+        kinds = column_types(index_types(form), A.dtype)
+        columns = ", ".join(params.made(kinds, lambda _: columns_of(form, A.dtype)))
         place = self._counters
         self._counters += self._log.on
         line = (
-            f"multiply_bitmap<{name}>({{{columns_of(params, form, form)}, "
-            f"{{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, {out}}}, {columns}, sums, found, "
+            f"multiply_bitmap<{name}>({{{{{columns}}}, "
+            f"{{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, {out}}}, {longs}, sums, found, "
             f"now + {place} * kCounterStride, barrier);"
         )
         return line, ("kPulls", f"load_volatile(at + {place} * kCounterStride)", "kUnknown")
@@ -217,11 +242,11 @@ class GeneratedBitmapLoop(GeneratedLoop):
     def _bits(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
         """Return the same as `_sums`, for a product whose sums have one value."""
         A, product, params = operation.matrix.csc(), operation.product, self.params
-        form, (k, n) = by_outputs(A, product), self._shapes[id(s.out)]
+        form, (k, n) = by_outputs(A, product), self.shapes[id(s.out)]
         rows = self._by_inputs(A, product, form)
         cut = f"CutColumns<{', '.join(index_types(form).values())}>"
         columns = f"{cut}{self._cut(form, form, n)}"
-        pushed = f"{cut}{self._cut(rows, form, self._shapes[id(operation.operand)][1])}"
+        pushed = f"{cut}{self._cut(rows, form, self.shapes[id(operation.operand)][1])}"
         word, groups = words_of(k)
         bits = f"BitProduct<{word}, {index_types(form)['PTR']}>"
         sizes = f"{params.size(groups)}, {params.size(k)}"

@@ -1,0 +1,259 @@
+"""The generated loop: one cooperative kernel for the recorded body of any loop over vectors.
+
+The kernel of a known loop is kept with its record, so that its text is not written again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.gpu.fused.emit import LogLines, Run
+from lagpu.backends.gpu.fused.match import matched, method
+from lagpu.backends.gpu.fused.program.text import Program, ProgramText
+from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
+from lagpu.backends.gpu.fused.whole import Prepared, run_whole
+from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
+from lagpu.backends.gpu.ops import selection
+from lagpu.backends.gpu.ops.directions import PULL_FIRST, PULL_SUMS
+from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile.log_rows import ProgramRows
+from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of
+from lagpu.operations import (
+    Apply,
+    Assign,
+    AssignScalar,
+    Constant,
+    Ewise,
+    Extract,
+    Handle,
+    Multiply,
+    MultiplySelection,
+    RecordedBody,
+    Reduce,
+    Rejection,
+    Select,
+    Statement,
+    once,
+    operands_of,
+)
+
+__all__ = ["GeneratedLoop", "generated_loop", "why_not_generated"]
+
+NO_LIMIT = 2**64 - 1
+BLOCK, SIM_BLOCK = 1024, 256  # threads of a block
+
+
+def generated_loop(
+    statements: Sequence[Statement],
+    empty: VectorStore | None,
+    unchanged: VectorStore | None,
+    times: int | None,
+    why: str,
+) -> GeneratedLoop | Rejection:
+    """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
+    lacking = once(statements, why_not_generated)
+    if lacking:
+        return Rejection(lacking)
+    return GeneratedLoop(statements, empty, unchanged, times, why)
+
+
+def why_not_generated(statements: Sequence[Statement]) -> str:
+    """Return why statements cannot be lines of one kernel, or an empty string."""
+    for s in statements:
+        why = _why_not(s)
+        if why:
+            return why
+    if all(s.writes_scalar for s in statements):
+        return "the body writes no vector"
+    return why_no_scalars(statements)
+
+
+def _why_not(s: Statement) -> str:
+    """Return why a statement cannot be lines of a kernel, or an empty string."""
+    operation = s.operation
+    if isinstance(operation, (AssignScalar, Assign, Extract)):
+        return "" if operation.indices is None else f"{method(s)} has indices"
+    if isinstance(operation, (Multiply, MultiplySelection)):
+        product = operation.product
+        if product.kernel is not None or product.policy is not None:
+            return "the product names a kernel or a policy"
+        sizes = [operation.operand.size, s.out.size]
+        if isinstance(operation, MultiplySelection):
+            sizes.append(operation.indices.size)
+        elif max(operation.matrix.shape) >= 2**31:
+            return "the matrix has more than 2**31 rows or columns"
+        return "" if all(sizes) else "the matrix has no rows or no columns"
+    if isinstance(operation, Reduce) and type(operation.operand) is not VectorStore:
+        return "the operand of reduce is a matrix"
+    if isinstance(operation, (Apply, Select, Reduce, Constant, Ewise)):
+        return ""
+    return f"{method(s)} is not among the operations of a fused loop"
+
+
+class _Outputs(NamedTuple):
+    """The vectors that a body writes, each once."""
+
+    vectors: tuple[Any, ...]
+
+    def on(self, body: RecordedBody) -> _Outputs:
+        """Return those of a recorded body; these are places."""
+        return _Outputs(tuple([body.handles[x.number] for x in self.vectors]))
+
+
+def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
+    written = {id(s.out): s.out for s in statements if not s.writes_scalar}
+    return _Outputs(tuple(written.values()))
+
+
+class GeneratedLoop:
+    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+        The body, which `why_not_generated` accepts.
+    empty, unchanged : VectorStore or None
+        The loop's condition.
+    times : int or None
+        Iterations, at most.
+    why : str
+        Why no other kernel runs the loop.
+
+    Attributes
+    ----------
+    one_way : str
+        Why a product has no direction to choose.
+    """
+
+    name = "generated loop"
+    keeps_log = True
+    one_way = "only one form of the matrix is stored"
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        empty: VectorStore | None,
+        unchanged: VectorStore | None,
+        times: int | None,
+        why: str,
+    ) -> None:
+        self.statements, self.why = statements, why
+        self._empty, self._unchanged, self._times = empty, unchanged, times
+        watched = [x for x in (empty, unchanged) if x is not None]
+        vectors = [*matched(_outputs, statements, None).vectors, *watched]
+        self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
+        self.device = self.written[0].device
+        self._block = SIM_BLOCK if self.device.name == "sim" else BLOCK
+        self._scalars: KernelScalars | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`: words and values of what is written, and of each product's sums."""
+        sums = sum(
+            bytes_of(s.out.size, s.operation.product.result)
+            for s in self.statements
+            if isinstance(s.operation, (Multiply, MultiplySelection))
+        )
+        return sum(x.bytes_to_write for x in self.written) + sums
+
+    # ---------------------------------------------------------------------------- running
+    def run(self, log: LoopLog | None = None) -> None:
+        """Run the loop to its end; the host waits only if a scalar may lack its value."""
+        run_whole(self.device, self.name, self.written, lambda: self._prepared(log))
+
+    def _prepared(self, log: LoopLog | None) -> Prepared:
+        rows = None if log is None else self._rows(log)
+        for x in self.written:
+            x.to_writable()
+        (kernel, arguments, counted), operands = self._program(log)
+        block, xp = self._block, self.device.xp
+        grid = self.device.max_cooperative_blocks(kernel, block)
+        run = Run(operands, self.device, grid)
+        given = arguments.of(run)
+        barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
+        count = constant("kTurns") * counted * constant("kCounterStride")
+        counters = xp.empty(count, np.uint64)
+        times = NO_LIMIT if self._times is None else self._times
+        for x in self.written:
+            x.changes()
+        launch = functools.partial(
+            self.device.launch,
+            kernel, grid * block, *given, np.uint64(times), counters, barrier,
+            *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
+        )  # fmt: skip
+        return launch, lambda: self._settle(log, rows)
+
+    def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
+        """Return the program and its operands; one that the record has, if it fits them."""
+        body, kept = self.statements, self._kept() if log is None else []
+        if isinstance(body, RecordedBody):
+            for program in kept:
+                if program.arguments.fit(body.handles):
+                    return program, body.handles
+        text = self._text(LogLines(len(self.statements), log is not None))
+        program = text.write(0 if log is None else log.capacity)
+        kept.append(program)
+        self._scalars = text.scalars
+        return program, text.params.operands
+
+    def _kept(self) -> list[Program]:
+        """Return where the record of the body keeps the programs for this condition."""
+        body, places = self.statements, []
+        if not isinstance(body, RecordedBody):
+            return []
+        for x in (self._empty, self._unchanged):
+            place = None if x is None else body.place_of(x)
+            if x is not None and place is None:  # the record does not say its type
+                return []
+            places.append(place)
+        kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
+        return kept
+
+    def _text(self, log: LogLines) -> ProgramText:
+        """Return the writer of the kernel's text."""
+        ends = self._empty, self._unchanged
+        return ProgramText(self.statements, self.written, *ends, self._block, log)
+
+    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
+        """Take over what the kernel has written."""
+        if log and rows:
+            log.ran(rows)
+        if self._scalars:
+            self._scalars.ran()
+
+    def _rows(self, log: LoopLog) -> ProgramRows:
+        """Return the maker of a trace's rows; entries are counted from now on, nothing waits."""
+        statements = self.statements
+        inputs = [self._counted_input(s) for s in statements]
+        seen = {id(x): x for x in (*(s.out for s in statements), *inputs)}
+        counts = {
+            of: log.count_of(x) if type(x) is VectorStore else _none for of, x in seen.items()
+        }
+        bounds = {}
+        why = dict.fromkeys(range(len(statements)), self.one_way)
+        for k, s in enumerate(statements):
+            if isinstance(s.operation, MultiplySelection):
+                direction = "pull" if s.operation.product.transpose else "push"
+                why[k] = selection.reason(direction)
+            elif isinstance(s.operation, Multiply):
+                bounds[k] = self._bound(s.operation)
+        return ProgramRows(statements, inputs, counts, bounds, why)
+
+    def _counted_input(self, s: Statement) -> Any:
+        """Return the last vector that a statement reads; its entries are a row's input."""
+        found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+        return found[-1] if found else s.out
+
+    def _bound(self, operation: Multiply) -> tuple[int, int]:
+        """Return (entries, factor): a product pulls where its edges exceed their quotient."""
+        takes_any = operation.product.semiring.monoid.name == "any"
+        return operation.matrix.nvals, PULL_FIRST if takes_any else PULL_SUMS
+
+
+def _none() -> int:
+    """Return 0, the entries of a scalar before a loop; no row shows them."""
+    return 0
