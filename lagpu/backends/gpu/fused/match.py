@@ -105,6 +105,18 @@ class SearchBody(NamedTuple):
         return not self.product.semiring.monoid.has_any_terminal
 
     @property
+    def counts(self) -> bool:
+        """Whether products are the frontier's values, added up in a type that counts fit."""
+        product = self.product
+        first = "First" if product.flip else "Second"
+        return (
+            product.semiring.monoid.op.cuda == "Plus"
+            and product.semiring.multiply.cuda == first
+            and self.frontier.dtype == product.domain == product.result
+            and product.result.name in ("FP64", "FP32", "INT64", "UINT64")
+        )
+
+    @property
     def reads(self) -> tuple[bool, bool]:
         """Whether the multiplication reads the frontier's values, and the matrix' values."""
         reads = self.product.semiring.multiply.reads

@@ -37,6 +37,7 @@ from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
     SEARCH_COUNTERS,
+    Ranked,
     entries_left,
     index_types,
     near_words,
@@ -45,6 +46,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     pull_space,
     push_bytes,
     push_space,
+    ranked,
 )
 from lagpu.dtypes import INT32
 from lagpu.operations import Product, Rejection
@@ -67,6 +69,7 @@ NO_LIMIT = 2**32 - 1
 # Arguments that vary by call, side by side: sources, values, outputs, flags, words.
 NUM_PER_CALL = 6 + 1 + 2 * MAX_ASSIGNMENTS + 2
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
+_RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
 SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
 # With clusters, the largest frontier that one thread block searches alone. On sim both are small,
 # so that small graphs get beyond them.
@@ -372,10 +375,11 @@ class GridSearch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         forms, A, n, iso = self._forms(), self._body.A, self._n, self._iso
         device, (kind, alpha, beta) = A.device, self._numbers(space)
-        made = self._kernel(A, space, logs)
         looks = self._sums and space.degree > LONG_SEARCH_DEGREE
+        ranks = self._ranks() if looks else Ranked(None, None, None)
+        made = self._kernel(A, space, logs, ranks.idx is not None)
         near = near_words(device, n) if looks else np.uint32(0)
-        shared = max(space.shared, 4 * int(near))
+        shared = max(space.shared, 4 * (int(near) + 1))
         grid = device.max_cooperative_blocks(made, space.block, shared)
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
@@ -398,13 +402,25 @@ class GridSearch:
             np.uint32(self._body.assigns_first), PER_CALL, solo,
             np.float32(alpha), np.float32(beta), np.float32(gamma_of(alpha, space.degree)),
             space.words[0], found_in, *space.words[1:],
-            *space.lists, *space.chunks, space.counters, space.barrier, near, PER_CALL,
+            *space.lists, *space.chunks, space.counters, space.barrier, near,
+            ranks.idx, ranks.rank, ranks.words, PER_CALL,
             block=space.block, cooperative=True, shared=shared,
         )  # fmt: skip
 
-    def _kernel(self, form: CscMatrix, space: Workspace, logs: dict[str, str]) -> Kernel:
+    def _ranks(self) -> Ranked:
+        """Return the predecessors by ranks of degree, if a pull adds up counts by a table."""
+        successors, predecessors = self._forms()
+        if self._iso or predecessors is None or not self._body.counts:
+            return Ranked(None, None, None)
+        return ranked(predecessors, successors, _RANKED_BYTES)
+
+    def _kernel(
+        self, form: CscMatrix, space: Workspace, logs: dict[str, str], ranks: bool
+    ) -> Kernel:
         macros, prelude = search_macros(self._body, form, self._iso, self._sums, self._keep)
         macros |= {"BLOCK": str(space.block)} | logs
+        if ranks:
+            macros["RANKS"] = "1"
         if self._rule is not None and self._rule.kind != "kByEdges":
             macros["RULE"] = self._rule.kind
         if space.cluster > 1:

@@ -119,3 +119,42 @@ def test_the_last_column_of_a_warp_takes_several_rounds(place, monkeypatch, othe
             found = algorithms.count_shortest_paths(A, n - 1)
         assert directions(t)[1] == "pull"
         assert found.to_dense(0)[:32].tolist() == [len(x) for x in into]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "start"),
+    [
+        *((t, s) for t in ("FP64", "INT64", "UINT64") for s in (1, 254, 255, 2**24 - 1, 2**24, 0)),
+        *(("FP32", s) for s in (1, 254, 255, 0)),
+    ],
+)
+def test_counts_by_ranks(place, words, dtype, start):
+    """Bytes hold up to 254, memory the rest; no table where a value is 0 or too large for it."""
+    n = 1025
+    rows, cols = edges(n, directed=True, seed=3)
+    found = []
+    for backend in (place, "cpu"):
+        A = Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=backend)
+        x, f = Vector(dtype, n, like=A), Vector(dtype, n, like=A)
+        f[0] = start
+        for _ in loop(until_empty=f):
+            x(f.S) << f
+            f(~x.S, replace=True) << semiring.plus_first(f @ A)
+        found.append(x)
+    assert same(*found)
+
+
+@pytest.mark.parametrize("start", [0.5, 1.5, -3.0])
+def test_values_that_are_no_counts(place, words, start):
+    n = 1025
+    rows, cols = edges(n, directed=False)
+    A, B = (Matrix.from_coo(rows, cols, nrows=n, ncols=n, backend=b) for b in (place, "cpu"))
+    found = []
+    for M in (A, B):
+        x, f = Vector("FP64", n, like=M), Vector("FP64", n, like=M)
+        f[0] = start
+        for _ in loop(until_empty=f):
+            x(f.S) << f
+            f(~x.S, replace=True) << semiring.plus_second(f @ M)
+        found.append(x)
+    assert same(*found)

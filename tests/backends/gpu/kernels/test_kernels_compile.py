@@ -54,6 +54,8 @@ RELAXED = dict.fromkeys("FUATZ", "f32") | {"ISO": "0"}
 # Values that travel between several devices.
 VALUES = {"PEERS": "3", "KEEP": "1", "TRAVEL": "1", "ISO": "0", "MUL": "First", "X0": "kValue"}
 VALUES |= dict.fromkeys(("F", "U", "T", "Z", "X0_T"), "f64")
+COUNTS = {k: v for k, v in VALUES.items() if k != "PEERS"}
+COUNTS |= {"ADD": "Plus", "SUM": "1", "RANKS": "1"}
 SPECIAL = [
     ("spmv/pull.cu", "spmv_csc_scalar", {"WHOLE": "1"}),
     ("spmv/pull.cu", "spmv_csc_warp", {"WHOLE": "1"}),
@@ -63,6 +65,7 @@ SPECIAL = [
         for rule in ("kByUnvisited", "kByDensity", "kOnlyPushes", "kOnlyPulls")
     ),
     ("search/grid.cu", "grid_search", {"CLUSTER": "8", "X0": "1", "X0_T": "i32"}),
+    ("search/grid.cu", "grid_search", COUNTS),
     ("search/relax.cu", "relax", RELAXED | {"ADD": "Max", "MUL": "Min", "STEPS": "0"}),
     ("search/relax.cu", "relax", RELAXED | {"ADD": "Min", "MUL": "Plus", "STEPS": "1"}),
     ("search/peers.cu", "peers_search", VALUES | {"ADD": "Plus", "SUM": "1", "LOG": "64"}),

@@ -40,19 +40,18 @@ LG_DEVICE bool pulls_by_rule(u32 found, i64 unvisited, i64 n, f32 alpha, bool pu
   return LG_RULE == kOnlyPulls;
 }
 
-extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
-    grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
-                const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
-                const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
-                const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
-                const u32* __restrict__ empty, const u32* __restrict__ v_words,
-                const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
-                i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
-                u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
-                u32 times, u32 solo, f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in,
-                u32* words_a, u32* words_b, i32* vertex_a, i32* vertex_b, LG_PTR* start_a,
-                LG_PTR* start_b, u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b,
-                u64* counters, GridBarrier* barrier, u32 near, u64* result) {
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid_search(
+    i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr, const LG_IDX* __restrict__ out_idx,
+    const LG_A* __restrict__ out_values, const LG_PTR* __restrict__ in_ptr,
+    const LG_IDX* __restrict__ in_idx, const LG_A* __restrict__ in_values, LG_A a_iso,
+    const i32* __restrict__ hint, const u32* __restrict__ empty, const u32* __restrict__ v_words,
+    const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso, i64 source,
+    u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2, u32* x0_words,
+    u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift, u32 times, u32 solo,
+    f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in, u32* words_a, u32* words_b,
+    i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b, u32* degree_a, u32* degree_b,
+    u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier, u32 near,
+    const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -82,7 +81,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
            false};
 #if LG_SUM
   s.nvals = nvals_a;
-  s.near = Near{near, near >= u32((n + 31) / 32), false};
+  s.near = Near{near, near >= u32((n + 31) / 32), false, false};
+  s.ranked_idx = ranked_idx;
+  s.rank = rank;
+  s.counts = counts;
 #endif
   LG_SHARED(u32, found_by, LG_WARP);  // vertices that each warp has found
   LG_SHARED(u64, edges_by, LG_WARP);  // and their edges
@@ -114,7 +116,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     for (i64 v = global_thread(); v < n; v += global_threads()) {
       f_values[v] = empty_sum<LG_ADD, LG_F>();
       found_in[v] = v_words && has_entry(v_words, v) ? 0 : kOpen;
+      if (LG_RANKS) counts[v] = 0;
     }
+  if (LG_RANKS && global_thread() == 0) counts[n] = 0;
   if (block_index() == 0)
     for (u32 k = block_thread(); k < kTurns * kCounters * kCounterStride; k += block_threads())
       counters[k] = k == kFound * kCounterStride ? num_sources : 0;
@@ -158,6 +162,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   grid_sync(barrier);
 
   u32 turn = 0, depth = 0, small_turns = 0;
+#if LG_RANKS
+  bool first_pull = true;  // later ones would find counts of vertices before
+#endif
   bool listed = LG_RULE != kOnlyPulls, pulls = !listed;  // where the frontier is; how it was found
   f32 unexplored = f32(nvals_a);
   i64 unvisited = n;
@@ -186,7 +193,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       pulls = true;
 #if LG_SUM
       s.near.copied = near && unexplored * kMostLeft > f32(nvals_a);
-      if (s.near.copied) copy_frontier(s);
+#if LG_RANKS
+      s.near.counts = s.near.copied && first_pull && !load_cg(&counts[n]);
+      if (s.near.counts) copy_counts(s);
+      first_pull = false;
+#endif
+      if (s.near.copied && !s.near.counts) copy_frontier(s);
 #endif
     }
     // So many edges find a frontier that is likely to be pulled.
@@ -214,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
                 if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
       s.words_turned = !s.words_turned;
 #if LG_SUM
-      s.near.copied = false;
+      s.near.copied = s.near.counts = false;
 #endif
     }
     if (listed) s.lists_turned = !s.lists_turned;

@@ -20,6 +20,9 @@
 #ifndef LG_FEW  // with clusters: the largest frontier that one block searches alone, <= `solo`
 #define LG_FEW 128
 #endif
+#ifndef LG_RANKS  // 1: sums are of counts, and there are indices by ranks; see grid_counts.cuh
+#define LG_RANKS 0
+#endif
 #ifndef LG_RULE  // by which directions are chosen
 #define LG_RULE kByEdges
 #endif
@@ -52,6 +55,7 @@ struct Near {
   u32 most;     // words that there is room for, a power of two, or 0
   bool exact;   // it has all
   bool copied;  // in this level
+  bool counts;  // in this level there are counts by ranks instead; see search/grid_counts.cuh
 };
 #endif
 
@@ -83,6 +87,9 @@ struct Search {
 #if LG_SUM
   u64 nvals;
   Near near;
+  const LG_IDX* ranked_idx;  // in_idx by ranks of degree
+  const i32* rank;
+  u32* counts;  // the frontier's values by ranks, 0 for others; the last: whether one is no count
 #endif
 
 #ifdef LG_PEERS
@@ -237,16 +244,34 @@ LG_DEVICE Frontier frontier_of(const Search& s, u32 turn) {
   return {u32(found), u32(num_small), u32(num_chunks), load_volatile(counter(s, turn, kEdges))};
 }
 
+#if LG_RANKS
+const u32 kMostCount = (1 << 24) - 1;  // sums of the counts of a warp's lanes fit 32 bits
+
+// Keep the value of a vertex of the frontier by its rank.
+LG_DEVICE void keep_count(const Search& s, i32 v) {
+  const LG_F value = s.f_values[v];
+  const bool fits = value >= LG_F(1) && value <= LG_F(kMostCount);
+  const u32 count = fits ? u32(value) : 0;
+  if (!fits || LG_F(count) != value) s.counts[s.n] = 1;
+  s.counts[s.rank[v]] = count;
+}
+#else
+LG_DEVICE void keep_count(const Search&, i32) {}
+#endif
+
 // Presence words of the frontier's lists; they are empty before. Ends with a barrier.
 LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier* barrier) {
   for (u64 q = global_thread(); q < now.num_small; q += global_threads()) {
     const i32 v = load_cg(&s.small().vertex[q]);
     atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+    keep_count(s, v);
   }
   for (u64 q = global_thread(); q < now.num_chunks; q += global_threads()) {
     const u64 chunk = load_cg(&s.chunks()[q]);
     const i32 v = i32(u32(chunk));
-    if (chunk >> 32 == 0) atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+    if (chunk >> 32) continue;
+    atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+    keep_count(s, v);
   }
   grid_sync(barrier);
 }

@@ -7,8 +7,7 @@
 // that one of several vertices may be in the frontier, and those are looked up.
 #ifndef LAGPU_SEARCH_GRID_SUMS_CUH
 #define LAGPU_SEARCH_GRID_SUMS_CUH
-#include "common/quads.cuh"
-#include "search/grid_state.cuh"
+#include "search/grid_counts.cuh"
 #if LG_SUM
 
 // Copy the bits of the frontier to shared memory; ends with a barrier of the block.
@@ -60,6 +59,9 @@ LG_DEVICE u32 in_frontier(const Search& s, const Quad& quad, u32 wanted) {
 // of a warp calls it. The order of a sum depends on the matrix and on which of the warp's other
 // vertices are wanted, not on that of threads.
 LG_DEVICE void sum_columns(const Search& s, LG_PTR begin, u32 count, i32 j, bool* hit, LG_Z* sum) {
+#if LG_RANKS
+  if (s.near.counts) return sum_counts(s, begin, count, hit, sum);
+#endif
   const LG_PTR first = begin / 4, end = begin + LG_PTR(count);
   const Quads quads(first, count ? quads_end(end) : first);
   if (!quads.total) return;
