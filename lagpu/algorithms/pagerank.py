@@ -3,7 +3,7 @@
 A random walker follows an edge with probability alpha and otherwise jumps, by the distribution p;
 from a vertex without edges out the walker goes on by the distribution d::
 
-    x = alpha ((x / out) (+.*) A + lost d) + (1 - alpha) p
+    x = (x alpha / out) (+.*) A + alpha lost d + (1 - alpha) p
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def pagerank(
     jump = _distribution(A, personalization, "personalization")
     lost_to = jump if dangling is None else _distribution(A, dangling, "dangling")
     ranks = _distribution(A, nstart, "nstart").dup(name="ranks")
-    out, stay, share, flow, left, new, change = (Vector(FP64, n, like=A) for _ in range(7))
+    out, share, left, new, change = (Vector(FP64, n, like=A) for _ in range(5))
     add_up, follow = (
         (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
     )
@@ -117,20 +117,22 @@ def pagerank(
     if weight and _is_extreme(out):
         A = _with_largest_1(A)
         out << add_up(A @ ones)
-    out << out.select("valuegt", 0)
-    stay << jump.apply("times", right=1 - alpha)
+    if weight:
+        out << out.select("valuegt", 0)
+    rate = out.apply("truediv", left=alpha).new()
+    sent = lost_to.apply("times", right=alpha).new()
+    jumps = jump.apply("times", right=1 - alpha).new()
     enough = min(n * tol, MOST)
     lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
     apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")
     for _ in loop(until_empty=apart, times=max_iter if n else 0):
-        share << ranks.ewise_mult(out, binary.truediv)
-        flow << follow(share @ A)
-        left(~out.S, replace=True) << ranks
+        left(~rate.S, replace=True) << ranks
         lost << 0
         lost(accum=binary.plus) << left.reduce("plus")
-        flow(accum=binary.plus) << lost_to.apply("times", right=lost)
-        new << flow.apply("times", right=alpha)
-        new(accum=binary.plus) << stay
+        share << ranks.ewise_mult(rate, binary.times)
+        new << follow(share @ A)
+        new(accum=binary.plus) << sent.apply("times", right=lost)
+        new(accum=binary.plus) << jumps
         change << new.ewise_mult(ranks, binary.minus)
         change << change.apply("abs")
         ranks << new
