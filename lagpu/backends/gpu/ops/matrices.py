@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -270,8 +268,6 @@ def _by_position(op: Operator) -> bool:
 
 def _of_one_value(A: CscMatrix, function: BoundOperator) -> Any:
     """Return what an operator makes of the value that all entries of a matrix have."""
-    if function.op is unary.one:
-        return function.result.numpy.type(1)
     ptr, idx = A.device.xp.arange(2), A.device.xp.zeros(1, np.int32)
     one = CscMatrix(A.device, A.dtype, (1, 1), ptr, idx, None, A.number)
     value = A.device.read(elementwise.apply_entries(one, function, function.result))
@@ -283,32 +279,15 @@ def _select(_runtime: Runtime, op: Select, _desc: Descriptor) -> _Made:
     if isinstance(store, BitmapMatrix) and op.op.name.startswith("value"):
         return _Made(bitmap.select(store, op.op, op.thunk))
     A = op.operand.csc()
-    made = _selected(A, op.op, op.thunk)
-    if not A.symmetric:
-        return _Made(made)
-    if not _by_position(op.op) or (op.op in _MIRRORED and not op.thunk):
+    made = take(A, elementwise.kept_places(A, op.op, op.thunk))
+    mirrored = op.op in _MIRRORED and not op.thunk
+    if A.symmetric and (mirrored or not _by_position(op.op)):
         made.symmetric = True
-    elif op.op in _MIRROR and abs(int(op.thunk)) <= A.shape[0]:  # its negative is a number too
-        one_sided = op.thunk > 0 if op.op is indexunary.triu else op.thunk < 0
-        made.symmetric = False if one_sided and made.nvals else None
-        made.mirrored = functools.partial(_mirrored, weakref.ref(A), _MIRROR[op.op], -op.thunk)
     return _Made(made)
-
-
-def _selected(A: CscMatrix, op: IndexUnaryOp, thunk: Any) -> CscMatrix:
-    return take(A, elementwise.kept_places(A, op, thunk))
-
-
-def _mirrored(of: weakref.ref[CscMatrix], op: IndexUnaryOp, thunk: Any) -> CscMatrix | None:
-    """Return a selection of a matrix that may be gone; its memory is not kept for that."""
-    A = of()
-    return None if A is None else _selected(A, op, thunk)
 
 
 # The operators that keep (i, j) and (j, i), or neither, if the thunk is 0.
 _MIRRORED = frozenset({indexunary.diag, indexunary.offdiag})
-# Those whose selection of a symmetric matrix is the transpose of another with the negative thunk.
-_MIRROR = {indexunary.triu: indexunary.tril, indexunary.tril: indexunary.triu}
 
 
 def _copy(_runtime: Runtime, op: Assign, _desc: Descriptor) -> _Made:

@@ -44,8 +44,8 @@ Array = Any
 def empty(device: Device, dtype: DType, shape: tuple[int, int]) -> CscMatrix:
     """Return a matrix without entries."""
     device.require(4 * shape[1], "Matrix")
-    none = device.xp.empty(0, np.int32)
-    return CscMatrix(device, dtype, shape, None, none, None, dtype.numpy.type(0))
+    none, ptr = device.xp.empty(0, np.int32), device.xp.zeros(shape[1] + 1, np.int32)
+    return CscMatrix(device, dtype, shape, ptr, none, None, dtype.numpy.type(0))
 
 
 def from_csc(
@@ -194,9 +194,6 @@ def transpose(
 ) -> CscMatrix:
     """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
-    mirrored = None if A.mirrored is None else A.mirrored()
-    if mirrored is not None:
-        return mirrored
     device.require(_bytes_beside(A), what, remedy)
     if ncols == 1:  # its rows rise
         order = xp.arange(A.nvals, dtype=np.int64)

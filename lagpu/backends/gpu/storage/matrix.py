@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,8 +23,7 @@ class CscMatrix:
     shape : tuple of int
         (nrows, ncols).
     col_ptr, row_idx : array
-        INT32 while they hold every offset and every row, else INT64; rows rise in a column. The
-        pointer may be None where there are no entries: most matrices begin so and are then written.
+        INT32 while they hold every offset and every row, else INT64; rows rise in a column.
     values : array or None
         None if all entries have the value `iso`.
     symmetric : bool or None
@@ -35,8 +32,6 @@ class CscMatrix:
         The transpose by columns, which is this matrix by rows; made when a product needs it.
     may_keep_csr : bool
         Whether `csr` may be made.
-    mirrored : callable or None
-        Returns the transpose without a sort, or None once it no longer can.
     kernels : dict
         Launches that ran on this form, by what they were specialised for.
     cache : dict
@@ -48,7 +43,7 @@ class CscMatrix:
         device: Device,
         dtype: DType,
         shape: tuple[int, int],
-        col_ptr: Array | None,
+        col_ptr: Array,
         row_idx: Array,
         values: Array | None,
         iso: Any = None,
@@ -57,22 +52,15 @@ class CscMatrix:
         self.dtype = dtype
         self.shape = shape
         self.nvals = len(row_idx)
-        if col_ptr is not None:
-            self.col_ptr = col_ptr.astype(index_type(self.nvals), copy=False)
+        self.col_ptr = col_ptr.astype(index_type(self.nvals), copy=False)
         self.row_idx = row_idx.astype(index_type(shape[0]), copy=False)
         self.values = values
         self.iso = iso
         self.symmetric: bool | None = None
         self.csr: CscMatrix | None = None
         self.may_keep_csr = True
-        self.mirrored: Callable[[], CscMatrix | None] | None = None
         self.kernels: dict[Any, Any] = {}
         self.cache: dict[str, Any] = {}
-
-    @functools.cached_property
-    def col_ptr(self) -> Array:
-        """Where each column begins, of a matrix without entries; asked for only if it stays so."""
-        return self.device.xp.zeros(self.shape[1] + 1, index_type(0))
 
     @property
     def number(self) -> Any:

@@ -279,8 +279,7 @@ class VectorStore:
             self._run("single_entry", nwords(self.size), self.size, self.single, words)
             self.set_bitmap(words, None, self.iso, 1)
             return
-        if self._nvals:
-            self._upload()
+        self._upload()
         count, packed, edge_offsets = self.nvals, self.values, self.edge_offsets
         words = self.spare_words()
         words.fill(0)

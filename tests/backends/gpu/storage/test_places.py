@@ -41,40 +41,6 @@ def test_select_keeps_what_the_oracle_keeps(place, size):
         assert again.to("cpu").isequal(B.select("valuene", 0).new().select("tril").new())
 
 
-@pytest.mark.parametrize("thunk", [-40, -2, -1, 0, 1, 3, 40, 2**62, 1 - 2**63])
-@pytest.mark.parametrize("name", ["tril", "triu"])
-def test_the_transpose_of_a_half_is_the_other_half(place, name, thunk):
-    whole = kronecker(5, backend="cpu", seed=3)
-    rows, cols, _ = whole.to_coo()
-    values = np.minimum(rows, cols) + 2 * np.maximum(rows, cols)
-    A, B = (
-        Matrix.from_coo(rows, cols, values, nrows=32, ncols=32, backend=x) for x in (place, "cpu")
-    )
-    for known in (False, True):
-        assert not known or A.is_symmetric
-        part, wanted = (x.select(name, thunk).new() for x in (A, B))
-        assert part.T.new().to("cpu").isequal(wanted.T.new())
-        assert part.is_symmetric == wanted.is_symmetric
-        assert (
-            semiring.plus_times(part @ part.T)
-            .new()
-            .to("cpu")
-            .isequal(semiring.plus_times(wanted @ wanted.T).new())
-        )
-
-
-def test_the_other_half_is_not_sorted_while_the_matrix_is_there(place, monkeypatch):
-    A = kronecker(5, backend=place, seed=3)
-    part, again = (A.select("triu", 1).new() for _ in range(2))
-    wanted = A.select("tril", -1).new()
-    monkeypatch.setattr(place.device.xp, "argsort", None)
-    assert part.T.new().isequal(wanted)
-    monkeypatch.undo()
-    del A  # whose memory the half does not keep
-    assert again.data.store.mirrored() is None
-    assert again.T.new().isequal(wanted)
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_a_mask_by_value_is_one_by_structure(place, size):
     found, wanted = (
