@@ -79,10 +79,10 @@ class CscMatrix:
             return self.values
         return self.device.xp.full(self.nvals, self.number, self.dtype.numpy)
 
-    def columns(self) -> Array:
-        """Return the column of each entry, INT64."""
+    def columns(self, begin: int = 0, end: int | None = None) -> Array:
+        """Return the columns of the entries from `begin` to before `end`, or of all; INT64."""
         xp = self.device.xp
-        entries = xp.arange(self.nvals, dtype=self.col_ptr.dtype)
+        entries = xp.arange(begin, self.nvals if end is None else end, dtype=self.col_ptr.dtype)
         return (xp.searchsorted(self.col_ptr, entries, side="right") - 1).astype(np.int64)
 
     def column_range(self, j: int) -> tuple[int, int]:

@@ -49,6 +49,8 @@ MOST_BLOCKS = 4096  # of a cooperative launch
 # graphs get beyond them.
 NEAR_BYTES, SIM_NEAR = 128 * 1024, 4
 _SORTING = 56  # bytes an entry that sorting by a key takes, with the result
+_SEARCHING = 28  # bytes an entry that searching for its column takes
+_AT_ONCE = 1 << 24  # entries whose columns are searched together
 Array = Any
 
 
@@ -322,8 +324,14 @@ def _row_lengths(A: CscMatrix) -> Array:
 def columns_of(A: CscMatrix) -> Array:
     """Return the column of each entry, made at the first call: with `row_idx` that is COOC."""
     if "columns" not in A.cache:
-        A.device.require(28 * A.nvals, "columns of the entries")  # the search and its result
-        A.cache["columns"] = A.columns().astype(index_type(A.shape[1]), copy=False)
+        dtype = np.dtype(index_type(A.shape[1]))
+        searched = _SEARCHING * min(A.nvals, _AT_ONCE)
+        A.device.require(dtype.itemsize * A.nvals + searched, "columns of the entries")
+        made = A.device.xp.empty(A.nvals, dtype)
+        for begin in range(0, A.nvals, _AT_ONCE):
+            end = min(begin + _AT_ONCE, A.nvals)
+            made[begin:end] = A.columns(begin, end)
+        A.cache["columns"] = made
     columns: Array = A.cache["columns"]
     return columns
 

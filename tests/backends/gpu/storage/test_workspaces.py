@@ -37,3 +37,17 @@ def test_the_device_counts_chunks_as_the_host_does(place, lengths):
     space = workspaces.push_space(A.data.csc())
     assert space.num_chunks == len(space.chunks) == workspaces.num_chunks(np.array(lengths))
     assert len(space.groups(16)) == 1 + sum(-(-n // 16) for n in lengths)
+
+
+def test_columns_are_made_in_blocks_of_entries(place, monkeypatch):
+    """A graph that fills most of the device still has room to be searched by COOC."""
+    G = kronecker(7, backend="cpu", seed=3)
+    ptr, rows, _ = G.to_csc()
+    A = Matrix.from_csc(ptr, rows, True, nrows=128, backend=place).data.csc()
+    asked = []
+    monkeypatch.setattr(A.device, "require", lambda nbytes, what: asked.append(nbytes))
+    monkeypatch.setattr(workspaces, "_AT_ONCE", 7)
+    columns = A.device.to_host(workspaces.columns_of(A))
+    assert columns.dtype == np.int32
+    np.testing.assert_array_equal(columns, np.repeat(np.arange(128), np.diff(ptr)))
+    assert asked == [4 * A.nvals + 28 * 7]
