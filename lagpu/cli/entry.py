@@ -11,7 +11,7 @@ import functools
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -23,7 +23,7 @@ from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host import files
 from lagpu.host.interrupt import INTERRUPTED
-from lagpu.host.job import launched, speaks
+from lagpu.host.job import launched, running, speaks
 
 __all__ = ["main"]
 
@@ -40,6 +40,10 @@ _WRONG_VALUES = {
     "less_than_equal": "is above {le}",
     "value_error": "{error}",
 }
+# Options that processes of a job may have been given differently: only the first process prints and
+# writes, so its report is its own matter, and so are the names of files. Whether there is a file is
+# not, since a result that is saved or shown is collected from all.
+_OF_ONE, _FILES = "--json", ("--save", "--trace", "--step")
 # The error of typer for wrong arguments, which has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -110,14 +114,47 @@ def _run(words: list[str]) -> int:
 
 @functools.cache
 def _command() -> Any:
-    """Return the commands; in their help a flag, which takes no value, has no type."""
+    """Return the commands; each tells its options to the grid that begins while it runs.
+
+    In their help a flag, which takes no value, has no type.
+    """
     command = typer.main.get_command(app)
     context = command.make_context("lagpu", [], resilient_parsing=True)
     for one in (command, *command.commands.values()):  # type: ignore[attr-defined]
         for option in one.get_params(context):
             if getattr(option, "is_flag", False):
                 option.metavar = ""
+    for one in command.commands.values():  # type: ignore[attr-defined]
+        one.invoke = functools.partial(_told, one.invoke)
     return command
+
+
+def _told(invoke: Callable[[Any], Any], context: Any) -> Any:
+    """Run a command; the processes of its grid see whether they were given the same."""
+    with running(_given(context)):
+        return invoke(context)
+
+
+def _given(context: Any) -> list[str]:
+    """Return a command and what it was given, defaults included, in words that a user writes."""
+    phrases = [f"the command {context.info_name}"]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name)
+        name, no = parameter.opts[0], parameter.secondary_opts
+        if name == _OF_ONE:
+            continue
+        if not name.startswith("-"):
+            name = parameter.metavar or name.upper()
+        if value is None or (value is False and not no) or value == ():
+            phrases.append(f"no {name}")
+        elif isinstance(value, bool):
+            phrases.append(name if value else no[0])
+        elif name in _FILES:
+            phrases.append(name)
+        else:
+            values = value if isinstance(value, (list, tuple)) else [value]
+            phrases.append(" ".join([name, *(" ".join(str(one).split()) for one in values)]))
+    return phrases
 
 
 def _usage(error: Exception, words: Sequence[str]) -> str:

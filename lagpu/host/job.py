@@ -6,13 +6,14 @@ import atexit
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import NamedTuple
 
 from lagpu.errors import plain
 
-__all__ = ["Job", "end_together", "launched", "speaks"]
+__all__ = ["Job", "command", "end_together", "launched", "running", "speaks"]
 
 # Of each launcher: the number of processes, and the number of this one. Slurm sets its own for a
 # job's script too, so they count only beside those of PMIx, which each process of a step has.
@@ -27,6 +28,8 @@ _FIRST_SPEAKS_SECONDS = 2.0  # what the first process needs to print an error th
 
 _meeting: list[Callable[[BaseException], bool]] = []
 _hooked: list[bool] = []
+_NO_COMMAND = ("no command",)
+_command: list[Sequence[str]] = [_NO_COMMAND]
 
 
 class Job(NamedTuple):
@@ -70,6 +73,28 @@ def speaks(error: BaseException) -> bool:
     elif job is not None:
         atexit.register(time.sleep, _OTHERS_JOIN_SECONDS)
     return True
+
+
+@contextmanager
+def running(phrases: Sequence[str]) -> Iterator[None]:
+    """Have a grid that begins inside compare the command that each process of its job runs.
+
+    Parameters
+    ----------
+    phrases : sequence of str
+        The command, as in ``"the command bfs"``, then what it was given, as in ``"--source 1"``
+        and ``"no --check"``. Processes that run the same command have as many.
+    """
+    _command.append(phrases)
+    try:
+        yield
+    finally:
+        _command.pop()
+
+
+def command() -> Sequence[str]:
+    """Return the phrases of the command that this process runs; one alone for another program."""
+    return _command[-1]
 
 
 def end_together(meeting: Callable[[BaseException], bool] | None = None) -> None:

@@ -1,5 +1,6 @@
 """What every command has: help, completion, messages, and one voice among processes of mpirun."""
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -48,6 +49,59 @@ def test_every_process_ends_with_the_code_of_an_error(run, rank):
         rank(number)
         assert run("bfs", "kron:5", "--source", "99", "-b", "cpu")[0] == 2
         assert run("bfs", "kron:5", "--nothing")[0] == 2
+
+
+COMMAND = "bfs kron:5 --source 1 -b cpu"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        (COMMAND, "bfs --backend=cpu -s 1 kron:5 --output levels", []),
+        (COMMAND + " --json", "--debug " + COMMAND, []),
+        (COMMAND + " --save a/b.npz", COMMAND + " --save c.txt", []),
+        (COMMAND, "bfs kron:5 -s 2 -b cpu", [("--source 1", "--source 2")]),
+        (COMMAND, COMMAND.replace("5", "6"), [("GRAPH kron:5", "GRAPH kron:6")]),
+        (
+            COMMAND,
+            COMMAND + " --check --seed 3",
+            [("no --seed", "--seed 3"), ("no --check", "--check")],
+        ),
+        (COMMAND, COMMAND + " --save c.txt", [("no --save", "--save")]),
+        (COMMAND + " --directed", COMMAND + " --undirected", [("--directed", "--undirected")]),
+        (COMMAND, COMMAND + " --undirected", [("no --directed", "--undirected")]),
+        ("pagerank kron:5 --alpha .5", "pagerank kron:5 --alpha 0.5", []),
+        ("pagerank kron:5", "pagerank kron:5 --alpha 0.5", [("--alpha 0.85", "--alpha 0.5")]),
+        (
+            "bench kron:5 kron:6 -b cpu",
+            "bench kron:5 -b cpu -b sim",
+            [
+                ("[GRAPH]... kron:5 kron:6", "[GRAPH]... kron:5"),
+                ("--backend cpu", "--backend cpu sim"),
+            ],
+        ),
+    ],
+)
+def test_what_processes_compare(monkeypatch, run, one, other, differ):
+    """The values, defaults included; not the words, nor what only the first process writes."""
+    given = []
+
+    @contextlib.contextmanager
+    def instead(phrases):
+        given.append(phrases)
+        raise SystemExit(2)
+        yield
+
+    monkeypatch.setattr(entry, "running", instead)
+    assert [run(*words.split())[0] for words in (one, other)] == [2, 2]
+    assert [pair for pair in zip(*given, strict=True) if len(set(pair)) > 1] == differ
+
+
+def test_a_grid_sees_the_command_while_it_runs(monkeypatch, run):
+    seen = []
+    monkeypatch.setattr("lagpu.cli.describe.list_backends", lambda **_: seen.append(job.command()))
+    assert run("backends")[0] == 0
+    assert (seen, job.command()) == ([["the command backends"]], ("no command",))
 
 
 # ------------------------------------------------------------------------------ first contact

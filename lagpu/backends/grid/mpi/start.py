@@ -16,9 +16,11 @@ from lagpu.backends.grid.mpi.engine import MpiEngine
 from lagpu.backends.grid.mpi.processes import Processes
 from lagpu.backends.protocol import Backend
 from lagpu.errors import BackendUnavailable
-from lagpu.host.job import Job, end_together
+from lagpu.host.job import Job, command, end_together
 
 __all__ = ["engine", "require_same"]
+
+_QUOTED = 80  # letters of a phrase in an error
 
 _joined: list[tuple[Processes, int]] = []
 
@@ -66,25 +68,39 @@ def _joined_job(job: Job) -> tuple[Processes, int]:
 
 
 def require_same(joined: MpiEngine, name: str, places: Sequence[Backend]) -> None:
-    """Raise on every process if one has other versions than the first, or other places.
+    """Raise on every process if one has not the command, the places and the versions of the first.
 
     Raises
     ------
     BackendUnavailable
-        ``grid: process 1 has numpy 2.1.0, process 0 has 2.4.1. ...``
+        ``grid: process 1 has numpy 2.1.0, process 0 has numpy 2.4.1. ...``
     """
-    kinds = [place.name.partition(":")[0] for place in places]
-    facts = {"the grid": name, "pieces on": ", ".join(kinds)} | versions.versions()
-    del facts["python"]  # decides no result
+    kinds = ", ".join(place.name.partition(":")[0] for place in places)
+    libraries = versions.versions()
+    del libraries["python"]  # decides no result
+    facts = [*command(), f"the grid {name}", f"pieces on {kinds}"]
+    facts += [f"{it} {version}" if version else f"no {it}" for it, version in libraries.items()]
     text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
-    told = [json.loads(one.tobytes()) for (one,) in joined.gather([(text,)] * len(places))[0]]
-    for piece, theirs in enumerate(told):
-        for what in facts:
-            if theirs[what] != told[0][what]:
+    told = joined.gather([(text,)])[0]  # one of a process, which may have any number of pieces
+    first, *others = (json.loads(one.tobytes()) for (one,) in told)
+    for process, theirs in enumerate(others, 1):
+        # Of two commands the names come first, so what follows is compared only if they agree.
+        for other, one in zip(theirs, first, strict=False):
+            if other != one:
+                pairs = enumerate(zip(other, one, strict=False))
+                alike = next((k for k, (a, b) in pairs if a != b), min(len(other), len(one)))
                 raise BackendUnavailable(
-                    f"grid: process {piece // len(places)} has {what} {theirs[what]}, process 0 "
-                    f"has {told[0][what]}. Start every process with the same."
+                    f"grid: process {process} has {_quoted(other, alike)}, process 0 has "
+                    f"{_quoted(one, alike)}. Start every process with the same."
                 )
+
+
+def _quoted(phrase: str, alike: int) -> str:
+    """Return a phrase; of a long one, as of many sources, its name and where it differs."""
+    start = max(0, alike - _QUOTED // 2)
+    name = phrase.partition(" ")[0] + " ..." if start else ""
+    end = start + _QUOTED
+    return f"{name}{phrase[start:end]}" + "..." * (end < len(phrase))
 
 
 def _close(processes: Processes, pid: int) -> None:

@@ -6,17 +6,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 import uuid
 from pathlib import Path
 
 import pytest
+from ranks import on_ranks
 from samples import picked
 
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid.mpi import start
+from lagpu.backends.grid.mpi import MpiEngine, start
 from lagpu.errors import BackendUnavailable, InvalidValue
 
 HERE = Path(__file__).parent.parent
@@ -109,7 +111,7 @@ rank, size = launched().rank, launched().size
 real = versions.versions
 if rank == 1:
     versions.versions = lambda: real() | {"numpy": "1.0"}
-refused("grid:cpu", "process 1 has numpy 1.0, process 0 has " + np.__version__)
+refused("grid:cpu", "process 1 has numpy 1.0, process 0 has numpy " + np.__version__)
 versions.versions = real
 refused(f"grid:{size}:" + ("sim" if rank else "cpu"), f"the grid grid:{size}:sim, process 0 has")
 
@@ -269,6 +271,71 @@ def test_sub_clusters_of_two_processes_each():
     assert said(err) == ["lagpu: process 2 of 4 ended the job: LimitExceeded: too many"], err
 
 
+COMMANDS = """
+import sys
+from lagpu.cli import main
+from lagpu.host.job import launched
+
+sys.exit(main(COMMANDS[launched().rank].split()))
+"""
+SEARCH = "bfs kron:6 --source 1 --grid all:cpu"
+
+
+def commands(*given):
+    """Return (exit code, stdout, stderr) of a job whose processes run these commands."""
+    return Job(len(given), COMMANDS.replace("COMMANDS", repr(given))).ended()
+
+
+@real
+@pytest.mark.parametrize(
+    ("given", "differ"),
+    [
+        (
+            (SEARCH, SEARCH.replace("--source 1", "-s 2")),
+            "process 1 has --source 2, process 0 has --source 1",
+        ),
+        pytest.param(
+            (SEARCH, SEARCH, SEARCH.replace("kron:6", "kron:7")),
+            "process 2 has GRAPH kron:7, process 0 has GRAPH kron:6",
+            marks=pytest.mark.ci,
+        ),
+        pytest.param(
+            (SEARCH, "pagerank kron:6 --grid all:cpu"),
+            "process 1 has the command pagerank, process 0 has the command bfs",
+            marks=pytest.mark.ci,
+        ),
+        pytest.param(
+            (SEARCH + " --check", SEARCH + " --grid 4:cpu"),
+            "process 1 has --grid 4:cpu, process 0 has --grid all:cpu",
+            marks=pytest.mark.ci,
+        ),
+        pytest.param(
+            (SEARCH, SEARCH + " --save FILE"),
+            "process 1 has --save, process 0 has no --save",
+            marks=pytest.mark.ci,
+        ),
+    ],
+)
+def test_processes_are_given_the_same_command(given, differ, tmp_path):
+    """One line, on the first process, before any of them has read a graph."""
+    file = str(tmp_path / "levels.txt")
+    code, out, err = commands(*(one.replace("FILE", file) for one in given))
+    assert (code, out) == (2, ""), err
+    assert said(err) == [f"lagpu: grid: {differ}. Start every process with the same."], err
+
+
+@real
+@pytest.mark.ci
+def test_processes_may_be_given_other_files(tmp_path):
+    file = str(tmp_path / "levels.txt")
+    code, out, err = commands(
+        f"{SEARCH} --json --save {file}", f"--debug {SEARCH} --save {file}.csv"
+    )
+    assert (code, said(err)) == (0, [f"lagpu: --save: wrote {file}"]), err
+    assert out.startswith("{")
+    assert [found.name for found in tmp_path.iterdir()] == ["levels.txt"]
+
+
 WAITING = """
 import os, sys, time
 import numpy as np
@@ -324,6 +391,39 @@ def test_an_interrupt_of_mpirun_ends_all():
 
 
 # ------------------------------------------------------------------------------ without a launcher
+@pytest.mark.parametrize("pieces", [(1, 1), (1, 2), (2, 1)])
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        (("the command bfs",), ("no command",), "no command, process 0 has the command bfs"),
+        (("a", "--sources 1,2"), ("a", "--sources 1,3"), "--sources 1,3, process 0 has --sources"),
+        (
+            ("a", "--sources " + "5," * 99 + "1" + ",6" * 99),
+            ("a", "--sources " + "5," * 99 + "2" + ",6" * 99),
+            f"--sources ...{'5,' * 20}2{',6' * 19},..., process 0 has --sources ...{'5,' * 20}1",
+        ),
+        ((), (), "the grid of {1}, process 0 has the grid of {0}"),
+    ],
+)
+def test_what_differs_is_named(monkeypatch, one, other, differ, pieces):
+    """In all processes, by the number of the process, however many pieces each has."""
+    monkeypatch.setattr(
+        start, "command", lambda: (one, other)[int(threading.current_thread().name)]
+    )
+
+    def program(processes):
+        threading.current_thread().name = str(processes.rank)
+        own = pieces[processes.rank]
+        places = [backends.get("cpu")] * own
+        name = "of 3" if one else f"of {processes.rank}"
+        start.require_same(MpiEngine(processes, own), name, places)
+
+    found, _ = on_ranks(2, program)
+    for error in found:
+        assert isinstance(error, BackendUnavailable), error
+        assert str(error).startswith(f"grid: process 1 has {differ.format(0, 1)}"), error
+
+
 @pytest.fixture
 def launched_as(monkeypatch):
     """Let this process believe that it is the first of some."""
