@@ -49,7 +49,7 @@ CLUSTER_DEGREE = 4.0
 _DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many predecessors
 # The cost of pushing an edge, relative to a pull's look at one, where what it finds goes into words
 # and where it goes into lists (H200, 2026-11-23); vertices that a pull's warps look at by turns.
-_WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 8192
+_WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
 
 #: Frontier density from which ``turbobfs`` pulls (Artiles and Saeed 2021, section III C).
 TURBOBFS_DENSITY = 0.10
