@@ -36,7 +36,7 @@ BITS = 32  # of a word
 SIM_BLOCK = 64  # threads a block on sim, which runs the blocks of all devices
 LEFT = constant("kLeft")
 # Arguments that vary by call: before the flag that tells when assignments are made, and the last.
-OUTPUTS, MEETINGS = 8 + 2 * MAX_ASSIGNMENTS, 6
+OUTPUTS, MEETINGS = 8 + 2 * MAX_ASSIGNMENTS, 5
 
 
 class Slots(NamedTuple):

@@ -14,7 +14,7 @@ from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelLaunchError
 
-__all__ = ["SLOT", "CudaLaunch", "blocks_of_cluster", "most_clusters"]
+__all__ = ["SLOT", "CudaLaunch", "blocks_of_cluster", "driver", "most_clusters"]
 
 # Struct codes of arguments, eight bytes each; True is a pointer.
 SLOT: dict[Any, str] = {
@@ -131,7 +131,8 @@ class _LaunchConfig(ctypes.Structure):
 
 
 @functools.cache
-def _driver() -> Any:
+def driver() -> Any:
+    """Return the driver's library, for what CuPy does not ask it."""
     return ctypes.CDLL("libcuda.so.1")
 
 
@@ -151,7 +152,7 @@ def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int
     """
     launch = _LaunchConfig((kernel.cluster, 1, 1), (block, 1, 1), shared, None, None, 0)
     found = ctypes.c_int()
-    failed = _driver().cuOccupancyMaxActiveClusters(
+    failed = driver().cuOccupancyMaxActiveClusters(
         ctypes.byref(found), ctypes.c_void_p(function), ctypes.byref(launch)
     )
     return 0 if failed else found.value

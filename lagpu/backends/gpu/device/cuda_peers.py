@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 from collections.abc import Sequence
@@ -9,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["fetched", "own_zeros", "why_apart"]
+from lagpu.backends.gpu.device.cuda_launch import driver
 
+__all__ = ["fetched", "has_atomics", "own_zeros", "why_apart"]
+
+_ATOMICS = 3  # CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
 _ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
 
 
@@ -36,6 +40,8 @@ def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
     for one, other in itertools.permutations(numbers, 2):
         if not runtime.deviceCanAccessPeer(one, other):
             return f"GPU {one} has no access to the memory of GPU {other}"
+        if not has_atomics(one, other):
+            return f"GPU {one} has no atomic operations on the memory of GPU {other}"
     for one, other in itertools.permutations(numbers, 2):
         with cupy.cuda.Device(one):
             try:
@@ -44,6 +50,13 @@ def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
                 if error.status != _ENABLED_BEFORE:
                     return f"GPU {one} is refused access to the memory of GPU {other}: {error}"
     return ""
+
+
+def has_atomics(one: int, other: int) -> bool:
+    """Whether a GPU's atomic operations on the memory of another one are one step, as by NVLink."""
+    found = ctypes.c_int()
+    failed = driver().cuDeviceGetP2PAttribute(ctypes.byref(found), _ATOMICS, one, other)
+    return not failed and bool(found.value)
 
 
 def fetched(cupy: Any, array: Any, sender: int, here: int) -> Any:

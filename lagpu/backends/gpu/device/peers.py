@@ -21,7 +21,7 @@ PATIENCE = 10 * 10**9
 
 def posts_words(count: int) -> int:
     """Return the u64 at the beginning of each window that `count` devices take for their posts."""
-    return 2 * count * constant("kPostWords")
+    return constant("kPostTurns") * count * constant("kPostWords")
 
 
 class Peers:
@@ -41,8 +41,6 @@ class Peers:
         Nanoseconds that a device waits for another one.
     addresses : list of array of u64
         For each device the addresses of all windows.
-    own : list of array of u64
-        For each device its own place for meetings.
     results : list of array of u64
         For each device where its kernel reports.
     nbytes : int
@@ -55,20 +53,18 @@ class Peers:
         self._epoch = 0
         where = [d.address(window) for d, window in zip(devices, windows, strict=True)]
         self.addresses: list[Array] = []
-        self.own: list[Array] = []
         self.results: list[Array] = []
         self.nbytes = sum(int(window.nbytes) for window in windows)
         for device in devices:
             with device.alone():
                 self.addresses.append(device.from_host(np.array(where, np.uint64)))
-                self.own.append(device.xp.zeros(constant("kMeetWords"), np.uint64))
                 self.results.append(device.xp.zeros(constant("kResults"), np.uint64))
 
     def arguments(self, piece: int) -> tuple[Any, ...]:
-        """Return what a kernel takes of a piece: number, last epoch, patience, windows, own."""
+        """Return what a kernel takes of a piece: number, last epoch, patience, windows."""
         return (
             np.uint32(piece), np.uint32(self._epoch), np.uint64(self.patience),
-            self.addresses[piece], self.own[piece],
+            self.addresses[piece],
         )  # fmt: skip
 
     def run(
@@ -107,10 +103,9 @@ class Peers:
         for device in self._devices:
             with device.alone():
                 device.synchronize()
-        for device, window, own in zip(self._devices, self._windows, self.own, strict=True):
+        for device, window in zip(self._devices, self._windows, strict=True):
             with device.alone():
                 window[: posts_words(len(self._devices))] = 0
-                own[:] = 0
                 device.synchronize()
         self._epoch = 0
 

@@ -5,6 +5,7 @@ import types
 
 import pytest
 
+from lagpu.backends.gpu.device import cuda_peers
 from lagpu.backends.gpu.device.cuda_peers import fetched, why_apart
 
 
@@ -39,8 +40,12 @@ def stand_in(access=True, status=0):
 
 
 @pytest.fixture(autouse=True)
-def _not_blocking(monkeypatch):
+def atomics(monkeypatch):
+    """Clear the variable; return what GPUs have no atomic operations on another one's memory."""
     monkeypatch.delenv("CUDA_LAUNCH_BLOCKING", raising=False)
+    lacking = set()
+    monkeypatch.setattr(cuda_peers, "has_atomics", lambda *pair: pair not in lacking)
+    return lacking
 
 
 @pytest.mark.parametrize("status", [0, 704])  # 704: it was enabled before
@@ -56,6 +61,14 @@ def test_a_gpu_that_is_shared_needs_no_access_to_itself():
     assert asked == []
     assert why_apart(cupy, [0, 0, 1, 1], share=2) == ""
     assert sorted(asked) == [(0, 1), (1, 0)]
+
+
+def test_without_atomic_operations_gpus_stay_apart(atomics):
+    cupy, asked = stand_in()
+    atomics.add((1, 0))
+    why = why_apart(cupy, [0, 1])
+    assert why == "GPU 1 has no atomic operations on the memory of GPU 0"
+    assert asked == []
 
 
 def test_why_gpus_stay_apart(monkeypatch):

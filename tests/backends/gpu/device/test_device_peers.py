@@ -11,7 +11,7 @@ from pieces_of_search import gpus_for
 from lagpu.backends.gpu.device.peers import Peers, posts_words
 from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.gpu.kernels import constant, from_source
+from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, from_source
 from lagpu.errors import GridTimeout, KernelLaunchError
 
 TEXT = (Path(__file__).parents[3] / "support" / "peers_kernels.cu").read_text("utf-8")
@@ -59,11 +59,11 @@ class Meetings:
             with device.alone():
                 last = times + 1 if silent is None or p != silent[0] else silent[1]
                 launch = device.prepare(
-                    kernel, self.blocks * block, *(PER_CALL,) * 9, block=block, cooperative=True
+                    kernel, self.blocks * block, *(PER_CALL,) * 8, block=block, cooperative=True
                 )
-                counted = device.xp.zeros(4 * constant("kCounterStride"), np.uint64)
                 piece, *rest = self.peers.arguments(p)
-                args = (piece, np.uint32(times), np.uint32(last), *rest, counted)
+                barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
+                args = (piece, np.uint32(times), np.uint32(last), *rest, barrier)
                 result = self.peers.results[p]
                 result[:] = 0
                 launches.append((launch, (*args, result)))
@@ -106,6 +106,16 @@ def test_a_device_that_comes_no_more_ends_all(meetings, pieces):
     for result in (results[0], *results[2:]):
         assert result[: VERDICT + 1].tolist() == [5, 0, GAVE_UP]
         assert result[MISSING] == 1 << 1
+
+
+def test_blocks_of_a_device_give_up_together():
+    """Posts arrive while patience ends; a block left behind would wait at the next barrier."""
+    for seed in range(80):
+        some = Meetings([SimDevice(seed=seed, preempt=1 + seed % 3) for _ in range(3)])
+        some.peers.patience = 2000 << seed % 7
+        for result in some.run(some.launches(20)):
+            assert result[1] == 0
+            assert (result[0] < 20) == (result[VERDICT] > 0)
 
 
 def test_who_gives_up_tells_the_others(meetings):

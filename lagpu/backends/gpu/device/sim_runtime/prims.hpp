@@ -120,18 +120,10 @@ LG_DEVICE void store_volatile(T* p, lg_same<T> value) {
 
 #ifdef LG_PEERS
 // Who waits for another device looks again and again, so each look lets others run.
-template <class T>
-LG_DEVICE T load_relaxed_system(const T* p) {
+LG_DEVICE TwoWords load_acquire_system(const TwoWords* p) {
   lg_sim->give_way();
-  return *static_cast<const volatile T*>(p);
+  return {load_volatile(&p->first), load_volatile(&p->second)};
 }
-template <class T>
-LG_DEVICE void store_relaxed_system(T* p, lg_same<T> value) {
-  lg_step();
-  *static_cast<volatile T*>(p) = value;
-}
-LG_DEVICE u32 load_acquire(const u32* p) { return load_relaxed_system(p); }
-LG_DEVICE void store_release(u32* p, u32 value) { store_relaxed_system(p, value); }
 #endif
 
 // ---- time
@@ -180,6 +172,14 @@ LG_DEVICE T atomic_cas(T* p, lg_same<T> expected, lg_same<T> desired) {
   return atomic_update(
       p, [=](T x) -> T { return __builtin_memcmp(&x, &expected, sizeof(T)) == 0 ? desired : x; });
 }
+
+#ifdef LG_PEERS
+LG_DEVICE u64 atomic_add_system(u64* p, u64 v) { return atomic_add(p, v); }
+LG_DEVICE u64 atomic_or_system(u64* p, u64 v) { return atomic_or(p, v); }
+LG_DEVICE u64 atomic_cas_system(u64* p, u64 expected, u64 desired) {
+  return atomic_cas(p, expected, desired);
+}
+#endif
 
 // ---- cluster
 

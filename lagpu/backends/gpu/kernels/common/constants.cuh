@@ -47,8 +47,8 @@ constexpr u64 kUnknown = 0xffffffffffffffff;
 
 // u64 of a post, in which a device tells another its counts: so each has 32 bytes of its own.
 constexpr u32 kPostWords = 4;
-// u64 of a device's own place for meetings.
-constexpr u32 kMeetWords = 64;
+// Posts of one device to another that take turns, by epochs.
+constexpr u32 kPostTurns = 4;
 // Devices at most: one a lane.
 constexpr u32 kMostPeers = 32;
 // Among the u64 that such a kernel reports: why it ended early, the turn, of whom it has heard

@@ -5,7 +5,8 @@
 // memory, so the other threads carry no register for it.
 //
 // In memory, as u64: eight results of the kernel; the records so far; the rows that did not fit;
-// nine counts of new entries, of three levels by turns; five not used; then the records.
+// nine counts of new entries, of three levels by turns; three of edges and two times, by turns;
+// then the records.
 #ifndef LAGPU_LOG_CUH
 #define LAGPU_LOG_CUH
 #include "common/prims.cuh"
@@ -17,9 +18,10 @@
 #else
 #define LG_LOGGED(...) __VA_ARGS__
 
-const u32 kLogNew = 10, kLogLooked = 19;  // of three levels, and of three turns
+// Of three levels, of three turns, and of two.
+const u32 kLogNew = 10, kLogLooked = 19, kLogArrived = 22;
 static_assert(kResults <= kLogCount && kLogCount < kLogLost && kLogLost < kLogNew);
-static_assert(kLogLooked + 3 <= kLogHead);
+static_assert(kLogArrived + 2 <= kLogHead);
 
 struct Record {
   u64 how, statement, iteration;
@@ -42,7 +44,7 @@ struct LoopLog {
     memory = log;
     count = is_new ? 0 : log[kLogCount];
     lost = is_new ? 0 : log[kLogLost];
-    for (u32 k = kLogNew; k < kLogLooked + 3; ++k) log[k] = 0;
+    for (u32 k = kLogNew; k < kLogHead; ++k) log[k] = 0;
     now = Record{};
     now.how = kBegins;
     put(0);

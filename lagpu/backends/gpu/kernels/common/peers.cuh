@@ -1,22 +1,25 @@
 // Meetings of several devices of one host that run one kernel together.
 //
 // LG_PEERS devices have a cooperative launch each, and each has a window: memory that all of them
-// can address. A meeting is a barrier of all blocks of all devices, and adds up what each device
-// has counted, so that all take the same decision. In two steps: the blocks of a device arrive; the
-// one that arrives last posts its device's counts into every window, waits for the posts of the
-// others in its own, and lets the blocks of its device go on.
+// can address. A meeting is a barrier of all blocks of all devices, and adds up what they have
+// counted, so that all take the same decision. It is one step: every block adds a share and its
+// counts to its device's post in every window, and waits until the posts of all devices in its own
+// device's window are complete. So a word crosses the wire once, and no block waits for another
+// one of its device to speak for it.
 //
-// Every wait for another device has an end. A device that hears nothing of another one for
-// `patience` nanoseconds gives up: all its blocks leave the meeting with a verdict, and the next
-// post tells the others, who then leave too.
+// Every wait for another device has an end. A block that has waited for `patience` nanoseconds
+// gives up on the posts that are not complete, by a mark in them. A post is marked only while it is
+// not complete, in one step, so all blocks of a device see the same: it is complete, or it is
+// marked, for ever. They leave the meeting with a verdict then, and marks in the next posts tell
+// the others, who leave too.
 //
 // Order: what any block has written before a meeting, to memory of any device, is seen after it by
-// every block. The blocks' arrivals are ordered by fences of their device, and a post by a fence of
-// the system; PTX' causality carries the first over to the second. A post is three words of 8
-// bytes, each of which carries the meeting's epoch, so no order among the words is needed.
+// every block: a fence of the system comes before a block's shares, and the look that finds the
+// last of them acquires. Both words of a post have shares, so no order between the two is needed.
 //
-// Posts of even and odd epochs have places of their own. A device is at most one epoch ahead of
-// another: to post epoch e + 2 it has to have heard e + 1 of all, who have read e before that.
+// Posts take turns of four epochs. In the meeting of epoch e a device clears its own posts of
+// e + 2 before it gives its shares. All its blocks have read what was there, as they came to
+// e - 1; others write there when they have met at e + 1, or, to tell that they gave up, at e + 1.
 #ifndef LAGPU_PEERS_CUH
 #define LAGPU_PEERS_CUH
 #ifndef LG_PEERS  // devices
@@ -30,8 +33,8 @@ static_assert(LG_PEERS <= kMostPeers && kMostPeers == LG_WARP);
 // What all devices have counted. The verdict is 0 unless the kernel has to end.
 struct Totals {
   u64 edges;
-  u32 found, verdict, missing;
-  LG_LOGGED(u64 arrived;)  // when the last block of this device came
+  u32 found, own;  // by all devices, and by this one
+  u32 verdict, missing;
 };
 
 struct Peers {
@@ -39,97 +42,96 @@ struct Peers {
   u32 epoch;  // of the last meeting
   u64 patience;
   const u64* windows;  // the address of each device's
-  u64* own;            // kMeetWords of this device alone, zeroed once
 
   LG_DEVICE u64* window(u32 p) const { return reinterpret_cast<u64*>(load_ro(&windows[p])); }
-  // The post of a device in the window of another one.
-  LG_DEVICE u64* post(u32 at, u32 from, u32 of_epoch) const {
-    return window(at) + ((of_epoch & 1) * LG_PEERS + from) * kPostWords;
+  // The post of device `from` in the window of device `at`.
+  LG_DEVICE TwoWords* post(u32 at, u32 from, u32 of_epoch) const {
+    return reinterpret_cast<TwoWords*>(window(at) +
+                                       (of_epoch % kPostTurns * LG_PEERS + from) * kPostWords);
   }
-  LG_DEVICE u32* arrived() const { return reinterpret_cast<u32*>(own); }
-  LG_DEVICE u32* met() const { return reinterpret_cast<u32*>(own + kCounterStride); }
-  LG_DEVICE Totals* totals() const { return reinterpret_cast<Totals*>(own + 2 * kCounterStride); }
+  // What device `from` has found by itself, as it said in the last meeting.
+  LG_DEVICE u32 found_by(u32 from) const {
+    return u32(load_volatile(&post(piece, from, epoch)->first));
+  }
 };
-static_assert(2 * kCounterStride * sizeof(u64) + sizeof(Totals) <= kMeetWords * sizeof(u64));
 
 // Where what a kernel keeps in windows begins: behind the posts.
-const u32 kPosts = 2 * LG_PEERS * kPostWords;
+const u32 kPosts = kPostTurns * LG_PEERS * kPostWords;
 
-LG_DEVICE u64 tagged(u32 epoch, u32 what) { return u64(epoch) << 32 | what; }
+// A word of a post: the sum of the counts in its low bits, above them that of the shares, which is
+// kAllShares when all blocks of the device have come, whatever their number, and two marks.
+const u32 kCountBits = 48;
+const u64 kOfCount = (u64(1) << kCountBits) - 1;
+const u64 kAllShares = 1 << 13;  // cooperative launches have fewer blocks
+const u64 kGaveUpMark = u64(1) << 63, kToldMark = u64(1) << 62, kMarks = kGaveUpMark | kToldMark;
 
-// Post to device `to`; of `edges` 56 bits travel.
-LG_DEVICE void tell(const Peers& peers, u32 to, u32 epoch, u32 verdict, u32 found, u64 edges) {
-  u64* const out = peers.post(to, peers.piece, epoch);
-  store_relaxed_system(&out[0], tagged(epoch, found));
-  store_relaxed_system(&out[1], tagged(epoch, verdict << 24 | u32(edges >> 32)));
-  store_relaxed_system(&out[2], tagged(epoch, u32(edges)));
-}
+LG_DEVICE bool is_complete(u64 word) { return word >> kCountBits == kAllShares; }
 
-// What this device has counted goes to all, and what all have counted comes back, on every lane;
-// by one warp of the device. Lane q speaks with device q.
-LG_DEVICE Totals exchange(const Peers& peers, u32 my_found, u64 my_edges) {
-  const u32 lane = lane_id();
-  bool waits = lane < LG_PEERS;
-  u64 word[3] = {0, 0, 0};
-  system_fence();
-  if (waits) {
-    tell(peers, lane, peers.epoch, 0, my_found, my_edges);
-    const u64* const in = peers.post(peers.piece, lane, peers.epoch);
-    const u64 since = clock_ns();
-    for (;;) {
-      for (u32 k = 0; k < 3; ++k) word[k] = load_relaxed_system(&in[k]);
-      waits = false;
-      for (u32 k = 0; k < 3; ++k) waits = waits || u32(word[k] >> 32) != peers.epoch;
-      if (!waits || clock_ns() - since > peers.patience) break;
-    }
+// Mark a word of a post in the own window, unless it is complete or marked.
+LG_DEVICE void give_up_on(u64* word) {
+  u64 seen = load_volatile(word);
+  while (!is_complete(seen) && !(seen & kMarks)) {
+    const u64 before = atomic_cas_system(word, seen, seen | kGaveUpMark);
+    if (before == seen) return;
+    seen = before;
   }
-  system_fence();
-  const u32 missing = warp_ballot(waits);
-  const u32 told = warp_ballot(!waits && (u32(word[1]) >> 24));
-  const u64 edges = u64(u32(word[1]) & 0xffffffu) << 32 | u32(word[2]);
-  const Totals all{warp_reduce(waits ? 0 : edges, LgPlus()),
-                   warp_reduce(waits ? 0 : u32(word[0]), LgPlus()),
-                   missing ? kGaveUp
-                   : told  ? kTold
-                           : 0,
-                   missing};
-  if (all.verdict && lane < LG_PEERS) tell(peers, lane, peers.epoch + 1, all.verdict, 0, 0);
-  return all;
 }
 
-// Every block of every device waits for every other; `found` and `edges`, which the blocks of this
-// device have counted before, are added up over the devices. If the verdict of what is returned is
-// not 0, all blocks have to end: nobody may wait for another device any more.
-LG_DEVICE Totals meet(Peers* peers, const u64* found, const u64* edges) {
+// The post of a device, once both words are complete or one is marked.
+LG_DEVICE TwoWords hear(const Peers& peers, u32 from) {
+  TwoWords* const in = peers.post(peers.piece, from, peers.epoch);
+  TwoWords now = load_acquire_system(in);
+  const u64 since = clock_ns();
+  while (!(is_complete(now.first) && is_complete(now.second))) {
+    if ((now.first | now.second) & kMarks) break;
+    if (clock_ns() - since > peers.patience) {
+      give_up_on(&in->first);
+      give_up_on(&in->second);
+    }
+    now = load_acquire_system(in);
+  }
+  return now;
+}
+
+// What this block has counted goes to all, and what all have counted comes back, on every lane; by
+// one warp of each block. Lane q speaks with device q.
+LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges) {
+  const u32 lane = lane_id(), epoch = peers.epoch;
+  const bool speaks = lane < LG_PEERS;
+  const u64 share = block_index() ? 1 : kAllShares - (grid_blocks() - 1);
+  if (speaks && block_index() == 0) {
+    TwoWords* const later = peers.post(peers.piece, lane, epoch + 2);
+    store_volatile(&later->first, u64(0));
+    store_volatile(&later->second, u64(0));
+  }
+  system_fence();  // releases what the whole block wrote: block_sync ordered it before us
+  TwoWords heard{0, 0};
+  if (speaks) {
+    TwoWords* const out = peers.post(lane, peers.piece, epoch);
+    atomic_add_system(&out->first, share << kCountBits | found);
+    atomic_add_system(&out->second, share << kCountBits | edges);
+    heard = hear(peers, lane);
+  }
+  const u64 marks = (heard.first | heard.second) & kMarks;
+  const u32 missing = warp_ballot(marks & kGaveUpMark), told = warp_ballot(marks & kToldMark);
+  const u32 verdict = missing ? kGaveUp : told ? kTold : 0;
+  if (verdict && speaks)
+    atomic_or_system(&peers.post(lane, peers.piece, epoch + 1)->first, kToldMark);
+  const u64 by_it = heard.first & kOfCount;
+  return {warp_reduce(heard.second & kOfCount, LgPlus()), u32(warp_reduce(by_it, LgPlus())),
+          u32(warp_shfl(by_it, peers.piece)), verdict, missing};
+}
+
+// Every block of every device waits for every other; `found` and `edges`, which the block has
+// counted, are added up over all. If the verdict of what is returned is not 0, all blocks have to
+// end: nobody may wait for another device any more.
+LG_DEVICE Totals meet(Peers* peers, u64 found, u64 edges) {
   LG_SHARED(Totals, all, 1);
   ++peers->epoch;
   block_sync();
   if (block_warp() == 0) {
-    u32 is_last = 0;
-    if (lane_id() == 0) {
-      thread_fence();  // releases what the whole block wrote: block_sync ordered it before us
-      is_last = atomic_add(peers->arrived(), 1u) == grid_blocks() - 1;
-      thread_fence();  // and the last to arrive has what all have released
-    }
-    is_last = warp_shfl(is_last, 0);
-    warp_sync();
-    if (is_last) {
-      LG_LOGGED(const u64 arrived = clock_ns();)
-      Totals made = exchange(*peers, u32(load_volatile(found)), load_volatile(edges));
-      LG_LOGGED(made.arrived = arrived;)
-      warp_sync();
-      if (lane_id() == 0) {
-        *peers->totals() = made;
-        *peers->arrived() = 0;
-        store_release(peers->met(), peers->epoch);
-      }
-    }
-    // This wait ends because that of the block that arrived last does.
-    if (lane_id() == 0) {
-      while (load_acquire(peers->met()) != peers->epoch) {
-      }
-      *all = *peers->totals();
-    }
+    const Totals made = exchange(*peers, found, edges);
+    if (lane_id() == 0) *all = made;
   }
   block_sync();
   return *all;

@@ -11,7 +11,7 @@
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
 //   memory     load_ro load_cg load_once load_volatile store_volatile prefetch
 //              thread_fence block_fence system_fence
-//   devices    load_relaxed_system store_relaxed_system load_acquire store_release
+//   devices    load_acquire_system atomic_{add,or,cas}_system
 //                                                        (kernels over several devices: LG_PEERS)
 //   time       clock_ns
 //   atomics    atomic_{add,min,max,and,or,xor,exch,cas,update}, each returns the old value
@@ -43,6 +43,12 @@ struct GridBarrier {
   u32 word;
   u32 pad[kBarrierWords - 1];
 };
+
+#ifdef LG_PEERS
+struct alignas(16) TwoWords {
+  u64 first, second;
+};
+#endif
 
 // Takes an argument out of type deduction, so that atomic_add(&counter, 1) finds its type.
 template <class T>
@@ -146,24 +152,21 @@ LG_DEVICE void store_volatile(T* p, lg_same<T> value) {
 LG_DEVICE void prefetch(const void* p) { asm volatile("prefetch.global.L1 [%0];" ::"l"(p)); }
 
 #ifdef LG_PEERS
-// Of 8 bytes, which arrive as a whole on any device of the host; system_fence orders them.
-LG_DEVICE u64 load_relaxed_system(const u64* p) {
-  u64 value;
-  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
-  return value;
-}
-LG_DEVICE void store_relaxed_system(u64* p, u64 value) {
-  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+// Two words, each of which another device of the host may write; one look at both.
+LG_DEVICE TwoWords load_acquire_system(const TwoWords* p) {
+  TwoWords now;
+  asm volatile("ld.acquire.sys.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(now.first), "=l"(now.second)
+               : "l"(p)
+               : "memory");
+  return now;
 }
 
-// Between the blocks of one device.
-LG_DEVICE u32 load_acquire(const u32* p) {
-  u32 value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
-  return value;
-}
-LG_DEVICE void store_release(u32* p, u32 value) {
-  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(value) : "memory");
+// One step for all devices of the host; system_fence orders them.
+LG_DEVICE u64 atomic_add_system(u64* p, u64 v) { return atomicAdd_system(p, v); }
+LG_DEVICE u64 atomic_or_system(u64* p, u64 v) { return atomicOr_system(p, v); }
+LG_DEVICE u64 atomic_cas_system(u64* p, u64 expected, u64 desired) {
+  return atomicCAS_system(p, expected, desired);
 }
 #endif
 

@@ -41,9 +41,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  u32* f_words, u32 shift, u32 times, f32 alpha, f32 beta, u32* visited,
                  u32* found_words, u32* words_a, u32* words_b, i32* vertex, LG_PTR* start,
                  u32* degree, u64* chunks, u64* counters, GridBarrier* barrier, u32 run, i64 words,
-                 u32 room, u32 piece, u32 epoch, u64 patience, const u64* windows, u64* meetings,
-                 u64* result) {
-  Pieces all{Peers{piece, epoch, patience, windows, meetings}, run, words, room};
+                 u32 room, u32 piece, u32 epoch, u64 patience, const u64* windows, u64* result) {
+  Pieces all{Peers{piece, epoch, patience, windows}, run, words, room};
   const Vertices lists{vertex, start, degree};
   Search s{own,     out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
            hint,    nullptr, x0,     x1,      x2,     shift,      visited,   nullptr, words_a,
@@ -75,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
   if (block_index() == 0)
     for (u32 k = block_thread(); k < kTurns * kCounters * kCounterStride; k += block_threads())
-      counters[k] = k == kFound * kCounterStride ? num_sources : 0;
+      counters[k] = 0;
   grid_sync(barrier);
   u64 edges = 0;
   for (u64 q0 = u64(global_warp()) * 32; q0 < num_sources; q0 += u64(global_warps()) * 32) {
@@ -100,14 +99,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     }
     tell_all(s, all, 0, there, v);
   }
-  edges = block_reduce(edges, u64(0), LgPlus());
-  if (block_thread() == 0 && edges) atomic_add(counter(s, 0, kEdges), edges);
-
+  const bool speaks = block_index() == 0;  // for the whole device, where its counts are known
   u32 turn = 0, depth = 0;
   bool listed = true;
   f32 unexplored = f32(nvals_a);
-  Totals now = meet(&all.peers, counter(s, 0, kFound), counter(s, 0, kEdges));
-  LG_LOGGED(if (logs()) s.log->met(0, load_volatile(counter(s, 0, kFound)), now.arrived);)
+  LG_LOGGED(note_arrival(s, 0);)
+  Totals now = meet(&all.peers, speaks ? num_sources : 0, block_reduce(edges, u64(0), LgPlus()));
+  LG_LOGGED(if (logs()) s.log->met(0, now.own, last_arrival(s, 0));)
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
     if (!listed && f32(now.found) * beta < f32(n)) {
@@ -115,7 +113,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       Search of_slots = s;
       of_slots.n = words * 32;
       words_to_lists(of_slots, turn, barrier);
-      now = meet(&all.peers, counter(s, turn, kFound), counter(s, turn, kEdges));
+      const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
+      now = meet(&all.peers, speaks ? now.own : 0, counted);
       if (now.verdict) break;
       listed = placed = true;
     }
@@ -162,22 +161,19 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
               if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
     const u64 found = block_reduce(u64(tally.found), u64(0), LgPlus());
     edges = block_reduce(tally.edges, u64(0), LgPlus());
-    if (block_thread() == 0 && (found || edges)) {
-      atomic_add(counter(s, turn + 1, kFound), found);
-      atomic_add(counter(s, turn + 1, kEdges), edges);
-    }
     ++turn;
     ++depth;
-    now = meet(&all.peers, counter(s, turn, kFound), counter(s, turn, kEdges));
+    LG_LOGGED(note_arrival(s, turn);)
+    now = meet(&all.peers, found, edges);
     LG_LOGGED(if (logs()) {
-      s.log->met(depth, load_volatile(counter(s, turn, kFound)), now.arrived);
+      s.log->met(depth, now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
     })
   }
   LG_LOGGED(if (logs()) s.log->close();)
   if (global_thread() == 0) {
     result[0] = depth;
-    result[kLeft] = load_volatile(counter(s, turn, kFound));  // of its own
+    result[kLeft] = now.own;
     report_meetings(all.peers, now, turn, result);
   }
   if (now.verdict) return;

@@ -67,6 +67,18 @@ LG_DEVICE void publish_values(const Search& s, const Pieces& all) {
   }
 }
 
+#if LG_LOG
+// Note when the last block of this device comes to the meeting of a turn.
+LG_DEVICE void note_arrival(const Search& s, u32 turn) {
+  if (block_thread() == 0) atomic_max(&s.memory[kLogArrived + turn % 2], clock_ns());
+}
+
+// When it came; after the meeting, by one thread.
+LG_DEVICE u64 last_arrival(const Search& s, u32 turn) {
+  return atomic_exch(&s.memory[kLogArrived + turn % 2], u64(0));
+}
+#endif
+
 // Forget what was found in an earlier level, where a push is to leave what it finds.
 LG_DEVICE void clear_claims(const Search& s) {
   if (!kClaims) return;
@@ -79,7 +91,7 @@ template <class Each>
 LG_DEVICE void each_listed(const Pieces& all, u32 turn, Each each) {
   const Peers& peers = all.peers;
   for (u32 p = 0; p < LG_PEERS; ++p) {
-    const u32 count = u32(load_volatile(peers.post(peers.piece, p, peers.epoch)));
+    const u32 count = peers.found_by(p);
     const i32* const slots = all.list(peers.piece, p, turn);
     for (u32 q0 = u32(global_warp()) * 32; q0 < count; q0 += u32(global_warps()) * 32) {
       const u32 q = q0 + lane_id();
