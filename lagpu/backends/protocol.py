@@ -88,10 +88,16 @@ class Parts(Protocol):
         The number of pieces.
     beside : int
         The number of pieces that share the memory of this host.
+    homes : sequence of Backend
+        The local backend of each piece of this process.
     """
 
     count: int
     beside: int
+
+    @property
+    def homes(self) -> Sequence[Backend]:
+        """See above."""
 
     def matrix(
         self,

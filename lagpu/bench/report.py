@@ -13,6 +13,7 @@ import numpy as np
 from rich.text import Text
 
 from lagpu.backends.protocol import Backend
+from lagpu.bench.timing import devices_of
 from lagpu.host.fitting import FittingTable
 from lagpu.versions import commit
 from lagpu.versions import versions as installed
@@ -31,8 +32,11 @@ def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> di
         "cores": str(os.cpu_count()),
     }
     for place in backends:
-        if place.device is not None:
-            machine |= place.device.describe()
+        devices = devices_of(place)
+        for device in devices[:1]:
+            machine |= device.describe()
+        if len(devices) > 1:
+            machine["devices"] = str(len(devices))
     return {
         "machine": machine,
         "commit": commit(),

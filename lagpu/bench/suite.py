@@ -18,7 +18,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.bench import peers, recorded, report
 from lagpu.bench.agreement import Agreement
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
-from lagpu.bench.timing import Clock, Sample
+from lagpu.bench.timing import Clock, Sample, devices_of
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
@@ -325,8 +325,7 @@ def _graph(
 
 
 def _used(place: Backend) -> int:
-    device = place.device
-    return 0 if device is None else int(device.used_bytes())
+    return sum(int(device.used_bytes()) for device in devices_of(place))
 
 
 class Searched(NamedTuple):
@@ -341,7 +340,7 @@ class Searched(NamedTuple):
     refusal : str
         Why the results are not proved, or an empty string.
     nbytes : int or None
-        Memory of all arrays on the device after a search, None without a device.
+        Memory of all arrays on the devices after a search, None without a device.
     """
 
     mode: str
@@ -396,7 +395,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
             refusal = refusal or tested.found.compare(root, output, who, indices, values)
     levels_of = functools.partial(algorithms.bfs_levels, A)
     refusal = tested.prove(output, indices, values, levels_of) or refusal
-    return Searched(mode, samples, refusal, None if place.device is None else used - before)
+    return Searched(mode, samples, refusal, used - before if devices_of(place) else None)
 
 
 def _peer(tested: Tested, name: str) -> tuple[Row, str]:

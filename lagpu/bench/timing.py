@@ -4,21 +4,21 @@ The wall time ends when the device has ended. The device time, on a GPU, is meas
 events, before the first and after the last operation of the search. The search is queued behind a
 kernel that only waits, so the time that Python takes to launch is not included, unless the search
 itself waits for the device; an eager loop does so to test its condition.
-Without a GPU both are the wall time.
+Without a GPU both are the wall time. On a grid of GPUs the device time is that of the slowest GPU.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from lagpu.backends.protocol import Backend
 
-__all__ = ["REPEATS", "Clock", "Sample"]
+__all__ = ["REPEATS", "Clock", "Sample", "Span", "devices_of"]
 
 Result = TypeVar("Result")
 
@@ -38,6 +38,44 @@ class Sample(NamedTuple):
     wall_ms: float
 
 
+def devices_of(backend: Backend) -> list[Any]:
+    """Return the devices on which a backend's operations run: of a grid, those of its pieces."""
+    parts = backend.capabilities.parts
+    homes = [backend] if parts is None else parts.homes
+    return [home.device for home in homes if home.device is not None]
+
+
+class Span:
+    """A context manager: the time of the work of several devices, that of the slowest.
+
+    Parameters
+    ----------
+    devices : sequence of Device
+        The devices, in this process.
+    """
+
+    def __init__(self, devices: Sequence[Any]) -> None:
+        self._devices = devices
+        self._timers: list[Any] = []
+
+    def __enter__(self) -> Span:
+        for device in self._devices:
+            with device.alone():
+                self._timers.append(device.timer())
+                self._timers[-1].__enter__()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for device, timer in zip(self._devices, self._timers, strict=True):
+            with device.alone():
+                timer.__exit__(*exc_info)
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds; reading it waits for the devices."""
+        return float(max(timer.elapsed_ms for timer in self._timers))
+
+
 class Clock:
     """Measures searches on one backend.
 
@@ -48,8 +86,8 @@ class Clock:
     """
 
     def __init__(self, backend: Backend | None = None) -> None:
-        self._device: Any = None if backend is None else backend.device
-        xp = np if self._device is None else self._device.xp
+        self._devices = [] if backend is None else devices_of(backend)
+        xp = self._devices[0].xp if self._devices else np
         self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
 
     @property
@@ -104,11 +142,14 @@ class Clock:
         """Run a search once behind a kernel that waits; return its milliseconds on the device."""
         self._synchronize()
         assert self._wait is not None
-        self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))
-        with self._device.timer() as timer:
+        for device in self._devices:
+            with device.alone():
+                self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))
+        with Span(self._devices) as span:
             result = search()
-        return timer.elapsed_ms, result
+        return span.elapsed_ms, result
 
     def _synchronize(self) -> None:
-        if self._device is not None:
-            self._device.synchronize()
+        for device in self._devices:
+            with device.alone():
+                device.synchronize()

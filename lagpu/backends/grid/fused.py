@@ -114,8 +114,6 @@ class Logged(NamedTuple):
         For each piece, returns its records.
     had : list of list
         For each piece its `PieceSearch.had`.
-    words : list of int
-        For each piece the presence words that it publishes after a pull.
     value_bytes : int
         Of the value that it publishes of each vertex it finds, or 0.
     rows : SearchRows
@@ -124,7 +122,6 @@ class Logged(NamedTuple):
 
     records: list[Callable[[], np.ndarray[Any, Any]]]
     had: list[list[Count | None]]
-    words: list[int]
     value_bytes: int
     rows: SearchRows
 
@@ -268,8 +265,8 @@ class GridLoop:
         logs: Sequence[LoopLog],
     ) -> Logged:
         body, n, first = self._body, A.shape[0], A.parts[0].csc()
-        sums, degree = kind.sums, space.nvals / max(n, 1)
-        why = functools.partial(why_level, n, "kByEdges", alpha_of(degree, n, sums), SEARCH_BETA)
+        alpha = alpha_of(space.nvals / max(n, 1), n, kind.sums, wide=True)
+        why = functools.partial(why_level, n, "kByEdges", alpha, SEARCH_BETA)
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
         traffic = traffic._replace(bits=traffic.bits * len(parts))  # each piece has them all
@@ -278,7 +275,6 @@ class GridLoop:
         return Logged(
             [log.launched() for log in logs],
             had,
-            [len(own.found) for own in space.of_piece],
             body.frontier.dtype.numpy.itemsize if kind.travels else 0,
             SearchRows(self.statements, total, why, traffic),
         )

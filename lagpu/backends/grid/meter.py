@@ -151,8 +151,8 @@ def _rows(logged: Logged) -> list[LoopRow]:
     found, at = [], 0
     for row in rows:
         if row.measured.direction:  # the product's
-            pulls, at = row.measured.direction == "pull", at + 1
-            phases = _phases(at, pulls, meets, logged)
+            at += 1
+            phases = _phases(at, meets, logged.value_bytes)
             row = row._replace(measured=row.measured._replace(phases=phases))
         found.append(row)
     return found
@@ -176,15 +176,15 @@ def _merged(
     return merged
 
 
-def _phases(at: int, pulls: bool, meets: Sequence[Array], logged: Logged) -> tuple[Phase, ...]:
+def _phases(at: int, meets: Sequence[Array], value_bytes: int) -> tuple[Phase, ...]:
     """Return, for each piece, how long its part of a level took, and what it told the others."""
     phases, others = [], len(meets) - 1
     for p, met in enumerate(meets):
         ms = max(int(met["other"][at]) - int(met["ns"][at - 1]), 0) / 1e6
-        found = int(met["out"][at])
-        told = {"bitmap": 4 * logged.words[p]} if pulls else {"list": 4 * found}
-        if logged.value_bytes:
-            told["values"] = logged.value_bytes * found
+        words, found = int(met["in"][at]), int(met["out"][at])
+        told = {"bitmap": 4 * words} if words else {"list": 4 * found}
+        if value_bytes:
+            told["values"] = value_bytes * found
         sent = [Sent(form, others if size else 0, others * size) for form, size in told.items()]
         phases.append(Phase(f"piece {p}", ms, tuple(sent)))
     return tuple(phases)

@@ -278,6 +278,7 @@ class Parts:
         self._pieces = pieces
         self.count = pieces.engine.size
         self.beside = len(pieces.engine.local) * pieces.engine.beside
+        self.homes = pieces.places
 
     def matrix(
         self,

@@ -20,7 +20,7 @@ from lagpu.backends.gpu.fused.search_grid import (
     search_macros,
 )
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.ops.directions import alpha_of
+from lagpu.backends.gpu.ops.directions import alpha_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.storage.forms import csr_of
@@ -314,13 +314,14 @@ class PieceSearch:
         reads_matrix = not kind.iso and self._body.reads[1]
         unhinted = kind.sums or (reads_matrix and part.values is not None)
         push, own = space.push, part.shape[1]
+        alpha = alpha_of(space.degree, self._n, kind.sums, wide=True)
         return device.prepare(
             made, grid * space.block,
             np.int64(self._n), np.int64(own), np.uint64(self._nvals), *matrix, *inverse,
             False if kind.iso else part.number, None if unhinted else space.hint, space.empty,
             space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
             np.uint32(self._body.assigns_first), PER_CALL,
-            np.float32(alpha_of(space.degree, self._n, kind.sums)), BETA, space.visited,
+            np.float32(alpha), BETA, np.float32(gamma_of(alpha, space.degree)), space.visited,
             space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,
             space.counters, push.barrier, np.uint32(slots.run), np.int64(slots.words),
             np.uint32(slots.room), *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,

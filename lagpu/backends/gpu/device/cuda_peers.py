@@ -82,9 +82,15 @@ def fetched(cupy: Any, array: Any, sender: int, here: int) -> Any:
 def own_zeros(cupy: Any, count: int) -> Any:
     """Return zeroed u64 of the current GPU that its peers may address once all work is done.
 
-    Not from CuPy's pool, which a program may have replaced by one that peers have no access to.
+    Not from CuPy's pool, which a program may have replaced by one that peers have no access to; the
+    pool gives back what it holds unused if there is no other memory.
     """
-    memory = cupy.cuda.memory.Memory(8 * max(count, 1))
+    nbytes = 8 * max(count, 1)
+    try:
+        memory = cupy.cuda.memory.Memory(nbytes)
+    except cupy.cuda.runtime.CUDARuntimeError:
+        cupy.get_default_memory_pool().free_all_blocks()
+        memory = cupy.cuda.memory.Memory(nbytes)
     made = cupy.ndarray(count, np.uint64, cupy.cuda.MemoryPointer(memory, 0))
     made.fill(0)
     return made

@@ -82,14 +82,15 @@ struct LoopLog {
   }
 
 #ifdef LG_PEERS
-  // This device has found `out` entries by itself, and met the others: its last block came at
-  // `arrived`.
-  LG_DEVICE void met(u64 iteration, u64 out, u64 arrived) {
+  // This device has found `out` entries by itself, told them in so many presence words, or in lists
+  // if 0, and met the others: its last block came at `arrived`.
+  LG_DEVICE void met(u64 iteration, u64 words, u64 out, u64 arrived) {
     if (count >= LG_LOG) return;
     Record* const to = at(count++);
     *to = Record{};
     to->how = kMeets;
     to->iteration = iteration;
+    to->in = words;
     to->out = out;
     to->other = arrived;
     to->ns = clock_ns();

@@ -9,8 +9,9 @@
 // words, so that each word has one writer; mostly slots are vertices. A pull reads the words of all
 // slots, finds vertices of its own, and then writes its words into the window of every device. A
 // push follows the edges from the frontier to its own vertices, and lists the slots of those it
-// finds in every window. A meeting (common/peers.cuh) ends each turn: it orders these writes, and
-// adds up the counts that choose the direction, so that all devices take the same one.
+// finds in every window; one of many edges finds words, which travel as a pull's do. A meeting
+// (common/peers.cuh) ends each turn: it orders these writes, and adds up the counts that choose the
+// direction, so that all devices take the same one.
 //
 // Where products read the frontier's values, these travel with it: behind each level a piece writes
 // the values of the vertices that it has found into every window, by vertex.
@@ -38,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  const i64* __restrict__ sources, const LG_F* __restrict__ source_values,
                  LG_F f_iso, i64 source, u64 num_sources, LG_F* own_values, LG_X0_T* x0,
                  LG_X1_T* x1, LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
-                 u32* f_words, u32 shift, u32 times, f32 alpha, f32 beta, u32* visited,
+                 u32* f_words, u32 shift, u32 times, f32 alpha, f32 beta, f32 gamma, u32* visited,
                  u32* found_words, u32* words_a, u32* words_b, i32* vertex, LG_PTR* start,
                  u32* degree, u64* chunks, u64* counters, GridBarrier* barrier, u32 run, i64 words,
                  u32 room, u32 piece, u32 epoch, u64 patience, const u64* windows, u64* result) {
@@ -101,35 +102,44 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   }
   const bool speaks = block_index() == 0;  // for the whole device, where its counts are known
   u32 turn = 0, depth = 0;
-  bool listed = true;
+  bool listed = true, pulls = false;  // where the frontier is; how it was found
   f32 unexplored = f32(nvals_a);
   LG_LOGGED(note_arrival(s, 0);)
   Totals now = meet(&all.peers, speaks ? num_sources : 0, block_reduce(edges, u64(0), LgPlus()));
-  LG_LOGGED(if (logs()) s.log->met(0, now.own, last_arrival(s, 0));)
+  LG_LOGGED(if (logs()) s.log->met(0, 0, now.own, last_arrival(s, 0));)
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
-    if (!listed && f32(now.found) * beta < f32(n)) {
-      clear_claims(s);
+    if (!pulls) unexplored -= f32(now.edges);
+    if (!listed &&
+        (pulls ? f32(now.found) * beta < f32(n) : f32(now.edges) * alpha <= unexplored)) {
+      clear_found(s);
       Search of_slots = s;
       of_slots.n = words * 32;
       words_to_lists(of_slots, turn, barrier);
-      const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
-      now = meet(&all.peers, speaks ? now.own : 0, counted);
-      if (now.verdict) break;
+      if (pulls) {  // which counts no edges
+        const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
+        now = meet(&all.peers, speaks ? now.own : 0, counted);
+        if (now.verdict) break;
+        unexplored -= f32(now.edges);
+      }
       listed = placed = true;
+      pulls = false;
     }
     const f32 active = f32(now.edges);
-    if (listed) unexplored -= active;
-    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
+    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, pulls ? kUnknown : now.edges,
                                       unexplored);)
-    if (listed && active * alpha > unexplored) {
+    const bool turns = !pulls && active * alpha > unexplored;
+    // So many edges find a frontier that is likely to be pulled.
+    const bool wide = kMayBeWide && listed && !turns && active * gamma > unexplored;
+    if (turns) {
       if (placed)
         lists_to_words(s, frontier_of(s, turn), barrier);
-      else
+      else if (listed)
         slots_to_words(s, all, turn, barrier);
       listed = false;
+      pulls = true;
     } else if (listed && !placed) {
-      clear_claims(s);
+      if (kClaims || wide) clear_found(s);
       slots_to_lists(s, all, turn, barrier);
     }
     if (block_index() == 0 && block_thread() < kCounters)
@@ -139,8 +149,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
       const Frontier here = frontier_of(s, turn);
       follow_lists(s.out_ptr, s.small(), s.chunks(), here.num_small, here.num_chunks,
-                   PeersPusher{s, all, degrees, turn, depth, &tally});
-      if (kClaims) grid_sync(barrier);
+                   PeersPusher{s, all, degrees, turn, depth, wide, &tally});
+      if (kClaims || wide) grid_sync(barrier);
     }
     if (LG_SUM || !listed) {
       s.claimed = listed;
@@ -151,6 +161,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       grid_sync(barrier);
     }
     if (LG_TRAVEL) publish_values(s, all);
+    if (wide) listed = false;
     if (!listed) {
       publish(s, all);
       s.words_turned = !s.words_turned;
@@ -166,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     LG_LOGGED(note_arrival(s, turn);)
     now = meet(&all.peers, found, edges);
     LG_LOGGED(if (logs()) {
-      s.log->met(depth, now.own, last_arrival(s, turn));
+      s.log->met(depth, listed ? 0 : u64(nwords + 3) / 4 * 4, now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
     })
   }

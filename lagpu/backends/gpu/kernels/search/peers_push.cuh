@@ -1,7 +1,7 @@
 // Push of a search over several devices, and how the frontier travels; see search/peers.cu.
 #ifndef LAGPU_SEARCH_PEERS_PUSH_CUH
 #define LAGPU_SEARCH_PEERS_PUSH_CUH
-#include "search/grid_state.cuh"
+#include "search/grid_push.cuh"
 
 const Counter kListed = kLevel;  // slots listed for a turn; no block searches alone here
 // Whether a push leaves the vertices that it finds in found_words too.
@@ -79,9 +79,8 @@ LG_DEVICE u64 last_arrival(const Search& s, u32 turn) {
 }
 #endif
 
-// Forget what was found in an earlier level, where a push is to leave what it finds.
-LG_DEVICE void clear_claims(const Search& s) {
-  if (!kClaims) return;
+// Forget what was found in an earlier level, before a push that leaves what it finds.
+LG_DEVICE void clear_found(const Search& s) {
   for (i64 w = global_thread(); w < (s.n + 31) / 32; w += global_threads()) s.found_words[w] = 0;
 }
 
@@ -142,12 +141,13 @@ LG_DEVICE void publish(const Search& s, const Pieces& all) {
 }
 
 // Follows a lane's edges: as `Pusher` of one device, but what is found is told to all, who look up
-// its edges when the next turn begins.
+// its edges when the next turn begins; or, if `wide`, left in found_words.
 struct PeersPusher {
   const Search& s;
   const Pieces& all;
   const u32* degrees;  // edges that leave each own vertex, to any piece
   u32 turn, depth;
+  bool wide;
   Tally* tally;
 
   template <u32 N>
@@ -165,10 +165,10 @@ struct PeersPusher {
     if (!warp_any(won != 0)) return;
     for (u32 q = 0; q < N; ++q) {
       const bool mine = won >> q & 1;
-      tell_all(s, all, turn + 1, mine, j[q]);
+      if (!kMayBeWide || !wide) tell_all(s, all, turn + 1, mine, j[q]);
       if (!mine) continue;
       tally->edges += load_ro(&degrees[j[q]]);
-      if (kClaims) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
+      if (kClaims || (kMayBeWide && wide)) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
       if (LG_SUM) continue;  // a pull adds up, in an order that does not depend on threads
       discover(s, j[q], depth + s.shift,
                cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));

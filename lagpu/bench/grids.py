@@ -1,0 +1,239 @@
+"""Searches and betweenness on grids of pieces, beside one device of the same host.
+
+Each graph is made on each backend by itself, never on this host, so graphs may be as large as the
+devices hold. Results are compared with those of the first backend that holds the graph, for every
+root.
+
+    python -m lagpu.bench.grids kron24e16 kron26e16 -b gpu -b grid:2:gpu --json grids.json
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from lagpu import algorithms, backends
+from lagpu.backends.gpu.device.peers import Peers, posts_words
+from lagpu.backends.gpu.device.protocol import PER_CALL, Device
+from lagpu.backends.gpu.kernels import from_source
+from lagpu.backends.protocol import Backend
+from lagpu.bench import report
+from lagpu.bench.suite import ALGORITHMS
+from lagpu.bench.timing import Clock, Span, devices_of
+from lagpu.core.matrix import Matrix
+from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
+from lagpu.generators.load import load
+from lagpu.host.files import require_writable, write_json
+from lagpu.loops.loop import eager
+
+__all__ = ["app", "betweenness", "meeting_us", "roots_of", "search"]
+
+Row = dict[str, Any]
+SEED = 7
+_TIMES = ("median_ms", "max_ms", "wall_median_ms", "wall_max_ms")
+_SAME = 1e-9  # relative, of sums that are added in another order
+_MEETINGS = """#include "common/peers.cuh"
+extern "C" __global__ void meetings(u32 piece, u32 epoch, u64 patience, const u64* windows,
+                                    u32 times, u64* result) {
+  Peers peers{piece, epoch, patience, windows};
+  Totals all{0, 0, 0, 0, 0};
+  u32 turn = 0;
+  for (; turn < times && !all.verdict; ++turn) all = meet(&peers, 1, 1);
+  if (global_thread() == 0) report_meetings(peers, all, turn, result);
+}
+"""
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def meeting_us(devices: list[Device], blocks: int | None = None, times: int = 2000) -> float:
+    """Return the microseconds of a meeting of some devices; see ``common/peers.cuh``.
+
+    Parameters
+    ----------
+    devices : list of Device
+        Devices that can run one kernel together.
+    blocks : int, optional
+        Thread blocks of each; by default one a multiprocessor, as a search has.
+    times : int
+        Meetings in a row.
+    """
+    windows, launches = [], []
+    block = 64 if devices[0].name.startswith("sim") else 1024
+    for device in devices:
+        with device.alone():
+            windows.append(device.shared_zeros(posts_words(len(devices))))
+    peers = Peers(devices, windows)
+    made = from_source(_MEETINGS, "meetings", file="meetings.cu", PEERS=str(len(devices)))
+    for device in devices:
+        with device.alone():
+            most = device.max_cooperative_blocks(made, block)
+            count = min(most, blocks or most)
+            launch = device.prepare(
+                made, count * block, *(PER_CALL,) * 6, block=block, cooperative=True
+            )
+            launches.append(launch)
+    for _ in range(2):  # the first one compiles
+        given = [
+            (launch, (*peers.arguments(p), np.uint32(times), peers.results[p]))
+            for p, launch in enumerate(launches)
+        ]
+        with Span(devices) as span:
+            peers.run(given)
+    return span.elapsed_ms * 1e3 / times
+
+
+def roots_of(A: Matrix, count: int) -> list[int]:
+    """Return distinct random vertices from which a search gets further."""
+    rng, found = np.random.default_rng(SEED), []
+    for _ in range(1000 * count):
+        root = int(rng.integers(A.nrows))
+        if root not in found and algorithms.bfs_levels(A, root).nvals > 1:
+            found.append(root)
+        if len(found) == count:
+            return found
+    raise InvalidValue(f"bench: fewer than {count} vertices with an edge were met.")
+
+
+def search(A: Matrix, roots: list[int], output: str, fused: bool, known: dict[int, Any]) -> Row:
+    """Search from every root, and compare with what is known of each; return a row.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        The graph.
+    roots : list of int
+        Where searches begin.
+    output : str
+        ``levels``, ``parents`` or ``paths``.
+    fused : bool
+        Whether loops run as one kernel.
+    known : dict
+        The result of each root, which the first backend puts there. Of parents the vertices that
+        have one are compared.
+    """
+    algorithm = ALGORITHMS[output]
+    samples, same = [], True
+    with nullcontext() if fused else eager():
+        for root in roots[:2]:  # compiles kernels, and makes what is kept
+            algorithm(A, root)
+        clock = Clock(A.backend)
+        for root in roots:
+            sample, result = clock.measure(functools.partial(algorithm, A, root))
+            samples.append(sample)
+            indices, values = result.to_coo()
+            found = (indices,) if output == "parents" else (indices, values)
+            before = known.setdefault(root, found)
+            same = same and all(map(np.array_equal, before, found))
+    device_ms, wall_ms = (np.array(of) for of in zip(*samples, strict=True))
+    return {
+        "what": output,
+        "loop": A.backend.last_loop,
+        "roots": len(roots),
+        "median_ms": float(np.median(device_ms)),
+        "max_ms": float(device_ms.max()),
+        "wall_median_ms": float(np.median(wall_ms)),
+        "wall_max_ms": float(wall_ms.max()),
+        "same": same,
+    }
+
+
+def betweenness(A: Matrix, sources: int, known: dict[str, Any]) -> Row:
+    """Sum the dependencies of random sources, on sub-clusters of one piece; return a row."""
+    pieces = None if A.backend.capabilities.parts is None else 1
+    times: list[float] = []
+    for _ in range(4):
+        begin = time.perf_counter()
+        found = algorithms.betweenness_centrality(A, sources, seed=SEED, pieces=pieces)
+        values = found.to_dense(0.0)
+        times.append((time.perf_counter() - begin) * 1e3)
+    before = known.setdefault("betweenness", values)
+    return {
+        "what": f"betweenness, {sources} sources",
+        "loop": A.backend.last_loop,
+        "roots": sources,
+        "wall_median_ms": float(np.median(times[1:])),
+        "wall_max_ms": max(times[1:]),
+        "same": bool(np.allclose(before, values, rtol=_SAME, atol=0)),
+    }
+
+
+def _rows(
+    name: str, places: list[Backend], roots: int, outputs: list[str], modes: list[bool], bc: int
+) -> Iterator[Row]:
+    known: dict[str, dict[Any, Any]] = {what: {} for what in (*outputs, "bc")}
+    starts: list[int] = []
+    for place in places:
+        gc.collect()
+        try:
+            begin = time.perf_counter()
+            A = load(name, place)
+            made_s = time.perf_counter() - begin
+            starts = starts or roots_of(A, roots)
+            found = [search(A, starts, what, mode, known[what]) for what in outputs
+                     for mode in modes]  # fmt: skip
+            found += [betweenness(A, bc, known["bc"])] if bc else []
+        except OutOfMemory as error:
+            yield {"graph": name, "backend": place.name, "what": f"refused: {error}"}
+            continue
+        used = sum(int(device.used_bytes()) for device in devices_of(place))
+        facts = {"graph": name, "backend": place.name, "vertices": A.nrows, "entries": A.nvals}
+        yield from (facts | row | {"bytes": used, "made_s": made_s} for row in found)
+        del A
+
+
+@app.command()
+def main(
+    graphs: Annotated[list[str], typer.Argument(help="Graphs such as kron24e16.")],
+    backend: Annotated[list[str], typer.Option("-b", help="Such as gpu and grid:2:gpu.")],
+    roots: Annotated[int, typer.Option(help="Searches of each graph.")] = 16,
+    output: Annotated[list[str], typer.Option(help="levels, parents, or paths.")] = ["levels"],  # noqa: B006
+    by_statement: Annotated[bool, typer.Option(help="Statement by statement too.")] = False,
+    sources: Annotated[int, typer.Option(help="Sources of betweenness; 0: none.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write the report here.")] = None,
+) -> None:
+    """Measure searches and betweenness on grids, beside one device."""
+    try:
+        require_writable(json, "bench")
+        places = [backends.get(name) for name in backend]
+        modes = [True, False] if by_statement else [True]
+        found: Row = report.envelope(places, {})
+        found["meeting_us"] = {
+            place.name: {f"{blocks or 'all'} blocks": meeting_us(devices_of(place), blocks)
+                         for blocks in (16, None)}
+            for place in places
+            if place.capabilities.searches and place.capabilities.parts is not None
+        }  # fmt: skip
+        print(f"microseconds of a meeting: {found['meeting_us']}")
+        found["rows"] = []
+        for name in graphs:
+            for row in _rows(name, places, roots, output, modes, sources):
+                print(_line(row), flush=True)
+                found["rows"].append(row)
+    except LagpuError as error:
+        raise SystemExit(f"lagpu: {error}") from None
+    if json is not None:
+        write_json(found, json, "bench")
+
+
+def _line(row: Row) -> str:
+    """Return a row as a line of text."""
+    where = f"{row['graph']} {row['backend']} {row['what']}"
+    if "same" not in row:
+        return where
+    times = (f"{name} {row[name]:.4g}" for name in _TIMES if name in row)
+    memory = f"{row['bytes'] / 1e9:.4g} GB, made in {row['made_s']:.3g} s"
+    same = "" if row["same"] else "; NOT the result of the first backend"
+    return f"{where}: {', '.join(times)}; {memory}; {row['loop'].partition(':')[0]}{same}"
+
+
+if __name__ == "__main__":
+    app()
