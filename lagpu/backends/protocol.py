@@ -344,8 +344,12 @@ class Backend(Protocol):
     def matrix_from_diagonal(self, v: Handle, k: int) -> Handle:
         """Return the square matrix with the vector `v` on diagonal `k`."""
 
-    def diagonal(self, A: Handle, k: int) -> Handle:
-        """Return diagonal `k` of a matrix as a vector."""
+    def diagonal(self, A: Handle, k: int, rows: Array | None = None) -> Handle:
+        """Return diagonal `k` of a matrix as a vector.
+
+        With `rows`, (ncols,) INT64 on the host, return instead the entries (rows[j], j), of which
+        one with a negative row is not there: so the diagonal of a matrix in pieces is found.
+        """
 
     def dup(self, x: Handle, dtype: DType) -> Handle:
         """Return a copy of a vector or matrix, cast to `dtype`."""

@@ -29,7 +29,7 @@ from lagpu.bench import report
 from lagpu.bench.suite import ALGORITHMS
 from lagpu.bench.timing import Clock, Span, devices_of
 from lagpu.core.matrix import Matrix
-from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
+from lagpu.errors import InvalidValue, LagpuError, NotSupported, OutOfMemory
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json
 from lagpu.loops.loop import eager
@@ -60,12 +60,21 @@ def meeting_us(devices: list[Device], blocks: int | None = None, times: int = 20
     Parameters
     ----------
     devices : list of Device
-        Devices that can run one kernel together.
+        Devices of one host.
     blocks : int, optional
         Thread blocks of each; by default one a multiprocessor, as a search has.
     times : int
         Meetings in a row.
+
+    Raises
+    ------
+    NotSupported
+        If the devices cannot run one kernel together.
     """
+    with devices[0].alone():
+        why = devices[0].why_apart(devices)
+    if why:
+        raise NotSupported(f"bench: {why}.")
     windows, launches = [], []
     block = 64 if devices[0].name.startswith("sim") else 1024
     for device in devices:

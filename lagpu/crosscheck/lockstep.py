@@ -205,9 +205,9 @@ class Lockstep(Observer):
         n = v.shape[0] + abs(k)
         return self._made("matrix_from_diag", made, v.dtype, (n, n), of=v)
 
-    def diagonal(self, A: Replica, k: int) -> Replica:
+    def diagonal(self, A: Replica, k: int, rows: Any = None) -> Replica:
         """See `Backend`."""
-        made = self._each(lambda place, at: place.diagonal(A.parts[at], k))
+        made = self._each(lambda place, at: place.diagonal(A.parts[at], k, rows))
         m, n = A.shape
         size = min(m, n - k) if k >= 0 else min(m + k, n)
         return self._made("matrix_diag", made, A.dtype, (size,), of=A)

@@ -13,6 +13,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch, IndexOutOfBound
+from lagpu.generators.device import is_on_gpu
 
 __all__ = ["Facts", "load"]
 
@@ -82,8 +83,8 @@ class Facts:
             )
         if A.nrows == 0:
             raise IndexOutOfBound("source: the graph has no vertices. Give a graph with vertices.")
-        if A.backend.capabilities.parts is not None:
-            return cls._of_parts(A)
+        if A.backend.capabilities.parts is not None or is_on_gpu(A.backend):
+            return cls._by_statements(A)
         col_ptr, row_idx, _ = A.to_csc()
         n, in_degree = A.nrows, np.diff(col_ptr)
         out_degree = np.bincount(row_idx, minlength=n)
@@ -93,13 +94,13 @@ class Facts:
         return cls(n, len(row_idx), A.is_symmetric, out_degree, in_degree, has_loop)
 
     @classmethod
-    def _of_parts(cls, A: Matrix) -> Facts:
-        """Return the facts of a matrix in pieces, of which nobody gets the whole."""
+    def _by_statements(cls, A: Matrix) -> Facts:
+        """Return the facts of a matrix whose entries are to stay where they are."""
         n, symmetric, ones = A.nrows, A.is_symmetric, A.apply(unary.one).new(INT64)
-        out_degree = ones.reduce_rowwise("plus").new().to_dense(0)
-        in_degree = out_degree
+        in_degree = ones.reduce_columnwise("plus").new().to_dense(0)  # where whole columns are
+        out_degree = in_degree
         if not symmetric:
-            in_degree = ones.reduce_columnwise("plus").new().to_dense(0)
+            out_degree = ones.reduce_rowwise("plus").new().to_dense(0)
         has_loop = np.zeros(n, bool)
         has_loop[ones.diag().to_coo()[0]] = True
         return cls(n, int(out_degree.sum()), symmetric, out_degree, in_degree, has_loop)

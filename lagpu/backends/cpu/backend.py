@@ -215,9 +215,14 @@ class CpuBackend:
         """See `Backend`."""
         return boxed(v.gb.diag(k), v.dtype)
 
-    def diagonal(self, A: Box, k: int) -> Box:
+    def diagonal(self, A: Box, k: int, rows: Any = None) -> Box:
         """See `Backend`."""
-        return boxed(A.gb.diag(k), A.dtype)
+        if rows is None:
+            return boxed(A.gb.diag(k), A.dtype)
+        col_ptr, row_idx, values = self.matrix_to_csc(A)
+        cols = np.repeat(np.arange(len(rows)), np.diff(col_ptr))
+        there = np.flatnonzero(row_idx == rows[cols])
+        return self.vector_from_coo(cols[there], values[there], A.dtype, len(rows))
 
     def dup(self, x: Box, dtype: DType) -> Box:
         """See `Backend`."""

@@ -229,9 +229,9 @@ class GpuBackend:
         """See `Backend`."""
         return MatrixHandle(forms.from_diagonal(v, k))
 
-    def diagonal(self, A: MatrixHandle, k: int) -> VectorStore:
+    def diagonal(self, A: MatrixHandle, k: int, rows: Any = None) -> VectorStore:
         """See `Backend`."""
-        return forms.diagonal(A.csc(), k, self.runtime.counters)
+        return forms.diagonal(A.csc(), k, self.runtime.counters, rows)
 
     def dup(self, x: Handle, dtype: DType) -> Handle:
         """See `Backend`."""

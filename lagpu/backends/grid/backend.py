@@ -294,14 +294,21 @@ class GridBackend:
         made: GridMatrix = self.pieces.sent(given, v.dtype, (n, n))
         return made
 
-    def diagonal(self, A: GridMatrix, k: int) -> GridVector:
-        """See `Backend`."""
+    def diagonal(self, A: GridMatrix, k: int, rows: Any = None) -> GridVector:
+        """See `Backend`: each piece finds its part of it."""
+        assert rows is None  # which only a piece is given
         m, n = A.shape
         size = max(0, min(m - max(-k, 0), n - max(k, 0)))
-        given = []
-        for rows, cols, values in self.pieces.entries(A):
-            there = cols - rows == k
-            given.append(((cols - max(k, 0))[there], values[there]))
+        given, layout = [], self.pieces.layout(A.shape)
+        by_row, by_col = layout.dims
+        for at, p, place in self.pieces:
+            of_row, of_col = layout.parts(p)
+            cols = by_col.own(of_col)
+            row = np.clip(cols - k, 0, max(m - 1, 0))
+            there = (row == cols - k) & (by_row.owner(row) == of_row) if m else row < 0
+            rows = np.where(there, by_row.position(row), -1)
+            where, values = place.vector_to_coo(place.diagonal(A.parts[at], 0, rows))
+            given.append((cols[where] - max(k, 0), values))
         made: GridVector = self.pieces.sent(given, A.dtype, (size,))
         return made
 

@@ -38,6 +38,8 @@ __all__ = [
     "why_no_second_form",
 ]
 
+_BLOCK = 1 << 26  # entries whose columns are listed at once
+
 Array = Any
 
 
@@ -93,14 +95,23 @@ def from_diagonal(v: VectorStore, k: int) -> CscMatrix:
     return from_coo(v.device, rows, cols, packed, v.dtype, (n, n), None)
 
 
-def diagonal(A: CscMatrix, k: int, counters: Counters) -> VectorStore:
-    """Return diagonal `k` as a vector."""
-    cols = A.columns()
-    chosen = A.device.xp.flatnonzero(cols - A.row_idx == k)
-    size = min(A.shape[0], A.shape[1] - k) if k >= 0 else min(A.shape[0] + k, A.shape[1])
-    v = VectorStore(A.device, counters, A.dtype, size)
-    values = None if A.values is None else A.values[chosen]
-    v.set_sparse(cols[chosen] - max(k, 0), values, A.iso)
+def diagonal(
+    A: CscMatrix, k: int, counters: Counters, rows: np.ndarray[Any, Any] | None = None
+) -> VectorStore:
+    """Return diagonal `k`, or the entries of some rows, as a vector; see `Backend.diagonal`."""
+    xp, (m, n) = A.device.xp, A.shape
+    first, size = (0, n) if rows is not None else (max(k, 0), min(m + min(k, 0), n - max(k, 0)))
+    wanted = xp.arange(n) - k if rows is None else A.device.from_host(rows)
+    chosen, where = [xp.zeros(0, np.int64)], [xp.zeros(0, np.int64)]
+    for begin in range(0, A.nvals, _BLOCK):
+        end = min(begin + _BLOCK, A.nvals)
+        cols = A.columns(begin, end)
+        there = xp.flatnonzero(A.row_idx[begin:end] == wanted[cols])
+        chosen.append(there + begin)
+        where.append(cols[there] - first)
+    v = VectorStore(A.device, counters, A.dtype, max(size, 0))
+    values = None if A.values is None else A.values[xp.concatenate(chosen)]
+    v.set_sparse(xp.concatenate(where), values, A.iso)
     return v
 
 
