@@ -7,7 +7,7 @@ import inspect
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from lagpu.backends.protocol import Backend
@@ -25,7 +25,7 @@ _METHODS = {
 }
 
 
-def guarded(named: Named) -> Callable[[Guarded], Guarded]:
+def guarded(named: Named, host: Sequence[str] = ()) -> Callable[[Guarded], Guarded]:
     """Return a class decorator for backends.
 
     Each method of the protocol that the class defines holds the backend's `lock` while it runs, and
@@ -37,18 +37,20 @@ def guarded(named: Named) -> Callable[[Guarded], Guarded]:
         ``named(backend, error, method)`` returns lagpu's error for an exception of a library, which
         is then raised from it; None for one that it does not know, which passes as it is. It is not
         asked about lagpu's own errors.
+    host : sequence of str
+        Methods that do not call `enter`, as they need no device, or enter it themselves.
     """
 
     def guard(cls: Guarded) -> Guarded:
         for name, method in list(vars(cls).items()):
             if inspect.isfunction(method) and name in _METHODS:
-                setattr(cls, name, _guarded(method, named))
+                setattr(cls, name, _guarded(method, named, name not in host))
         return cls
 
     return guard
 
 
-def _guarded(method: Callable[..., Any], named: Named) -> Callable[..., Any]:
+def _guarded(method: Callable[..., Any], named: Named, enters: bool) -> Callable[..., Any]:
     run: Callable[..., Any]
     if len(inspect.signature(method).parameters) == 2:  # as `execute`: quicker than any arguments
 
@@ -56,7 +58,7 @@ def _guarded(method: Callable[..., Any], named: Named) -> Callable[..., Any]:
         def run(self: Any, x: Any) -> Any:
             try:
                 with self.lock:
-                    if self.enter is not None:
+                    if enters and self.enter is not None:
                         self.enter()
                     return method(self, x)
             except Exception as error:
@@ -69,7 +71,7 @@ def _guarded(method: Callable[..., Any], named: Named) -> Callable[..., Any]:
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 with self.lock:
-                    if self.enter is not None:
+                    if enters and self.enter is not None:
                         self.enter()
                     return method(self, *args, **kwargs)
             except Exception as error:

@@ -66,7 +66,7 @@ def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuErr
     return named_error(backend.device, error, method)
 
 
-@guarded(_named_error)
+@guarded(_named_error, host=("vector",))
 class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods.
 
@@ -169,6 +169,8 @@ class GpuBackend:
     def vector(self, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
         if size >= LARGE:  # values and presence bits, and those of the next result
+            if self.enter is not None:
+                self.enter()
             self.device.require(size * (2 * dtype.numpy.itemsize) + size // 4, "Vector")
         return VectorStore(self.device, self.runtime.counters, dtype, size)
 

@@ -12,6 +12,7 @@ import numpy as np
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers
 from lagpu.backends.gpu.fused.match import (
+    Assignment,
     SearchBody,
     match_search,
     why_no_search,
@@ -222,25 +223,17 @@ class GridLoop:
         pieces, body = self._pieces, self._body
         given: Any = body.A
         A = given if body.product.transpose else pieces.turned(given)
-        product = body.product._replace(transpose=True)
         frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
-        targets = [_copied(pieces, a.target) for a in body.assignments]
-        bodies = []
-        for k, _, _place in pieces:
-            assigned = tuple(
-                a._replace(target=made.parts[k])
-                for a, made in zip(body.assignments, targets, strict=True)
-            )
-            local = SearchBody(
-                A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], product,
-                assigned, body.assigns_first, body.statements,
-            )  # fmt: skip
-            bodies.append(local)
+        targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
+        bodies = [self._local(k, A, targets) for k in range(len(pieces.places))]
         kind = kind_of(bodies, self._times)
         space = self._space(A, frontier.dtype.numpy.itemsize if kind.travels else 0)
         parts, launches = [], []
         for k, p, place in pieces:
             with place.device.alone():
+                for a, made in zip(body.assignments, targets, strict=True):
+                    if a.target.parts[k].nvals:
+                        made.parts[k].adopt(a.target.parts[k].copy(made.dtype))
                 log = logs[k] if logs else None
                 part = PieceSearch(
                     bodies[k], frontier.parts[k], space.of_piece[k], kind, A.shape[0], space.nvals,
@@ -255,6 +248,17 @@ class GridLoop:
             self.logged = self._log_of(A, space, kind, parts, logs)
         written = [body.frontier, *(a.target for a in body.assignments)]
         return list(zip(written, [frontier, *targets], strict=True))
+
+    def _local(self, k: int, A: GridMatrix, targets: Sequence[GridVector]) -> SearchBody:
+        """Return the body on the parts of a local piece, with new targets."""
+        body = self._body
+        assigned = zip(body.assignments, targets, strict=True)
+        return SearchBody(
+            A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k],
+            body.product._replace(transpose=True),
+            tuple([Assignment(made.parts[k], a.what, a.number) for a, made in assigned]),
+            body.assigns_first, body.statements,
+        )  # fmt: skip
 
     def _log_of(
         self,
@@ -298,12 +302,3 @@ def _sum_of(counts: Sequence[Count | None]) -> Count | None:
 def _take(made: list[tuple[GridHandle, GridHandle]]) -> None:
     for x, new in made:
         x.become(new)
-
-
-def _copied(pieces: Pieces, x: GridVector) -> GridVector:
-    """Return a new vector with the same entries."""
-    made: GridVector = pieces.empty(x.dtype, x.shape)
-    for k, _, place in pieces:
-        if x.parts[k].nvals:
-            made.parts[k] = place.dup(x.parts[k], x.dtype)
-    return made

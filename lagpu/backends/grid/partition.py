@@ -318,7 +318,14 @@ class Layout:
 
     def shape(self, piece: int) -> tuple[int, ...]:
         """Return the shape of a piece's part."""
-        return tuple(by.count(q) for by, q in zip(self.dims, self.parts(piece), strict=True))
+        return self._shapes[piece]
+
+    @functools.cached_property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        return [
+            tuple(by.count(q) for by, q in zip(self.dims, self.parts(piece), strict=True))
+            for piece in range(self.pieces)
+        ]
 
 
 @functools.lru_cache(maxsize=1024)

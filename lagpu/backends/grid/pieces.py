@@ -72,6 +72,8 @@ class Pieces:
     ) -> None:
         self.engine = engine
         self.places = tuple(places)
+        local = zip(engine.local, self.places, strict=True)
+        self._each = [(k, p, place) for k, (p, place) in enumerate(local)]
         self.changes = Changes(engine)
         self.grid = (engine.size, 1) if grid is None else grid
         # One place of each lock, in an order that every grid has: so two grids that list devices
@@ -84,10 +86,7 @@ class Pieces:
 
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
         """Yield (position among the local pieces, number of the piece, place)."""
-        return iter(
-            (k, p, place)
-            for k, (p, place) in enumerate(zip(self.engine.local, self.places, strict=True))
-        )
+        return iter(self._each)
 
     @property
     def lock(self) -> AbstractContextManager[Any]:

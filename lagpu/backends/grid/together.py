@@ -96,6 +96,8 @@ def _together(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.pieces.engine.alone:
+            return method(self, *args, **kwargs)
         work = functools.partial(method, self, *args, **kwargs)
         made = args[at] if at < len(args) else ()  # the shape of the object that it makes
         shape = made if isinstance(made, tuple) else (made,)

@@ -83,7 +83,10 @@ class CudaDevice(Observed):
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._shared_allowed: dict[Kernel, int] = {}
         self._pinned = self.xp.cuda.alloc_pinned_memory(8)
-        self._places = self._shared_places()
+        places, seen = self.pinned_zeros(4 * _PLACES)
+        self._places = [
+            (places[4 * k : 4 * k + 4], seen[4 * k : 4 * k + 4]) for k in range(_PLACES)
+        ]
         self._notifications = 0
         self._ahead: HostNotification | None = None
         self._events = Events(self.xp.cuda)
@@ -153,8 +156,9 @@ class CudaDevice(Observed):
         """
         mine = cast(Sequence[tuple[CudaLaunch, tuple[Any, ...]]], launches)
         for launch, _ in mine:
-            launch.device.enter()
-            launch.device.ready(launch.kernel, True, launch.block, launch.shared)
+            if not launch.has_run:
+                launch.device.enter()
+                launch.device.ready(launch.kernel, True, launch.block, launch.shared)
         beside = [launch.device.beside() for launch, _ in mine]
         collects = gc.isenabled()
         gc.disable()  # what it frees may wait for a GPU
@@ -415,21 +419,15 @@ class CudaDevice(Observed):
             "numpy": np.__version__,
         }
 
-    def _shared_places(self) -> list[tuple[Any, memoryview]]:
-        """Return pinned memory as (array for kernels, view for the host), four u64 each."""
+    def pinned_zeros(self, count: int) -> tuple[Any, memoryview]:
+        """Return pinned memory, which the GPU reaches by its address; see `Device.pinned_zeros`."""
         cuda = self.xp.cuda
-        pinned = cuda.alloc_pinned_memory(32 * _PLACES)
-        host = np.frombuffer(pinned, np.uint64, 4 * _PLACES)
+        pinned = cuda.alloc_pinned_memory(8 * count)
+        host = np.frombuffer(pinned, np.uint64, count)
         host[:] = 0
-        seen = memoryview(host.data)
-        memory = cuda.UnownedMemory(pinned.ptr, 32 * _PLACES, pinned, self._device.id)
-        return [
-            (
-                self.xp.ndarray(4, np.uint64, cuda.MemoryPointer(memory, 32 * k)),
-                seen[4 * k : 4 * k + 4],
-            )
-            for k in range(_PLACES)
-        ]
+        memory = cuda.UnownedMemory(pinned.ptr, 8 * count, pinned, self._device.id)
+        made = self.xp.ndarray(count, np.uint64, cuda.MemoryPointer(memory, 0))
+        return made, memoryview(host.data)
 
     def _function(self, kernel: Kernel) -> Any:
         known = self._functions.get(kernel)

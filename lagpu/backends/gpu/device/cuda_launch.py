@@ -77,6 +77,11 @@ class CudaLaunch(CheckedLaunch):
         self._current_stream = device.xp.cuda.get_current_stream
         self._pointers = [at for at, k in enumerate(self._per_call) if slots[k][1]]
 
+    @property
+    def has_run(self) -> bool:
+        """Whether it was run before, so that its kernel is loaded."""
+        return self._pointers is not None
+
     def __call__(self, *new: Any) -> None:
         """Run it with these for the arguments that are given each time."""
         if self._pointers is None or self.device.observers:

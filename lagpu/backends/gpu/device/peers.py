@@ -17,6 +17,8 @@ Array = Any
 MOST_PEERS = constant("kMostPeers")
 #: Nanoseconds after which a device that has heard nothing of another one gives up.
 PATIENCE = 10 * 10**9
+_GLANCES = 50_000  # at a report, some milliseconds
+_RESULTS, _EPOCH = constant("kResults"), constant("kEpoch")
 
 
 def posts_words(count: int) -> int:
@@ -42,7 +44,7 @@ class Peers:
     addresses : list of array of u64
         For each device the addresses of all windows.
     results : list of array of u64
-        For each device where its kernel reports.
+        For each device where its kernel reports: on the host.
     nbytes : int
         Bytes of all windows.
     """
@@ -54,11 +56,14 @@ class Peers:
         where = [d.address(window) for d, window in zip(devices, windows, strict=True)]
         self.addresses: list[Array] = []
         self.results: list[Array] = []
+        self._seen: list[memoryview] = []
         self.nbytes = sum(int(window.nbytes) for window in windows)
         for device in devices:
             with device.alone():
                 self.addresses.append(device.from_host(np.array(where, np.uint64)))
-                self.results.append(device.xp.zeros(constant("kResults"), np.uint64))
+                result, seen = device.pinned_zeros(_RESULTS)
+            self.results.append(result)
+            self._seen.append(seen)
 
     def arguments(self, piece: int) -> tuple[Any, ...]:
         """Return what a kernel takes of a piece: number, last epoch, patience, windows."""
@@ -74,14 +79,17 @@ class Peers:
     ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
-        The caller holds the devices' locks. The kernels have ended, also if there is an error.
-        They report to `results`, by default those of `results` above.
+        The caller holds the devices' locks. The kernels have nothing to wait for any more; if there
+        is an error they have ended. They report to `results` on the devices, by default to those
+        above, which the host sees sooner.
 
         Raises
         ------
         GridTimeout
             If a device has waited too long for another one; what kernels wrote is of no use then.
         """
+        for seen in self._seen:
+            seen[_EPOCH] = self._epoch
         try:
             with self._devices[0].alone():
                 self._devices[0].run_together(launches)
@@ -90,13 +98,22 @@ class Peers:
         except BaseException:
             self._start_anew()
             raise
-        self._epoch = int(found[0][constant("kEpoch")])
+        self._epoch = int(found[0][_EPOCH])
         return found
 
     def _reported(self, piece: int, results: Sequence[Array] | None = None) -> Array:
-        device, result = self._devices[piece], (results or self.results)[piece]
-        with device.alone():
-            return device.to_host(result[: constant("kResults")])
+        device = self._devices[piece]
+        if results is not None:
+            with device.alone():
+                return device.to_host(results[piece][:_RESULTS])
+        seen, before = self._seen[piece], self._epoch
+        for _ in range(_GLANCES):
+            if seen[_EPOCH] != before:
+                break
+        else:
+            with device.alone():
+                device.synchronize()
+        return np.array(seen)
 
     def _start_anew(self) -> None:
         """Wait until no kernel runs, which their patience bounds; take back all posts."""

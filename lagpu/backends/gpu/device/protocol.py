@@ -193,6 +193,9 @@ class Device(Protocol):
     def shared_zeros(self, count: int) -> Array:
         """Return `count` zeroed u64, alone in their memory, for `why_apart`."""
 
+    def pinned_zeros(self, count: int) -> tuple[Array, memoryview]:
+        """Return `count` zeroed u64 on the host: as kernels write them, and as the host reads."""
+
     @property
     def resident_threads(self) -> int:
         """Most threads that run at once."""

@@ -143,6 +143,11 @@ class SimDevice(Observed):
         self.require(8 * count, "window")
         return np.zeros(count, np.uint64)
 
+    def pinned_zeros(self, count: int) -> tuple[np.ndarray[Any, Any], memoryview]:
+        """Return an array of the host twice."""
+        made = np.zeros(count, np.uint64)
+        return made, memoryview(made.data)
+
     @property
     def identity(self) -> str:
         """A name in the process."""
@@ -229,8 +234,7 @@ class SimDevice(Observed):
 
     def notification(self) -> HostNotification:
         """Return a new place."""
-        place = np.zeros(4, np.uint64)
-        return HostNotification(place, memoryview(place.data), 1)
+        return HostNotification(*self.pinned_zeros(4), 1)
 
     def _wait_for(self, notification: HostNotification, counts: Any) -> tuple[int, int]:
         """Return the numbers of a notification: a launch has ended when it returns."""

@@ -26,6 +26,7 @@ from lagpu.operations import (
     Statement,
     Sweep,
     Until,
+    once,
 )
 
 __all__ = ["SystemLoop", "plan_system", "require_no_system"]
@@ -46,9 +47,7 @@ def plan_system(
     NotSupported
         If the loop is not such a search.
     """
-    policy = next(
-        (s.operation.product.policy for s in statements if isinstance(s.operation, Multiply)), None
-    )
+    policy = once(statements, _policy_of)
     system = system_of(policy)
     if system is None:
         return None
@@ -63,6 +62,12 @@ def plan_system(
     assert isinstance(body, SearchBody)
     assert isinstance(turns, Until)
     return SystemLoop(pieces, body, system, str(policy), turns.times)
+
+
+def _policy_of(statements: Sequence[Statement]) -> str | None:
+    """Return the policy of the first product."""
+    products = (s.operation.product for s in statements if isinstance(s.operation, Multiply))
+    return next((product.policy for product in products), None)
 
 
 def require_no_system(policy: str | None) -> None:

@@ -137,12 +137,14 @@ LG_DEVICE Totals meet(Peers* peers, u64 found, u64 edges) {
   return *all;
 }
 
-// Tell the host how the meetings of a device have ended; by one thread of it.
+// Tell the host how the meetings of a device have ended; by one thread of it. The epoch, which is
+// another one than before, says that all else is there.
 LG_DEVICE void report_meetings(const Peers& peers, const Totals& last, u32 turn, u64* result) {
   result[kVerdict] = last.verdict;
   result[kTurn] = turn;
   result[kMissing] = last.missing;
-  result[kEpoch] = peers.epoch;
+  system_fence();
+  store_volatile(&result[kEpoch], u64(peers.epoch));
 }
 
 #endif  // LAGPU_PEERS_CUH
