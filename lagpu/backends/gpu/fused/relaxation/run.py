@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused.relaxation.match import (
     match_relaxation,
     why_not_in_any_order,
 )
-from lagpu.backends.gpu.fused.search_grid import Workspace
+from lagpu.backends.gpu.fused.search_space import Workspace
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
