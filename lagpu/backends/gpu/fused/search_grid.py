@@ -292,7 +292,7 @@ class GridSearch:
             np.uint32(self._body.assigns_first), PER_CALL, solo,
             np.float32(alpha), np.float32(beta), np.float32(gamma_of(alpha, space.degree)),
             space.words[0], found_in, *space.words[1:],
-            *space.lists, *space.chunks, space.counters, space.barrier, near,
+            *space.lists(not self._body.assigns_first), space.counters, space.barrier, near,
             ranks.idx, ranks.rank, ranks.words, PER_CALL,
             block=space.block, cooperative=True, shared=shared,
         )  # fmt: skip

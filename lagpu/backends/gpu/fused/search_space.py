@@ -13,6 +13,7 @@ from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import nwords
 from lagpu.backends.gpu.storage.workspaces import (
+    MOST_ALONE,
     SEARCH_COUNTERS,
     num_chunks,
     pull_bytes,
@@ -57,21 +58,13 @@ class Workspace:
         push = None if successors is None else push_space(successors)
         pull = None if predecessors is None else pull_space(predecessors, successors)
         entry = 8 + kind.itemsize  # a vertex with the place of its edges
-        chunks = None if push is None else push.num_chunks
-        self.nbytes = _own_bytes(n, kind.itemsize, chunks)
+        self.nbytes = 12 * words
         device.require(self.nbytes, "grid search")
         self.empty: Any = None if pull is None else pull.empty
         self.hint: Any = None if pull is None else pull.hint
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        self.lists: list[Any] = [None] * 6
-        self.chunks: list[Any] = [None] * 2
-        if push is not None:
-            self.lists = [
-                push.vertex, xp.empty(n, np.int32),
-                push.start, xp.empty(n, kind),
-                push.degree, xp.empty(n, np.uint32),
-            ]  # fmt: skip
-            self.chunks = [push.chunks, xp.empty(push.num_chunks, np.uint64)]
+        self._push = push
+        self._second: tuple[Any, ...] = ()
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
@@ -81,8 +74,42 @@ class Workspace:
         self.block = block_of(device, self.degree)
         self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
         solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO
-        self.solo = np.uint32(min(solo, device.dynamic_shared_bytes // (2 * entry)))
+        self.solo = np.uint32(
+            min(solo, device.dynamic_shared_bytes // (2 * entry), MOST_ALONE // self.cluster)
+        )
         self.shared = 2 * entry * int(self.solo)
+
+    def lists(self, again: bool) -> list[Any]:
+        """Return two lists of vertices and of chunks, the second from the ends of its arrays.
+
+        Parameters
+        ----------
+        again : bool
+            Whether a vertex may be in both, as sources are that a search does not assign first:
+            then each has arrays of its own.
+        """
+        if self._push is None:
+            return [None] * 8
+        first = self.first()
+        second = [x[-1:] for x in (self.second() if again else first)]
+        return [x for pair in zip(first, second, strict=True) for x in pair]
+
+    def first(self) -> tuple[Any, ...]:
+        """Return room for a list of all vertices, with their places and degrees, and all chunks."""
+        push = self._push
+        assert push is not None
+        return push.vertex, push.start, push.degree, push.chunks
+
+    def second(self) -> tuple[Any, ...]:
+        """Return room for a list of all vertices and chunks once more; made at the first call."""
+        if not self._second:
+            assert self._push is not None
+            device, first = self._push.device, self.first()
+            more = sum(int(x.nbytes) for x in first)
+            device.require(more, "grid search")
+            self._second = tuple([device.xp.empty_like(x) for x in first])
+            self.nbytes += more
+        return self._second
 
     def levels(self, device: Device, n: int) -> Any:
         """Return room for the level that each vertex is found in; made at the first call."""
@@ -97,11 +124,6 @@ def block_of(device: Device, degree: float) -> int:
     """Return the threads of a block that searches a matrix of this mean degree."""
     short = degree <= LONG_SEARCH_DEGREE
     return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
-
-
-def _own_bytes(n: int, width: int, chunks: int | None) -> int:
-    """Return the bytes of a `Workspace`: words three times, the second lists and chunks if any."""
-    return 12 * nwords(n) + (0 if chunks is None else (8 + width) * n + 8 * chunks)
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
@@ -119,7 +141,7 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     n, entries, chunks = len(out_degree), int(out_degree.sum()), num_chunks(out_degree)
     index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
-    kept = pull_bytes(n) + _own_bytes(n, place, None if one_form else chunks)
+    kept = pull_bytes(n) + 12 * nwords(n)
     if not one_form:
         kept += push_bytes(n, place, chunks)
     return csc, csc * (

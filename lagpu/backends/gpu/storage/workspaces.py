@@ -14,6 +14,7 @@ from lagpu.backends.gpu.storage.vector import nwords
 
 __all__ = [
     "CHUNK",
+    "MOST_ALONE",
     "SEARCH_COUNTERS",
     "Chunks",
     "EdgeFrontier",
@@ -30,6 +31,7 @@ __all__ = [
     "heaviest",
     "index_ctype",
     "index_types",
+    "list_room",
     "near_words",
     "num_chunks",
     "pull_bytes",
@@ -45,6 +47,7 @@ SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColu
 #: Counters of a search, for all turns.
 SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kCounterStride")
 MOST_BLOCKS = 4096  # of a cooperative launch
+MOST_ALONE = 16 * 512  # vertices of a frontier that a cluster of thread blocks searches alone
 # Shared memory for the frontier's bits in a pull that adds up; on sim so few words that small
 # graphs get beyond them.
 NEAR_BYTES, SIM_NEAR = 128 * 1024, 4
@@ -59,10 +62,10 @@ class PushSpace:
 
     Attributes
     ----------
-    vertex, start, degree : array, (ncols,)
+    vertex, start, degree : array, (`list_room`,)
         A listed column, and the place and number of its entries; `start` serves as offsets too.
     chunks : array of u64
-        Room for the chunks of all long columns.
+        Room for the chunks of all long columns, and one more.
     barrier, shares : array
         The barrier of the grid, and two numbers a block.
     nbytes : int
@@ -77,9 +80,10 @@ class PushSpace:
         kind = A.col_ptr.dtype
         self.nbytes = push_bytes(n, kind.itemsize, count)
         A.device.require(self.nbytes, "product workspace")
-        self.vertex = xp.empty(n, np.int32)
-        self.start = xp.empty(n, kind)
-        self.degree = xp.empty(n, np.uint32)
+        room = list_room(n)
+        self.vertex = xp.empty(room, np.int32)
+        self.start = xp.empty(room, kind)
+        self.degree = xp.empty(room, np.uint32)
         self.chunks = xp.empty(count, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.shares = xp.empty(2 * MOST_BLOCKS, np.uint64)
@@ -205,7 +209,17 @@ def num_chunks(lengths: np.ndarray[Any, Any]) -> int:
 
 def push_bytes(n: int, width: int, chunks: int) -> int:
     """Return the bytes of the lists of `n` columns, whose places have `width` bytes."""
-    return (8 + width) * n + 8 * chunks
+    return (8 + width) * list_room(n) + 8 * chunks
+
+
+def list_room(n: int) -> int:
+    """Return the places of a list of `n` columns, which a search's frontiers share.
+
+    A frontier and its successor have `n` vertices at most. One more place is there, so that a
+    pointer behind the last is inside. A cluster that searches alone, and has no room for what it
+    finds, needs room for that twice.
+    """
+    return min(2 * n, max(n, 2 * SMALL * MOST_ALONE)) + 1
 
 
 def pull_bytes(n: int) -> int:

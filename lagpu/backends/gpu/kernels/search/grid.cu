@@ -10,7 +10,8 @@
 // Each vertex enters f at most once, so its assignments are made when it is found. The frontier is
 // a list while it is pushed and presence words while it is pulled, or where many edges found it; a
 // small one is searched by one block alone, or one cluster of blocks, level after level, in shared
-// memory.
+// memory. So a frontier and its successor have each vertex once, and their lists share arrays: *_a
+// are the first places, *_b those behind the last, from which the other list goes down.
 //
 // out_* is A by rows (a vertex' successors), in_* A by columns (its predecessors); the same arrays
 // if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex, -1 if
@@ -72,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
            words_a,
            words_b,
            Vertices{vertex_a, start_a, degree_a},
-           Vertices{vertex_b, start_b, degree_b},
+           Vertices{vertex_b, start_b, degree_b, -1},
            chunks_a,
            chunks_b,
            counters,

@@ -110,9 +110,10 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
       counter(s, turn + 1, kLevel);  // vertices that shared memory has no room for
   u32 side = 0, now = 0;
   for (u32 k = block_thread(); k * C + rank < num_small; k += block_threads()) {
-    vertices[k] = load_cg(&s.small().vertex[k * C + rank]);
-    starts[k] = load_cg(&s.small().start[k * C + rank]);
-    degrees[k] = load_cg(&s.small().degree[k * C + rank]);
+    const i32 at = s.small().at(k * C + rank);
+    vertices[k] = load_cg(&s.small().vertex[at]);
+    starts[k] = load_cg(&s.small().start[at]);
+    degrees[k] = load_cg(&s.small().degree[at]);
   }
   if (block_thread() < 3)
     counts[block_thread()] =
@@ -209,8 +210,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
             vertices[other * s.solo + to] = j[q];
             starts[other * s.solo + to] = start[q];
             degrees[other * s.solo + to] = degree;
-          } else {
-            s.small().vertex[atomic_add(overflow, 1)] = j[q];  // read above, so free
+          } else {  // into the frontier's own list, which has been read above
+            s.small().vertex[s.small().at(atomic_add(overflow, 1))] = j[q];
           }
         }
       }
@@ -229,7 +230,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
     LG_PTR start = 0, stop = 0;
     if (k < kept + share) {
       v = k < kept ? vertices[side * s.solo + k]
-                   : load_cg(&s.small().vertex[(k - kept) * C + rank]);
+                   : load_cg(&s.small().vertex[s.small().at((k - kept) * C + rank)]);
       start = s.out_ptr[v];
       stop = s.out_ptr[v + 1];
     }

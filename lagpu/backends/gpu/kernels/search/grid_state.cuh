@@ -46,7 +46,8 @@ typedef List<LG_PTR> Vertices;
 
 // One of two lists, pointer by pointer: choosing between their addresses would put them in memory.
 LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {
-  return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree};
+  return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree,
+          second ? b.back : a.back};
 }
 
 #if LG_SUM
@@ -77,7 +78,7 @@ struct Search {
   i32* found_in;  // with sums, the level a vertex was found in: it takes products of that level on
   u32 *words_a, *words_b;     // presence words
   Vertices small_a, small_b;  // vertices of degree <= kSmall
-  u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex
+  u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex; from the end where the list is
   u64* counters;
   u32 solo;  // vertices of a frontier that shared memory has room for
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
@@ -262,12 +263,12 @@ LG_DEVICE void keep_count(const Search&, i32) {}
 // Presence words of the frontier's lists; they are empty before. Ends with a barrier.
 LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier* barrier) {
   for (u64 q = global_thread(); q < now.num_small; q += global_threads()) {
-    const i32 v = load_cg(&s.small().vertex[q]);
+    const i32 v = load_cg(&s.small().vertex[s.small().at(q)]);
     atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
     keep_count(s, v);
   }
   for (u64 q = global_thread(); q < now.num_chunks; q += global_threads()) {
-    const u64 chunk = load_cg(&s.chunks()[q]);
+    const u64 chunk = load_cg(&s.chunks()[s.small().at(q)]);
     const i32 v = i32(u32(chunk));
     if (chunk >> 32) continue;
     atomic_or(&s.frontier()[v / 32], 1u << (v % 32));

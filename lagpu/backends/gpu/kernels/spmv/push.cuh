@@ -12,12 +12,17 @@
 const u32 kOwnChunks = 8;  // chunks of a column that one lane lists
 const u32 kTogether = 2;   // entries that a lane follows together
 
-// Columns with the place of their entries, so that who takes one need not ask for it.
+// Columns with the place of their entries, so that who takes one need not ask for it. A list from
+// the back has pointers behind its last places, and `back` is -1: so two lists share arrays.
 template <class PTR>
 struct List {
   i32* vertex;
   PTR* start;
   u32* degree;
+  i32 back = 0;
+
+  // Where entry k is, in these arrays and in that of the chunks.
+  LG_DEVICE i32 at(u32 k) const { return i32(k) ^ back; }
 };
 
 // Columns that a lane has found, one after the other; bit q of `there` if the q-th is one.
@@ -43,11 +48,11 @@ LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64*
     mine += count[q];
   }
   if (total) {
-    u64 at = 0;
-    if (lane_id() == 0) at = atomic_add(num_small, u64(total));
+    u32 at = 0;
+    if (lane_id() == 0) at = u32(atomic_add(num_small, u64(total)));
     at = warp_shfl(at, 0);
     for (u32 q = 0; q < N; ++q) {
-      const u64 to = at + bit_popc(shorts[q] & lanes_below());
+      const i32 to = small.at(at + bit_popc(shorts[q] & lanes_below()));
       at += bit_popc(shorts[q]);
       if (!(shorts[q] >> lane_id() & 1)) continue;
       small.vertex[to] = found.vertex[q];
@@ -57,19 +62,19 @@ LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64*
   }
   if (!warp_any(mine != 0)) return;
   const u32 upto = warp_scan(mine, LgPlus());
-  u64 to = 0;
-  if (lane_id() == 31) to = atomic_add(num_chunks, u64(upto));
+  u32 to = 0;
+  if (lane_id() == 31) to = u32(atomic_add(num_chunks, u64(upto)));
   to = warp_shfl(to, 31) + (upto - mine);
   for (u32 q = 0; q < N; ++q) {
     // A lane writes a few chunks; the warp together those of a column that has many.
     for (u32 c = 0; c < count[q] && c < kOwnChunks; ++c)
-      chunks[to + c] = u64(c) << 32 | u32(found.vertex[q]);
+      chunks[small.at(to + c)] = u64(c) << 32 | u32(found.vertex[q]);
     for (u32 rest = warp_ballot(count[q] > kOwnChunks); rest; rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;
-      const u64 first = warp_shfl(to, from);
+      const u32 first = warp_shfl(to, from);
       const u32 vertex = u32(warp_shfl(found.vertex[q], from)), many = warp_shfl(count[q], from);
       for (u32 c = kOwnChunks + lane_id(); c < many; c += 32)
-        chunks[first + c] = u64(c) << 32 | vertex;
+        chunks[small.at(first + c)] = u64(c) << 32 | vertex;
     }
     to += count[q];
   }
@@ -124,7 +129,7 @@ LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* c
     PTR start = 0;
     u32 degree = 0;
     if (q < parts) {
-      const u64 chunk = load_cg(&chunks[q >> cut]);
+      const u64 chunk = load_cg(&chunks[small.at(q >> cut)]);
       i = i32(u32(chunk));
       const PTR stop = ptr[i + 1];
       start =
@@ -134,9 +139,9 @@ LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* c
     } else {
       const u32 k = ((q - parts) << fold) + lane_id();
       if (lane_id() >> fold == 0 && k < num_small) {
-        i = load_cg(&small.vertex[k]);
-        start = load_cg(&small.start[k]);
-        degree = load_cg(&small.degree[k]);
+        i = load_cg(&small.vertex[small.at(k)]);
+        start = load_cg(&small.start[small.at(k)]);
+        degree = load_cg(&small.degree[small.at(k)]);
       }
     }
     const u32 upto = warp_scan(degree, LgPlus());
