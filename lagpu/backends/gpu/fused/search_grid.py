@@ -63,6 +63,7 @@ _RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
 # With clusters, the largest frontier that one thread block searches alone; on sim a small one, so
 # that small graphs get beyond it.
 FEW, SIM_FEW = 128, 8
+SIM_PLACED = 40  # vertices of a list that have places, on sim fewer than small graphs have
 BETA = np.float32(SEARCH_BETA)
 
 
@@ -313,6 +314,8 @@ class GridSearch:
             macros["RANKS"] = "1"
         if self._rule is not None and self._rule.kind != "kByEdges":
             macros["RULE"] = self._rule.kind
+        if form.device.name == "sim":
+            macros["PLACED"] = str(SIM_PLACED)
         if space.cluster > 1:
             few = SIM_FEW if form.device.name == "sim" else FEW
             macros |= {"CLUSTER": str(space.cluster), "FEW": str(few)}

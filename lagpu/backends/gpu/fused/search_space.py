@@ -15,6 +15,7 @@ from lagpu.backends.gpu.storage.vector import nwords
 from lagpu.backends.gpu.storage.workspaces import (
     MOST_ALONE,
     SEARCH_COUNTERS,
+    list_room,
     num_chunks,
     pull_bytes,
     pull_space,
@@ -30,6 +31,7 @@ SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
 # network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
 FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
+PLACED = constant("kPlaced")  # vertices of a list that have places
 
 
 class Workspace:
@@ -63,7 +65,8 @@ class Workspace:
         self.empty: Any = None if pull is None else pull.empty
         self.hint: Any = None if pull is None else pull.hint
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        self._push = push
+        self._push, self._n, self._place = push, n, kind
+        self._first: tuple[Any, ...] = ()
         self._second: tuple[Any, ...] = ()
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
@@ -88,28 +91,35 @@ class Workspace:
             Whether a vertex may be in both, as sources are that a search does not assign first:
             then each has arrays of its own.
         """
-        if self._push is None:
-            return [None] * 8
-        first = self.first()
-        second = [x[-1:] for x in (self.second() if again else first)]
-        return [x for pair in zip(first, second, strict=True) for x in pair]
-
-    def first(self) -> tuple[Any, ...]:
-        """Return room for a list of all vertices, with their places and degrees, and all chunks."""
         push = self._push
-        assert push is not None
-        return push.vertex, push.start, push.degree, push.chunks
+        if push is None:
+            return [None] * 8
+        if not self._first:
+            device, room = push.device, place_room(self._n)
+            device.require((4 + self._place.itemsize) * room, "grid search")
+            start, degree = (device.xp.empty(room, kind) for kind in (self._place, np.uint32))
+            self.nbytes += int(start.nbytes + degree.nbytes)
+            self._first = push.vertex, start, degree, push.chunks
+        second = [x[-1:] for x in (self.second(self._first) if again else self._first)]
+        return [x for pair in zip(self._first, second, strict=True) for x in pair]
 
-    def second(self) -> tuple[Any, ...]:
-        """Return room for a list of all vertices and chunks once more; made at the first call."""
+    def second(self, first: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return arrays like those of the first list; made at the first call."""
         if not self._second:
             assert self._push is not None
-            device, first = self._push.device, self.first()
+            device = self._push.device
             more = sum(int(x.nbytes) for x in first)
             device.require(more, "grid search")
             self._second = tuple([device.xp.empty_like(x) for x in first])
             self.nbytes += more
         return self._second
+
+    def both(self) -> list[Any]:
+        """Return two lists that may have all vertices each, with places, and all chunks."""
+        push = self._push
+        assert push is not None
+        first = push.vertex, push.start, push.degree, push.chunks
+        return [x for pair in zip(first, self.second(first), strict=True) for x in pair]
 
     def levels(self, device: Device, n: int) -> Any:
         """Return room for the level that each vertex is found in; made at the first call."""
@@ -124,6 +134,11 @@ def block_of(device: Device, degree: float) -> int:
     """Return the threads of a block that searches a matrix of this mean degree."""
     short = degree <= LONG_SEARCH_DEGREE
     return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
+
+
+def place_room(n: int) -> int:
+    """Return how many vertices of both lists of a search have places, of `n`; and one more."""
+    return min(list_room(n), 2 * PLACED + 1)
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
@@ -143,7 +158,7 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     csc = entries * index + (n + 1) * place
     kept = pull_bytes(n) + 12 * nwords(n)
     if not one_form:
-        kept += push_bytes(n, place, chunks)
+        kept += push_bytes(n, chunks) + (4 + place) * place_room(n)
     return csc, csc * (
         1 if symmetric or one_form else 2
     ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,8 +63,11 @@ class PushSpace:
 
     Attributes
     ----------
-    vertex, start, degree : array, (`list_room`,)
-        A listed column, and the place and number of its entries; `start` serves as offsets too.
+    vertex : array, (`list_room`,)
+        A listed column.
+    start, degree : array, (ncols,)
+        The place and number of its entries, made when they are asked for; `start` serves as offsets
+        too.
     chunks : array of u64
         Room for the chunks of all long columns, and one more.
     barrier, shares : array
@@ -77,17 +81,29 @@ class PushSpace:
         self._col_ptr = A.col_ptr
         self.device = A.device
         count = self.num_chunks = _count_parts(A.device, A.col_ptr, SMALL, CHUNK)
-        kind = A.col_ptr.dtype
-        self.nbytes = push_bytes(n, kind.itemsize, count)
+        self.nbytes = push_bytes(n, count)
         A.device.require(self.nbytes, "product workspace")
-        room = list_room(n)
-        self.vertex = xp.empty(room, np.int32)
-        self.start = xp.empty(room, kind)
-        self.degree = xp.empty(room, np.uint32)
+        self.vertex = xp.empty(list_room(n), np.int32)
         self.chunks = xp.empty(count, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.shares = xp.empty(2 * MOST_BLOCKS, np.uint64)
         self._groups: dict[int, Array] = {}
+
+    @functools.cached_property
+    def start(self) -> Array:
+        """See the class."""
+        return self._room(self._col_ptr.dtype)
+
+    @functools.cached_property
+    def degree(self) -> Array:
+        """See the class."""
+        return self._room(np.dtype(np.uint32))
+
+    def _room(self, kind: np.dtype[Any]) -> Array:
+        n = len(self._col_ptr) - 1
+        self.device.require(kind.itemsize * n, "product workspace")
+        self.nbytes += kind.itemsize * n
+        return self.device.xp.empty(n, kind)
 
     def groups(self, size: int) -> Array:
         """Return room for all groups of `size` entries, as ``push_virtual`` lists them."""
@@ -207,9 +223,9 @@ def num_chunks(lengths: np.ndarray[Any, Any]) -> int:
     return int(((long + CHUNK - 1) // CHUNK).sum()) + 1
 
 
-def push_bytes(n: int, width: int, chunks: int) -> int:
-    """Return the bytes of the lists of `n` columns, whose places have `width` bytes."""
-    return (8 + width) * list_room(n) + 8 * chunks
+def push_bytes(n: int, chunks: int) -> int:
+    """Return the bytes of the lists of `n` columns, without places."""
+    return 4 * list_room(n) + 8 * chunks
 
 
 def list_room(n: int) -> int:

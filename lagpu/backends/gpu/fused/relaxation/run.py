@@ -111,12 +111,11 @@ class Relaxation:
         step = kind.numpy.type(self._step(space.degree))
         narrow = kind.numpy.type(step / NARROW) if kind.is_float else np.sign(step)
         short = np.uint64(min(max(space.degree, 1), SMALL // 4))
-        lists = [x for pair in zip(space.first(), space.second(), strict=True) for x in pair]
         return device.prepare(
             made, grid * space.block,
             np.int64(n), form.col_ptr, form.row_idx, form.values, form.number, PER_CALL, PER_CALL,
             step, narrow, short, np.uint64(few), np.uint64(many), PER_CALL, PER_CALL,
-            space.levels(device, n), space.words[0], *lists, space.counters, space.barrier,
+            space.levels(device, n), space.words[0], *space.both(), space.counters, space.barrier,
             space.result,
             block=space.block, cooperative=True,
         )  # fmt: skip

@@ -109,12 +109,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   u64* const overflow =
       counter(s, turn + 1, kLevel);  // vertices that shared memory has no room for
   u32 side = 0, now = 0;
-  for (u32 k = block_thread(); k * C + rank < num_small; k += block_threads()) {
-    const i32 at = s.small().at(k * C + rank);
-    vertices[k] = load_cg(&s.small().vertex[at]);
-    starts[k] = load_cg(&s.small().start[at]);
-    degrees[k] = load_cg(&s.small().degree[at]);
-  }
+  for (u32 k = block_thread(); k * C + rank < num_small; k += block_threads())
+    vertices[k] = s.small().take(k * C + rank, s.out_ptr, &starts[k], &degrees[k]);
   if (block_thread() < 3)
     counts[block_thread()] =
         block_thread() || num_small < rank ? 0 : (num_small - rank + C - 1) / C;

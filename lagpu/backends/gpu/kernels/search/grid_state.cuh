@@ -29,6 +29,13 @@
 #ifndef LG_HAD  // 1: a log counts new entries, since an assigned vector had some before
 #define LG_HAD 0
 #endif
+#ifndef LG_PLACED  // vertices of a list that have places; those of several devices all have
+#ifdef LG_PEERS
+#define LG_PLACED ~0u
+#else
+#define LG_PLACED kPlaced
+#endif
+#endif
 #ifndef LG_KEEP  // 1: the frontier's values are stored, because they are read or wanted
 #define LG_KEEP 0
 #endif
@@ -42,7 +49,7 @@ const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where
 enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
 static_assert(kCounters <= kSearchCounters);
 
-typedef List<LG_PTR> Vertices;
+typedef List<LG_PTR, LG_PLACED> Vertices;
 
 // One of two lists, pointer by pointer: choosing between their addresses would put them in memory.
 LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {

@@ -13,8 +13,9 @@ const u32 kOwnChunks = 8;  // chunks of a column that one lane lists
 const u32 kTogether = 2;   // entries that a lane follows together
 
 // Columns with the place of their entries, so that who takes one need not ask for it. A list from
-// the back has pointers behind its last places, and `back` is -1: so two lists share arrays.
-template <class PTR>
+// the back has pointers behind its last places, and `back` is -1: so two lists share arrays. With
+// MOST, only so many columns have places, and others are looked up.
+template <class PTR, u32 MOST = ~0u>
 struct List {
   i32* vertex;
   PTR* start;
@@ -23,6 +24,26 @@ struct List {
 
   // Where entry k is, in these arrays and in that of the chunks.
   LG_DEVICE i32 at(u32 k) const { return i32(k) ^ back; }
+
+  LG_DEVICE void put(u32 k, i32 v, PTR begin, u32 count) const {
+    const i32 to = at(k);
+    vertex[to] = v;
+    if (k >= MOST) return;
+    start[to] = begin;
+    degree[to] = count;
+  }
+  // The column of entry k, of a matrix with these pointers, and the place of its entries.
+  LG_DEVICE i32 take(u32 k, const PTR* ptr, PTR* begin, u32* count) const {
+    const i32 from = at(k), v = load_cg(&vertex[from]);
+    if (k < MOST) {
+      *begin = load_cg(&start[from]);
+      *count = load_cg(&degree[from]);
+    } else {
+      *begin = load_ro(&ptr[v]);
+      *count = u32(load_ro(&ptr[v + 1]) - *begin);
+    }
+    return v;
+  }
 };
 
 // Columns that a lane has found, one after the other; bit q of `there` if the q-th is one.
@@ -35,8 +56,8 @@ struct Found {
 
 // Put the lanes' columns into the lists: short ones into `small`, chunks (number << 32 | column) of
 // others into `chunks`. A warp asks each list for room once: many ask at the same time.
-template <class PTR, u32 N>
-LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64* num_chunks,
+template <class PTR, u32 MOST, u32 N>
+LG_DEVICE void enqueue(const List<PTR, MOST>& small, u64* chunks, u64* num_small, u64* num_chunks,
                        const Found<PTR, N>& found) {
   u32 shorts[N], count[N], total = 0, mine = 0;  // lanes with a short one; chunks of a long one
   for (u32 q = 0; q < N; ++q) {
@@ -52,12 +73,10 @@ LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64*
     if (lane_id() == 0) at = u32(atomic_add(num_small, u64(total)));
     at = warp_shfl(at, 0);
     for (u32 q = 0; q < N; ++q) {
-      const i32 to = small.at(at + bit_popc(shorts[q] & lanes_below()));
+      const u32 to = at + bit_popc(shorts[q] & lanes_below());
       at += bit_popc(shorts[q]);
       if (!(shorts[q] >> lane_id() & 1)) continue;
-      small.vertex[to] = found.vertex[q];
-      small.start[to] = found.start[q];
-      small.degree[to] = u32(found.stop[q] - found.start[q]);
+      small.put(to, found.vertex[q], found.start[q], u32(found.stop[q] - found.start[q]));
     }
   }
   if (!warp_any(mine != 0)) return;
@@ -114,8 +133,8 @@ LG_DEVICE void share(i32 column, PTR start, u32 before, u32 first, u32 total, Fo
 // chunk, or up to 32 short columns, whose entries its lanes share. Few chunks are cut into parts,
 // and few columns make small groups, so that more warps are busy: a level is a chain of loads, one
 // after the other, which each part goes through once. Work goes round the blocks first.
-template <class PTR, class Follow>
-LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* chunks,
+template <class PTR, u32 MOST, class Follow>
+LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR, MOST>& small, const u64* chunks,
                             u64 num_small, u64 num_chunks, Follow follow) {
   const u32 warps = u32(global_warps());
   u32 cut = 0;  // a chunk is 1 << cut parts
@@ -138,11 +157,7 @@ LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* c
         degree = stop - start < PTR(kChunk >> cut) ? u32(stop - start) : kChunk >> cut;
     } else {
       const u32 k = ((q - parts) << fold) + lane_id();
-      if (lane_id() >> fold == 0 && k < num_small) {
-        i = load_cg(&small.vertex[small.at(k)]);
-        start = load_cg(&small.start[small.at(k)]);
-        degree = load_cg(&small.degree[small.at(k)]);
-      }
+      if (lane_id() >> fold == 0 && k < num_small) i = small.take(k, ptr, &start, &degree);
     }
     const u32 upto = warp_scan(degree, LgPlus());
     const u32 before = upto - degree, total = warp_shfl(upto, 31);
