@@ -66,8 +66,8 @@ class Workspace:
         self.hint: Any = None if pull is None else pull.hint
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self._push, self._n, self._place = push, n, kind
-        self._first: tuple[Any, ...] = ()
-        self._second: tuple[Any, ...] = ()
+        self._lists: dict[bool, list[Any]] = {}
+        self._both: list[Any] = []
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
@@ -83,43 +83,45 @@ class Workspace:
         self.shared = 2 * entry * int(self.solo)
 
     def lists(self, again: bool) -> list[Any]:
-        """Return two lists of vertices and of chunks, the second from the ends of its arrays.
+        """Return what two lists share: vertices, places, degrees, both lengths, chunks, their end.
 
         Parameters
         ----------
         again : bool
             Whether a vertex may be in both, as sources are that a search does not assign first:
-            then each has arrays of its own.
+            then there is room for all twice.
         """
         push = self._push
         if push is None:
-            return [None] * 8
-        if not self._first:
-            device, room = push.device, place_room(self._n)
-            device.require((4 + self._place.itemsize) * room, "grid search")
-            start, degree = (device.xp.empty(room, kind) for kind in (self._place, np.uint32))
-            self.nbytes += int(start.nbytes + degree.nbytes)
-            self._first = push.vertex, start, degree, push.chunks
-        second = [x[-1:] for x in (self.second(self._first) if again else self._first)]
-        return [x for pair in zip(self._first, second, strict=True) for x in pair]
-
-    def second(self, first: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return arrays like those of the first list; made at the first call."""
-        if not self._second:
-            assert self._push is not None
-            device = self._push.device
-            more = sum(int(x.nbytes) for x in first)
-            device.require(more, "grid search")
-            self._second = tuple([device.xp.empty_like(x) for x in first])
-            self.nbytes += more
-        return self._second
+            return [None, None, None, np.uint32(0), np.uint32(0), None, None]
+        if again not in self._lists:
+            room = 2 * self._n if again else len(push.vertex)
+            places = place_room(room)
+            sizes = [(places, self._place), (places, np.dtype(np.uint32))]
+            if again:
+                sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
+            start, degree, *own = self._arrays(sizes)
+            vertex, chunks = own or (push.vertex, push.chunks)
+            lengths = np.uint32(room), np.uint32(places)
+            self._lists[again] = [vertex, start, degree, *lengths, chunks, chunks[-1:]]
+        return self._lists[again]
 
     def both(self) -> list[Any]:
         """Return two lists that may have all vertices each, with places, and all chunks."""
         push = self._push
         assert push is not None
-        first = push.vertex, push.start, push.degree, push.chunks
-        return [x for pair in zip(first, self.second(first), strict=True) for x in pair]
+        if not self._both:
+            first = push.vertex, push.start, push.degree, push.chunks
+            second = self._arrays([(len(x), x.dtype) for x in first])
+            self._both = [x for pair in zip(first, second, strict=True) for x in pair]
+        return self._both
+
+    def _arrays(self, sizes: list[tuple[int, np.dtype[Any]]]) -> list[Any]:
+        assert self._push is not None
+        device, nbytes = self._push.device, sum(count * kind.itemsize for count, kind in sizes)
+        device.require(nbytes, "grid search")
+        self.nbytes += nbytes
+        return [device.xp.empty(count, kind) for count, kind in sizes]
 
     def levels(self, device: Device, n: int) -> Any:
         """Return room for the level that each vertex is found in; made at the first call."""
@@ -136,9 +138,9 @@ def block_of(device: Device, degree: float) -> int:
     return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
 
 
-def place_room(n: int) -> int:
-    """Return how many vertices of both lists of a search have places, of `n`; and one more."""
-    return min(list_room(n), 2 * PLACED + 1)
+def place_room(room: int) -> int:
+    """Return how many vertices of both lists have places, where these have `room` in all."""
+    return min(room, 2 * PLACED)
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
@@ -158,7 +160,7 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     csc = entries * index + (n + 1) * place
     kept = pull_bytes(n) + 12 * nwords(n)
     if not one_form:
-        kept += push_bytes(n, chunks) + (4 + place) * place_room(n)
+        kept += push_bytes(n, chunks) + (4 + place) * place_room(list_room(n))
     return csc, csc * (
         1 if symmetric or one_form else 2
     ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)

@@ -231,11 +231,10 @@ def push_bytes(n: int, chunks: int) -> int:
 def list_room(n: int) -> int:
     """Return the places of a list of `n` columns, which a search's frontiers share.
 
-    A frontier and its successor have `n` vertices at most. One more place is there, so that a
-    pointer behind the last is inside. A cluster that searches alone, and has no room for what it
-    finds, needs room for that twice.
+    A frontier and its successor have `n` vertices at most. A cluster that searches alone, and has
+    no room for what it finds, needs room for that twice.
     """
-    return min(2 * n, max(n, 2 * SMALL * MOST_ALONE)) + 1
+    return min(2 * n, max(n, 2 * SMALL * MOST_ALONE))
 
 
 def pull_bytes(n: int) -> int:

@@ -51,10 +51,15 @@ static_assert(kCounters <= kSearchCounters);
 
 typedef List<LG_PTR, LG_PLACED> Vertices;
 
-// One of two lists, pointer by pointer: choosing between their addresses would put them in memory.
+// One of two lists in the same arrays, number by number: choosing between their addresses would put
+// them in memory.
 LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {
-  return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree,
-          second ? b.back : a.back};
+  return {a.vertex,
+          a.start,
+          a.degree,
+          second ? b.back : a.back,
+          second ? b.room : a.room,
+          second ? b.places : a.places};
 }
 
 #if LG_SUM
@@ -117,7 +122,7 @@ struct Search {
   LG_DEVICE LG_F* kept() const { return f_values; }
 #endif
   LG_DEVICE Vertices small() const { return pick(lists_turned, small_a, small_b); }
-  LG_DEVICE Vertices next_small() const { return pick(lists_turned, small_b, small_a); }
+  LG_DEVICE Vertices next_small() const { return pick(!lists_turned, small_a, small_b); }
   LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
   LG_DEVICE u64* next_chunks() const { return lists_turned ? chunks_a : chunks_b; }
 };
@@ -275,7 +280,7 @@ LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier*
     keep_count(s, v);
   }
   for (u64 q = global_thread(); q < now.num_chunks; q += global_threads()) {
-    const u64 chunk = load_cg(&s.chunks()[s.small().at(q)]);
+    const u64 chunk = load_cg(&s.chunks()[s.small().chunk(q)]);
     const i32 v = i32(u32(chunk));
     if (chunk >> 32) continue;
     atomic_or(&s.frontier()[v / 32], 1u << (v % 32));

@@ -12,30 +12,35 @@
 const u32 kOwnChunks = 8;  // chunks of a column that one lane lists
 const u32 kTogether = 2;   // entries that a lane follows together
 
-// Columns with the place of their entries, so that who takes one need not ask for it. A list from
-// the back has pointers behind its last places, and `back` is -1: so two lists share arrays. With
-// MOST, only so many columns have places, and others are looked up.
+// Columns with the place of their entries, so that who takes one need not ask for it. Two lists may
+// share arrays: the second goes down from their ends, where its `back` is -1. It has their lengths,
+// not pointers of its own, which would take registers. With MOST, only so many columns have places,
+// and others are looked up.
 template <class PTR, u32 MOST = ~0u>
 struct List {
   i32* vertex;
   PTR* start;
   u32* degree;
   i32 back = 0;
+  u32 room = 0;    // of `vertex`, from the back
+  u32 places = 0;  // of `start` and `degree`
 
-  // Where entry k is, in these arrays and in that of the chunks.
-  LG_DEVICE i32 at(u32 k) const { return i32(k) ^ back; }
+  // Where entry k is, and where chunk k is from a pointer behind the last of a second list.
+  LG_DEVICE u32 at(u32 k) const { return u32(chunk(k)) + room; }
+  LG_DEVICE i32 chunk(u32 k) const { return i32(k) ^ back; }
 
   LG_DEVICE void put(u32 k, i32 v, PTR begin, u32 count) const {
-    const i32 to = at(k);
-    vertex[to] = v;
+    vertex[at(k)] = v;
     if (k >= MOST) return;
+    const u32 to = u32(chunk(k)) + places;
     start[to] = begin;
     degree[to] = count;
   }
   // The column of entry k, of a matrix with these pointers, and the place of its entries.
   LG_DEVICE i32 take(u32 k, const PTR* ptr, PTR* begin, u32* count) const {
-    const i32 from = at(k), v = load_cg(&vertex[from]);
+    const i32 v = load_cg(&vertex[at(k)]);
     if (k < MOST) {
+      const u32 from = u32(chunk(k)) + places;
       *begin = load_cg(&start[from]);
       *count = load_cg(&degree[from]);
     } else {
@@ -87,13 +92,13 @@ LG_DEVICE void enqueue(const List<PTR, MOST>& small, u64* chunks, u64* num_small
   for (u32 q = 0; q < N; ++q) {
     // A lane writes a few chunks; the warp together those of a column that has many.
     for (u32 c = 0; c < count[q] && c < kOwnChunks; ++c)
-      chunks[small.at(to + c)] = u64(c) << 32 | u32(found.vertex[q]);
+      chunks[small.chunk(to + c)] = u64(c) << 32 | u32(found.vertex[q]);
     for (u32 rest = warp_ballot(count[q] > kOwnChunks); rest; rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;
       const u32 first = warp_shfl(to, from);
       const u32 vertex = u32(warp_shfl(found.vertex[q], from)), many = warp_shfl(count[q], from);
       for (u32 c = kOwnChunks + lane_id(); c < many; c += 32)
-        chunks[small.at(first + c)] = u64(c) << 32 | vertex;
+        chunks[small.chunk(first + c)] = u64(c) << 32 | vertex;
     }
     to += count[q];
   }
@@ -148,7 +153,7 @@ LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR, MOST>& small, const 
     PTR start = 0;
     u32 degree = 0;
     if (q < parts) {
-      const u64 chunk = load_cg(&chunks[small.at(q >> cut)]);
+      const u64 chunk = load_cg(&chunks[small.chunk(q >> cut)]);
       i = i32(u32(chunk));
       const PTR stop = ptr[i + 1];
       start =
