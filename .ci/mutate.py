@@ -75,7 +75,8 @@ TARGETS = {
         "tests/loops --backend=sim",
     ),
     "searches": (
-        "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_bits.py "
+        "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_space.py "
+        "lagpu/backends/gpu/fused/search_bits.py "
         "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/entries.py",
         "tests/backends/gpu/fused/test_search_grid_values.py "
         "tests/backends/gpu/fused/test_search_grid_hubs.py "

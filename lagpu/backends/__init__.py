@@ -302,7 +302,7 @@ def bytes_on_gpu(out_degree: Any, symmetric: bool, one_form: bool = False) -> tu
     one_form : bool
         Whether a search reads the columns alone, as with ``A.orientation = "csc"``.
     """
-    estimate = importlib.import_module("lagpu.backends.gpu.fused.search_grid").estimated_bytes
+    estimate = importlib.import_module("lagpu.backends.gpu.fused.search_space").estimated_bytes
     return cast(tuple[int, int], estimate(out_degree, symmetric, one_form))
 
 

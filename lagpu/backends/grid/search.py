@@ -14,11 +14,11 @@ from lagpu.backends.gpu.fused.search_grid import (
     BETA,
     NEW_LOG,
     NO_LIMIT,
-    block_of,
     logs_of,
     outputs_of,
     search_macros,
 )
+from lagpu.backends.gpu.fused.search_space import block_of
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.ops.directions import alpha_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
 from lagpu.backends.gpu.fused.match import (
     DEPTH,
     MAX_ASSIGNMENTS,
@@ -17,11 +17,11 @@ from lagpu.backends.gpu.fused.match import (
     why_no_search,
     why_no_values,
 )
+from lagpu.backends.gpu.fused.search_space import Workspace
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
-from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
+from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.directions import (
-    CLUSTER_DEGREE,
     LONG_SEARCH_DEGREE,
     SEARCH_BETA,
     SearchRule,
@@ -31,24 +31,16 @@ from lagpu.backends.gpu.ops.directions import (
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
-from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.backends.gpu.storage.forms import csr_of, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import (
-    SEARCH_COUNTERS,
     Ranked,
     entries_left,
     index_types,
     near_words,
-    num_chunks,
-    pull_bytes,
-    pull_space,
-    push_bytes,
-    push_space,
     ranked,
 )
-from lagpu.dtypes import INT32
 from lagpu.operations import Product, Rejection
 
 __all__ = [
@@ -56,8 +48,6 @@ __all__ = [
     "NEW_LOG",
     "NO_LIMIT",
     "GridSearch",
-    "block_of",
-    "estimated_bytes",
     "grid_search",
     "levels_only",
     "logs_of",
@@ -70,13 +60,10 @@ NO_LIMIT = 2**32 - 1
 NUM_PER_CALL = 6 + 1 + 2 * MAX_ASSIGNMENTS + 2
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
 _RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
-SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
-# With clusters, the largest frontier that one thread block searches alone. On sim both are small,
-# so that small graphs get beyond them.
-FEW, SIM_FEW, SIM_SOLO = 128, 8, 24
-# Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
-# network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
-FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
+# With clusters, the largest frontier that one thread block searches alone; on sim a small one, so
+# that small graphs get beyond it.
+FEW, SIM_FEW = 128, 8
+SIM_PLACED = 40  # vertices of a list that have places, on sim fewer than small graphs have
 BETA = np.float32(SEARCH_BETA)
 
 
@@ -129,102 +116,6 @@ def _is_one(body: SearchBody) -> bool:
         return False
     result = iso_result(body.A, f.values is not None, f.number, body.product)
     return result is not None and result.item() == 1  # items: NumPy scalars compare slowly
-
-
-class Workspace:
-    """Arrays for the grid searches of one matrix; made once and kept.
-
-    Parameters
-    ----------
-    successors, predecessors : CscMatrix or None
-        The forms whose columns are a vertex' neighbours; None for one that the matrix lacks.
-
-    Attributes
-    ----------
-    empty, hint : array
-        As in `PullSpace`.
-    cluster : int
-        Thread blocks that search small frontiers together, reading each other's shared memory.
-    nbytes : int
-        Bytes of the workspace, without the arrays that it shares with single products.
-    """
-
-    def __init__(self, successors: CscMatrix | None, predecessors: CscMatrix | None) -> None:
-        form = successors or predecessors
-        assert form is not None
-        device, xp = form.device, form.device.xp
-        n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
-        push = None if successors is None else push_space(successors)
-        pull = None if predecessors is None else pull_space(predecessors, successors)
-        entry = 8 + kind.itemsize  # a vertex with the place of its edges
-        chunks = None if push is None else push.num_chunks
-        self.nbytes = _own_bytes(n, kind.itemsize, chunks)
-        device.require(self.nbytes, "grid search")
-        self.empty: Any = None if pull is None else pull.empty
-        self.hint: Any = None if pull is None else pull.hint
-        self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        self.lists: list[Any] = [None] * 6
-        self.chunks: list[Any] = [None] * 2
-        if push is not None:
-            self.lists = [
-                push.vertex, xp.empty(n, np.int32),
-                push.start, xp.empty(n, kind),
-                push.degree, xp.empty(n, np.uint32),
-            ]  # fmt: skip
-            self.chunks = [push.chunks, xp.empty(push.num_chunks, np.uint64)]
-        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
-        self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
-        self.result = xp.zeros(constant("kResults"), np.uint64)
-        self.launches: dict[Any, PreparedLaunch] = {}
-        self._levels: Any = None
-        self.degree = form.nvals / max(n, 1)
-        self.block = block_of(device, self.degree)
-        self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
-        solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO
-        self.solo = np.uint32(min(solo, device.dynamic_shared_bytes // (2 * entry)))
-        self.shared = 2 * entry * int(self.solo)
-
-    def levels(self, device: Device, n: int) -> Any:
-        """Return room for the level that each vertex is found in; made at the first call."""
-        if self._levels is None:
-            device.require(4 * n, "grid search")
-            self._levels = device.xp.empty(n, np.int32)
-            self.nbytes += 4 * n
-        return self._levels
-
-
-def block_of(device: Device, degree: float) -> int:
-    """Return the threads of a block that searches a matrix of this mean degree."""
-    short = degree <= LONG_SEARCH_DEGREE
-    return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
-
-
-def _own_bytes(n: int, width: int, chunks: int | None) -> int:
-    """Return the bytes of a `Workspace`: words three times, the second lists and chunks if any."""
-    return 12 * nwords(n) + (0 if chunks is None else (8 + width) * n + 8 * chunks)
-
-
-def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
-    """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
-
-    Parameters
-    ----------
-    out_degree : array of int, (n,)
-        Entries of each row.
-    symmetric : bool
-        Whether rows and columns are the same arrays; else a search reads both.
-    one_form : bool
-        Whether a search along the edges only pulls, over the columns alone.
-    """
-    n, entries, chunks = len(out_degree), int(out_degree.sum()), num_chunks(out_degree)
-    index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
-    csc = entries * index + (n + 1) * place
-    kept = pull_bytes(n) + _own_bytes(n, place, None if one_form else chunks)
-    if not one_form:
-        kept += push_bytes(n, place, chunks)
-    return csc, csc * (
-        1 if symmetric or one_form else 2
-    ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
 
 
 class GridSearch:
@@ -402,7 +293,7 @@ class GridSearch:
             np.uint32(self._body.assigns_first), PER_CALL, solo,
             np.float32(alpha), np.float32(beta), np.float32(gamma_of(alpha, space.degree)),
             space.words[0], found_in, *space.words[1:],
-            *space.lists, *space.chunks, space.counters, space.barrier, near,
+            *space.lists(not self._body.assigns_first), space.counters, space.barrier, near,
             ranks.idx, ranks.rank, ranks.words, PER_CALL,
             block=space.block, cooperative=True, shared=shared,
         )  # fmt: skip
@@ -423,6 +314,8 @@ class GridSearch:
             macros["RANKS"] = "1"
         if self._rule is not None and self._rule.kind != "kByEdges":
             macros["RULE"] = self._rule.kind
+        if form.device.name == "sim":
+            macros["PLACED"] = str(SIM_PLACED)
         if space.cluster > 1:
             few = SIM_FEW if form.device.name == "sim" else FEW
             macros |= {"CLUSTER": str(space.cluster), "FEW": str(few)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from lagpu.backends.gpu.storage.vector import nwords
 
 __all__ = [
     "CHUNK",
+    "MOST_ALONE",
     "SEARCH_COUNTERS",
     "Chunks",
     "EdgeFrontier",
@@ -30,6 +32,7 @@ __all__ = [
     "heaviest",
     "index_ctype",
     "index_types",
+    "list_room",
     "near_words",
     "num_chunks",
     "pull_bytes",
@@ -45,6 +48,7 @@ SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColu
 #: Counters of a search, for all turns.
 SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kCounterStride")
 MOST_BLOCKS = 4096  # of a cooperative launch
+MOST_ALONE = 16 * 512  # vertices of a frontier that a cluster of thread blocks searches alone
 # Shared memory for the frontier's bits in a pull that adds up; on sim so few words that small
 # graphs get beyond them.
 NEAR_BYTES, SIM_NEAR = 128 * 1024, 4
@@ -59,10 +63,13 @@ class PushSpace:
 
     Attributes
     ----------
-    vertex, start, degree : array, (ncols,)
-        A listed column, and the place and number of its entries; `start` serves as offsets too.
+    vertex : array, (`list_room`,)
+        A listed column.
+    start, degree : array, (ncols,)
+        The place and number of its entries, made when they are asked for; `start` serves as offsets
+        too.
     chunks : array of u64
-        Room for the chunks of all long columns.
+        Room for the chunks of all long columns, and one more.
     barrier, shares : array
         The barrier of the grid, and two numbers a block.
     nbytes : int
@@ -74,16 +81,29 @@ class PushSpace:
         self._col_ptr = A.col_ptr
         self.device = A.device
         count = self.num_chunks = _count_parts(A.device, A.col_ptr, SMALL, CHUNK)
-        kind = A.col_ptr.dtype
-        self.nbytes = push_bytes(n, kind.itemsize, count)
+        self.nbytes = push_bytes(n, count)
         A.device.require(self.nbytes, "product workspace")
-        self.vertex = xp.empty(n, np.int32)
-        self.start = xp.empty(n, kind)
-        self.degree = xp.empty(n, np.uint32)
+        self.vertex = xp.empty(list_room(n), np.int32)
         self.chunks = xp.empty(count, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.shares = xp.empty(2 * MOST_BLOCKS, np.uint64)
         self._groups: dict[int, Array] = {}
+
+    @functools.cached_property
+    def start(self) -> Array:
+        """See the class."""
+        return self._room(self._col_ptr.dtype)
+
+    @functools.cached_property
+    def degree(self) -> Array:
+        """See the class."""
+        return self._room(np.dtype(np.uint32))
+
+    def _room(self, kind: np.dtype[Any]) -> Array:
+        n = len(self._col_ptr) - 1
+        self.device.require(kind.itemsize * n, "product workspace")
+        self.nbytes += kind.itemsize * n
+        return self.device.xp.empty(n, kind)
 
     def groups(self, size: int) -> Array:
         """Return room for all groups of `size` entries, as ``push_virtual`` lists them."""
@@ -203,9 +223,18 @@ def num_chunks(lengths: np.ndarray[Any, Any]) -> int:
     return int(((long + CHUNK - 1) // CHUNK).sum()) + 1
 
 
-def push_bytes(n: int, width: int, chunks: int) -> int:
-    """Return the bytes of the lists of `n` columns, whose places have `width` bytes."""
-    return (8 + width) * n + 8 * chunks
+def push_bytes(n: int, chunks: int) -> int:
+    """Return the bytes of the lists of `n` columns, without places."""
+    return 4 * list_room(n) + 8 * chunks
+
+
+def list_room(n: int) -> int:
+    """Return the places of a list of `n` columns, which a search's frontiers share.
+
+    A frontier and its successor have `n` vertices at most. A cluster that searches alone, and has
+    no room for what it finds, needs room for that twice.
+    """
+    return min(2 * n, max(n, 2 * SMALL * MOST_ALONE))
 
 
 def pull_bytes(n: int) -> int:

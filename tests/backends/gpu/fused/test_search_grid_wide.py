@@ -6,7 +6,7 @@ from hubs import directions
 
 import lagpu
 from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
-from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.fused import search_grid, search_space
 from lagpu.backends.gpu.ops.directions import alpha_of
 
 NEVER, ALWAYS = 0.0, 1e30
@@ -37,7 +37,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph):
-    monkeypatch.setattr(search_grid, "SOLO", 0)  # no block goes on alone
+    monkeypatch.setattr(search_space, "SOLO", 0)  # no block goes on alone
     found = []
     for gamma in (NEVER, ALWAYS):
         wide(gamma)

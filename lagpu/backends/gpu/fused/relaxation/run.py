@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused.relaxation.match import (
     match_relaxation,
     why_not_in_any_order,
 )
-from lagpu.backends.gpu.fused.search_grid import Workspace
+from lagpu.backends.gpu.fused.search_space import Workspace
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
@@ -111,13 +111,12 @@ class Relaxation:
         step = kind.numpy.type(self._step(space.degree))
         narrow = kind.numpy.type(step / NARROW) if kind.is_float else np.sign(step)
         short = np.uint64(min(max(space.degree, 1), SMALL // 4))
-        vertex_a, vertex_b, start_a, start_b, degree_a, degree_b = space.lists
         return device.prepare(
             made, grid * space.block,
             np.int64(n), form.col_ptr, form.row_idx, form.values, form.number, PER_CALL, PER_CALL,
             step, narrow, short, np.uint64(few), np.uint64(many), PER_CALL, PER_CALL,
-            space.levels(device, n), space.words[0], vertex_a, vertex_b, start_a, start_b,
-            degree_a, degree_b, *space.chunks, space.counters, space.barrier, space.result,
+            space.levels(device, n), space.words[0], *space.both(), space.counters, space.barrier,
+            space.result,
             block=space.block, cooperative=True,
         )  # fmt: skip
 

@@ -67,6 +67,10 @@ constexpr u32 kTold = 2;
 // Entries of a column that a push follows in chunks are more than kSmall; a chunk has kChunk.
 constexpr u32 kSmall = 32;
 constexpr u32 kChunk = 256;
+// Vertices of a search's list that have the place and the number of their edges beside them: those
+// of a few waves of all warps, where a level's time is that of a chain of loads. Others are looked
+// up.
+constexpr u32 kPlaced = 131072;
 // Products of bits cut a column into chunks of kLongColumn entries if it has more.
 constexpr i64 kLongColumn = 1024;
 // Entries that a warp loads together where all of a matrix are summed: a multiple of 128.

@@ -10,7 +10,8 @@
 // Each vertex enters f at most once, so its assignments are made when it is found. The frontier is
 // a list while it is pushed and presence words while it is pulled, or where many edges found it; a
 // small one is searched by one block alone, or one cluster of blocks, level after level, in shared
-// memory.
+// memory. So a frontier and its successor have each vertex once, and their lists share arrays
+// of num_room and num_places, from both ends; chunks_b is the last place, which no chunk has.
 //
 // out_* is A by rows (a vertex' successors), in_* A by columns (its predecessors); the same arrays
 // if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex, -1 if
@@ -40,18 +41,20 @@ LG_DEVICE bool pulls_by_rule(u32 found, i64 unvisited, i64 n, f32 alpha, bool pu
   return LG_RULE == kOnlyPulls;
 }
 
-extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid_search(
-    i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr, const LG_IDX* __restrict__ out_idx,
-    const LG_A* __restrict__ out_values, const LG_PTR* __restrict__ in_ptr,
-    const LG_IDX* __restrict__ in_idx, const LG_A* __restrict__ in_values, LG_A a_iso,
-    const i32* __restrict__ hint, const u32* __restrict__ empty, const u32* __restrict__ v_words,
-    const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso, i64 source,
-    u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2, u32* x0_words,
-    u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift, u32 times, u32 solo,
-    f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in, u32* words_a, u32* words_b,
-    i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b, u32* degree_a, u32* degree_b,
-    u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier, u32 near,
-    const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts, u64* result) {
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
+    grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
+                const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
+                const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
+                const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
+                const u32* __restrict__ empty, const u32* __restrict__ v_words,
+                const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
+                i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
+                u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
+                u32 times, u32 solo, f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in,
+                u32* words_a, u32* words_b, i32* vertex, LG_PTR* start, u32* degree, u32 num_room,
+                u32 num_places, u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier,
+                u32 near, const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank,
+                u32* counts, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -71,8 +74,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
            found_in,
            words_a,
            words_b,
-           Vertices{vertex_a, start_a, degree_a},
-           Vertices{vertex_b, start_b, degree_b},
+           Vertices{vertex, start, degree},
+           Vertices{vertex, start, degree, -1, num_room, num_places},
            chunks_a,
            chunks_b,
            counters,

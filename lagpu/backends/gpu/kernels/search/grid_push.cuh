@@ -109,11 +109,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   u64* const overflow =
       counter(s, turn + 1, kLevel);  // vertices that shared memory has no room for
   u32 side = 0, now = 0;
-  for (u32 k = block_thread(); k * C + rank < num_small; k += block_threads()) {
-    vertices[k] = load_cg(&s.small().vertex[k * C + rank]);
-    starts[k] = load_cg(&s.small().start[k * C + rank]);
-    degrees[k] = load_cg(&s.small().degree[k * C + rank]);
-  }
+  for (u32 k = block_thread(); k * C + rank < num_small; k += block_threads())
+    vertices[k] = s.small().take(k * C + rank, s.out_ptr, &starts[k], &degrees[k]);
   if (block_thread() < 3)
     counts[block_thread()] =
         block_thread() || num_small < rank ? 0 : (num_small - rank + C - 1) / C;
@@ -209,8 +206,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
             vertices[other * s.solo + to] = j[q];
             starts[other * s.solo + to] = start[q];
             degrees[other * s.solo + to] = degree;
-          } else {
-            s.small().vertex[atomic_add(overflow, 1)] = j[q];  // read above, so free
+          } else {  // into the frontier's own list, which has been read above
+            s.small().vertex[s.small().at(atomic_add(overflow, 1))] = j[q];
           }
         }
       }
@@ -229,7 +226,7 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
     LG_PTR start = 0, stop = 0;
     if (k < kept + share) {
       v = k < kept ? vertices[side * s.solo + k]
-                   : load_cg(&s.small().vertex[(k - kept) * C + rank]);
+                   : load_cg(&s.small().vertex[s.small().at((k - kept) * C + rank)]);
       start = s.out_ptr[v];
       stop = s.out_ptr[v + 1];
     }

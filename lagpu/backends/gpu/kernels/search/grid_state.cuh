@@ -29,6 +29,13 @@
 #ifndef LG_HAD  // 1: a log counts new entries, since an assigned vector had some before
 #define LG_HAD 0
 #endif
+#ifndef LG_PLACED  // vertices of a list that have places; those of several devices all have
+#ifdef LG_PEERS
+#define LG_PLACED ~0u
+#else
+#define LG_PLACED kPlaced
+#endif
+#endif
 #ifndef LG_KEEP  // 1: the frontier's values are stored, because they are read or wanted
 #define LG_KEEP 0
 #endif
@@ -42,11 +49,17 @@ const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where
 enum Counter : u32 { kNumSmall, kNumChunks, kFound, kEdges, kLevel, kCounters };
 static_assert(kCounters <= kSearchCounters);
 
-typedef List<LG_PTR> Vertices;
+typedef List<LG_PTR, LG_PLACED> Vertices;
 
-// One of two lists, pointer by pointer: choosing between their addresses would put them in memory.
+// One of two lists in the same arrays, number by number: choosing between their addresses would put
+// them in memory.
 LG_DEVICE Vertices pick(bool second, const Vertices& a, const Vertices& b) {
-  return {second ? b.vertex : a.vertex, second ? b.start : a.start, second ? b.degree : a.degree};
+  return {a.vertex,
+          a.start,
+          a.degree,
+          second ? b.back : a.back,
+          second ? b.room : a.room,
+          second ? b.places : a.places};
 }
 
 #if LG_SUM
@@ -77,7 +90,7 @@ struct Search {
   i32* found_in;  // with sums, the level a vertex was found in: it takes products of that level on
   u32 *words_a, *words_b;     // presence words
   Vertices small_a, small_b;  // vertices of degree <= kSmall
-  u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex
+  u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex; from the end where the list is
   u64* counters;
   u32 solo;  // vertices of a frontier that shared memory has room for
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
@@ -109,7 +122,7 @@ struct Search {
   LG_DEVICE LG_F* kept() const { return f_values; }
 #endif
   LG_DEVICE Vertices small() const { return pick(lists_turned, small_a, small_b); }
-  LG_DEVICE Vertices next_small() const { return pick(lists_turned, small_b, small_a); }
+  LG_DEVICE Vertices next_small() const { return pick(!lists_turned, small_a, small_b); }
   LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
   LG_DEVICE u64* next_chunks() const { return lists_turned ? chunks_a : chunks_b; }
 };
@@ -262,12 +275,12 @@ LG_DEVICE void keep_count(const Search&, i32) {}
 // Presence words of the frontier's lists; they are empty before. Ends with a barrier.
 LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier* barrier) {
   for (u64 q = global_thread(); q < now.num_small; q += global_threads()) {
-    const i32 v = load_cg(&s.small().vertex[q]);
+    const i32 v = load_cg(&s.small().vertex[s.small().at(q)]);
     atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
     keep_count(s, v);
   }
   for (u64 q = global_thread(); q < now.num_chunks; q += global_threads()) {
-    const u64 chunk = load_cg(&s.chunks()[q]);
+    const u64 chunk = load_cg(&s.chunks()[s.small().chunk(q)]);
     const i32 v = i32(u32(chunk));
     if (chunk >> 32) continue;
     atomic_or(&s.frontier()[v / 32], 1u << (v % 32));

@@ -12,12 +12,43 @@
 const u32 kOwnChunks = 8;  // chunks of a column that one lane lists
 const u32 kTogether = 2;   // entries that a lane follows together
 
-// Columns with the place of their entries, so that who takes one need not ask for it.
-template <class PTR>
+// Columns with the place of their entries, so that who takes one need not ask for it. Two lists may
+// share arrays: the second goes down from their ends, where its `back` is -1. It has their lengths,
+// not pointers of its own, which would take registers. With MOST, only so many columns have places,
+// and others are looked up.
+template <class PTR, u32 MOST = ~0u>
 struct List {
   i32* vertex;
   PTR* start;
   u32* degree;
+  i32 back = 0;
+  u32 room = 0;    // of `vertex`, from the back
+  u32 places = 0;  // of `start` and `degree`
+
+  // Where entry k is, and where chunk k is from a pointer behind the last of a second list.
+  LG_DEVICE u32 at(u32 k) const { return u32(chunk(k)) + room; }
+  LG_DEVICE i32 chunk(u32 k) const { return i32(k) ^ back; }
+
+  LG_DEVICE void put(u32 k, i32 v, PTR begin, u32 count) const {
+    vertex[at(k)] = v;
+    if (k >= MOST) return;
+    const u32 to = u32(chunk(k)) + places;
+    start[to] = begin;
+    degree[to] = count;
+  }
+  // The column of entry k, of a matrix with these pointers, and the place of its entries.
+  LG_DEVICE i32 take(u32 k, const PTR* ptr, PTR* begin, u32* count) const {
+    const i32 v = load_cg(&vertex[at(k)]);
+    if (k < MOST) {
+      const u32 from = u32(chunk(k)) + places;
+      *begin = load_cg(&start[from]);
+      *count = load_cg(&degree[from]);
+    } else {
+      *begin = load_ro(&ptr[v]);
+      *count = u32(load_ro(&ptr[v + 1]) - *begin);
+    }
+    return v;
+  }
 };
 
 // Columns that a lane has found, one after the other; bit q of `there` if the q-th is one.
@@ -30,8 +61,8 @@ struct Found {
 
 // Put the lanes' columns into the lists: short ones into `small`, chunks (number << 32 | column) of
 // others into `chunks`. A warp asks each list for room once: many ask at the same time.
-template <class PTR, u32 N>
-LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64* num_chunks,
+template <class PTR, u32 MOST, u32 N>
+LG_DEVICE void enqueue(const List<PTR, MOST>& small, u64* chunks, u64* num_small, u64* num_chunks,
                        const Found<PTR, N>& found) {
   u32 shorts[N], count[N], total = 0, mine = 0;  // lanes with a short one; chunks of a long one
   for (u32 q = 0; q < N; ++q) {
@@ -43,33 +74,31 @@ LG_DEVICE void enqueue(const List<PTR>& small, u64* chunks, u64* num_small, u64*
     mine += count[q];
   }
   if (total) {
-    u64 at = 0;
-    if (lane_id() == 0) at = atomic_add(num_small, u64(total));
+    u32 at = 0;
+    if (lane_id() == 0) at = u32(atomic_add(num_small, u64(total)));
     at = warp_shfl(at, 0);
     for (u32 q = 0; q < N; ++q) {
-      const u64 to = at + bit_popc(shorts[q] & lanes_below());
+      const u32 to = at + bit_popc(shorts[q] & lanes_below());
       at += bit_popc(shorts[q]);
       if (!(shorts[q] >> lane_id() & 1)) continue;
-      small.vertex[to] = found.vertex[q];
-      small.start[to] = found.start[q];
-      small.degree[to] = u32(found.stop[q] - found.start[q]);
+      small.put(to, found.vertex[q], found.start[q], u32(found.stop[q] - found.start[q]));
     }
   }
   if (!warp_any(mine != 0)) return;
   const u32 upto = warp_scan(mine, LgPlus());
-  u64 to = 0;
-  if (lane_id() == 31) to = atomic_add(num_chunks, u64(upto));
+  u32 to = 0;
+  if (lane_id() == 31) to = u32(atomic_add(num_chunks, u64(upto)));
   to = warp_shfl(to, 31) + (upto - mine);
   for (u32 q = 0; q < N; ++q) {
     // A lane writes a few chunks; the warp together those of a column that has many.
     for (u32 c = 0; c < count[q] && c < kOwnChunks; ++c)
-      chunks[to + c] = u64(c) << 32 | u32(found.vertex[q]);
+      chunks[small.chunk(to + c)] = u64(c) << 32 | u32(found.vertex[q]);
     for (u32 rest = warp_ballot(count[q] > kOwnChunks); rest; rest &= rest - 1) {
       const u32 from = bit_ffs(rest) - 1;
-      const u64 first = warp_shfl(to, from);
+      const u32 first = warp_shfl(to, from);
       const u32 vertex = u32(warp_shfl(found.vertex[q], from)), many = warp_shfl(count[q], from);
       for (u32 c = kOwnChunks + lane_id(); c < many; c += 32)
-        chunks[first + c] = u64(c) << 32 | vertex;
+        chunks[small.chunk(first + c)] = u64(c) << 32 | vertex;
     }
     to += count[q];
   }
@@ -109,8 +138,8 @@ LG_DEVICE void share(i32 column, PTR start, u32 before, u32 first, u32 total, Fo
 // chunk, or up to 32 short columns, whose entries its lanes share. Few chunks are cut into parts,
 // and few columns make small groups, so that more warps are busy: a level is a chain of loads, one
 // after the other, which each part goes through once. Work goes round the blocks first.
-template <class PTR, class Follow>
-LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* chunks,
+template <class PTR, u32 MOST, class Follow>
+LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR, MOST>& small, const u64* chunks,
                             u64 num_small, u64 num_chunks, Follow follow) {
   const u32 warps = u32(global_warps());
   u32 cut = 0;  // a chunk is 1 << cut parts
@@ -124,7 +153,7 @@ LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* c
     PTR start = 0;
     u32 degree = 0;
     if (q < parts) {
-      const u64 chunk = load_cg(&chunks[q >> cut]);
+      const u64 chunk = load_cg(&chunks[small.chunk(q >> cut)]);
       i = i32(u32(chunk));
       const PTR stop = ptr[i + 1];
       start =
@@ -133,11 +162,7 @@ LG_DEVICE void follow_lists(const PTR* ptr, const List<PTR>& small, const u64* c
         degree = stop - start < PTR(kChunk >> cut) ? u32(stop - start) : kChunk >> cut;
     } else {
       const u32 k = ((q - parts) << fold) + lane_id();
-      if (lane_id() >> fold == 0 && k < num_small) {
-        i = load_cg(&small.vertex[k]);
-        start = load_cg(&small.start[k]);
-        degree = load_cg(&small.degree[k]);
-      }
+      if (lane_id() >> fold == 0 && k < num_small) i = small.take(k, ptr, &start, &degree);
     }
     const u32 upto = warp_scan(degree, LgPlus());
     const u32 before = upto - degree, total = warp_shfl(upto, 31);

@@ -1,0 +1,166 @@
+"""What the grid searches of one matrix keep between them: lists, words, launches, sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
+from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
+from lagpu.backends.gpu.ops.directions import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
+from lagpu.backends.gpu.storage.casts import index_type
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import nwords
+from lagpu.backends.gpu.storage.workspaces import (
+    MOST_ALONE,
+    SEARCH_COUNTERS,
+    list_room,
+    num_chunks,
+    pull_bytes,
+    pull_space,
+    push_bytes,
+    push_space,
+)
+from lagpu.dtypes import INT32
+
+__all__ = ["Workspace", "block_of", "estimated_bytes"]
+
+SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
+SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
+# Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
+# network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
+FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
+PLACED = constant("kPlaced")  # vertices of a list that have places
+
+
+class Workspace:
+    """Arrays for the grid searches of one matrix; made once and kept.
+
+    Parameters
+    ----------
+    successors, predecessors : CscMatrix or None
+        The forms whose columns are a vertex' neighbours; None for one that the matrix lacks.
+
+    Attributes
+    ----------
+    empty, hint : array
+        As in `PullSpace`.
+    cluster : int
+        Thread blocks that search small frontiers together, reading each other's shared memory.
+    nbytes : int
+        Bytes of the workspace, without the arrays that it shares with single products.
+    """
+
+    def __init__(self, successors: CscMatrix | None, predecessors: CscMatrix | None) -> None:
+        form = successors or predecessors
+        assert form is not None
+        device, xp = form.device, form.device.xp
+        n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
+        push = None if successors is None else push_space(successors)
+        pull = None if predecessors is None else pull_space(predecessors, successors)
+        entry = 8 + kind.itemsize  # a vertex with the place of its edges
+        self.nbytes = 12 * words
+        device.require(self.nbytes, "grid search")
+        self.empty: Any = None if pull is None else pull.empty
+        self.hint: Any = None if pull is None else pull.hint
+        self.words = [xp.empty(words, np.uint32) for _ in range(3)]
+        self._push, self._n, self._place = push, n, kind
+        self._lists: dict[bool, list[Any]] = {}
+        self._both: list[Any] = []
+        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
+        self.result = xp.zeros(constant("kResults"), np.uint64)
+        self.launches: dict[Any, PreparedLaunch] = {}
+        self._levels: Any = None
+        self.degree = form.nvals / max(n, 1)
+        self.block = block_of(device, self.degree)
+        self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
+        solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO
+        self.solo = np.uint32(
+            min(solo, device.dynamic_shared_bytes // (2 * entry), MOST_ALONE // self.cluster)
+        )
+        self.shared = 2 * entry * int(self.solo)
+
+    def lists(self, again: bool) -> list[Any]:
+        """Return what two lists share: vertices, places, degrees, both lengths, chunks, their end.
+
+        Parameters
+        ----------
+        again : bool
+            Whether a vertex may be in both, as sources are that a search does not assign first:
+            then there is room for all twice.
+        """
+        push = self._push
+        if push is None:
+            return [None, None, None, np.uint32(0), np.uint32(0), None, None]
+        if again not in self._lists:
+            room = 2 * self._n if again else len(push.vertex)
+            places = place_room(room)
+            sizes = [(places, self._place), (places, np.dtype(np.uint32))]
+            if again:
+                sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
+            start, degree, *own = self._arrays(sizes)
+            vertex, chunks = own or (push.vertex, push.chunks)
+            lengths = np.uint32(room), np.uint32(places)
+            self._lists[again] = [vertex, start, degree, *lengths, chunks, chunks[-1:]]
+        return self._lists[again]
+
+    def both(self) -> list[Any]:
+        """Return two lists that may have all vertices each, with places, and all chunks."""
+        push = self._push
+        assert push is not None
+        if not self._both:
+            first = push.vertex, push.start, push.degree, push.chunks
+            second = self._arrays([(len(x), x.dtype) for x in first])
+            self._both = [x for pair in zip(first, second, strict=True) for x in pair]
+        return self._both
+
+    def _arrays(self, sizes: list[tuple[int, np.dtype[Any]]]) -> list[Any]:
+        assert self._push is not None
+        device, nbytes = self._push.device, sum(count * kind.itemsize for count, kind in sizes)
+        device.require(nbytes, "grid search")
+        self.nbytes += nbytes
+        return [device.xp.empty(count, kind) for count, kind in sizes]
+
+    def levels(self, device: Device, n: int) -> Any:
+        """Return room for the level that each vertex is found in; made at the first call."""
+        if self._levels is None:
+            device.require(4 * n, "grid search")
+            self._levels = device.xp.empty(n, np.int32)
+            self.nbytes += 4 * n
+        return self._levels
+
+
+def block_of(device: Device, degree: float) -> int:
+    """Return the threads of a block that searches a matrix of this mean degree."""
+    short = degree <= LONG_SEARCH_DEGREE
+    return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
+
+
+def place_room(room: int) -> int:
+    """Return how many vertices of both lists have places, where these have `room` in all."""
+    return min(room, 2 * PLACED)
+
+
+def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
+    """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
+
+    Parameters
+    ----------
+    out_degree : array of int, (n,)
+        Entries of each row.
+    symmetric : bool
+        Whether rows and columns are the same arrays; else a search reads both.
+    one_form : bool
+        Whether a search along the edges only pulls, over the columns alone.
+    """
+    n, entries, chunks = len(out_degree), int(out_degree.sum()), num_chunks(out_degree)
+    index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
+    csc = entries * index + (n + 1) * place
+    kept = pull_bytes(n) + 12 * nwords(n)
+    if not one_form:
+        kept += push_bytes(n, chunks) + (4 + place) * place_room(list_room(n))
+    return csc, csc * (
+        1 if symmetric or one_form else 2
+    ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
