@@ -61,6 +61,8 @@ class KernelScalars:
         self._unsure = _unsure(statements, self._all)
         self._checked: list[ScalarRef] = []  # what the kernel checks for a value, in order
         self._partial = ""
+        self._sums = 0  # of which the text is written
+        self._many = max(1, sum(isinstance(s.operation, Reduce) for s in statements))
         self._out: Array = None
         self._out_name = ""
 
@@ -76,9 +78,9 @@ class KernelScalars:
         self._out = xp.empty(WORDS * len(self._written) + 1, np.uint64)
         self._out_name = add("u64*", self._out)
         (self._partial,) = self._params.made(
-            ["u64*"], lambda run: [run.room(2 * WORDS * run.blocks, np.uint64)]
+            ["u64*"], lambda run: [run.room(2 * self._many * WORDS * run.blocks, np.uint64)]
         )
-        lines = ["u64 failed = 0;", "u32 reductions = 0;"]
+        lines = ["u64 failed = 0;"]
         for x in self._all:
             kind, on_host = x.dtype.ctype, x.location is None
             value = x.get() if on_host else None
@@ -107,18 +109,30 @@ class KernelScalars:
 
     def statement(self, s: Statement) -> list[str]:
         """Return the lines of a statement that writes a scalar."""
-        kind, made, operation = s.out.dtype, s.dtype, s.operation
+        made, operation = s.dtype, s.operation
         if isinstance(operation, Reduce):
-            z = self._sum(operation.operand, operation, made)
-        else:
-            assert isinstance(operation, Constant)
-            value = f"cast<{made.ctype}>(i64(depth))"
-            if not s.assigns_counter:
-                value = self.number(made.ctype, operation.value)
-            z = f"Entry<{made.ctype}>{{true, {value}}}"
-        accum = accum_type(self._params, s.desc, kind, made)
+            return [self.writes(s, self._sum(operation.operand, operation, made))]
+        assert isinstance(operation, Constant)
+        value = f"cast<{made.ctype}>(i64(depth))"
+        if not s.assigns_counter:
+            value = self.number(made.ctype, operation.value)
+        return [self.writes(s, f"Entry<{made.ctype}>{{true, {value}}}")]
+
+    def writes(self, s: Statement, z: str) -> str:
+        """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
+        accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
         name = self._names[id(s.out)]
-        return [f"{name} = written<{accum}>({name}, {z}, 0);"]
+        return f"{name} = written<{accum}>({name}, {z}, 0);"
+
+    def partial(self) -> str:
+        """Return where blocks leave their parts of the next sum.
+
+        That is another place in the next iteration: a block may be there while a slower one still
+        reads this one.
+        """
+        self._sums += 1
+        which = f"({2 * self._sums - 2} + (turn & 1))"
+        return f"{self._partial} + {which} * {WORDS} * grid_blocks()"
 
     def count(self, s: Statement) -> str:
         """Return how many values the scalar has that a statement writes, counted by one thread."""
@@ -138,8 +152,7 @@ class KernelScalars:
     def _sum(self, u: VectorStore, operation: Reduce, result: DType) -> str:
         x, params = self._params.vector(u), self._params
         add = params.prelude.functor(operation.monoid)
-        which = f"{self._partial} + (reductions++ & 1) * {WORDS} * grid_blocks()"
-        what = f"{params.size(u.size)}, {x}_words, {x}_values, {x}_iso, {which}, barrier"
+        what = f"{params.size(u.size)}, {x}_words, {x}_values, {x}_iso, {self.partial()}, barrier"
         return f"reduce_all<{add}, {result.ctype}>({what})"
 
     # ------------------------------------------------------------------------- when it has run
