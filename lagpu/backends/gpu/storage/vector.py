@@ -331,6 +331,11 @@ class VectorStore:
             self.to_bitmap()
         return self.words, self.values, self.number
 
+    @property
+    def is_number(self) -> bool:
+        """Whether all entries are there and have one value, which is not stored for each."""
+        return self.form == "full" and self.values is None
+
     def listed(self) -> tuple[Array, Array | None]:
         """Return (indices, rising; packed values or None for iso) whatever the form."""
         if self.form == "sparse":

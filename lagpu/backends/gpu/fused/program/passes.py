@@ -11,8 +11,9 @@ That is what the statements leave one after the other, since
   before it, and its result is an operand of the pass after it;
 - all loads of an index come before all stores of it, so an output may be an operand or a mask;
 - a mask, an accumulator and ``replace`` see the entry as the statements before have left it;
-- a scalar that a pass sums has its value after the pass, so a statement that reads it stands in
-  another one; and what may end the loop stands between passes.
+- a scalar that a pass sums has its value after the next barrier, which is that of a product if one
+  comes before the first statement that reads the scalar; and what may end the loop stands between
+  passes, where no sum is owed.
 
 A warp takes the words in which there is something to do. What the words say of a statement's
 results is a bound: where a selection or a mask by values may make a difference, the entry decides.
@@ -42,11 +43,15 @@ from lagpu.operations import (
 __all__ = ["Operand", "Pass", "PassWriter", "Passes"]
 
 WORDS = 4  # at once, as kWords of common/entries.cuh
+BARRIER = "grid_sync(barrier);"
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
 
 
 class Operand(NamedTuple):
-    """A vector in the text: where words and values are, its number and the type of all values."""
+    """A vector in the text: where words and values are, its number and the type of all values.
+
+    One that is a number at every index has neither words nor values.
+    """
 
     words: str
     values: str
@@ -96,6 +101,11 @@ class _Entry:
     def kind(self) -> str:
         """The C++ type of its values."""
         return self.operand.dtype.ctype
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a number at every index."""
+        return not self.operand.values
 
 
 class Pass:
@@ -240,8 +250,8 @@ class Pass:
         """Return the lines of the pass; parts of sums are left in memory."""
         entries = list(self._entries.values())
         written = [e for e in entries if e.written]
-        begin = [e for e in entries if e.begins]
-        held = sum(e.operand.dtype.numpy.itemsize for e in entries if e.loaded)
+        begin = [e for e in entries if e.begins and not e.constant]
+        held = sum(e.operand.dtype.numpy.itemsize for e in begin if e.loaded)
         words = WORDS if held <= BYTES else WORDS // 2 if held <= 2 * BYTES else 1
         return [
             *(f"Entry<{z}> {name}{{false, {z}(0)}};" for name, _, z, _ in self.sums),
@@ -278,6 +288,8 @@ class Pass:
         ]
 
     def _word(self, e: _Entry) -> str:
+        if e.constant:
+            return f"const u32 w{e.place} = all;"
         bits = f"const u32 b{e.place} = mine ? entry_bits({e.operand.words}, k, {self._n}) : 0;"
         return f"{bits} {'' if e.written else 'const '}u32 w{e.place} = b{e.place};"
 
@@ -290,6 +302,8 @@ class Pass:
         return f"{word} x{e.place}[q] = {{{there}, {e.kind}(0)}};"
 
     def _register(self, e: _Entry) -> str:
+        if e.constant:
+            return f"const Entry<{e.kind}> e{e.place}{{true, {e.operand.number}}};"
         begin = f" = x{e.place}[q]" if e.begins else f"{{false, {e.kind}(0)}}"
         return f"{'' if e.written else 'const '}Entry<{e.kind}> e{e.place}{begin};"
 
@@ -319,6 +333,8 @@ class Passes:
         self._reads: set[int] = set()  # the scalars that it reads, by `id`
         self._after: list[str] = []  # the lines for scalars after it,
         self._later: set[int] = set()  # and the scalars that these write
+        self._owed: list[str] = []  # the same of passes that have ended: after the next barrier
+        self._owing: set[int] = set()
         self._sums = 0
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
@@ -326,17 +342,22 @@ class Passes:
         for s in statements:
             self._add(s)
         self._close()
+        self._settle(BARRIER)
         return self._lines
 
     def _add(self, s: Statement) -> None:
         checks = self._scalars.checks(s)
         if checks:  # they may end the loop, with all done that stands before
             self._close()
+            self._settle(BARRIER)
             self._lines += checks
+        refs = {id(ref.scalar) for ref in s.scalars}
+        if (refs | {id(s.out)}) & self._owing:
+            self._settle(BARRIER)
         if isinstance(s.operation, (Multiply, MultiplySelection)):
             self._close()
             lines, result = self._owner.product(s)
-            self._lines += lines
+            self._settle(*lines)
             self._in_pass(s, s.out.size).add(s, result)
         elif isinstance(s.operation, Reduce):
             open_pass = self._in_pass(s, s.operation.operand.size)
@@ -348,9 +369,9 @@ class Passes:
         elif s.writes_scalar:
             self._constant(s)
         else:
-            refs = {id(ref.scalar) for ref in s.scalars}
             if refs & self._later:
                 self._close()
+                self._settle(BARRIER)
             self._in_pass(s, s.out.size).add(s)
             self._reads |= refs
 
@@ -373,12 +394,24 @@ class Passes:
         return self._pass
 
     def _close(self) -> None:
-        """End the open pass, and have the values of the scalars after it."""
+        """End the open pass. Its sums are owed: a barrier must come before they are read."""
         if self._pass is not None:
             self._lines += self._pass.lines()
             if self._pass.sums:
-                self._lines.append("grid_sync(barrier);")
+                self._owed += self._after
+                self._owing |= self._later
+                self._after = []
         self._lines += self._after
         self._pass, self._space, self._after = None, None, []
         self._reads.clear()
         self._later.clear()
+
+    def _settle(self, *barrier: str) -> None:
+        """Add lines with a barrier, before the open pass, and the values of the sums owed.
+
+        A barrier alone is added only if there are any.
+        """
+        if self._owed or barrier != (BARRIER,):
+            self._lines += [*barrier, *self._owed]
+        self._owed = []
+        self._owing.clear()

@@ -287,8 +287,13 @@ class ProgramText:
     # ---------------------------------------------------------------------- see `PassWriter`
     def named(self, x: VectorStore) -> Operand:
         """See `PassWriter`."""
-        name = self.params.vector(x)
-        return Operand(f"{name}_words", f"{name}_values", f"{name}_iso", x.dtype)
+        name, place = self.params.vector(x), self.params.place(x)
+        number = f"{name}_iso"
+        if not any(x is w for w in self._written) and self.params.ask(
+            lambda operands: operands[place].is_number
+        ):
+            return Operand("", "", number, x.dtype)
+        return Operand(f"{name}_words", f"{name}_values", number, x.dtype)
 
     def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
         """See `PassWriter`."""
