@@ -196,6 +196,10 @@ class BitmapText(ProgramText):
             source = f"InRows<Filled<{z.ctype}>>{{{source}, {each}, {rows}}}"
         return z, source
 
+    def _to_hold(self) -> set[int]:
+        """See `ProgramText`: none, as a product may read a matrix of any size."""
+        return set()
+
     def filled(self, s: Statement) -> str:
         """See `PassWriter`: the positions of rows."""
         each, rows = self._rows_of(s)

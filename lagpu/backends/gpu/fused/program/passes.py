@@ -40,8 +40,9 @@ from lagpu.operations import (
     operands_of,
 )
 
-__all__ = ["Operand", "Pass", "PassWriter", "Passes"]
+__all__ = ["HeldPass", "Operand", "Pass", "PassWriter", "Passes", "sizes_to_hold"]
 
+HELD = 32  # indices, one a lane
 WORDS = 4  # at once, as kWords of common/entries.cuh
 BARRIER = "grid_sync(barrier);"
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
@@ -50,13 +51,15 @@ BYTES = 32  # of one index that a thread may hold for so many words; for more by
 class Operand(NamedTuple):
     """A vector in the text: where words and values are, its number and the type of all values.
 
-    One that is a number at every index has neither words nor values.
+    One that is a number at every index has neither words nor values, and one that every warp holds
+    has the name of the registers, an ``Entry``, besides.
     """
 
     words: str
     values: str
     number: str
     dtype: DType
+    held: str = ""
 
 
 class PassWriter(Protocol):
@@ -79,6 +82,9 @@ class PassWriter(Protocol):
 
     def filled(self, s: Statement) -> str:
         """Return the indices of word ``k`` that an assigned number gets, of ``all``."""
+
+    def holds(self, size: int) -> bool:
+        """Whether every warp holds the vectors of a size."""
 
     def space(self, s: Statement) -> Any:
         """Return what two statements have in common if they are over one index space."""
@@ -149,6 +155,10 @@ class Pass:
             f"if (here[q] && {x}.there) {name} = "
             f"join<{functor}>({name}, Entry<{z}>{{true, cast<{z}>({x}.value)}});"
         )
+        return self._whole(name, functor, z)
+
+    def _whole(self, name: str, functor: str, z: str) -> str:
+        """Return the sum of what every thread has under a name."""
         partial = self._owner.scalars.partial()
         self.sums.append((name, functor, z, partial))
         return f"sum_of_blocks<{functor}, {z}>({partial})"
@@ -294,7 +304,7 @@ class Pass:
         return f"{bits} {'' if e.written else 'const '}u32 w{e.place} = b{e.place};"
 
     def _load(self, e: _Entry) -> str:
-        _, values, number, _ = e.operand
+        _, values, number, *_ = e.operand
         there = f"here[q] && (word{e.place} >> lane_id() & 1)"
         word = f"const u32 word{e.place} = warp_shfl(b{e.place}, lane);"
         if e.loaded:
@@ -314,6 +324,57 @@ class Pass:
             f"const u32 now{k} = warp_ballot(here[q] && e{k}.there);",
             f"if (lane_id() == from[q]) a{k} |= now{k};",
         ]
+
+
+class HeldPass(Pass):
+    """The same over at most 32 indices, whose entries every warp holds, a lane each.
+
+    So all warps have a sum at once, and no barrier comes before it is read. The lines for whole
+    words are not needed: each index is looked at.
+    """
+
+    def __init__(self, owner: PassWriter, size: int) -> None:
+        super().__init__(owner, size)
+        self._before: list[str] = []
+
+    def _whole(self, name: str, functor: str, z: str) -> str:
+        """See `Pass`: a warp has the whole sum."""
+        self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
+        return f"warp_fold<{functor}>({name})"
+
+    def lines(self) -> list[str]:
+        """Return the lines of the pass."""
+        entries = list(self._entries.values())
+        written = [e.place for e in entries if e.written]
+        return [
+            *self._before,
+            "{",
+            "const u32 q = 0;",
+            "const i64 at = lane_id();",
+            f"const bool here[1] = {{at < {self._n}}};",
+            "(void)here, (void)q;",
+            *(f"auto& e{e.place} = {e.operand.held};" for e in entries),
+            *(f"bool c{k} = false;" for k in written),
+            *self._by_index,
+            *(f"e{k}.there = e{k}.there && here[0];" for k in written),
+            "}",
+        ]
+
+
+def sizes_to_hold(statements: Iterable[Statement], but: Iterable[VectorStore]) -> set[int]:
+    """Return the sizes whose vectors every warp may hold: a lane has an index of each.
+
+    A product reads and writes memory, and so its vectors are not held, nor are those of their
+    sizes, with which they may be combined; nor are the vectors `but`.
+    """
+    sizes: set[int] = set()
+    others = {0, *(x.size for x in but)}
+    for s in statements:
+        vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+        vectors += [] if s.writes_scalar else [s.out]
+        multiplies = isinstance(s.operation, (Multiply, MultiplySelection))
+        (others if multiplies else sizes).update(x.size for x in vectors)
+    return {size for size in sizes - others if size <= HELD}
 
 
 class Passes:
@@ -390,7 +451,9 @@ class Passes:
         space = self._owner.space(s)
         if self._pass is None or space != self._space:
             self._close()
-            self._pass, self._space = Pass(self._owner, size), space
+            held = self._owner.holds(size)
+            self._pass = (HeldPass if held else Pass)(self._owner, size)
+            self._space = space
         return self._pass
 
     def _close(self) -> None:

@@ -25,7 +25,7 @@ from lagpu.backends.gpu.fused.emit import (
     whole_sums,
     whole_types,
 )
-from lagpu.backends.gpu.fused.program.passes import Operand, Passes
+from lagpu.backends.gpu.fused.program.passes import Operand, Passes, sizes_to_hold
 from lagpu.backends.gpu.fused.scalars import KernelScalars
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.ops.elementwise import mask_bits
@@ -115,6 +115,8 @@ class ProgramText:
         self.device = written[0].device
         self.scalars = KernelScalars(statements, self.params, self.device)
         self._before: list[str] = []  # lines that run once, before the loop
+        self._held: dict[int, str] = {}  # registers of vectors that every warp holds, by `id`
+        self._sizes: set[int] = set()  # of these
         self._counters = 2  # entries, changes
 
     def write(self, records: int) -> Program:
@@ -126,8 +128,10 @@ class ProgramText:
         if log.on:  # a record of each statement: none shares a pass
             lines = [line for s in self._statements for line in self._statement(s)]
         else:
+            self._sizes = self._to_hold()
             lines = Passes(self).of(self._statements)
         before, top, end = self._condition()
+        stored = self._stored()
         counters = f"kTurns * {self._counters} * kCounterStride"
         selects = any(isinstance(s.operation, MultiplySelection) for s in self._statements)
         text = "\n".join(
@@ -159,6 +163,7 @@ class ProgramText:
                 *end,
                 "}",
                 *log.closing(self._counters),
+                *stored,
                 *self.scalars.closing(),
                 "}",
             ]
@@ -171,6 +176,8 @@ class ProgramText:
 
     def _condition(self) -> tuple[list[str], list[str], list[str]]:
         """Return the lines of the loop's condition: before the loop, at its top and at its end."""
+        if self._empty is not None and self.holds(self._empty.size):
+            return [], [f"if (!warp_any({self.named(self._empty).held}.there)) break;"], []
         if self._empty is not None:
             x = self.params.vector(self._empty)
             top = [
@@ -289,6 +296,8 @@ class ProgramText:
         """See `PassWriter`."""
         name, place = self.params.vector(x), self.params.place(x)
         number = f"{name}_iso"
+        if self.holds(x.size):
+            return Operand(f"{name}_words", f"{name}_values", number, x.dtype, self._hold(x))
         if not any(x is w for w in self._written) and self.params.ask(
             lambda operands: operands[place].is_number
         ):
@@ -303,6 +312,10 @@ class ProgramText:
         place, rest = self.params.place(m), desc[1:]
         return self.params.ask(lambda operands: mask_bits(Descriptor(operands[place], *rest)))
 
+    def holds(self, size: int) -> bool:
+        """See `PassWriter`."""
+        return size in self._sizes
+
     def filled(self, s: Statement) -> str:
         """See `PassWriter`."""
         return "all"
@@ -315,6 +328,28 @@ class ProgramText:
         """See `PassWriter`."""
         lines, result, _ = self._multiplied(s)
         return lines, result
+
+    # ------------------------------------------------------------------------- held vectors
+    def _to_hold(self) -> set[int]:
+        """Return the sizes whose vectors every warp holds."""
+        return sizes_to_hold(self._statements, [] if self._unchanged is None else [self._unchanged])
+
+    def _hold(self, x: VectorStore) -> str:
+        """Return the registers of a vector; they are loaded before the loop."""
+        found = self._held.get(id(x))
+        if found is None:
+            found = self._held[id(x)] = f"held{len(self._held)}"
+            self._before.append(f"Entry<{x.dtype.ctype}> {found} = load_held({self._place_of(x)});")
+        return found
+
+    def _stored(self) -> list[str]:
+        """Return the lines after the loop that store the held vectors which it writes."""
+        held = [x for x in self._written if id(x) in self._held]
+        return [f"store_held({self._held[id(x)]}, {self._place_of(x)});" for x in held]
+
+    def _place_of(self, x: VectorStore) -> str:
+        name = self.params.vector(x)
+        return f"{self.params.size(x.size)}, {name}_words, {name}_values, {name}_iso"
 
     # ----------------------------------------------------------------------------- products
     def _multiplied(self, s: Statement) -> tuple[list[str], Operand, tuple[str, ...]]:

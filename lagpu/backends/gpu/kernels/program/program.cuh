@@ -40,6 +40,22 @@ LG_DEVICE void remember(i64 n, const u32* words, const X* values, u32* old_words
   if (block_thread() == 0 && count) atomic_add(changes, count);
 }
 
+// A vector of n entries, 32 at most, as every warp holds it: a lane has the entry at its own index.
+template <class X>
+LG_DEVICE Entry<X> load_held(i64 n, const u32* words, const X* values, X iso) {
+  const i64 i = lane_id();
+  return load_entry(i < n && has_entry(words, i), values, iso, i);
+}
+
+// One warp writes it back, as a written vector has words and values.
+template <class X>
+LG_DEVICE void store_held(const Entry<X>& held, i64, u32* words, X* values, X) {
+  if (global_warp() != 0) return;
+  const u32 bits = warp_ballot(held.there);
+  if (held.there) values[lane_id()] = held.value;
+  if (lane_id() == 0) words[0] = bits;
+}
+
 // The matrix entries in the columns of n_u entries of u, as this lane counts them.
 template <class S>
 LG_DEVICE u64 frontier_edges_of(const typename S::PTR* ptr, const u32* words, i64 n) {
