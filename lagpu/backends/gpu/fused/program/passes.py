@@ -216,7 +216,7 @@ class Pass:
 
     # --------------------------------------------------------------------------- vectors
     def _vector(self, x: VectorStore) -> _Entry:
-        return self._entry(id(x), self._owner.named(x))
+        return self._entries.get(id(x)) or self._entry(id(x), self._owner.named(x))
 
     def _entry(self, key: int, operand: Operand) -> _Entry:
         found = self._entries.get(key)
