@@ -17,7 +17,7 @@ from lagpu.backends.gpu.fused.entries import OnEntries, on_entries
 from lagpu.backends.gpu.fused.match import method
 from lagpu.backends.gpu.fused.program.passes import Operand
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop, why_not_generated
-from lagpu.backends.gpu.fused.program.text import ProgramText
+from lagpu.backends.gpu.fused.program.text import Program, ProgramText
 from lagpu.backends.gpu.ops.directions import BITS_PUSH_COST
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
@@ -34,6 +34,7 @@ from lagpu.dtypes import DType
 from lagpu.operations import (
     Apply,
     AssignScalar,
+    Handle,
     Multiply,
     Product,
     Rejection,
@@ -148,7 +149,11 @@ class GeneratedBitmapLoop(GeneratedLoop):
             + (0 if copied is None else bytes_of(copied.size, copied.dtype))
         )
 
-    def _text(self, log: LogLines) -> BitmapText:
+    def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
+        """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
+        return [], []
+
+    def _text(self, log: LogLines, handles: Sequence[Handle] = ()) -> BitmapText:
         """See `GeneratedLoop`."""
         ends = self._empty, self._unchanged
         text = BitmapText(self.statements, self.written, *ends, self._block, log)

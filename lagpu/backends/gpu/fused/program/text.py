@@ -37,6 +37,7 @@ from lagpu.backends.gpu.storage.workspaces import index_types, push_space
 from lagpu.dtypes import BOOL, DType
 from lagpu.operations import (
     Descriptor,
+    Handle,
     Multiply,
     MultiplySelection,
     Product,
@@ -83,6 +84,8 @@ class ProgramText:
         Threads of a block.
     log : LogLines
         The lines of the log.
+    handles : sequence of Handle
+        Vectors and matrices that have places already; those of a record have theirs.
 
     Attributes
     ----------
@@ -107,10 +110,12 @@ class ProgramText:
         unchanged: VectorStore | None,
         block: int,
         log: LogLines,
+        handles: Sequence[Handle] = (),
     ) -> None:
         self._statements, self._written, self._block, self._log = statements, written, block, log
         self._empty, self._unchanged = empty, unchanged
-        handles = statements.handles if isinstance(statements, RecordedBody) else ()
+        if isinstance(statements, RecordedBody):
+            handles = statements.handles
         self.params = Parameters(handles)
         self.device = written[0].device
         self.scalars = KernelScalars(statements, self.params, self.device)

@@ -142,11 +142,12 @@ LOOPS = {
 @pytest.fixture
 def texts(monkeypatch):
     """The texts of kernels that are written from now on."""
-    from lagpu.backends.gpu.fused.program import text
+    from lagpu.backends.gpu.fused.program import run, text
     from lagpu.loops import known
 
     found, inner = [], text.from_source
     monkeypatch.setattr(known, "_known", {})
+    monkeypatch.setattr(run, "_programs", {})
     monkeypatch.setattr(
         text, "from_source", lambda t, *a, **k: found.append(t) or inner(t, *a, **k)
     )
@@ -247,6 +248,34 @@ def test_few_entries_are_held_by_every_warp(backend, n, k, texts_or_none):
     assert found[0] == found[1] == found[2]
     if texts_or_none:
         assert shape_of(texts_or_none[0])[2] == (n <= 32)
+
+
+def owes(x, few, total, other):
+    for _ in loop(times=2):
+        total << x.reduce("plus")
+        few << 3
+        few(accum=binary.plus) << total
+        x(accum=binary.plus) << total
+        other << x.reduce("max")
+        few << 1
+        other(accum=binary.plus) << 5
+        few(accum=binary.plus) << other
+
+
+@pytest.mark.parametrize("size", [1, 33])
+def test_a_sum_of_a_pass_that_has_ended_is_read_after_a_barrier(backend, size):
+    """The pass ended since the next statement is over other indices."""
+    found = []
+    for eagerly in (False, True):
+        x = Vector.from_coo(range(0, 2000, 2), 1, INT64, size=2000, backend=backend)
+        few = Vector(INT64, size, like=x)
+        total, other = Scalar(INT64, 0), Scalar(INT64, 0)
+        with lagpu.eager() if eagerly else nullcontext():
+            owes(x, few, total, other)
+        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
+        vectors = [v.to_coo()[j].tolist() for v in (x, few) for j in (0, 1)]
+        found.append([*vectors, total.value, other.value])
+    assert found[0] == found[1]
 
 
 @pytest.fixture
