@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
+from nvrtc import nvrtc_compile
 from programs import TILED
 from strategies import for_all
 
@@ -121,7 +122,7 @@ def until_unchanged(A, x, y, z, b, f, r, s):
     for _ in loop(until_unchanged=x, times=4):
         y << x.apply(binary.min, right=2)
         s << y.reduce("plus")
-        x(y.S) << y
+        x << x.apply(binary.plus, right=1)
 
 
 # loop: (passes, barriers of sums that are owed and that no product passes) of its kernel
@@ -201,6 +202,58 @@ def test_a_traced_loop_has_no_passes(backend, texts):
     assert loop_name(backend) == GENERATED
     assert shape_of(texts[0])[0] == 0
     assert len([row for row in trace.rows if row.level == 0]) == 9
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+def test_nvrtc_compiles_passes(backend, function, monkeypatch):
+    if backend.name != "sim":
+        pytest.skip("the kernels of sim are those of a GPU")
+    from lagpu.backends.gpu.fused.program import run, text
+    from lagpu.loops import known
+
+    made, inner = [], text.from_source
+    monkeypatch.setattr(known, "_known", {})
+    monkeypatch.setattr(run, "_programs", {})
+    monkeypatch.setattr(text, "from_source", lambda *a, **k: made.append(inner(*a, **k)) or made[0])
+    function(*start(backend, 33, 0, 4))
+    assert nvrtc_compile(made[0], "sm_90")
+
+
+def reads_only(u, x, y, r):
+    for _ in loop(times=2):
+        x(accum=binary.plus) << u
+        y(~u.S) << x
+        y(u.V) << x.ewise_mult(u, binary.minus)
+        x(~u.V, accum=binary.max) << u.ewise_add(y, binary.plus)
+        r(accum=binary.plus) << u.reduce("plus")
+        y(u.S, replace=True) << y
+
+
+@pytest.mark.parametrize("n", [1, 33, 1025])
+@pytest.mark.parametrize("value", [0, 3])
+@pytest.mark.parametrize("kind", ["number", "full", "iso", "sparse", "bitmap", "empty", "one"])
+def test_a_pass_reads_a_vector_in_each_form(backend, kind, value, n):
+    found = []
+    for eagerly in (False, True):
+        x = Vector.from_coo(range(0, n, 2), range(0, n, 2), INT64, size=n, backend=backend)
+        u = Vector(INT64, n, like=x)
+        if kind == "number":
+            u << value
+        elif kind == "full":
+            u = Vector.from_coo(range(n), value, INT64, size=n, backend=backend)
+        elif kind != "empty":
+            where = range(1) if kind == "one" else range(0, n, 3)
+            values = value if kind == "iso" else [value + i % 2 for i in where]
+            u = Vector.from_coo(where, values, INT64, size=n, backend=backend)
+            if kind == "bitmap":
+                u(u.V, accum=binary.plus) << u
+        y, r = Vector(INT64, n, like=x), Scalar(INT64, 0)
+        with lagpu.eager() if eagerly else nullcontext():
+            reads_only(u, x, y, r)
+        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
+        vectors = [v.to_coo()[j].tolist() for v in (u, x, y) for j in (0, 1)]
+        found.append([*vectors, r.value])
+    assert found[0] == found[1]
 
 
 # ---- random bodies
