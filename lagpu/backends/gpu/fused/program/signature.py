@@ -11,10 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.dtypes import DType
 from lagpu.operations import Handle, ScalarRef, ScalarValue, Statement
 
 __all__ = ["signature"]
+
+# Parts of a statement that are their own signature; others are numbers, scalars or handles.
+_ITSELF = frozenset(
+    {type(None), str, bool, BinaryOp, DType, IndexUnaryOp, Monoid, Semiring, UnaryOp}
+)
 
 
 def signature(
@@ -36,7 +43,7 @@ def signature(
         return place
 
     def part(x: Any) -> Any:
-        if x is None or isinstance(x, (str, bool)):
+        if type(x) in _ITSELF:
             return x
         place = places.get(id(x))
         if place is not None:
@@ -49,11 +56,9 @@ def signature(
             return scalar(x)
         if isinstance(x, tuple):
             return type(x), *map(part, x)
-        if hasattr(x, "dtype") and hasattr(x, "shape"):  # a handle: no operator has a shape
-            place = places[id(x)] = len(handles)
-            handles.append(x)
-            return place
-        return x
+        place = places[id(x)] = len(handles)
+        handles.append(x)
+        return place
 
     body = tuple(map(part, statements))
     parts = (*body, *map(part, ends))

@@ -141,6 +141,33 @@ def test_other_matrices_and_forms_serve_too(backend, written):
     assert len(written) == 1
 
 
+def until_nothing(x, y, total):
+    for _ in loop(until_empty=y, times=3):
+        total << x.reduce("plus")
+        x << x.select(indexunary.valuelt, total)
+        y << x.select(indexunary.valuegt, 90)
+
+
+def until_the_same(x, y, total):
+    for _ in loop(until_unchanged=y, times=3):
+        total << x.reduce("plus")
+        x << x.select(indexunary.valuelt, total)
+        y << x.select(indexunary.valuegt, 90)
+
+
+def three_times(x, y, total):
+    for _ in loop(times=3):
+        total << x.reduce("plus")
+        x << x.select(indexunary.valuelt, total)
+        y << x.select(indexunary.valuegt, 90)
+
+
+def test_one_body_with_other_ends(backend, written):
+    for function in (until_nothing, until_the_same, three_times):
+        outcome(function, *vectors(backend), Scalar(INT64))
+    assert len(written) == 3
+
+
 def test_a_trace_has_a_text_of_its_own(backend, written):
     for traced in (False, True, False):
         with lagpu.trace() if traced else nullcontext():
