@@ -168,6 +168,19 @@ def test_one_body_with_other_ends(backend, written):
     assert len(written) == 3
 
 
+def copies(x, y, total):
+    for _ in loop(times=1):
+        y << x
+        total << x.reduce("plus")
+
+
+def test_an_output_of_another_type_is_another_text(backend, written):
+    for dtype in (INT64, FP64, INT64):
+        x, _ = vectors(backend)
+        outcome(copies, x, Vector(dtype, 70, like=x), Scalar(INT64))
+    assert len(written) == 2
+
+
 def test_a_trace_has_a_text_of_its_own(backend, written):
     for traced in (False, True, False):
         with lagpu.trace() if traced else nullcontext():
