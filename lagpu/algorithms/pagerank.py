@@ -106,10 +106,13 @@ def pagerank(
         raise InvalidValue(f"pagerank: max_iter {max_iter} < 0. Give 0 or more.")
     ones = Vector(FP64, n, like=A, name="ones")
     ones << 1
-    jump = _distribution(A, personalization, "personalization")
-    lost_to = jump if dangling is None else _distribution(A, dangling, "dangling")
+    jumps = _distribution(A, personalization, "personalization", 1 - alpha)
+    if dangling is None:
+        sent = _distribution(A, personalization, "personalization", alpha)
+    else:
+        sent = _distribution(A, dangling, "dangling", alpha)
     ranks = _distribution(A, nstart, "nstart").dup(name="ranks")
-    out, share, left, new, change = (Vector(FP64, n, like=A) for _ in range(5))
+    out, left, new = (Vector(FP64, n, like=A) for _ in range(3))
     add_up, follow = (
         (semiring.plus_times,) * 2 if weight else (semiring.plus_second, semiring.plus_first)
     )
@@ -120,8 +123,6 @@ def pagerank(
     if weight:
         out << out.select("valuegt", 0)
     rate = out.apply("truediv", left=alpha).new()
-    sent = lost_to.apply("times", right=alpha).new()
-    jumps = jump.apply("times", right=1 - alpha).new()
     enough = min(n * tol, MOST)
     lost, moved = Scalar(FP64, name="lost"), Scalar(FP64, FARTHEST, name="moved")
     apart = Vector.from_coo([0], FARTHEST, size=1, like=A, name="apart")
@@ -129,14 +130,14 @@ def pagerank(
         left(~rate.S, replace=True) << ranks
         lost << 0
         lost(accum=binary.plus) << left.reduce("plus")
-        share << ranks.ewise_mult(rate, binary.times)
-        new << follow(share @ A)
+        new << ranks.ewise_mult(rate, binary.times)
+        new << follow(new @ A)
         new(accum=binary.plus) << sent.apply("times", right=lost)
         new(accum=binary.plus) << jumps
-        change << new.ewise_mult(ranks, binary.minus)
-        change << change.apply("abs")
+        ranks << ranks.ewise_mult(new, binary.minus)
+        ranks << ranks.apply("abs")
+        moved << ranks.reduce("plus")
         ranks << new
-        moved << change.reduce("plus")
         apart << moved
         apart << apart.select("valuege", enough)
     if n and not moved.value < enough:  # also for NaN
@@ -172,13 +173,13 @@ def _require_weights(A: Matrix) -> None:
         raise InvalidValue(f"pagerank: a weight is {least} < 0. Use weight=False to ignore it.")
 
 
-def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
-    """Return weights as a full vector of probabilities; equal ones for None."""
+def _distribution(A: Matrix, weights: Weights | None, what: str, total: float = 1) -> Vector:
+    """Return weights as a full vector with the sum `total`; equal ones for None."""
     n = A.nrows
     full = Vector(FP64, n, like=A, name=what)
     given: Any = weights
     if given is None:
-        full << 1 / max(n, 1)
+        full << total / max(n, 1)
         return full
     if not isinstance(given, (Vector, Mapping)):
         raise DomainMismatch(f"pagerank: {what} is neither a Vector nor a dict of weights.")
@@ -195,4 +196,6 @@ def _distribution(A: Matrix, weights: Weights | None, what: str) -> Vector:
     full(given.S) << given
     full << full.apply("truediv", right=largest)
     full << full.apply("truediv", right=float((found / largest).sum()))
+    if total != 1:
+        full << full.apply("times", right=total)
     return full

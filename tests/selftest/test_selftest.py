@@ -164,8 +164,7 @@ def test_the_device_stands_in_the_report(monkeypatch):
 
 
 def test_a_loop_over_a_block_that_ignores_its_masks_is_found(monkeypatch):
-    unmasked = [], "(const u32*)nullptr", "false"
-    monkeypatch.setattr(BitmapText, "_mask", lambda self, desc: unmasked)
+    monkeypatch.setattr(BitmapText, "mask_of", lambda self, desc: ("nowhere", False))
     name = "steps, and numbers on hub 1023"  # it ends whatever it writes
     assert failing(chosen(bitmap.cases(), name)) == [name]
 

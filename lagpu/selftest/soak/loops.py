@@ -28,6 +28,7 @@ __all__ = [
     "bitmap_loops",
     "compare",
     "load",
+    "pass_loops",
     "random_graph",
     "run",
     "start",
@@ -198,6 +199,13 @@ def vector_loops(draw: Draw, scalars: bool = False) -> str:
 
 
 @st.composite
+def pass_loops(draw: Draw) -> str:
+    """Draw the same of many statements that may share a pass: element-wise ones and scalars."""
+    statements = st.one_of(*[_element_wise()] * 3, _scalar_statements())
+    return _function(draw, draw(st.lists(statements, min_size=4, max_size=12)))
+
+
+@st.composite
 def bitmap_loops(draw: Draw) -> str:
     """Draw the source of a function ``run(A, x, y, z, b, f, r, s)`` over k-row matrices."""
     return _function(draw, draw(st.lists(_bitmap_statements(), min_size=1, max_size=5)))
@@ -238,18 +246,30 @@ def _vector_statements(draw: Draw) -> str:
             f"semiring.{op}({u} @ A.T)",
             f"semiring.{op}({u} @ {v if v in 'xyz' else 'x'}.selection())",
             f"semiring.{op}({v if v in 'xyz' else 'z'}.selection() @ {u})",
-            f"{u}.ewise_add({v}, binary.min)",
-            f"{u}.ewise_mult({v}, binary.plus)",
-            f"{u}.ewise_union({v}, binary.minus, left_default=1, right_default=2)",
-            f"{u}.apply(unary.ainv)",
-            f"{u}.apply(binary.minus, left=3)",
-            f"{u}.apply(indexunary.rowindex, 2)",
-            f"{u}.select(indexunary.valuegt, 1)",
-            f"{u}.select('rowle', 20)",
-            u,
-            "2",
-            "depth",
+            *_by_index(u, v),
         ),
+    )
+
+
+@st.composite
+def _element_wise(draw: Draw) -> str:
+    return _statement(draw, _by_index)
+
+
+def _by_index(u: str, v: str) -> tuple[str, ...]:
+    """Return calls that read the entries of one index for each result."""
+    return (
+        f"{u}.ewise_add({v}, binary.min)",
+        f"{u}.ewise_mult({v}, binary.plus)",
+        f"{u}.ewise_union({v}, binary.minus, left_default=1, right_default=2)",
+        f"{u}.apply(unary.ainv)",
+        f"{u}.apply(binary.minus, left=3)",
+        f"{u}.apply(indexunary.rowindex, 2)",
+        f"{u}.select(indexunary.valuegt, 1)",
+        f"{u}.select('rowle', 20)",
+        u,
+        "2",
+        "depth",
     )
 
 

@@ -66,11 +66,14 @@ class Run:
         Thread blocks.
     barrier : array or None
         A barrier of the grid that an operand's workspace has, once that is asked for.
+    scalars : KernelScalars or None
+        The scalars of the body, which are not among the operands.
     """
 
     def __init__(self, operands: Sequence[Handle], device: Device, blocks: int = 0) -> None:
         self.operands, self.device, self.blocks = operands, device, blocks
         self.barrier: Array = None
+        self.scalars: Any = None
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused.emit import Parameters, accum_type
+from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
@@ -58,9 +58,17 @@ class KernelScalars:
         self._written: list[ScalarValue] = list({id(x): x for x in written}.values())
         self._all: list[ScalarValue] = list({id(x): x for x in [*written, *read]}.values())
         self._names = {id(x): f"s{k}" for k, x in enumerate(self._all)}
-        self._unsure = _unsure(statements, self._all)
+        unsure = _unsure(statements, self._all)
         self._checked: list[ScalarRef] = []  # what the kernel checks for a value, in order
+        self._checks: dict[int, list[tuple[int, ScalarRef]]] = {}  # these by statement, numbered
+        for s in statements:
+            for ref in s.scalars:
+                if (id(s), id(ref.scalar)) in unsure:
+                    self._checked.append(ref)
+                    self._checks.setdefault(id(s), []).append((len(self._checked), ref))
         self._partial = ""
+        self._sums = 0  # of which the text is written
+        self._many = max(1, sum(isinstance(s.operation, Reduce) for s in statements))
         self._out: Array = None
         self._out_name = ""
 
@@ -72,22 +80,29 @@ class KernelScalars:
         """Return the lines before the loop."""
         if not self._all:
             return []
-        xp, add = self._device.xp, self._params.add
-        self._out = xp.empty(WORDS * len(self._written) + 1, np.uint64)
-        self._out_name = add("u64*", self._out)
-        (self._partial,) = self._params.made(
-            ["u64*"], lambda run: [run.room(2 * WORDS * run.blocks, np.uint64)]
-        )
-        lines = ["u64 failed = 0;", "u32 reductions = 0;"]
-        for x in self._all:
-            kind, on_host = x.dtype.ctype, x.location is None
-            value = x.get() if on_host else None
-            number = add(kind, x.dtype.numpy.type(0) if value is None else value)
-            there = add("bool", np.bool_(value is not None))
-            place = add("const u64*", x.location)
+        made = self._params.made
+        (self._out_name,) = made(["u64*"], lambda run: [run.scalars.room()])
+        words = 2 * self._many * WORDS
+        (self._partial,) = made(["u64*"], lambda run: [run.room(words * run.blocks, np.uint64)])
+        lines = ["u64 failed = 0;"]
+        for k, x in enumerate(self._all):
+            kind = x.dtype.ctype
+            number, there, place = made([kind, "bool", "const u64*"], functools.partial(_given, k))
             name = self._names[id(x)]
             lines.append(f"Entry<{kind}> {name} = load_scalar({place}, {there}, {number});")
         return lines
+
+    def room(self) -> Array:
+        """Return new room for what a run leaves: the scalars written, and what failed."""
+        self._out = self._device.xp.empty(WORDS * len(self._written) + 1, np.uint64)
+        return self._out
+
+    def given(self, k: int) -> tuple[Any, Any, Array]:
+        """Return (number, whether there is one, where it is on the device) of a scalar."""
+        x = self._all[k]
+        value = x.get() if x.location is None else None
+        number = x.dtype.numpy.type(0) if value is None else value
+        return number, np.bool_(value is not None), x.location
 
     def number(self, ctype: str, value: Any) -> str:
         """Return the text for a number of a statement: a parameter, or the value of a scalar."""
@@ -98,27 +113,37 @@ class KernelScalars:
     def checks(self, s: Statement) -> list[str]:
         """Return the lines that end the loop before a statement if it would read no value."""
         lines = []
-        for ref in s.scalars:
-            if (id(s), id(ref.scalar)) in self._unsure:
-                self._checked.append(ref)
-                failed = f"{{ failed = {len(self._checked)}; break; }}"
-                lines.append(f"if (!{self._names[id(ref.scalar)]}.there) {failed}")
+        for number, ref in self._checks.get(id(s), ()):
+            failed = f"{{ failed = {number}; break; }}"
+            lines.append(f"if (!{self._names[id(ref.scalar)]}.there) {failed}")
         return lines
 
     def statement(self, s: Statement) -> list[str]:
         """Return the lines of a statement that writes a scalar."""
-        kind, made, operation = s.out.dtype, s.dtype, s.operation
+        made, operation = s.dtype, s.operation
         if isinstance(operation, Reduce):
-            z = self._sum(operation.operand, operation, made)
-        else:
-            assert isinstance(operation, Constant)
-            value = f"cast<{made.ctype}>(i64(depth))"
-            if not s.assigns_counter:
-                value = self.number(made.ctype, operation.value)
-            z = f"Entry<{made.ctype}>{{true, {value}}}"
-        accum = accum_type(self._params, s.desc, kind, made)
+            return [self.writes(s, self._sum(operation.operand, operation, made))]
+        assert isinstance(operation, Constant)
+        value = f"cast<{made.ctype}>(i64(depth))"
+        if not s.assigns_counter:
+            value = self.number(made.ctype, operation.value)
+        return [self.writes(s, f"Entry<{made.ctype}>{{true, {value}}}")]
+
+    def writes(self, s: Statement, z: str) -> str:
+        """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
+        accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
         name = self._names[id(s.out)]
-        return [f"{name} = written<{accum}>({name}, {z}, 0);"]
+        return f"{name} = written<{accum}>({name}, {z}, 0);"
+
+    def partial(self) -> str:
+        """Return where blocks leave their parts of the next sum.
+
+        That is another place in the next iteration: a block may be there while a slower one still
+        reads this one.
+        """
+        self._sums += 1
+        which = f"({2 * self._sums - 2} + (turn & 1))"
+        return f"{self._partial} + {which} * {WORDS} * grid_blocks()"
 
     def count(self, s: Statement) -> str:
         """Return how many values the scalar has that a statement writes, counted by one thread."""
@@ -138,8 +163,7 @@ class KernelScalars:
     def _sum(self, u: VectorStore, operation: Reduce, result: DType) -> str:
         x, params = self._params.vector(u), self._params
         add = params.prelude.functor(operation.monoid)
-        which = f"{self._partial} + (reductions++ & 1) * {WORDS} * grid_blocks()"
-        what = f"{params.size(u.size)}, {x}_words, {x}_values, {x}_iso, {which}, barrier"
+        what = f"{params.size(u.size)}, {x}_words, {x}_values, {x}_iso, {self.partial()}, barrier"
         return f"reduce_all<{add}, {result.ctype}>({what})"
 
     # ------------------------------------------------------------------------- when it has run
@@ -166,6 +190,12 @@ class KernelScalars:
         failed = int(found[-1])
         if failed:
             self._checked[failed - 1].now()  # raises as it would have there
+
+
+def _given(k: int, run: Run) -> tuple[Any, Any, Array]:
+    """Return the arguments of scalar `k` in a run."""
+    found: tuple[Any, Any, Array] = run.scalars.given(k)
+    return found
 
 
 def _fetch(device: Device, words: Array, dtype: DType) -> Any:

@@ -181,6 +181,9 @@ def _launch_over(
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
     """``w<m>(I) = value``."""
+    if w.size and region is None and desc.mask is None and desc.accum is None:
+        w.become_number(value)
+        return
     mask, complement = mask_words(desc)
     w.to_writable()
     count = w.counters.take()

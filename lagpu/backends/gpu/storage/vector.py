@@ -137,6 +137,12 @@ class VectorStore:
         self._nvals, self._count, self._notification = self.size, None, None
         self.stats = self.frontier_edges = self.edge_offsets = None
 
+    def become_number(self, value: Any) -> None:
+        """Become `value` everywhere, which is not stored; buffers stay for the next result."""
+        spare = self._buffers()
+        self.spare = spare
+        self.set_full(None, value)
+
     def forget(self) -> None:
         """Drop a product's statistics: the vector has other entries now."""
         self.stats = self.frontier_edges = self.edge_offsets = None
@@ -330,6 +336,11 @@ class VectorStore:
         if self.form == "sparse":
             self.to_bitmap()
         return self.words, self.values, self.number
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all entries are there and have one value, which is not stored for each."""
+        return self.form == "full" and self.values is None
 
     def listed(self) -> tuple[Array, Array | None]:
         """Return (indices, rising; packed values or None for iso) whatever the form."""

@@ -105,6 +105,10 @@ LG_DEVICE T load_cg(const T* p) {
   return *static_cast<const volatile T*>(p);
 }
 template <class T>
+LG_DEVICE T as_stored(T x) {
+  return x;
+}
+template <class T>
 LG_DEVICE T load_once(const T* p) {
   return *p;
 }

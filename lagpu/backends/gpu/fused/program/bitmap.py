@@ -15,8 +15,9 @@ from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused.emit import LogLines, column_types, columns_of
 from lagpu.backends.gpu.fused.entries import OnEntries, on_entries
 from lagpu.backends.gpu.fused.match import method
+from lagpu.backends.gpu.fused.program.passes import Operand
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop, why_not_generated
-from lagpu.backends.gpu.fused.program.text import ProgramText
+from lagpu.backends.gpu.fused.program.text import Program, ProgramText
 from lagpu.backends.gpu.ops.directions import BITS_PUSH_COST
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
@@ -33,6 +34,7 @@ from lagpu.dtypes import DType
 from lagpu.operations import (
     Apply,
     AssignScalar,
+    Handle,
     Multiply,
     Product,
     Rejection,
@@ -147,7 +149,11 @@ class GeneratedBitmapLoop(GeneratedLoop):
             + (0 if copied is None else bytes_of(copied.size, copied.dtype))
         )
 
-    def _text(self, log: LogLines) -> BitmapText:
+    def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
+        """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
+        return [], []
+
+    def _text(self, log: LogLines, handles: Sequence[Handle] = ()) -> BitmapText:
         """See `GeneratedLoop`."""
         ends = self._empty, self._unchanged
         text = BitmapText(self.statements, self.written, *ends, self._block, log)
@@ -191,12 +197,31 @@ class BitmapText(ProgramText):
         """See `ProgramText`: an assigned number is restricted to the positions of rows."""
         z, source = super()._source(s)
         if isinstance(s.operation, AssignScalar):
-            k, _ = self.shapes[id(s.out)]
-            each, rows = (self.params.size(x) for x in (stride(k), k))
+            each, rows = self._rows_of(s)
             source = f"InRows<Filled<{z.ctype}>>{{{source}, {each}, {rows}}}"
         return z, source
 
-    def _product(self, s: Statement, operation: Multiply) -> list[str]:
+    def _to_hold(self) -> set[int]:
+        """See `ProgramText`: none, as a product may read a matrix of any size."""
+        return set()
+
+    def filled(self, s: Statement) -> str:
+        """See `PassWriter`: the positions of rows."""
+        each, rows = self._rows_of(s)
+        return f"all & rows_of<u32>(u32(k) % u32({each} / 32), {rows})"
+
+    def _rows_of(self, s: Statement) -> tuple[str, str]:
+        """Add the positions of a column of an output, and its rows; return their names."""
+        k, _ = self.shapes[id(s.out)]
+        return self.params.size(stride(k)), self.params.size(k)
+
+    def space(self, s: Statement) -> Any:
+        """See `PassWriter`."""
+        return self.shapes[id(s.out)]
+
+    def _product(
+        self, s: Statement, operation: Multiply
+    ) -> tuple[list[str], Operand, tuple[str, ...]]:
         """See `ProgramText`."""
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
         params, kind = self.params, product.result.ctype
@@ -211,10 +236,7 @@ class BitmapText(ProgramText):
         else:
             values, number = f"({kind}*)nullptr", params.add(kind, known)
             call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
-        read = f"Mapped<Identity, {kind}, {kind}, {kind}>"
-        read += f"{{{words}, {values}, {number}, {kind}(0), false}}"
-        write = self._write(s.out, s.desc, product.result, read, logged)
-        return [*mask_lines, call, *write, "warp_sync();"]
+        return [*mask_lines, call], Operand(words, values, number, product.result), logged
 
     def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
         """Return the line of a product with values, and the numbers that are logged.

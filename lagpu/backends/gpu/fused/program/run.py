@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.fused.emit import LogLines, Run
+from lagpu.backends.gpu.fused.emit import LogLines, Parameters, Run
 from lagpu.backends.gpu.fused.match import matched, method
+from lagpu.backends.gpu.fused.program.signature import signature
 from lagpu.backends.gpu.fused.program.text import Program, ProgramText
 from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
@@ -45,6 +46,9 @@ __all__ = ["GeneratedLoop", "generated_loop", "why_not_generated"]
 
 NO_LIMIT = 2**64 - 1
 BLOCK, SIM_BLOCK = 1024, 256  # threads of a block
+MOST_PROGRAMS = 256  # that are kept by signatures; then they are written anew
+
+_programs: dict[tuple[Any, ...], list[Program]] = {}
 
 
 def generated_loop(
@@ -173,6 +177,7 @@ class GeneratedLoop:
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
         run = Run(operands, self.device, grid)
+        run.scalars = self._scalars
         given = arguments.of(run)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
         count = constant("kTurns") * counted * constant("kCounterStride")
@@ -188,35 +193,45 @@ class GeneratedLoop:
         return launch, lambda: self._settle(log, rows)
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
-        """Return the program and its operands; one that the record has, if it fits them."""
-        body, kept = self.statements, self._kept() if log is None else []
-        if isinstance(body, RecordedBody):
-            for program in kept:
-                if program.arguments.fit(body.handles):
-                    return program, body.handles
-        text = self._text(LogLines(len(self.statements), log is not None))
+        """Return the program and its operands; one that is kept, if it fits them."""
+        kept, handles = self._kept() if log is None else ([], [])
+        for program in kept:
+            if program.arguments.fit(handles):
+                if not isinstance(self.statements, RecordedBody):  # a record has no scalars
+                    self._scalars = KernelScalars(self.statements, Parameters(), self.device)
+                return program, handles
+        text = self._text(LogLines(len(self.statements), log is not None), handles)
         program = text.write(0 if log is None else log.capacity)
         kept.append(program)
         self._scalars = text.scalars
         return program, text.params.operands
 
-    def _kept(self) -> list[Program]:
-        """Return where the record of the body keeps the programs for this condition."""
+    def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
+        """Return where programs for this body and condition are kept, and the operands by place.
+
+        That is the record of the body. A body with scalars is not kept as one: for it they are
+        kept by its signature.
+        """
         body, places = self.statements, []
         if not isinstance(body, RecordedBody):
-            return []
+            if not any(s.writes_scalar or s.scalars for s in body):
+                return [], []
+            of, handles = signature(body, self._empty, self._unchanged)
+            if len(_programs) >= MOST_PROGRAMS:
+                _programs.clear()
+            return _programs.setdefault((self.device, self._block, of), []), handles
         for x in (self._empty, self._unchanged):
             place = None if x is None else body.place_of(x)
             if x is not None and place is None:  # the record does not say its type
-                return []
+                return [], body.handles
             places.append(place)
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
-        return kept
+        return kept, body.handles
 
-    def _text(self, log: LogLines) -> ProgramText:
-        """Return the writer of the kernel's text."""
+    def _text(self, log: LogLines, handles: Sequence[Handle] = ()) -> ProgramText:
+        """Return the writer of the kernel's text; `handles` have their places already."""
         ends = self._empty, self._unchanged
-        return ProgramText(self.statements, self.written, *ends, self._block, log)
+        return ProgramText(self.statements, self.written, *ends, self._block, log, handles)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """Take over what the kernel has written."""

@@ -25,6 +25,7 @@ from lagpu.backends.gpu.fused.emit import (
     whole_sums,
     whole_types,
 )
+from lagpu.backends.gpu.fused.program.passes import Operand, Passes, sizes_to_hold
 from lagpu.backends.gpu.fused.scalars import KernelScalars
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.ops.elementwise import mask_bits
@@ -36,10 +37,12 @@ from lagpu.backends.gpu.storage.workspaces import index_types, push_space
 from lagpu.dtypes import BOOL, DType
 from lagpu.operations import (
     Descriptor,
+    Handle,
     Multiply,
     MultiplySelection,
     Product,
     RecordedBody,
+    Reduce,
     Statement,
 )
 
@@ -81,6 +84,8 @@ class ProgramText:
         Threads of a block.
     log : LogLines
         The lines of the log.
+    handles : sequence of Handle
+        Vectors and matrices that have places already; those of a record have theirs.
 
     Attributes
     ----------
@@ -105,14 +110,18 @@ class ProgramText:
         unchanged: VectorStore | None,
         block: int,
         log: LogLines,
+        handles: Sequence[Handle] = (),
     ) -> None:
         self._statements, self._written, self._block, self._log = statements, written, block, log
         self._empty, self._unchanged = empty, unchanged
-        handles = statements.handles if isinstance(statements, RecordedBody) else ()
+        if isinstance(statements, RecordedBody):
+            handles = statements.handles
         self.params = Parameters(handles)
         self.device = written[0].device
         self.scalars = KernelScalars(statements, self.params, self.device)
         self._before: list[str] = []  # lines that run once, before the loop
+        self._held: dict[int, str] = {}  # registers of vectors that every warp holds, by `id`
+        self._sizes: set[int] = set()  # of these
         self._counters = 2  # entries, changes
 
     def write(self, records: int) -> Program:
@@ -120,9 +129,14 @@ class ProgramText:
         for x in self._written:
             self.params.vector(x, written=True)
         scalars = self.scalars.opening()
-        lines = [line for s in self._statements for line in self._statement(s)]
         log = self._log
+        if log.on:  # a record of each statement: none shares a pass
+            lines = [line for s in self._statements for line in self._statement(s)]
+        else:
+            self._sizes = self._to_hold()
+            lines = Passes(self).of(self._statements)
         before, top, end = self._condition()
+        stored = self._stored()
         counters = f"kTurns * {self._counters} * kCounterStride"
         selects = any(isinstance(s.operation, MultiplySelection) for s in self._statements)
         text = "\n".join(
@@ -154,6 +168,7 @@ class ProgramText:
                 *end,
                 "}",
                 *log.closing(self._counters),
+                *stored,
                 *self.scalars.closing(),
                 "}",
             ]
@@ -166,6 +181,8 @@ class ProgramText:
 
     def _condition(self) -> tuple[list[str], list[str], list[str]]:
         """Return the lines of the loop's condition: before the loop, at its top and at its end."""
+        if self._empty is not None and self.holds(self._empty.size):
+            return [], [f"if (!warp_any({self.named(self._empty).held}.there)) break;"], []
         if self._empty is not None:
             x = self.params.vector(self._empty)
             top = [
@@ -192,11 +209,13 @@ class ProgramText:
 
     # --------------------------------------------------------------------------- statements
     def _statement(self, s: Statement) -> list[str]:
-        """Return the lines of one statement."""
-        if isinstance(s.operation, Multiply):
-            return self._product(s, s.operation)
-        if isinstance(s.operation, MultiplySelection):
-            return self._selection(s, s.operation)
+        """Return the lines of one statement, and of its record in the log."""
+        if isinstance(s.operation, (Multiply, MultiplySelection)):
+            lines, t, logged = self._multiplied(s)
+            kind = t.dtype.ctype
+            source = f"Mapped<Identity, {kind}, {kind}, {kind}>"
+            source += f"{{{t.words}, {t.values}, {t.number}, {kind}(0), false}}"
+            return [*lines, *self._write(s.out, s.desc, t.dtype, source, logged), "warp_sync();"]
         checks = self.scalars.checks(s)
         if s.writes_scalar:
             count = self._counted(self.scalars.count(s))
@@ -265,13 +284,7 @@ class ProgramText:
     def _mask(self, desc: Descriptor) -> tuple[list[str], str, str]:
         """Return (lines that prepare it, presence words, complement) of a mask."""
         m: VectorStore | None = desc.mask
-        if m is None or desc.structure:
-            bits, complemented = mask_bits(desc)
-        else:
-            place, rest = self.params.place(m), desc[1:]
-            bits, complemented = self.params.ask(
-                lambda operands: mask_bits(Descriptor(operands[place], *rest))
-            )
+        bits, complemented = self.mask_of(desc)
         complement = str(complemented).lower()
         if m is None or bits == "nowhere":
             return [], "(const u32*)nullptr", complement
@@ -283,9 +296,78 @@ class ProgramText:
         lines = [f"write_true_bits({size}, {x}_words, {x}_values, {true});", "warp_sync();"]
         return lines, true, complement
 
+    # ---------------------------------------------------------------------- see `PassWriter`
+    def named(self, x: VectorStore) -> Operand:
+        """See `PassWriter`."""
+        name, place = self.params.vector(x), self.params.place(x)
+        number = f"{name}_iso"
+        if self.holds(x.size):
+            return Operand(f"{name}_words", f"{name}_values", number, x.dtype, self._hold(x))
+        if not any(x is w for w in self._written) and self.params.ask(
+            lambda operands: operands[place].is_number
+        ):
+            return Operand("", "", number, x.dtype)
+        return Operand(f"{name}_words", f"{name}_values", number, x.dtype)
+
+    def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
+        """See `PassWriter`."""
+        m: VectorStore | None = desc.mask
+        if m is None or desc.structure:
+            return mask_bits(desc)
+        place, rest = self.params.place(m), desc[1:]
+        return self.params.ask(lambda operands: mask_bits(Descriptor(operands[place], *rest)))
+
+    def holds(self, size: int) -> bool:
+        """See `PassWriter`."""
+        return size in self._sizes
+
+    def filled(self, s: Statement) -> str:
+        """See `PassWriter`."""
+        return "all"
+
+    def space(self, s: Statement) -> Any:
+        """See `PassWriter`."""
+        return (s.operation.operand if isinstance(s.operation, Reduce) else s.out).size
+
+    def product(self, s: Statement) -> tuple[list[str], Operand]:
+        """See `PassWriter`."""
+        lines, result, _ = self._multiplied(s)
+        return lines, result
+
+    # ------------------------------------------------------------------------- held vectors
+    def _to_hold(self) -> set[int]:
+        """Return the sizes whose vectors every warp holds."""
+        return sizes_to_hold(self._statements, [] if self._unchanged is None else [self._unchanged])
+
+    def _hold(self, x: VectorStore) -> str:
+        """Return the registers of a vector; they are loaded before the loop."""
+        found = self._held.get(id(x))
+        if found is None:
+            found = self._held[id(x)] = f"held{len(self._held)}"
+            self._before.append(f"Entry<{x.dtype.ctype}> {found} = load_held({self._place_of(x)});")
+        return found
+
+    def _stored(self) -> list[str]:
+        """Return the lines after the loop that store the held vectors which it writes."""
+        held = [x for x in self._written if id(x) in self._held]
+        return [f"store_held({self._held[id(x)]}, {self._place_of(x)});" for x in held]
+
+    def _place_of(self, x: VectorStore) -> str:
+        name = self.params.vector(x)
+        return f"{self.params.size(x.size)}, {name}_words, {name}_values, {name}_iso"
+
     # ----------------------------------------------------------------------------- products
-    def _product(self, s: Statement, operation: Multiply) -> list[str]:
-        """Return the lines of a product: into a vector of its own, then from there into `w`."""
+    def _multiplied(self, s: Statement) -> tuple[list[str], Operand, tuple[str, ...]]:
+        """Return a product's (lines, result in a vector of its own, numbers for the log)."""
+        if isinstance(s.operation, Multiply):
+            return self._product(s, s.operation)
+        assert isinstance(s.operation, MultiplySelection)
+        return self._selection(s, s.operation)
+
+    def _product(
+        self, s: Statement, operation: Multiply
+    ) -> tuple[list[str], Operand, tuple[str, ...]]:
+        """Return the same as `_multiplied`."""
         A, u, product = operation.matrix, operation.operand, operation.product
         params, matrix = self.params, self.params.place(operation.matrix)
         types = params.ask(lambda operands: index_types(operands[matrix].csc()))
@@ -321,10 +403,12 @@ class ProgramText:
             f"load_volatile(at + {place + 3} * kCounterStride)",
             "kUnknown" if one_way else at,
         )
-        return [*lines, *self._write(s.out, s.desc, product.result, result, logged), "warp_sync();"]
+        return lines, result, logged
 
-    def _selection(self, s: Statement, operation: MultiplySelection) -> list[str]:
-        """Return the lines of a product with a selection, as those of `_product`."""
+    def _selection(
+        self, s: Statement, operation: MultiplySelection
+    ) -> tuple[list[str], Operand, tuple[str, ...]]:
+        """Return the same as `_multiplied`, of a product with a selection."""
         f, u, product = operation
         params = self.params
         spec = params.product(product, u.dtype, BOOL, f"Product{len(params.structs)}")
@@ -342,23 +426,23 @@ class ProgramText:
             "barrier);"
         )
         how = "kPulls" if product.transpose else "kPushes"
-        logged = how, f"load_volatile(at + {place} * kCounterStride)"
-        return [*lines, *self._write(s.out, s.desc, product.result, result, logged), "warp_sync();"]
+        return lines, result, (how, f"load_volatile(at + {place} * kCounterStride)")
 
     def _words(self, size: int) -> str:
         """Add room for the presence words of `size` entries; return its name."""
         return self.params.room("u32", nwords(size), np.uint32)
 
-    def _target(self, s: Statement, product: Product, spec: str) -> tuple[list[str], str, str, str]:
-        """Return a product's (lines of the mask, ``Mask``, ``Sums``, the text that reads them)."""
+    def _target(
+        self, s: Statement, product: Product, spec: str
+    ) -> tuple[list[str], str, str, Operand]:
+        """Return a product's (lines of the mask, ``Mask``, ``Sums``, vector with these)."""
         lines, mask, complement = self._mask(s.desc)
         kind, size = product.result.ctype, self.params.size(s.out.size)
         words = self._words(s.out.size)
         values = self.params.room(kind, s.out.size, product.result.numpy)
         sums = f"{{{words}, {values}}}"
         self._before.append(f"clear_sums<{spec}, {kind}>({sums}, {size});")
-        zero = f"{kind}(0), {kind}(0), false"
-        read = f"Mapped<Identity, {kind}, {kind}, {kind}>{{{words}, {values}, {zero}}}"
+        read = Operand(words, values, f"{kind}(0)", product.result)
         return lines, f"{{{mask}, {complement}, {size}}}", sums, read
 
 

@@ -82,18 +82,23 @@ LG_DEVICE void each_word(u32 bits, i64 k, Each each) {
 const u32 kWords = 4;  // whose values a warp loads before it writes any
 
 // The same with several lanes at once; of those past the last one `from` is 32.
-template <class Each>
+template <u32 words, class Each>
 LG_DEVICE void each_words(u32 bits, i64 k, Each each) {
   const i64 base = k - lane_id();
   for (u32 work = warp_ballot(bits != 0); work;) {
-    u32 from[kWords];
-    i64 i[kWords];
-    for (u32 q = 0; q < kWords; ++q, work &= work - 1) {
+    u32 from[words];
+    i64 i[words];
+    for (u32 q = 0; q < words; ++q, work &= work - 1) {
       from[q] = work ? bit_ffs(work) - 1 : LG_WARP;
       i[q] = (base + from[q]) * 32 + lane_id();
     }
     each(from, i);
   }
+}
+
+template <class Each>
+LG_DEVICE void each_words(u32 bits, i64 k, Each each) {
+  each_words<kWords>(bits, k, each);
 }
 
 // w<m> = what `result` gives for each of n indices: result.where(k, n) has a bit for each index of

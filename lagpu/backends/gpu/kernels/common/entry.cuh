@@ -101,6 +101,19 @@ LG_DEVICE void write_entry(W* w_values, i64 i, bool w_there, Entry<Z> t) {
   w_values[i] = written<Acc>(w, t, i).value;
 }
 
+// The same for an entry in registers, at an index that the mask may not keep: the value is what
+// memory would give back. `changed` is set once that is no longer what stands in memory.
+template <class Acc, class W, class Z>
+LG_DEVICE void write_here(Entry<W>& w, bool& changed, Entry<Z> t, bool kept, bool replace, i64 i) {
+  if (kept) {
+    w = written<Acc>(w, t, i);
+    w.value = as_stored(w.value);
+    changed = changed || t.there;
+  } else if (replace) {
+    w.there = false;
+  }
+}
+
 // The mask's bits of word `at`: a null mask has all, and complemented none.
 template <class Word>
 LG_DEVICE Word kept_bits(const Word* mask, bool complement, i64 at) {

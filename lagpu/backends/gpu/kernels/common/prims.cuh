@@ -9,7 +9,7 @@
 //   block      LG_SHARED LG_DYNAMIC_SHARED block_sync block_any block_all block_count
 //   cluster    LG_CLUSTER_BLOCKS cluster_rank cluster_sync cluster_shared (LG_CLUSTER blocks each)
 //   grid       GridBarrier grid_sync                                    (cooperative launches)
-//   memory     load_ro load_cg load_once load_volatile store_volatile prefetch
+//   memory     load_ro load_cg load_once load_volatile store_volatile prefetch as_stored
 //              thread_fence block_fence system_fence
 //   devices    load_acquire_system atomic_{add,or,cas}_system
 //                                                        (kernels over several devices: LG_PEERS)
@@ -319,6 +319,20 @@ LG_DEVICE const T* cluster_shared(const T* p, u32) {
   return p;
 }
 #endif
+
+// x as memory would give it back: no operation before is contracted with one after.
+template <class T>
+LG_DEVICE T as_stored(T x) {
+  return x;
+}
+LG_DEVICE f32 as_stored(f32 x) {
+  asm("" : "+f"(x));
+  return x;
+}
+LG_DEVICE f64 as_stored(f64 x) {
+  asm("" : "+d"(x));
+  return x;
+}
 
 // ---- grid
 

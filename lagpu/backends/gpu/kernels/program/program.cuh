@@ -40,15 +40,41 @@ LG_DEVICE void remember(i64 n, const u32* words, const X* values, u32* old_words
   if (block_thread() == 0 && count) atomic_add(changes, count);
 }
 
-// The matrix entries in the columns of n_u entries of u, as this lane counts them.
+// A vector of n entries, 32 at most, as every warp holds it: a lane has the entry at its own index.
+template <class X>
+LG_DEVICE Entry<X> load_held(i64 n, const u32* words, const X* values, X iso) {
+  const i64 i = lane_id();
+  return load_entry(i < n && has_entry(words, i), values, iso, i);
+}
+
+// One warp writes it back, as a written vector has words and values.
+template <class X>
+LG_DEVICE void store_held(const Entry<X>& held, i64, u32* words, X* values, X) {
+  if (global_warp() != 0) return;
+  const u32 bits = warp_ballot(held.there);
+  if (held.there) values[lane_id()] = held.value;
+  if (lane_id() == 0) words[0] = bits;
+}
+
+// The matrix entries in the columns of n_u entries of u, as this lane counts them: for a word of
+// which none lacks by itself, else for one index of each of some words.
 template <class S>
 LG_DEVICE u64 frontier_edges_of(const typename S::PTR* ptr, const u32* words, i64 n) {
   u64 frontier_edges = 0;
   each_tile(n, [&](i64 k, bool mine) {
-    const u32 some = mine ? entry_bits(words, k, n) : 0;
-    each_word(some, k, [&](u32 from, i64 i) {
-      if (warp_shfl(some, from) >> lane_id() & 1)
-        frontier_edges += u64(load_ro(&ptr[i + 1]) - load_ro(&ptr[i]));
+    const u32 all = mine ? entry_bits(nullptr, k, n) : 0, some = mine ? entry_bits(words, k, n) : 0;
+    if (mine && some == all) {
+      const i64 first = k * 32, end = first + bit_popc(all);
+      frontier_edges += u64(load_ro(&ptr[end]) - load_ro(&ptr[first]));
+    }
+    each_words(some == all ? 0 : some, k, [&](const u32(&from)[kWords], const i64(&i)[kWords]) {
+      typename S::PTR begin[kWords], end[kWords];
+      for (u32 q = 0; q < kWords; ++q) {
+        const bool there = from[q] < LG_WARP && warp_shfl(some, from[q] % LG_WARP) >> lane_id() & 1;
+        begin[q] = there ? load_ro(&ptr[i[q]]) : 0;
+        end[q] = there ? load_ro(&ptr[i[q] + 1]) : 0;
+      }
+      for (u32 q = 0; q < kWords; ++q) frontier_edges += u64(end[q] - begin[q]);
     });
   });
   return frontier_edges;

@@ -57,9 +57,28 @@ LG_DEVICE Entry<Z> block_fold(Entry<Z> x) {
   return x;
 }
 
+// The sum of what the threads of this block summed goes to `partial`, which has kScalarWords a
+// block.
+template <class Add, class Z>
+LG_DEVICE void leave_sum(Entry<Z> sum, u64* partial) {
+  sum = block_fold<Add>(sum);
+  if (block_thread() == 0) store_scalar(partial + kScalarWords * block_index(), sum);
+}
+
+// The sum of what all blocks have left, on every thread; a barrier of the grid stands between.
+template <class Add, class Z>
+LG_DEVICE Entry<Z> sum_of_blocks(const u64* partial) {
+  Entry<Z> sum{false, Z(0)};
+  for (u32 b = block_thread(); b < grid_blocks(); b += block_threads())
+    sum = join<Add>(
+        sum, Entry<Z>{load_volatile(partial + kScalarWords * b + 1) != 0,
+                      load_volatile(reinterpret_cast<const Z*>(partial + kScalarWords * b))});
+  return block_fold<Add>(sum);
+}
+
 // The sum of a vector's entries on every thread, empty if there are none. A lane takes the indices
-// that it takes in write_all, so no barrier is needed before; there is one inside. `partial` has
-// kScalarWords a block, and no two sums that follow each other have the same.
+// that it takes in write_all, so no barrier is needed before; there is one inside. No two sums that
+// follow each other have the same `partial`.
 template <class Add, class Z, class U>
 LG_DEVICE Entry<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u64* partial,
                               GridBarrier* barrier) {
@@ -76,15 +95,9 @@ LG_DEVICE Entry<Z> reduce_all(i64 n, const u32* words, const U* values, U iso, u
         if (x[q].there) sum = join<Add>(sum, Entry<Z>{true, cast<Z>(x[q].value)});
     });
   });
-  sum = block_fold<Add>(sum);
-  if (block_thread() == 0) store_scalar(partial + kScalarWords * block_index(), sum);
+  leave_sum<Add>(sum, partial);
   grid_sync(barrier);
-  sum = Entry<Z>{false, Z(0)};
-  for (u32 b = block_thread(); b < grid_blocks(); b += block_threads())
-    sum = join<Add>(
-        sum, Entry<Z>{load_volatile(partial + kScalarWords * b + 1) != 0,
-                      load_volatile(reinterpret_cast<const Z*>(partial + kScalarWords * b))});
-  return block_fold<Add>(sum);
+  return sum_of_blocks<Add, Z>(partial);
 }
 
 #endif  // LAGPU_PROGRAM_SCALARS_CUH

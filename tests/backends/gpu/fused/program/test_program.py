@@ -18,7 +18,7 @@ from programs import (
 from strategies import for_all
 
 import lagpu
-from lagpu import INT32, INT64, Vector, loop
+from lagpu import INT32, INT64, Vector, loop, semiring
 from lagpu.selftest.soak.loops import compare, load, random_graph, vector_loops
 
 # ---- three loops a user may write; functions of their own, so that pytest leaves their code alone
@@ -112,6 +112,29 @@ def test_a_mask_of_zeros_alone_keeps_nothing(backend, value):
     under_zeros(m, u, x, y)
     assert backend.name == "cpu" or is_fused(backend.last_loop)
     assert (x.nvals, y.nvals) == (0, 40)
+
+
+def sums_up(A, x, y):
+    for _ in loop(times=1):
+        y << semiring.plus_first(x @ A)
+
+
+@pytest.mark.parametrize("n", [1, 31, 33, 64, 1025, 4127])
+@pytest.mark.parametrize("lacks", [None, 0, 40, -1])
+def test_the_edges_that_leave_a_vector_are_counted(backend, n, lacks):
+    """A word of which no vertex lacks is counted at once."""
+    if backend.name == "cpu":
+        pytest.skip("cpu has no programs")
+    A = random_graph(n, 3 * n, backend)
+    there = np.ones(n, bool)
+    if lacks is not None:
+        there[lacks % n] = False
+    x = Vector.from_coo(np.flatnonzero(there), 1, INT64, size=n, backend=backend)
+    with lagpu.trace() as trace:
+        sums_up(A, x, Vector(INT64, n, like=A))
+    rows, _, _ = A.to_coo()
+    [row] = [row for row in trace.rows if row.method == "mxv"]
+    assert row.reason.startswith(f"edges {there[rows].sum()} "), row.reason
 
 
 # ---- random bodies

@@ -1,0 +1,480 @@
+"""Statements that share a pass: one way through the words of an index space for several of them.
+
+Element-wise statements and sums that stand in a row, over one index space, read and write the entry
+of one index in one thread. So a pass loads the entry of each vector once, runs all statements on
+registers, and stores what has changed: a vector that one statement writes and the next one reads
+is not loaded in between, and one that several write is stored once.
+
+That is what the statements leave one after the other, since
+
+- no statement of a pass reads an index other than its own: a product, which does, ends the pass
+  before it, and its result is an operand of the pass after it;
+- all loads of an index come before all stores of it, so an output may be an operand or a mask;
+- a mask, an accumulator and ``replace`` see the entry as the statements before have left it;
+- a scalar that a pass sums has its value after the next barrier, which is that of a product if one
+  comes before the first statement that reads the scalar; and what may end the loop stands between
+  passes, where no sum is owed.
+
+A warp takes the words in which there is something to do. What the words say of a statement's
+results is a bound: where a selection or a mask by values may make a difference, the entry decides.
+So the words are right wherever no statement has anything to do, and the entries elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+from lagpu.backends.gpu.fused.emit import Parameters, accum_type, expression
+from lagpu.backends.gpu.fused.scalars import KernelScalars
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.dtypes import DType
+from lagpu.operations import (
+    AssignScalar,
+    Descriptor,
+    Ewise,
+    Multiply,
+    MultiplySelection,
+    Reduce,
+    Statement,
+    operands_of,
+)
+
+__all__ = ["HeldPass", "Operand", "Pass", "PassWriter", "Passes", "sizes_to_hold"]
+
+HELD = 32  # indices, one a lane
+WORDS = 4  # at once, as kWords of common/entries.cuh
+BARRIER = "grid_sync(barrier);"
+BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
+
+
+class Operand(NamedTuple):
+    """A vector in the text: where words and values are, its number and the type of all values.
+
+    One that is a number at every index has neither words nor values, and one that every warp holds
+    has the name of the registers, an ``Entry``, besides.
+    """
+
+    words: str
+    values: str
+    number: str
+    dtype: DType
+    held: str = ""
+
+
+class PassWriter(Protocol):
+    """What passes ask of the writer of a program's text."""
+
+    params: Parameters
+    scalars: KernelScalars
+
+    def number(self, ctype: str, value: Any) -> str:
+        """Return the text for a number of a statement."""
+
+    def counter(self, ctype: str) -> str:
+        """Return the text for the loop's counter."""
+
+    def named(self, x: VectorStore) -> Operand:
+        """Return a vector in the text."""
+
+    def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
+        """Return what ``mask_bits`` says of a mask, and take it for granted."""
+
+    def filled(self, s: Statement) -> str:
+        """Return the indices of word ``k`` that an assigned number gets, of ``all``."""
+
+    def holds(self, size: int) -> bool:
+        """Whether every warp holds the vectors of a size."""
+
+    def space(self, s: Statement) -> Any:
+        """Return what two statements have in common if they are over one index space."""
+
+    def product(self, s: Statement) -> tuple[list[str], Operand]:
+        """Return the lines of a product, which have a barrier, and its result."""
+
+
+class _Entry:
+    """A vector of a pass: a word of it, and its entry in registers."""
+
+    def __init__(self, place: int, operand: Operand) -> None:
+        self.place, self.operand = place, operand
+        self.begins = False  # whether its presence matters before a statement replaces it all
+        self.loaded = False  # whether its value does
+        self.known = False  # whether the register has the value by now
+        self.written = False
+
+    @property
+    def kind(self) -> str:
+        """The C++ type of its values."""
+        return self.operand.dtype.ctype
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a number at every index."""
+        return not self.operand.values
+
+
+class Pass:
+    """Statements over one index space, on registers; see the module. It is the `Writer` of them.
+
+    Parameters
+    ----------
+    owner : PassWriter
+        The writer of the program.
+    size : int
+        Indices.
+    """
+
+    def __init__(self, owner: PassWriter, size: int) -> None:
+        self.params = owner.params
+        self._owner = owner
+        self._n = owner.params.size(size)
+        self._entries: dict[int, _Entry] = {}
+        self._by_word: list[str] = []
+        self._by_index: list[str] = []
+        self.sums: list[tuple[str, str, str, str]] = []  # name, functor, type, place of the parts
+
+    # ------------------------------------------------------------------------ statements
+    def add(self, s: Statement, result: Operand | None = None) -> None:
+        """Add an element-wise statement, or a product's, whose result is given."""
+        if result is None:
+            some = self._bits(s)
+            z, t = expression(s, self)
+        else:
+            e = self._entry(id(result), result)
+            z, t, some = result.dtype, self._read(e), f"w{e.place}"
+        self._write(s, z, t, some)
+
+    def sum(self, s: Statement, operation: Reduce, name: str) -> str:
+        """Add the sum of a vector under a name; return the ``Entry`` that it is after a barrier."""
+        e = self._vector(operation.operand)
+        x, z = self._read(e), s.dtype.ctype
+        functor = self.params.prelude.functor(operation.monoid)
+        self._by_word.append(f"work |= w{e.place};")
+        self._by_index.append(
+            f"if (here[q] && {x}.there) {name} = "
+            f"join<{functor}>({name}, Entry<{z}>{{true, cast<{z}>({x}.value)}});"
+        )
+        return self._whole(name, functor, z)
+
+    def _whole(self, name: str, functor: str, z: str) -> str:
+        """Return the sum of what every thread has under a name."""
+        partial = self._owner.scalars.partial()
+        self.sums.append((name, functor, z, partial))
+        return f"sum_of_blocks<{functor}, {z}>({partial})"
+
+    def _bits(self, s: Statement) -> str:
+        """Return the bits of word ``k`` where a statement may have results."""
+        operation = s.operation
+        if isinstance(operation, AssignScalar):
+            return self._owner.filled(s)
+        words = [f"w{self._vector(x).place}" for x in operands_of(operation)]
+        both = isinstance(operation, Ewise) and operation.kind == "ewise_mult"
+        return (" & " if both else " | ").join(words)
+
+    def _write(self, s: Statement, z: DType, t: str, some: str) -> None:
+        """Add the lines that write results `t` of type `z`, at most at the bits `some`."""
+        desc, w = s.desc, self._vector(s.out)
+        bits, kept = self._kept(desc)
+        accum = accum_type(self.params, desc, s.out.dtype, z)
+        if desc.accum is not None:
+            self._read(w)
+        elif not desc.is_fresh:
+            self._keep(w)
+        replace, x = str(desc.replace).lower(), f"w{w.place}"
+        self._by_word += [
+            "{",
+            f"const u32 kept = {bits}, some = ({some}) & kept;",
+            f"{x} = staying<{accum}>({x}, kept, ~0u, {replace}) | some;",
+            "work |= some;",
+            "}",
+        ]
+        self._by_index += [
+            "{",
+            f"const Entry<{z.ctype}> t = {t};",
+            f"write_here<{accum}>(e{w.place}, c{w.place}, t, {kept}, {replace}, at);",
+            "}",
+        ]
+        w.known = w.known or desc.is_fresh
+        w.written = True
+
+    def _kept(self, desc: Descriptor) -> tuple[str, str]:
+        """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index."""
+        if desc.mask is None:
+            return "all", "true"
+        where, complement = self._owner.mask_of(desc)
+        if where == "nowhere":
+            return ("0u", "false") if complement else ("all", "true")
+        m = self._vector(desc.mask)
+        bits, there = f"w{m.place}", f"e{m.place}.there"
+        if where == "values":
+            there = f"({there} && cast<bool>({self._read(m)}.value))"
+            self._by_word.append(f"work |= {bits};")
+        else:
+            self._keep(m)
+        return (f"all & ~{bits}", f"!{there}") if complement else (f"all & {bits}", there)
+
+    # --------------------------------------------------------------------------- vectors
+    def _vector(self, x: VectorStore) -> _Entry:
+        return self._entries.get(id(x)) or self._entry(id(x), self._owner.named(x))
+
+    def _entry(self, key: int, operand: Operand) -> _Entry:
+        found = self._entries.get(key)
+        if found is None:
+            found = self._entries[key] = _Entry(len(self._entries), operand)
+        return found
+
+    def _keep(self, e: _Entry) -> None:
+        """Ask for the presence of an entry as it is by now."""
+        e.begins = e.begins or not e.known
+
+    def _read(self, e: _Entry) -> str:
+        """Return the name of an entry, and ask for its value as it is by now."""
+        if not e.known:
+            e.begins = e.loaded = e.known = True
+        return f"e{e.place}"
+
+    # --------------------------------------------------------------------- see `Writer`
+    def operand(self, x: VectorStore) -> str:
+        """See `Writer`: the entry in registers."""
+        return self._read(self._vector(x))
+
+    def number(self, ctype: str, value: Any) -> str:
+        """See `Writer`."""
+        return self._owner.number(ctype, value)
+
+    def counter(self, ctype: str) -> str:
+        """See `Writer`."""
+        return self._owner.counter(ctype)
+
+    def constant(self, ctype: str, value: str) -> str:
+        """See `Writer`."""
+        return f"Entry<{ctype}>{{true, {value}}}"
+
+    def call(self, name: str, types: str, args: str) -> str:
+        """See `Writer`: a function of the entries of one index."""
+        return f"{name}<{types}>({args}, at, 0)"
+
+    # ------------------------------------------------------------------------------ text
+    def lines(self) -> list[str]:
+        """Return the lines of the pass; parts of sums are left in memory."""
+        entries = list(self._entries.values())
+        written = [e for e in entries if e.written]
+        begin = [e for e in entries if e.begins and not e.constant]
+        held = sum(e.operand.dtype.numpy.itemsize for e in begin if e.loaded)
+        words = WORDS if held <= BYTES else WORDS // 2 if held <= 2 * BYTES else 1
+        return [
+            *(f"Entry<{z}> {name}{{false, {z}(0)}};" for name, _, z, _ in self.sums),
+            f"each_tile({self._n}, [&](i64 k, bool mine) {{",
+            f"const u32 all = mine ? entry_bits(nullptr, k, {self._n}) : 0;",
+            "(void)all;",
+            *(self._word(e) for e in entries),
+            "u32 work = 0;",
+            *self._by_word,
+            *(f"u32 a{e.place} = w{e.place} & ~work;" for e in written),
+            f"each_words<{words}>(work, k, [&](const u32(&from)[{words}], "
+            f"const i64(&i)[{words}]) {{",
+            f"bool here[{words}];",
+            *(f"Entry<{e.kind}> x{e.place}[{words}];" for e in begin),
+            "#pragma unroll",
+            f"for (u32 q = 0; q < {words}; ++q) {{",
+            "const u32 lane = from[q] % LG_WARP;",
+            "here[q] = from[q] < LG_WARP && warp_shfl(work, lane) >> lane_id() & 1;",
+            *(self._load(e) for e in begin),
+            "}",
+            "#pragma unroll",
+            f"for (u32 q = 0; q < {words}; ++q) {{",
+            "const i64 at = i[q];",
+            *(self._register(e) for e in entries),
+            *(f"bool c{e.place} = false;" for e in written),
+            *self._by_index,
+            *(line for e in written for line in self._store(e)),
+            "}",
+            "});",
+            *(f"if (a{e.place} != b{e.place}) {e.operand.words}[k] = a{e.place};" for e in written),
+            "});",
+            "warp_sync();",
+            *(f"leave_sum<{add}>({name}, {partial});" for name, add, _, partial in self.sums),
+        ]
+
+    def _word(self, e: _Entry) -> str:
+        if e.constant:
+            return f"const u32 w{e.place} = all;"
+        bits = f"const u32 b{e.place} = mine ? entry_bits({e.operand.words}, k, {self._n}) : 0;"
+        return f"{bits} {'' if e.written else 'const '}u32 w{e.place} = b{e.place};"
+
+    def _load(self, e: _Entry) -> str:
+        _, values, number, *_ = e.operand
+        there = f"here[q] && (word{e.place} >> lane_id() & 1)"
+        word = f"const u32 word{e.place} = warp_shfl(b{e.place}, lane);"
+        if e.loaded:
+            return f"{word} x{e.place}[q] = load_entry({there}, {values}, {number}, i[q]);"
+        return f"{word} x{e.place}[q] = {{{there}, {e.kind}(0)}};"
+
+    def _register(self, e: _Entry) -> str:
+        if e.constant:
+            return f"const Entry<{e.kind}> e{e.place}{{true, {e.operand.number}}};"
+        begin = f" = x{e.place}[q]" if e.begins else f"{{false, {e.kind}(0)}}"
+        return f"{'' if e.written else 'const '}Entry<{e.kind}> e{e.place}{begin};"
+
+    def _store(self, e: _Entry) -> list[str]:
+        k = e.place
+        return [
+            f"if (here[q] && c{k} && e{k}.there) {e.operand.values}[at] = e{k}.value;",
+            f"const u32 now{k} = warp_ballot(here[q] && e{k}.there);",
+            f"if (lane_id() == from[q]) a{k} |= now{k};",
+        ]
+
+
+class HeldPass(Pass):
+    """The same over at most 32 indices, whose entries every warp holds, a lane each.
+
+    So all warps have a sum at once, and no barrier comes before it is read. The lines for whole
+    words are not needed: each index is looked at.
+    """
+
+    def __init__(self, owner: PassWriter, size: int) -> None:
+        super().__init__(owner, size)
+        self._before: list[str] = []
+
+    def _whole(self, name: str, functor: str, z: str) -> str:
+        """See `Pass`: a warp has the whole sum."""
+        self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
+        return f"warp_fold<{functor}>({name})"
+
+    def lines(self) -> list[str]:
+        """Return the lines of the pass."""
+        entries = list(self._entries.values())
+        written = [e.place for e in entries if e.written]
+        return [
+            *self._before,
+            "{",
+            "const u32 q = 0;",
+            "const i64 at = lane_id();",
+            f"const bool here[1] = {{at < {self._n}}};",
+            "(void)here, (void)q;",
+            *(f"auto& e{e.place} = {e.operand.held};" for e in entries),
+            *(f"bool c{k} = false;" for k in written),
+            *self._by_index,
+            *(f"e{k}.there = e{k}.there && here[0];" for k in written),
+            "}",
+        ]
+
+
+def sizes_to_hold(statements: Iterable[Statement], but: Iterable[VectorStore]) -> set[int]:
+    """Return the sizes whose vectors every warp may hold: a lane has an index of each.
+
+    A product reads and writes memory, and so its vectors are not held, nor are those of their
+    sizes, with which they may be combined; nor are the vectors `but`.
+    """
+    sizes: set[int] = set()
+    others = {0, *(x.size for x in but)}
+    for s in statements:
+        vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+        vectors += [] if s.writes_scalar else [s.out]
+        multiplies = isinstance(s.operation, (Multiply, MultiplySelection))
+        (others if multiplies else sizes).update(x.size for x in vectors)
+    return {size for size in sizes - others if size <= HELD}
+
+
+class Passes:
+    """The lines of a body, with a pass for statements in a row wherever they may share one.
+
+    Parameters
+    ----------
+    owner : PassWriter
+        The writer of the program.
+    """
+
+    def __init__(self, owner: PassWriter) -> None:
+        self._owner, self._scalars = owner, owner.scalars
+        self._lines: list[str] = []
+        self._pass: Pass | None = None  # the open one
+        self._space: Any = None
+        self._reads: set[int] = set()  # the scalars that it reads, by `id`
+        self._after: list[str] = []  # the lines for scalars after it,
+        self._later: set[int] = set()  # and the scalars that these write
+        self._owed: list[str] = []  # the same of passes that have ended: after the next barrier
+        self._owing: set[int] = set()
+        self._sums = 0
+
+    def of(self, statements: Iterable[Statement]) -> list[str]:
+        """Return the lines of statements."""
+        for s in statements:
+            self._add(s)
+        self._close()
+        self._settle(BARRIER)
+        return self._lines
+
+    def _add(self, s: Statement) -> None:
+        checks = self._scalars.checks(s)
+        if checks:  # they may end the loop, with all done that stands before
+            self._close()
+            self._settle(BARRIER)
+            self._lines += checks
+        refs = {id(ref.scalar) for ref in s.scalars}
+        if (refs | {id(s.out)}) & self._owing:
+            self._settle(BARRIER)
+        if isinstance(s.operation, (Multiply, MultiplySelection)):
+            self._close()
+            lines, result = self._owner.product(s)
+            self._settle(*lines)
+            self._in_pass(s, s.out.size).add(s, result)
+        elif isinstance(s.operation, Reduce):
+            open_pass = self._in_pass(s, s.operation.operand.size)
+            name = f"sum{self._sums}"
+            self._sums += 1
+            z = open_pass.sum(s, s.operation, name)
+            self._after.append(self._scalars.writes(s, z))
+            self._later.add(id(s.out))
+        elif s.writes_scalar:
+            self._constant(s)
+        else:
+            if refs & self._later:
+                self._close()
+                self._settle(BARRIER)
+            self._in_pass(s, s.out.size).add(s)
+            self._reads |= refs
+
+    def _constant(self, s: Statement) -> None:
+        """Add a scalar that gets a number: before the open pass, or else after it."""
+        refs = {id(ref.scalar) for ref in s.scalars}
+        lines, out = self._scalars.statement(s), id(s.out)
+        if out in self._reads or (refs | {out}) & self._later:
+            self._after += lines
+            self._later.add(out)
+        else:
+            self._lines += lines
+
+    def _in_pass(self, s: Statement, size: int) -> Pass:
+        """Return the pass for a statement: the open one if that is over the same index space."""
+        space = self._owner.space(s)
+        if self._pass is None or space != self._space:
+            self._close()
+            held = self._owner.holds(size)
+            self._pass = (HeldPass if held else Pass)(self._owner, size)
+            self._space = space
+        return self._pass
+
+    def _close(self) -> None:
+        """End the open pass. Its sums are owed: a barrier must come before they are read."""
+        if self._pass is not None:
+            self._lines += self._pass.lines()
+            if self._pass.sums:
+                self._owed += self._after
+                self._owing |= self._later
+                self._after = []
+        self._lines += self._after
+        self._pass, self._space, self._after = None, None, []
+        self._reads.clear()
+        self._later.clear()
+
+    def _settle(self, *barrier: str) -> None:
+        """Add lines with a barrier, before the open pass, and the values of the sums owed.
+
+        A barrier alone is added only if there are any.
+        """
+        if self._owed or barrier != (BARRIER,):
+            self._lines += [*barrier, *self._owed]
+        self._owed = []
+        self._owing.clear()
