@@ -39,14 +39,15 @@ __all__ = ["app", "betweenness", "meeting_us", "roots_of", "search"]
 Row = dict[str, Any]
 SEED = 7
 _TIMES = ("median_ms", "max_ms", "wall_median_ms", "wall_max_ms")
+_RESIDENT = 2048  # threads of a multiprocessor, at most
 _SAME = 1e-9  # relative, of sums that are added in another order
 _MEETINGS = """#include "common/peers.cuh"
 extern "C" __global__ void meetings(u32 piece, u32 epoch, u64 patience, const u64* windows,
-                                    u32 times, u64* result) {
+                                    u32 times, bool told, u64* result) {
   Peers peers{piece, epoch, patience, windows};
   Totals all{0, 0, 0, 0, 0};
   u32 turn = 0;
-  for (; turn < times && !all.verdict; ++turn) all = meet(&peers, 1, 1);
+  for (; turn < times && !all.verdict; ++turn) all = meet(&peers, 1, 1, told);
   if (global_thread() == 0) report_meetings(peers, all, turn, result);
 }
 """
@@ -54,7 +55,9 @@ extern "C" __global__ void meetings(u32 piece, u32 epoch, u64 patience, const u6
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-def meeting_us(devices: list[Device], blocks: int | None = None, times: int = 2000) -> float:
+def meeting_us(
+    devices: list[Device], blocks: int | None = None, told: bool = False, times: int = 2000
+) -> float:
     """Return the microseconds of a meeting of some devices; see ``common/peers.cuh``.
 
     Parameters
@@ -63,6 +66,8 @@ def meeting_us(devices: list[Device], blocks: int | None = None, times: int = 20
         Devices of one host.
     blocks : int, optional
         Thread blocks of each; by default one a multiprocessor, as a search has.
+    told : bool
+        Whether each block orders what it may have written to memory of other devices.
     times : int
         Meetings in a row.
 
@@ -84,15 +89,15 @@ def meeting_us(devices: list[Device], blocks: int | None = None, times: int = 20
     made = from_source(_MEETINGS, "meetings", file="meetings.cu", PEERS=str(len(devices)))
     for device in devices:
         with device.alone():
-            most = device.max_cooperative_blocks(made, block)
-            count = min(most, blocks or most)
+            one_each = device.resident_threads // _RESIDENT
+            count = min(device.max_cooperative_blocks(made, block), blocks or one_each)
             launch = device.prepare(
-                made, count * block, *(PER_CALL,) * 6, block=block, cooperative=True
+                made, count * block, *(PER_CALL,) * 7, block=block, cooperative=True
             )
             launches.append(launch)
     for _ in range(2):  # the first one compiles
         given = [
-            (launch, (*peers.arguments(p), np.uint32(times), peers.results[p]))
+            (launch, (*peers.arguments(p), np.uint32(times), told, peers.results[p]))
             for p, launch in enumerate(launches)
         ]
         with Span(devices) as span:
@@ -216,8 +221,9 @@ def main(
         modes = [True, False] if by_statement else [True]
         found: Row = report.envelope(places, {})
         found["meeting_us"] = {
-            place.name: {f"{blocks or 'all'} blocks": meeting_us(devices_of(place), blocks)
-                         for blocks in (16, None)}
+            place.name: {f"{blocks or 'all'} blocks{', told' * told}":
+                         meeting_us(devices_of(place), blocks, told)
+                         for blocks in (16, None) for told in (False, True)}
             for place in places
             if place.capabilities.searches and place.capabilities.parts is not None
         }  # fmt: skip

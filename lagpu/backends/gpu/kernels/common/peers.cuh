@@ -13,13 +13,16 @@
 // marked, for ever. They leave the meeting with a verdict then, and marks in the next posts tell
 // the others, who leave too.
 //
-// Order: what any block has written before a meeting, to memory of any device, is seen after it by
-// every block: a fence of the system comes before a block's shares, and the look that finds the
-// last of them acquires. Both words of a post have shares, so no order between the two is needed.
+// Order: what any block has written before a meeting is seen after it by every block: a fence comes
+// before a block's shares, and the look that finds the last of them acquires. The fence is one of
+// the system, which takes two microseconds, where the block says that it has written to memory of
+// others, and else one of its device. Both words of a post have shares, so no order between the two
+// is needed.
 //
-// Posts take turns of four epochs. In the meeting of epoch e a device clears its own posts of
-// e + 2 before it gives its shares. All its blocks have read what was there, as they came to
-// e - 1; others write there when they have met at e + 1, or, to tell that they gave up, at e + 1.
+// Posts take turns of four epochs. Behind the meeting of epoch e a device clears its own posts of
+// e + 3, which are those of e - 1: all its blocks have read them, as they came to e. Others write
+// there when they have met at e + 2, or, to tell that they gave up then, at e + 2, for which this
+// device has to come to e + 1 first.
 #ifndef LAGPU_PEERS_CUH
 #define LAGPU_PEERS_CUH
 #ifndef LG_PEERS  // devices
@@ -95,26 +98,30 @@ LG_DEVICE TwoWords hear(const Peers& peers, u32 from) {
 
 // What this block has counted goes to all, and what all have counted comes back, on every lane; by
 // one warp of each block. Lane q speaks with device q.
-LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges) {
+LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges, bool told) {
   const u32 lane = lane_id(), epoch = peers.epoch;
   const bool speaks = lane < LG_PEERS;
   const u64 share = block_index() ? 1 : kAllShares - (grid_blocks() - 1);
-  if (speaks && block_index() == 0) {
-    TwoWords* const later = peers.post(peers.piece, lane, epoch + 2);
-    store_volatile(&later->first, u64(0));
-    store_volatile(&later->second, u64(0));
-  }
-  system_fence();  // releases what the whole block wrote: block_sync ordered it before us
+  // Releases what the whole block wrote: block_sync ordered it before us.
+  if (told)
+    system_fence();
+  else
+    thread_fence();
   TwoWords heard{0, 0};
   if (speaks) {
     TwoWords* const out = peers.post(lane, peers.piece, epoch);
     atomic_add_system(&out->first, share << kCountBits | found);
     atomic_add_system(&out->second, share << kCountBits | edges);
     heard = hear(peers, lane);
+    if (block_index() == 0) {
+      TwoWords* const later = peers.post(peers.piece, lane, epoch + 3);
+      store_volatile(&later->first, u64(0));
+      store_volatile(&later->second, u64(0));
+    }
   }
   const u64 marks = (heard.first | heard.second) & kMarks;
-  const u32 missing = warp_ballot(marks & kGaveUpMark), told = warp_ballot(marks & kToldMark);
-  const u32 verdict = missing ? kGaveUp : told ? kTold : 0;
+  const u32 missing = warp_ballot(marks & kGaveUpMark), ended = warp_ballot(marks & kToldMark);
+  const u32 verdict = missing ? kGaveUp : ended ? kTold : 0;
   if (verdict && speaks)
     atomic_or_system(&peers.post(lane, peers.piece, epoch + 1)->first, kToldMark);
   const u64 by_it = heard.first & kOfCount;
@@ -123,14 +130,15 @@ LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges) {
 }
 
 // Every block of every device waits for every other; `found` and `edges`, which the block has
-// counted, are added up over all. If the verdict of what is returned is not 0, all blocks have to
+// counted, are added up over all; `told` says whether it has written to memory of other devices
+// since the last meeting. If the verdict of what is returned is not 0, all blocks have to
 // end: nobody may wait for another device any more.
-LG_DEVICE Totals meet(Peers* peers, u64 found, u64 edges) {
+LG_DEVICE Totals meet(Peers* peers, u64 found, u64 edges, bool told) {
   LG_SHARED(Totals, all, 1);
   ++peers->epoch;
   block_sync();
   if (block_warp() == 0) {
-    const Totals made = exchange(*peers, found, edges);
+    const Totals made = exchange(*peers, found, edges, told);
     if (lane_id() == 0) *all = made;
   }
   block_sync();

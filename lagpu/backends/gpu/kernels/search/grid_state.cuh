@@ -289,28 +289,49 @@ LG_DEVICE void lists_to_words(const Search& s, const Frontier& now, GridBarrier*
   grid_sync(barrier);
 }
 
+// Words of each lane whose vertices are listed together, as a list's counter has few answers a
+// time. A search of one device has no registers for more.
+#ifdef LG_PEERS
+const u32 kListedWords = 4;
+#else
+const u32 kListedWords = 1;
+#endif
+
 // Lists of the frontier's presence words, in the counters of this turn; the words are empty then,
 // unless they are kept. Its edges are counted too, unless they are `counted`. Ends with a barrier.
 LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier,
                               bool counted = false) {
   const i64 nwords = (s.n + 31) / 32;
   u64 edges = 0;
-  for (i64 w0 = global_warp() * 32; w0 < nwords; w0 += global_warps() * 32) {
-    const i64 w = w0 + lane_id();
-    u32 bits = w < nwords ? load_cg(&s.frontier()[w]) : 0;
-    if (bits && !kKeepsWords) s.frontier()[w] = 0;
-    while (warp_any(bits != 0)) {
-      const bool there = bits != 0;
-      i32 v = 0;
-      LG_PTR start = 0, stop = 0;
-      if (there) {
-        v = i32(w * 32) + i32(bit_ffs(bits)) - 1;
-        bits &= bits - 1;
-        start = s.out_ptr[v];
-        stop = s.out_ptr[v + 1];
+  const i64 step = 32 * kListedWords;
+  for (i64 w0 = global_warp() * step; w0 < nwords; w0 += global_warps() * step) {
+    u32 bits[kListedWords], some = 0;
+    for (u32 q = 0; q < kListedWords; ++q) {
+      const i64 w = w0 + q * 32 + lane_id();
+      bits[q] = w < nwords ? load_cg(&s.frontier()[w]) : 0;
+      some |= bits[q];
+    }
+    if (!warp_any(some != 0)) continue;
+    for (u32 q = 0; q < kListedWords; ++q)
+      if (bits[q] && !kKeepsWords) s.frontier()[w0 + q * 32 + lane_id()] = 0;
+    for (;;) {
+      Found<LG_PTR, kListedWords> found;
+      found.there = 0;
+      for (u32 q = 0; q < kListedWords; ++q) {
+        const bool there = bits[q] != 0;
+        const i32 first = i32(w0 + q * 32 + lane_id()) * 32;
+        found.vertex[q] = there ? first + i32(bit_ffs(bits[q])) - 1 : 0;
+        found.there |= u32(there) << q;
+        bits[q] &= bits[q] - 1;
       }
-      edges += u64(stop - start);
-      enqueue(s, turn, s.small(), s.chunks(), there, v, start, stop);
+      if (!warp_any(found.there != 0)) break;
+      for (u32 q = 0; q < kListedWords; ++q) {
+        found.start[q] = s.out_ptr[found.vertex[q]];
+        found.stop[q] = s.out_ptr[found.vertex[q] + 1];
+      }
+      for (u32 q = 0; q < kListedWords; ++q)
+        if (found.there >> q & 1) edges += u64(found.stop[q] - found.start[q]);
+      enqueue(s, turn, s.small(), s.chunks(), found);
     }
   }
   edges = block_reduce(edges, u64(0), LgPlus());

@@ -105,7 +105,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   bool listed = true, pulls = false;  // where the frontier is; how it was found
   f32 unexplored = f32(nvals_a);
   LG_LOGGED(note_arrival(s, 0);)
-  Totals now = meet(&all.peers, speaks ? num_sources : 0, block_reduce(edges, u64(0), LgPlus()));
+  edges = block_reduce(edges, u64(0), LgPlus());
+  Totals now = meet(&all.peers, speaks ? num_sources : 0, edges, num_sources != 0);
   LG_LOGGED(if (logs()) s.log->met(0, 0, now.own, last_arrival(s, 0));)
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
@@ -118,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       words_to_lists(of_slots, turn, barrier);
       if (pulls) {  // which counts no edges
         const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
-        now = meet(&all.peers, speaks ? now.own : 0, counted);
+        now = meet(&all.peers, speaks ? now.own : 0, counted, false);
         if (now.verdict) break;
         unexplored -= f32(now.edges);
       }
@@ -175,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     ++turn;
     ++depth;
     LG_LOGGED(note_arrival(s, turn);)
-    now = meet(&all.peers, found, edges);
+    now = meet(&all.peers, found, edges, !listed || found || LG_TRAVEL);
     LG_LOGGED(if (logs()) {
       s.log->met(depth, listed ? 0 : u64(nwords + 3) / 4 * 4, now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
