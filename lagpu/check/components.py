@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse import csgraph
 
 from lagpu.check.graph import Graph, refuse, whole_below
-from lagpu.check.slices import least_of
+from lagpu.check.slices import Slices, listed
+from lagpu.host.sorting import distinct
 
 __all__ = ["COMPONENT_RULES", "check_components"]
+
+Array = np.ndarray[Any, Any]
 
 COMPONENT_RULES = (
     "every vertex has a label, and the label is a vertex",
@@ -45,8 +46,13 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
 
     Notes
     -----
-    SciPy computes the components again, by a depth-first search (Pearce 2005), unlike lagpu: weak
-    ones of the edges of each slice, which it unites; strong ones of the whole graph.
+    Weak components are computed again: SciPy finds those of the edges of each slice, which are
+    united.
+
+    Strong ones are proved. All vertices of a label are in one component: along edges between
+    vertices of one label, one search from all vertices that are a label finds every vertex, and so
+    does one against the edges. No component has two labels: edges from label to label make no
+    cycle, since labels without such an edge into them can be taken away until none is left.
     """
     graph = Graph(A)
     label, present = graph.dense(labels, "labels")
@@ -63,14 +69,65 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
         f"{name}: {COMPONENT_RULES[1]}",
         lambda v: f"label {label[v]}, but the least vertex with this label is {first[place[v]]}",
     )
-    if strong:
-        pattern = sp.csr_array(graph.columns.T)  # A' has the same components
-        least = least_of(*csgraph.connected_components(pattern, connection="strong"))
-    else:
-        least = graph.edges.joined()
+    least = _strong(graph.edges, label) if strong else graph.edges.joined()
     refuse(
         label != least,
         f"{name}: {COMPONENT_RULES[2]}",
         lambda v: f"label {label[v]}, but it is in the component of {least[v]}",
     )
     return COMPONENT_RULES
+
+
+def _strong(edges: Slices, label: Array) -> Array:
+    """Return labels, (n,), if they are those of strong components.
+
+    Else one component at least has the label that it should have, and another one had before.
+    """
+    crossing = edges.along(lambda e: label[e.begin] != label[e.end])
+    doubtful = ~_both_ways(_within(edges, crossing, label), distinct(label))
+    if not doubtful.any():
+        doubtful = _left(crossing, label)
+        if doubtful.any():  # on a cycle of labels, or between two cycles
+            doubtful &= _left(crossing.turned, label)
+    least = label.copy()
+    while doubtful.any() and np.array_equal(least, label):
+        component = _both_ways(edges, np.flatnonzero(doubtful)[:1])
+        least[component] = np.argmax(component)
+        doubtful &= ~component
+    return least
+
+
+def _within(edges: Slices, crossing: Slices, label: Array) -> Slices:
+    """Return the edges between vertices of one label; `crossing` are the others."""
+    if not any(len(x) for (x,) in crossing.gather(lambda own: (own.row_idx[:1],))):
+        return edges
+    return edges.along(lambda e: label[e.begin] == label[e.end])
+
+
+def _both_ways(edges: Slices, roots: Array) -> Array:
+    """Return which vertices some of the roots reach, and which reach some of them, (n,)."""
+    found: Array = (edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n)
+    return found
+
+
+def _left(crossing: Slices, label: Array) -> Array:
+    """Return which vertices are left, (n,), when labels without an edge into them are taken away.
+
+    `crossing` are the edges from label to label.
+    """
+    members = np.argsort(label, kind="stable")
+    start = np.searchsorted(label[members], np.arange(crossing.n + 1))
+    enter = crossing.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+    entered = np.bincount(label, enter, minlength=crossing.n).astype(np.int64)
+    left = np.zeros(crossing.n, bool)
+    left[label] = True
+    free = np.flatnonzero(left & (entered == 0))
+    while free.size:
+        left[free] = False
+        hit = crossing.hits(listed(start, members, free))
+        for ends, counts in hit:
+            np.subtract.at(entered, label[ends], counts)
+        near = distinct(np.concatenate([label[ends] for ends, _ in hit]))
+        free = near[left[near] & (entered[near] == 0)]
+    found: Array = left[label]
+    return found

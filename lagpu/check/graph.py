@@ -46,8 +46,7 @@ class CheckReport:
 class Pattern:
     """A graph made ready once for many checks, each of which takes it as its graph.
 
-    On a grid each piece keeps the pattern of its part on the host; the whole is collected only by
-    the checks that say so.
+    On a grid each piece keeps the pattern of its part on the host.
 
     Parameters
     ----------
@@ -134,11 +133,6 @@ class Graph:
         return self._pattern.slices
 
     @property
-    def columns(self) -> Any:
-        """The whole pattern, which a grid collects: for checks that take longer than that."""
-        return self._pattern.columns
-
-    @property
     def symmetric(self) -> bool:
         """Whether the pattern is that of an undirected graph."""
         return self._pattern.symmetric
@@ -196,19 +190,6 @@ class Graph:
         if not self.symmetric:
             found += self.edges.at_begins(lambda e: counted(e.begin, e.end), np.add, 0)
         return found
-
-    def ends(self, *, both: bool = False) -> tuple[Array, Array]:
-        """Return (begin, end) of each edge but self-loops; `both`: both ways, if not symmetric.
-
-        It needs the whole graph, as `columns`.
-        """
-        columns = self.columns
-        cols = np.repeat(np.arange(self.n), np.diff(columns.indptr))
-        keep = columns.indices != cols
-        begin, end = columns.indices[keep], cols[keep]
-        if not both or self.symmetric:
-            return begin, end
-        return np.concatenate([begin, end]), np.concatenate([end, begin])
 
     def report(self, rules: tuple[str, ...], level: Array) -> CheckReport:
         """Return the report for proved levels."""
