@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import Graph, refuse, weighted
+from lagpu.check.graph import Graph, both_ends, refuse, weighted
 from lagpu.check.slices import Slice, Slices
 from lagpu.errors import CheckFailed, DimensionMismatch
 from lagpu.host.memory import require
@@ -145,7 +145,7 @@ def check_edge_betweenness(
     name, n = "check_edge_betweenness", graph.n
     values = _values(graph.edges, centrality, name)
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
-    ends = {own: _ends(own) for own in values}
+    ends = {own: both_ends(own) for own in values}
     total = {own: np.zeros(len(found)) for own, found in values.items()}
     from_sources = _rows(graph.edges, chosen)
     for vertices in _rows(graph.edges, np.arange(n))():
@@ -220,13 +220,6 @@ def _add_along(total: Array, begin: Array, end: Array, of_sources: Rows, vertice
         total[e] += _shares(paths[:, u, None] * onward[k], paths, on).sum()
 
 
-def _ends(own: Slice) -> tuple[Array, Array]:
-    """Return (begin, end) of all edges of a slice."""
-    each = [(e.begin.astype(np.int64), e.end.astype(np.int64)) for _, _, e in own.blocks()]
-    begin, end = map(np.concatenate, zip(*each, strict=True))
-    return begin, end
-
-
 def _values(edges: Slices, B: Any, name: str) -> dict[Slice, Array]:
     """Return the value that a matrix has at each edge of each slice, or raise if one has none."""
     given = weighted(B)
@@ -237,7 +230,7 @@ def _values(edges: Slices, B: Any, name: str) -> dict[Slice, Array]:
     found: dict[Slice, Array] = {}
     for piece, own in edges.own.items():
         theirs = given.own[piece if beside else 0]
-        keys, wanted = (end * edges.n + begin for begin, end in map(_ends, (theirs, own)))
+        keys, wanted = (end * edges.n + begin for begin, end in map(both_ends, (theirs, own)))
         order = np.argsort(keys)
         if np.isin(wanted, keys).all():
             found[own] = np.asarray(theirs.values)[order[np.searchsorted(keys[order], wanted)]]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
 
-from lagpu.check.graph import Graph, refuse, whole_below
-from lagpu.check.slices import Slices, listed
+from lagpu.check.graph import Graph, both_ends, refuse, whole_below
+from lagpu.check.slices import Slices, least_of, listed
 from lagpu.host.sorting import distinct
 
 __all__ = ["COMPONENT_RULES", "check_components"]
@@ -52,7 +54,8 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     Strong ones are proved. All vertices of a label are in one component: along edges between
     vertices of one label, one search from all vertices that are a label finds every vertex, and so
     does one against the edges. No component has two labels: edges from label to label make no
-    cycle, since labels without such an edge into them can be taken away until none is left.
+    cycle. Labels without such an edge into them are taken away until few edges are left, of which
+    SciPy finds the components, by a depth-first search (Pearce 2005).
     """
     graph = Graph(A)
     label, present = graph.dense(labels, "labels")
@@ -79,22 +82,14 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
 
 
 def _strong(edges: Slices, label: Array) -> Array:
-    """Return labels, (n,), if they are those of strong components.
-
-    Else one component at least has the label that it should have, and another one had before.
-    """
+    """Return labels, (n,), if they are those of strong components; else some of them corrected."""
     crossing = edges.along(lambda e: label[e.begin] != label[e.end])
     doubtful = ~_both_ways(_within(edges, crossing, label), distinct(label))
     if not doubtful.any():
-        doubtful = _left(crossing, label)
-        if doubtful.any():  # on a cycle of labels, or between two cycles
-            doubtful &= _left(crossing.turned, label)
-    least = label.copy()
-    while doubtful.any() and np.array_equal(least, label):
-        component = _both_ways(edges, np.flatnonzero(doubtful)[:1])
-        least[component] = np.argmax(component)
-        doubtful &= ~component
-    return least
+        return _united(crossing, label)
+    # Whether this vertex' label is wrong or not, some vertex of its component has a wrong one.
+    component = _both_ways(edges, np.flatnonzero(doubtful)[:1])
+    return np.where(component, np.argmax(component), label)
 
 
 def _within(edges: Slices, crossing: Slices, label: Array) -> Slices:
@@ -110,24 +105,38 @@ def _both_ways(edges: Slices, roots: Array) -> Array:
     return found
 
 
-def _left(crossing: Slices, label: Array) -> Array:
-    """Return which vertices are left, (n,), when labels without an edge into them are taken away.
+def _united(crossing: Slices, label: Array) -> Array:
+    """Return the labels of strong components, (n,), if vertices of one label are in one.
 
     `crossing` are the edges from label to label.
+    """
+    left = _left(crossing, label)
+    few = crossing.along(lambda e: left[label[e.begin]] & left[label[e.end]])
+    begin, end = map(np.concatenate, zip(*few.gather(both_ends), strict=True))
+    arrays: Any = (np.ones(len(begin), np.int8), (label[begin], label[end]))
+    pattern = sp.csr_array(arrays, shape=(few.n, few.n))
+    least = least_of(*csgraph.connected_components(pattern, connection="strong"))
+    found: Array = least[label]
+    return found
+
+
+def _left(crossing: Slices, label: Array) -> Array:
+    """Return which labels are left, (n,), as those without an edge into them are taken away.
+
+    It ends when all processes may have the edges that are left, at most one for each vertex.
     """
     members = np.argsort(label, kind="stable")
     start = np.searchsorted(label[members], np.arange(crossing.n + 1))
     enter = crossing.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
     entered = np.bincount(label, enter, minlength=crossing.n).astype(np.int64)
-    left = np.zeros(crossing.n, bool)
-    left[label] = True
-    free = np.flatnonzero(left & (entered == 0))
-    while free.size:
+    left, edges = np.ones(crossing.n, bool), int(entered.sum())
+    free = np.flatnonzero(entered == 0)
+    while free.size and edges > crossing.n:
         left[free] = False
         hit = crossing.hits(listed(start, members, free))
         for ends, counts in hit:
             np.subtract.at(entered, label[ends], counts)
+            edges -= int(counts.sum())
         near = distinct(np.concatenate([label[ends] for ends, _ in hit]))
         free = near[left[near] & (entered[near] == 0)]
-    found: Array = left[label]
-    return found
+    return left

@@ -24,6 +24,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 _WORD = 64  # sources that a word has a bit for
+_WORDS = 1 << 14  # words at a time, where a vertex has several
 _FEW = 8  # as many sources search one by one, which looks at each edge once and not in each level
 
 REMOTENESS_RULES = (
@@ -78,7 +79,7 @@ def check_remoteness(
 
     Notes
     -----
-    Plain searches, 64 at a time, tell how many vertices lie at each distance.
+    Plain searches, many at a time, tell how many vertices lie at each distance.
     """
     graph = Graph(A)
     value, present = graph.dense(values, of)
@@ -130,7 +131,7 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
 
     Notes
     -----
-    Plain searches from all vertices, 64 at a time, tell how many vertices lie at each distance.
+    Plain searches from all vertices tell how many vertices lie at each distance.
     """
     graph = Graph(A)
     largest, source = -1.0, 0
@@ -194,9 +195,10 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
 
 def _spheres(edges: Slices, sources: Array) -> Iterator[Array]:
     """Yield, for each source, how many vertices lie at each distance from it, 0 first."""
-    require(32 * edges.n, "check: distances")
-    for first in range(0, len(sources), _WORD):
-        some = sources[first : first + _WORD]
+    words = min(8, max(1, _WORDS // max(edges.n, 1)))
+    require((32 * words + 24) * edges.n, "check: distances")
+    for first in range(0, len(sources), words * _WORD):
+        some = sources[first : first + words * _WORD]
         if len(some) > _FEW:
             yield from _counted(edges, some)
             continue
@@ -206,23 +208,24 @@ def _spheres(edges: Slices, sources: Array) -> Iterator[Array]:
 
 
 def _counted(edges: Slices, sources: Array) -> Iterator[Array]:
-    """Do as `_spheres` for at most 64 sources at once: each has a bit in a word at every vertex."""
-    seen = np.zeros(edges.n, np.uint64)
-    seen[sources] = np.uint64(1) << np.arange(len(sources), dtype=np.uint64)
+    """Do as `_spheres` for many sources at once: each has a bit in the words of every vertex."""
+    which = np.arange(len(sources))
+    seen = np.zeros((edges.n, -(-len(sources) // _WORD)), np.uint64)
+    seen[sources, which // _WORD] = np.uint64(1) << (which % _WORD).astype(np.uint64)
     new, counts = seen, []
     while new.any():
         counts.append(_of_bits(new))
-        came = edges.through(new, np.bitwise_or)
-        new = came & ~seen
+        new = edges.through(new, np.bitwise_or) & ~seen
         seen = seen | new
     for of_source in np.transpose(counts)[: len(sources)]:
         yield np.trim_zeros(of_source, "b")
 
 
 def _of_bits(words: Array) -> Array:
-    """Return in how many words each of the 64 bits is set, (64,)."""
-    some, found = words[words != 0].astype("<u8", copy=False), np.zeros(_WORD, np.int64)
+    """Return in how many rows of words each bit is set, (64 * words of a row,)."""
+    some = words[words.any(axis=1)].astype("<u8", copy=False)
+    found = np.zeros(_WORD * words.shape[1], np.int64)
     for first in range(0, len(some), 1 << 14):
-        octets = some[first : first + (1 << 14)].view(np.uint8).reshape(-1, 8)
+        octets = some[first : first + (1 << 14)].view(np.uint8)
         found += np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
     return found

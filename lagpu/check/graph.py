@@ -15,7 +15,7 @@ from lagpu.check.slices import Slice, Slices
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 
-__all__ = ["CheckReport", "Graph", "Pattern", "refuse", "weighted", "whole_below"]
+__all__ = ["CheckReport", "Graph", "Pattern", "both_ends", "refuse", "weighted", "whole_below"]
 
 Array = np.ndarray[Any, Any]
 
@@ -224,6 +224,13 @@ def whole_below(values: Array, n: int) -> Array:
     """Return, for each value, whether it is a whole number ``0 .. n - 1``."""
     within = (values >= 0) & (values < n)
     return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
+
+
+def both_ends(edges: Slice) -> tuple[Array, Array]:
+    """Return (begin, end) of all edges of a slice, both INT64."""
+    each = [(e.begin.astype(np.int64), e.end.astype(np.int64)) for _, _, e in edges.blocks()]
+    begin, end = map(np.concatenate, zip(*each, strict=True))
+    return begin, end
 
 
 def weighted(A: Any) -> Slices:

@@ -84,9 +84,13 @@ class Slice:
         self._rows, self._cols = rows, cols
         self.shape = (n if rows is None else len(rows), len(col_ptr) - 1)
 
+    @cached_property
+    def _runs(self) -> list[tuple[int, int]]:
+        return list(column_blocks(self.col_ptr))
+
     def blocks(self) -> Iterator[tuple[slice, slice, Edges]]:
         """Yield (columns, entries, edges), some columns at a time."""
-        for j, stop in column_blocks(self.col_ptr):
+        for j, stop in self._runs:
             within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
             yield slice(j, stop), within, self._edges(j, stop, within)
 
@@ -107,9 +111,8 @@ class Slice:
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what `of` says of the edges into each column."""
-        blocks = list(column_blocks(self.col_ptr))
-        kind = of(self._edges(0, 0, slice(0, 0))).dtype
-        found = np.full(self.shape[1], empty, kind)
+        like = of(self._edges(0, 0, slice(0, 0)))
+        found = np.full((self.shape[1], *like.shape[1:]), empty, like.dtype)
 
         def reduce(block: tuple[int, int]) -> None:
             edges = self._block(*block)
@@ -120,7 +123,7 @@ class Slice:
                 starts = (np.cumsum(edges.counts) - edges.counts)[filled]
                 found[block[0] + filled] = ufunc.reduceat(values, starts)
 
-        mapped(reduce, blocks)  # each has columns of its own
+        mapped(reduce, self._runs)  # each has columns of its own
         return found
 
     def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
@@ -135,8 +138,7 @@ class Slice:
 
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""
-        blocks = column_blocks(self.col_ptr)
-        return sum(mapped(lambda block: int(np.count_nonzero(of(self._block(*block)))), blocks))
+        return sum(mapped(lambda run: int(np.count_nonzero(of(self._block(*run)))), self._runs))
 
     def along(self, of: Callable[[Edges], Array]) -> Slice:
         """Return the slice of those edges of which something is true, without values."""
@@ -149,7 +151,6 @@ class Slice:
         ptr = np.concatenate([[0], np.cumsum(counts)])
         return Slice(self._n, ptr, np.concatenate(rows), self._rows, self._cols)
 
-    # ------------------------------------------------------------------- steps from some vertices
     @cached_property
     def by_rows(self) -> Any:
         """The pattern by rows, rows and columns as positions."""
@@ -194,7 +195,6 @@ class Slice:
         found: Array = self.by_rows.T @ (values if self._rows is None else values[self._rows])
         return found
 
-    # ----------------------------------------------------------------------------- looking up edges
     @cached_property
     def _keys(self) -> Array:
         """Each entry as one number, rising, since rows rise in each column."""
@@ -287,7 +287,7 @@ class Slices:
         Parameters
         ----------
         of : callable
-            Returns an array, with a value for each of some `Edges`.
+            Returns an array, with a value, or a row of values, for each of some `Edges`.
         ufunc : np.ufunc
             Reduces the values; any order must do.
         empty : scalar
@@ -300,7 +300,7 @@ class Slices:
         return self._reduced(lambda own: own.at_begins(of, ufunc, empty), 1 - self._ends, ufunc)
 
     def through(self, values: Array, ufunc: np.ufunc) -> Array:
-        """Return the reduction of values, (n,), at the begins of each vertex' in-edges, or 0."""
+        """Return the reduction of the rows of values at the begins of each vertex' in-edges."""
         return self.at_ends(lambda e: values[e.begin], ufunc, 0)
 
     def sums(self, values: Array) -> Array:

@@ -303,7 +303,9 @@ def test_numbers_of_a_whole_graph(nobody_collects):
             assert outcome(prove, B, number) == outcome(prove, A, number)
 
 
-def test_distances_from_more_vertices_than_a_word_has_bits():
+@pytest.mark.parametrize("words", [0, 1 << 14])
+def test_distances_from_more_vertices_than_a_word_has_bits(words, monkeypatch):
+    monkeypatch.setattr("lagpu.check.distances_all._WORDS", words)
     A = matrix(70, [(v, (v + 1) % 70) for v in range(70)], "cpu")
     check.check_diameter(A, 69)
     assert "68, but from 0 to 69 it is 69" in outcome(check.check_diameter, A, 68)
