@@ -123,7 +123,8 @@ def _united(crossing: Slices, label: Array) -> Array:
 def _left(crossing: Slices, label: Array) -> Array:
     """Return which labels are left, (n,), as those without an edge into them are taken away.
 
-    It ends when all processes may have the edges that are left, at most one for each vertex.
+    It ends when all processes may have the edges that are left, at most one for each vertex, or
+    when edges between all labels that are left make a cycle, which only wrong labels have.
     """
     members = np.argsort(label, kind="stable")
     start = np.searchsorted(label[members], np.arange(crossing.n + 1))

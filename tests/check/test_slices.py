@@ -285,6 +285,33 @@ def verdict_of_each(prove, A, sources, found):
         return str(error)
 
 
+@pytest.mark.parametrize("place", ["cpu", cpu_grid((3, 1)), cpu_grid((2, 2))])
+def test_labels_that_are_wrong_together(place, nobody_collects):
+    def said(edges, labels):
+        A = matrix(N, edges, place)
+        return outcome(check.check_components, A, (np.arange(N), np.array(labels)), strong=True)
+
+    apart, ring = np.arange(N), np.zeros(N, int)
+    assert "vertex 1: label 1, but it is in the component of 0" in said(RING, apart)
+    assert "vertex 1: label 0, but it is in the component of 1" in said(RING[:-1], ring)
+    assert isinstance(said(RING, ring), tuple)
+    assert isinstance(said(RING[:-1], apart), tuple)
+    full = [(u, v) for u in range(N) for v in range(u + 1, N)]  # more edges than vertices
+    assert isinstance(said(full, apart), tuple)
+    assert "vertex 12: label 12, but it is in the component of 11" in said([*full, (12, 11)], apart)
+
+
+@pytest.mark.parametrize("place", ["cpu", cpu_grid((3, 1)), cpu_grid((2, 2))])
+def test_a_round_takes_several_neighbours_of_one_vertex(place, nobody_collects):
+    hub = [(0, v) for v in range(1, 9)] + [(9, 10), (10, 11), (11, 9)]
+    for edges in (hub, both_ways(hub)):
+        A, cores = matrix(N, edges, place), [*[1] * 9, 2, 2, 2, 0]
+        check.check_core_numbers(A, (np.arange(N), np.array(cores)))
+        cores[9:12] = [1] * 3
+        with pytest.raises(CheckFailed, match="vertex 9: core number 1, but peeled at 2"):
+            check.check_core_numbers(A, (np.arange(N), np.array(cores)))
+
+
 def test_numbers_of_a_whole_graph(nobody_collects):
     grid = cpu_grid((2, 2))
     for edges, prove, right in (
