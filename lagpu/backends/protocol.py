@@ -137,7 +137,8 @@ class Parts(Protocol):
         Parameters
         ----------
         work : callable
-            Returns a value for each position of the piece's part in this dimension.
+            Returns a value, or a row of values, for each position of the piece's part in this
+            dimension.
         shape, dim
             The shape of the matrix; 0 for rows, 1 for columns.
         ufunc : np.ufunc
@@ -145,7 +146,7 @@ class Parts(Protocol):
 
         Returns
         -------
-        array, (shape[dim],)
+        array, (shape[dim],) or (shape[dim], k)
             By index, the same in every process.
         """
 

@@ -9,8 +9,7 @@ pair ``(col_ptr, row_idx)``, or a `Pattern` of one of these, which many checks o
 result is a `Vector` or a pair ``(indices, values)``. A vertex without an entry is unreached.
 
 On a grid each piece looks at the edges of its own part, and every process of the grid calls the
-checker, which says the same in all. Only what takes a square of the vertices anyway collects the
-graph: betweenness, closeness, diameters, core numbers, triangles, strong components.
+checker, which says the same in all. No process collects the graph.
 """
 
 from lagpu.check.batch import check_levels_multi, check_parents_multi

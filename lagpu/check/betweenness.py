@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse import csgraph
 
-from lagpu.check.graph import Graph, refuse
+from lagpu.check.graph import Graph, both_ends, refuse, weighted
+from lagpu.check.slices import Slice, Slices
 from lagpu.errors import CheckFailed, DimensionMismatch
 from lagpu.host.memory import require
 
 __all__ = ["BETWEENNESS_RULES", "check_betweenness", "check_edge_betweenness"]
 
 Array = np.ndarray[Any, Any]
+Rows = tuple[Array, Array, Array]  # of some vertices: their numbers, distances and path counts
+
+_CHUNK = 1 << 18  # distances at a time
 
 BETWEENNESS_RULES = (
     "every vertex, or every edge, has a centrality",
@@ -39,7 +43,7 @@ def check_betweenness(
     Parameters
     ----------
     A : graph, (n, n)
-        See the module; small, since all pairs take ``48 n**2`` bytes and ``n**3`` steps.
+        See the module; small, since all pairs take ``n**3`` steps.
     centrality : result, (n,)
         Centrality of each vertex.
     normalized, endpoints, directed
@@ -65,27 +69,31 @@ def check_betweenness(
     Notes
     -----
     A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
-    paths(s, v) * paths(v, t) of the paths do. SciPy computes distances; nothing is accumulated
-    backward.
+    paths(s, v) * paths(v, t) of the paths do. Plain searches from some vertices at a time give
+    distances and paths; nothing is accumulated backward.
     """
     graph = Graph(A)
     found, present = graph.dense(centrality, "centrality")
     name, n = "check_betweenness", graph.n
     refuse(~present, f"{name}: {BETWEENNESS_RULES[0]}", lambda v: "no centrality")
-    distance, paths = _all_pairs(graph)
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
-    s, t = chosen[:, None], np.arange(n)[None, :]
-    joined = np.isfinite(distance[chosen]) & (s != t)
     total, counted, spread = np.zeros(n), np.zeros(n), np.zeros(n)
-    for v in range(n):
-        counts = (s != t) if endpoints else (s != t) & (s != v) & (t != v)
-        through = joined & counts
-        through &= distance[chosen, v][:, None] + distance[v] == distance[chosen]
-        share = paths[chosen, v][:, None] * paths[v]
-        each = np.divide(share, paths[chosen], out=np.zeros(share.shape), where=through).sum(axis=1)
-        total[v] = each.sum()
-        counted[v] = counts.sum()
-        spread[v] = _spread(each if endpoints else each[chosen != v], n if endpoints else n - 1)
+    t, from_sources = np.arange(n)[None, :], _rows(graph.edges, chosen)
+    for vertices in _rows(graph.edges, np.arange(n))():
+        each = [np.zeros((len(vertices[0]), 0))]  # the sum of each source at each of the vertices
+        for some, distance, paths in from_sources():
+            s = some[:, None]
+            joined, here = np.isfinite(distance) & (s != t), np.zeros((len(vertices[0]), len(s)))
+            for k, (v, further, onward) in enumerate(zip(*vertices, strict=True)):
+                counts = (s != t) if endpoints else (s != t) & (s != v) & (t != v)
+                through = joined & counts & (distance[:, v, None] + further == distance)
+                here[k] = _shares(paths[:, v, None] * onward, paths, through).sum(axis=1)
+                counted[v] += counts.sum()
+            each.append(here)
+        for v, of_source in zip(vertices[0], np.concatenate(each, axis=1), strict=True):
+            total[v] = of_source.sum()
+            sample = of_source if endpoints else of_source[chosen != v]
+            spread[v] = _spread(sample, n if endpoints else n - 1)
     pairs = n * (n - 1) if endpoints else (n - 1) * (n - 2)
     wanted = _scaled(total, counted, pairs, normalized, directed)
     _compare(found, wanted, rel_tol, f"{name}: {BETWEENNESS_RULES[1]}: vertex", str)
@@ -135,49 +143,104 @@ def check_edge_betweenness(
     """
     graph = Graph(A)
     name, n = "check_edge_betweenness", graph.n
-    entries = graph.columns.tocoo()
-    rows, cols, found = _entries(centrality)
-    if not (np.array_equal(rows, entries.row) and np.array_equal(cols, entries.col)):
-        raise DimensionMismatch(
-            f"{name}: {BETWEENNESS_RULES[0]}: the entries are not those of the graph."
-        )
-    distance, paths = _all_pairs(graph)
+    values = _values(graph.edges, centrality, name)
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
-    joined = np.isfinite(distance[chosen]) & (chosen[:, None] != np.arange(n))
+    ends = {own: both_ends(own) for own in values}
+    total = {own: np.zeros(len(found)) for own, found in values.items()}
+    from_sources = _rows(graph.edges, chosen)
+    for vertices in _rows(graph.edges, np.arange(n))():
+        for of_sources in from_sources():
+            for own, (begin, end) in ends.items():
+                _add_along(total[own], begin, end, of_sources, vertices)
+                if not directed:
+                    _add_along(total[own], end, begin, of_sources, vertices)
 
-    def along(u: int, v: int) -> float:
-        on = joined & (distance[chosen, u][:, None] + 1 + distance[v] == distance[chosen])
-        share = paths[chosen, u][:, None] * paths[v]
-        return float(np.divide(share, paths[chosen], out=np.zeros(share.shape), where=on).sum())
+    def wrong(own: Slice) -> tuple[Array, ...]:
+        counted = np.full(len(total[own]), len(chosen) * (n - 1))
+        wanted = _scaled(total[own], counted, n * (n - 1), normalized, directed)
+        bad = _differ(values[own], wanted, rel_tol)
+        return tuple(x[bad] for x in (*ends[own], values[own], wanted))
 
-    total = np.array([along(u, v) for u, v in zip(rows, cols, strict=True)])
-    if not directed:
-        total += np.array([along(v, u) for u, v in zip(rows, cols, strict=True)])
-    counted = np.full(len(rows), len(chosen) * (n - 1))
-    wanted = _scaled(total, counted, n * (n - 1), normalized, directed)
+    u, v, found, wanted = map(np.concatenate, zip(*graph.edges.gather(wrong), strict=True))
+    order = np.lexsort((u, v))
     rule = f"{name}: {BETWEENNESS_RULES[1]}: edge"
-    _compare(found, wanted, rel_tol, rule, lambda e: f"{rows[e]} -> {cols[e]}")
+    u, v, found, wanted = (x[order] for x in (u, v, found, wanted))
+    _compare(found, wanted, rel_tol, rule, lambda k: f"{u[k]} -> {v[k]}")
     return BETWEENNESS_RULES[:2]
 
 
-def _all_pairs(graph: Graph) -> tuple[Array, Array]:
-    """Return the distances and the numbers of shortest paths between all pairs, both (n, n)."""
-    require(48 * graph.n**2, "check: distances and paths of all pairs")
-    pattern = sp.csr_array(graph.columns, dtype=float)
-    search: Any = csgraph.shortest_path
-    distance: Array = search(pattern, method="D", unweighted=True)
-    paths = np.eye(graph.n)
-    for d in range(1, int(distance[np.isfinite(distance)].max(initial=0)) + 1):
-        before = np.where(distance == d - 1, paths, 0)
-        paths = np.where(distance == d, before @ pattern, paths)
-    return distance, paths
+def _rows(edges: Slices, vertices: Array) -> Callable[[], Iterator[Rows]]:
+    """Return what gives the rows of some vertices, as many at a time as all of them may take."""
+    step = max(1, _CHUNK // max(edges.n, 1))
+    require(48 * edges.n * min(step, edges.n), "check: distances and paths of pairs")
+    held: list[Rows] = []
+
+    def rows() -> Iterator[Rows]:
+        if held:
+            yield held[0]
+            return
+        for first in range(0, len(vertices), step):
+            some = vertices[first : first + step]
+            found = (some, *_searched(edges, some))
+            if len(vertices) <= step:
+                held.append(found)
+            yield found
+
+    return rows
 
 
-def _entries(B: Any) -> tuple[Array, Array, Array]:
-    """Return (rows, columns, values) by columns and then by rows."""
-    rows, cols, values = B.to_coo() if hasattr(B, "to_coo") else sp.find(B)
-    order = np.lexsort((rows, cols))
-    return rows[order], cols[order], values[order]
+def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
+    """Return the distances and the numbers of shortest paths from k vertices, both (k, n)."""
+    distance, paths = np.full((edges.n, len(sources)), np.inf), np.zeros((edges.n, len(sources)))
+    new, d = np.zeros(distance.shape, bool), 0
+    new[sources, np.arange(len(sources))] = True
+    came = new.astype(float)
+    while new.any():
+        distance[new], d = d, d + 1
+        last = np.where(new, came, 0)
+        paths += last
+        came = edges.sums(last)
+        new = (came > 0) & np.isinf(distance)
+    return np.ascontiguousarray(distance.T), np.ascontiguousarray(paths.T)
+
+
+def _shares(through: Array, paths: Array, where: Array) -> Array:
+    """Return the share of paths through somewhere in all paths, 0 elsewhere."""
+    return np.divide(through, paths, out=np.zeros(paths.shape), where=where)
+
+
+def _add_along(total: Array, begin: Array, end: Array, of_sources: Rows, vertices: Rows) -> None:
+    """Add to each edge that ends at some of the vertices the sum over pairs of some sources."""
+    s, distance, paths = of_sources
+    v, further, onward = vertices
+    joined = np.isfinite(distance) & (s[:, None] != np.arange(distance.shape[1]))
+    for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
+        u, k = begin[e], end[e] - v[0]
+        on = joined & (distance[:, u, None] + 1 + further[k] == distance)
+        total[e] += _shares(paths[:, u, None] * onward[k], paths, on).sum()
+
+
+def _values(edges: Slices, B: Any, name: str) -> dict[Slice, Array]:
+    """Return the value that a matrix has at each edge of each slice, or raise if one has none."""
+    given = weighted(B)
+    beside = given.parts is edges.parts  # so that each piece has the values of its own edges
+    if not beside and given.parts is not None:
+        col_ptr, row_idx, values = B.to_csc()
+        given = weighted(sp.csc_array((values, row_idx, col_ptr), shape=B.shape))
+    found: dict[Slice, Array] = {}
+    for piece, own in edges.own.items():
+        theirs = given.own[piece if beside else 0]
+        keys, wanted = (end * edges.n + begin for begin, end in map(both_ends, (theirs, own)))
+        order = np.argsort(keys)
+        if np.isin(wanted, keys).all():
+            found[own] = np.asarray(theirs.values)[order[np.searchsorted(keys[order], wanted)]]
+    known = edges.gather(lambda own: (np.array([own in found]),))
+    count = [s.total(lambda e: np.ones(len(e.begin), bool)) for s in (edges, given)]
+    if given.n != edges.n or count[0] != count[1] or not all(x[0] for (x,) in known):
+        raise DimensionMismatch(
+            f"{name}: {BETWEENNESS_RULES[0]}: the entries are not those of the graph."
+        )
+    return found
 
 
 def _scaled(total: Array, counted: Array, pairs: int, normalized: bool, directed: bool) -> Array:
@@ -200,11 +263,16 @@ def _spread(each: Array, population: int) -> float:
     return float(m * np.std(each, ddof=1) / np.sqrt(m) * np.sqrt(1 - m / population))
 
 
+def _differ(found: Array, wanted: Array, rel_tol: float, atol: float = 1e-15) -> Array:
+    bad: Array = ~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True)
+    return bad
+
+
 def _compare(
     found: Array, wanted: Array, rel_tol: float, rule: str, place: Any, atol: float = 1e-15
 ) -> None:
     """Raise `CheckFailed` for the first number that is not the wanted one."""
-    bad = ~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True)
+    bad = _differ(found, wanted, rel_tol, atol)
     if bad.any():
         k = int(np.argmax(bad))
         raise CheckFailed(

@@ -8,10 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import Graph, refuse, whole_below
-from lagpu.check.slices import least_of
+from lagpu.check.graph import Graph, both_ends, refuse, whole_below
+from lagpu.check.slices import Slices, least_of, listed
+from lagpu.host.sorting import distinct
 
 __all__ = ["COMPONENT_RULES", "check_components"]
+
+Array = np.ndarray[Any, Any]
 
 COMPONENT_RULES = (
     "every vertex has a label, and the label is a vertex",
@@ -45,8 +48,14 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
 
     Notes
     -----
-    SciPy computes the components again, by a depth-first search (Pearce 2005), unlike lagpu: weak
-    ones of the edges of each slice, which it unites; strong ones of the whole graph.
+    Weak components are computed again: SciPy finds those of the edges of each slice, which are
+    united.
+
+    Strong ones are proved. All vertices of a label are in one component: along edges between
+    vertices of one label, one search from all vertices that are a label finds every vertex, and so
+    does one against the edges. No component has two labels: edges from label to label make no
+    cycle. Labels without such an edge into them are taken away until few edges are left, of which
+    SciPy finds the components, by a depth-first search (Pearce 2005).
     """
     graph = Graph(A)
     label, present = graph.dense(labels, "labels")
@@ -63,14 +72,72 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
         f"{name}: {COMPONENT_RULES[1]}",
         lambda v: f"label {label[v]}, but the least vertex with this label is {first[place[v]]}",
     )
-    if strong:
-        pattern = sp.csr_array(graph.columns.T)  # A' has the same components
-        least = least_of(*csgraph.connected_components(pattern, connection="strong"))
-    else:
-        least = graph.edges.joined()
+    least = _strong(graph.edges, label) if strong else graph.edges.joined()
     refuse(
         label != least,
         f"{name}: {COMPONENT_RULES[2]}",
         lambda v: f"label {label[v]}, but it is in the component of {least[v]}",
     )
     return COMPONENT_RULES
+
+
+def _strong(edges: Slices, label: Array) -> Array:
+    """Return labels, (n,), if they are those of strong components; else some of them corrected."""
+    crossing = edges.along(lambda e: label[e.begin] != label[e.end])
+    doubtful = ~_both_ways(_within(edges, crossing, label), distinct(label))
+    if not doubtful.any():
+        return _united(crossing, label)
+    # Whether this vertex' label is wrong or not, some vertex of its component has a wrong one.
+    component = _both_ways(edges, np.flatnonzero(doubtful)[:1])
+    return np.where(component, np.argmax(component), label)
+
+
+def _within(edges: Slices, crossing: Slices, label: Array) -> Slices:
+    """Return the edges between vertices of one label; `crossing` are the others."""
+    if not any(len(x) for (x,) in crossing.gather(lambda own: (own.row_idx[:1],))):
+        return edges
+    return edges.along(lambda e: label[e.begin] == label[e.end])
+
+
+def _both_ways(edges: Slices, roots: Array) -> Array:
+    """Return which vertices some of the roots reach, and which reach some of them, (n,)."""
+    found: Array = (edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n)
+    return found
+
+
+def _united(crossing: Slices, label: Array) -> Array:
+    """Return the labels of strong components, (n,), if vertices of one label are in one.
+
+    `crossing` are the edges from label to label.
+    """
+    left = _left(crossing, label)
+    few = crossing.along(lambda e: left[label[e.begin]] & left[label[e.end]])
+    begin, end = map(np.concatenate, zip(*few.gather(both_ends), strict=True))
+    arrays: Any = (np.ones(len(begin), np.int8), (label[begin], label[end]))
+    pattern = sp.csr_array(arrays, shape=(few.n, few.n))
+    least = least_of(*csgraph.connected_components(pattern, connection="strong"))
+    found: Array = least[label]
+    return found
+
+
+def _left(crossing: Slices, label: Array) -> Array:
+    """Return which labels are left, (n,), as those without an edge into them are taken away.
+
+    It ends when all processes may have the edges that are left, at most one for each vertex, or
+    when edges between all labels that are left make a cycle, which only wrong labels have.
+    """
+    members = np.argsort(label, kind="stable")
+    start = np.searchsorted(label[members], np.arange(crossing.n + 1))
+    enter = crossing.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+    entered = np.bincount(label, enter, minlength=crossing.n).astype(np.int64)
+    left, edges = np.ones(crossing.n, bool), int(entered.sum())
+    free = np.flatnonzero(entered == 0)
+    while free.size and edges > crossing.n:
+        left[free] = False
+        hit = crossing.hits(listed(start, members, free))
+        for ends, counts in hit:
+            np.subtract.at(entered, label[ends], counts)
+            edges -= int(counts.sum())
+        near = distinct(np.concatenate([label[ends] for ends, _ in hit]))
+        free = near[left[near] & (entered[near] == 0)]
+    return left

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse import csgraph
 
 from lagpu.check.graph import Graph, refuse
+from lagpu.check.slices import Slices
 from lagpu.errors import CheckFailed, IndexOutOfBound
 from lagpu.host.memory import require
 
@@ -23,7 +23,9 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-_CHUNK = 2**22  # distances at a time
+_WORD = 64  # sources that a word has a bit for
+_WORDS = 1 << 14  # words at a time, where a vertex has several
+_FEW = 8  # as many sources search one by one, which looks at each edge once and not in each level
 
 REMOTENESS_RULES = (
     "every requested vertex has a value",
@@ -77,7 +79,7 @@ def check_remoteness(
 
     Notes
     -----
-    SciPy computes the distances by Dijkstra's algorithm.
+    Plain searches, many at a time, tell how many vertices lie at each distance.
     """
     graph = Graph(A)
     value, present = graph.dense(values, of)
@@ -87,17 +89,18 @@ def check_remoteness(
         raise IndexOutOfBound(f"check_remoteness: vertices {vertices} are not within 0 .. {n - 1}.")
     rule = f"check_remoteness: {REMOTENESS_RULES[0]}"
     refuse(np.isin(np.arange(n), asked) & ~present, rule, lambda v: "no value")
-    distance = _distances(graph, given, forward=of == "eccentricity")
+    edges = graph.edges if of == "eccentricity" else graph.edges.turned
     wanted = np.zeros(n)
-    for v, row in zip(given, distance, strict=True):
-        reaching = row[np.isfinite(row) & (row > 0)]
+    for v, counts in zip(given, _spheres(edges, given), strict=True):
+        others, distance = counts[1:], np.arange(1, len(counts))
+        reaching = int(others.sum())
         if of == "eccentricity":
-            wanted[v] = row.max()
+            wanted[v] = len(others) if reaching == n - 1 else np.inf
         elif of == "harmonic":
-            wanted[v] = np.sum(1 / reaching)
-        elif reaching.size:
-            wanted[v] = reaching.size / reaching.sum()
-            wanted[v] *= reaching.size / (n - 1) if wf_improved else 1
+            wanted[v] = np.sum(others / distance)
+        elif reaching:
+            wanted[v] = reaching / (others @ distance)
+            wanted[v] *= reaching / (n - 1) if wf_improved else 1
     refuse(
         present & ~np.isclose(value.astype(float), wanted, rtol=rel_tol, atol=0),
         f"check_remoteness: {REMOTENESS_RULES[1]}",
@@ -128,20 +131,18 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
 
     Notes
     -----
-    SciPy computes all distances, some rows at a time.
+    Plain searches from all vertices tell how many vertices lie at each distance.
     """
     graph = Graph(A)
-    largest, pair = -1.0, (0, 0)
-    step = max(1, _CHUNK // max(graph.n, 1))
-    for start in range(0, graph.n, step):
-        vertices = np.arange(start, min(start + step, graph.n))
-        distance = _distances(graph, vertices, forward=True)
-        if distance.max() > largest:
-            s, t = np.unravel_index(int(distance.argmax()), distance.shape)
-            largest, pair = distance[s, t], (int(vertices[s]), int(t))
+    largest, source = -1.0, 0
+    for v, counts in enumerate(_spheres(graph.edges, np.arange(graph.n))):
+        farthest = len(counts) - 1 if counts.sum() == graph.n else np.inf
+        if farthest > largest:
+            largest, source = farthest, v
     if largest != diameter:
+        target = int(np.argmax(graph.edges.search(np.array([source]))))
         raise CheckFailed(
-            f"check_diameter: {DIAMETER_RULES[0]}: {diameter}, but from {pair[0]} to {pair[1]} it "
+            f"check_diameter: {DIAMETER_RULES[0]}: {diameter}, but from {source} to {target} it "
             f"is {largest:g}."
         )
     return DIAMETER_RULES
@@ -192,10 +193,39 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
     return ROUTE_RULES
 
 
-def _distances(graph: Graph, vertices: Array, *, forward: bool) -> Array:
-    """Return distances from, or to, some vertices, (len(vertices), n)."""
-    require(20 * len(vertices) * graph.n, "check: distances")
-    pattern = sp.csr_array(graph.columns if forward else graph.columns.T, dtype=float)
-    search: Any = csgraph.dijkstra
-    found: Array = search(pattern, indices=vertices, unweighted=True)
+def _spheres(edges: Slices, sources: Array) -> Iterator[Array]:
+    """Yield, for each source, how many vertices lie at each distance from it, 0 first."""
+    words = min(8, max(1, _WORDS // max(edges.n, 1)))
+    require((32 * words + 24) * edges.n, "check: distances")
+    for first in range(0, len(sources), words * _WORD):
+        some = sources[first : first + words * _WORD]
+        if len(some) > _FEW:
+            yield from _counted(edges, some)
+            continue
+        for source in some:
+            level = edges.search(np.array([source]))
+            yield np.bincount(level[level <= edges.n])
+
+
+def _counted(edges: Slices, sources: Array) -> Iterator[Array]:
+    """Do as `_spheres` for many sources at once: each has a bit in the words of every vertex."""
+    which = np.arange(len(sources))
+    seen = np.zeros((edges.n, -(-len(sources) // _WORD)), np.uint64)
+    seen[sources, which // _WORD] = np.uint64(1) << (which % _WORD).astype(np.uint64)
+    new, counts = seen, []
+    while new.any():
+        counts.append(_of_bits(new))
+        new = edges.through(new, np.bitwise_or) & ~seen
+        seen = seen | new
+    for of_source in np.transpose(counts)[: len(sources)]:
+        yield np.trim_zeros(of_source, "b")
+
+
+def _of_bits(words: Array) -> Array:
+    """Return in how many rows of words each bit is set, (64 * words of a row,)."""
+    some = words[words.any(axis=1)].astype("<u8", copy=False)
+    found = np.zeros(_WORD * words.shape[1], np.int64)
+    for first in range(0, len(some), 1 << 14):
+        octets = some[first : first + (1 << 14)].view(np.uint8)
+        found += np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
     return found

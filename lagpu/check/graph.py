@@ -15,7 +15,7 @@ from lagpu.check.slices import Slice, Slices
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 
-__all__ = ["CheckReport", "Graph", "Pattern", "refuse", "weighted", "whole_below"]
+__all__ = ["CheckReport", "Graph", "Pattern", "both_ends", "refuse", "weighted", "whole_below"]
 
 Array = np.ndarray[Any, Any]
 
@@ -46,8 +46,7 @@ class CheckReport:
 class Pattern:
     """A graph made ready once for many checks, each of which takes it as its graph.
 
-    On a grid each piece keeps the pattern of its part on the host; the whole is collected only by
-    the checks that say so.
+    On a grid each piece keeps the pattern of its part on the host.
 
     Parameters
     ----------
@@ -134,11 +133,6 @@ class Graph:
         return self._pattern.slices
 
     @property
-    def columns(self) -> Any:
-        """The whole pattern, which a grid collects: for checks that take longer than that."""
-        return self._pattern.columns
-
-    @property
     def symmetric(self) -> bool:
         """Whether the pattern is that of an undirected graph."""
         return self._pattern.symmetric
@@ -197,19 +191,6 @@ class Graph:
             found += self.edges.at_begins(lambda e: counted(e.begin, e.end), np.add, 0)
         return found
 
-    def ends(self, *, both: bool = False) -> tuple[Array, Array]:
-        """Return (begin, end) of each edge but self-loops; `both`: both ways, if not symmetric.
-
-        It needs the whole graph, as `columns`.
-        """
-        columns = self.columns
-        cols = np.repeat(np.arange(self.n), np.diff(columns.indptr))
-        keep = columns.indices != cols
-        begin, end = columns.indices[keep], cols[keep]
-        if not both or self.symmetric:
-            return begin, end
-        return np.concatenate([begin, end]), np.concatenate([end, begin])
-
     def report(self, rules: tuple[str, ...], level: Array) -> CheckReport:
         """Return the report for proved levels."""
         reached = level < self.unreached
@@ -243,6 +224,13 @@ def whole_below(values: Array, n: int) -> Array:
     """Return, for each value, whether it is a whole number ``0 .. n - 1``."""
     within = (values >= 0) & (values < n)
     return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
+
+
+def both_ends(edges: Slice) -> tuple[Array, Array]:
+    """Return (begin, end) of all edges of a slice, both INT64."""
+    each = [(e.begin.astype(np.int64), e.end.astype(np.int64)) for _, _, e in edges.blocks()]
+    begin, end = map(np.concatenate, zip(*each, strict=True))
+    return begin, end
 
 
 def weighted(A: Any) -> Slices:

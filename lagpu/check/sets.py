@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.check.graph import Graph, refuse, whole_below
+from lagpu.host.sorting import distinct
 
 __all__ = [
     "CORE_RULES",
@@ -34,7 +35,7 @@ LINE_RULES = (
 CORE_RULES = (
     "core numbers are whole numbers 0 or more, one for each vertex",
     "a vertex of core number k has at least k neighbours of core number >= k",
-    "peeling vertices of least degree one by one gives no larger number",
+    "peeling vertices of least degree gives no larger number",
 )
 K_CORE_RULES = (
     "a member has at least k neighbours among the members",
@@ -153,7 +154,7 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
     -----
     The rules suffice: by 2 the vertices of numbers >= k have degree >= k among themselves, so a
     number is not too large. By 3 it is not too small: every vertex of a k-core has degree >= k
-    until the first vertex of this core is peeled.
+    until the first vertices of this core are peeled.
     """
     graph = Graph(A)
     values, present = graph.dense(cores, "cores")
@@ -170,7 +171,7 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
         f"{name}: {CORE_RULES[1]}",
         lambda v: f"core number {core[v]}, but {inside[v]} neighbours",
     )
-    largest = _peeled(graph.n, *graph.ends(both=True))
+    largest = _peeled(graph)
     refuse(
         core < largest,
         f"{name}: {CORE_RULES[2]}",
@@ -228,18 +229,21 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     return K_CORE_RULES
 
 
-def _peeled(n: int, begin: Array, end: Array) -> Array:
-    """Return the core numbers by peeling one vertex at a time."""
-    order = np.argsort(begin, kind="stable")
-    start = np.searchsorted(begin[order], np.arange(n + 1))
-    neighbours = end[order]
-    degree = np.diff(start)
-    found, left, k = np.zeros(n, np.int64), np.ones(n, bool), 0
-    for _ in range(n):
-        v = int(np.argmin(np.where(left, degree, 2 * len(end) + 1)))
-        k = max(k, int(degree[v]))
-        found[v], left[v] = k, False
-        np.subtract.at(degree, neighbours[start[v] : start[v + 1]], 1)
+def _peeled(graph: Graph) -> Array:
+    """Return the core numbers by peeling: first all of least degree, then those it makes as low."""
+    ways = [graph.edges] if graph.symmetric else [graph.edges, graph.edges.turned]
+    degree = graph.neighbours(lambda own, _: np.ones(len(own), bool))
+    found, left, k = np.zeros(graph.n, np.int64), np.ones(graph.n, bool), 0
+    while left.any():
+        k = max(k, int(degree[left].min()))
+        low = np.flatnonzero(left & (degree <= k))
+        while low.size:
+            found[low], left[low] = k, False
+            hit = [hit for way in ways for hit in way.hits(low)]
+            for ends, counts in hit:
+                degree[ends] -= counts
+            near = distinct(np.concatenate([ends for ends, _ in hit]))
+            low = near[left[near] & (degree[near] <= k)]
     return found
 
 

@@ -22,7 +22,7 @@ from lagpu.host.sorting import distinct
 from lagpu.host.threads import mapped
 from lagpu.io.csc import column_blocks
 
-__all__ = ["Edges", "Slice", "Slices", "least_of"]
+__all__ = ["Edges", "Slice", "Slices", "least_of", "listed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -84,9 +84,13 @@ class Slice:
         self._rows, self._cols = rows, cols
         self.shape = (n if rows is None else len(rows), len(col_ptr) - 1)
 
+    @cached_property
+    def _runs(self) -> list[tuple[int, int]]:
+        return list(column_blocks(self.col_ptr))
+
     def blocks(self) -> Iterator[tuple[slice, slice, Edges]]:
         """Yield (columns, entries, edges), some columns at a time."""
-        for j, stop in column_blocks(self.col_ptr):
+        for j, stop in self._runs:
             within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
             yield slice(j, stop), within, self._edges(j, stop, within)
 
@@ -107,9 +111,8 @@ class Slice:
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what `of` says of the edges into each column."""
-        blocks = list(column_blocks(self.col_ptr))
-        kind = of(self._edges(0, 0, slice(0, 0))).dtype
-        found = np.full(self.shape[1], empty, kind)
+        like = of(self._edges(0, 0, slice(0, 0)))
+        found = np.full((self.shape[1], *like.shape[1:]), empty, like.dtype)
 
         def reduce(block: tuple[int, int]) -> None:
             edges = self._block(*block)
@@ -120,7 +123,7 @@ class Slice:
                 starts = (np.cumsum(edges.counts) - edges.counts)[filled]
                 found[block[0] + filled] = ufunc.reduceat(values, starts)
 
-        mapped(reduce, blocks)  # each has columns of its own
+        mapped(reduce, self._runs)  # each has columns of its own
         return found
 
     def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
@@ -135,8 +138,7 @@ class Slice:
 
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""
-        blocks = column_blocks(self.col_ptr)
-        return sum(mapped(lambda block: int(np.count_nonzero(of(self._block(*block)))), blocks))
+        return sum(mapped(lambda run: int(np.count_nonzero(of(self._block(*run)))), self._runs))
 
     def along(self, of: Callable[[Edges], Array]) -> Slice:
         """Return the slice of those edges of which something is true, without values."""
@@ -149,7 +151,6 @@ class Slice:
         ptr = np.concatenate([[0], np.cumsum(counts)])
         return Slice(self._n, ptr, np.concatenate(rows), self._rows, self._cols)
 
-    # ------------------------------------------------------------------- steps from some vertices
     @cached_property
     def by_rows(self) -> Any:
         """The pattern by rows, rows and columns as positions."""
@@ -162,16 +163,38 @@ class Slice:
         return sp.csc_array(arrays, shape=self.shape).tocsr()
 
     @cached_property
+    def turned(self) -> Slice:
+        """The same edges with begin and end exchanged; it shares memory with `by_rows`."""
+        rows = self.by_rows
+        found = Slice(self._n, rows.indptr, rows.indices, self._cols, self._rows)
+        arrays: Any = (rows.data, self.row_idx, self.col_ptr)
+        found.by_rows = sp.csr_array(arrays, shape=self.shape[::-1])
+        return found
+
+    @cached_property
     def _row_of(self) -> Array | None:
         return _positions(self._rows, self._n)
 
     def after(self, vertices: Array) -> Array:
         """Return the ends of the edges from some vertices."""
-        rows = self.by_rows
-        found = _listed(rows.indptr, rows.indices, _known(self._row_of, vertices))
+        return self._ends_of(_known(self._row_of, vertices))
+
+    def out_of(self, vertices: Array) -> tuple[Array, Array]:
+        """Return the edges from some vertices as (place in the list, end), in this order."""
+        where = vertices if self._row_of is None else self._row_of[vertices]
+        which = np.flatnonzero(where >= 0)
+        ptr, at = self.by_rows.indptr, where[which]
+        return np.repeat(which, ptr[at + 1] - ptr[at]), self._ends_of(at)
+
+    def _ends_of(self, at: Array) -> Array:
+        found = listed(self.by_rows.indptr, self.by_rows.indices, at)
         return found if self._cols is None else self._cols[found]
 
-    # ----------------------------------------------------------------------------- looking up edges
+    def sums(self, values: Array) -> Array:
+        """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
+        found: Array = self.by_rows.T @ (values if self._rows is None else values[self._rows])
+        return found
+
     @cached_property
     def _keys(self) -> Array:
         """Each entry as one number, rising, since rows rise in each column."""
@@ -233,11 +256,21 @@ class Slices:
         The slices of this process by the number of the piece; a slice of all edges is that of 0.
     parts : Parts, optional
         What the grid does piece by piece.
+    ends : int
+        The dimension of the matrix that has the ends: 0, its rows, if edges are turned.
     """
 
-    def __init__(self, n: int, own: dict[int, Slice], parts: Parts | None = None) -> None:
-        self.n, self._own, self._parts = n, own, parts
+    def __init__(
+        self, n: int, own: dict[int, Slice], parts: Parts | None = None, ends: int = 1
+    ) -> None:
+        self.n, self.own, self.parts, self._ends = n, own, parts, ends
         self._symmetric: bool | None = None
+
+    @property
+    def turned(self) -> Slices:
+        """The same edges with begin and end exchanged."""
+        own = {piece: of_piece.turned for piece, of_piece in self.own.items()}
+        return Slices(self.n, own, self.parts, 1 - self._ends)
 
     @classmethod
     def of_parts(cls, A: Any, parts: Parts, *, values: bool = False) -> Slices:
@@ -254,23 +287,31 @@ class Slices:
         Parameters
         ----------
         of : callable
-            Returns an array, with a value for each of some `Edges`.
+            Returns an array, with a value, or a row of values, for each of some `Edges`.
         ufunc : np.ufunc
             Reduces the values; any order must do.
         empty : scalar
             The value where there is no edge, neutral in the reduction.
         """
-        return self._reduced(lambda own: own.at_ends(of, ufunc, empty), 1, ufunc)
+        return self._reduced(lambda own: own.at_ends(of, ufunc, empty), self._ends, ufunc)
 
     def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what is said of the edges out of each vertex; see `at_ends`."""
-        return self._reduced(lambda own: own.at_begins(of, ufunc, empty), 0, ufunc)
+        return self._reduced(lambda own: own.at_begins(of, ufunc, empty), 1 - self._ends, ufunc)
+
+    def through(self, values: Array, ufunc: np.ufunc) -> Array:
+        """Return the reduction of the rows of values at the begins of each vertex' in-edges."""
+        return self.at_ends(lambda e: values[e.begin], ufunc, 0)
+
+    def sums(self, values: Array) -> Array:
+        """Return the sum of the rows of values, (n, k), at the begins of each vertex' in-edges."""
+        return self._reduced(lambda own: own.sums(values), self._ends, np.add)
 
     def _reduced(self, work: Callable[[Slice], Array], dim: int, ufunc: np.ufunc) -> Array:
-        if self._parts is None:
-            return work(self._own[0])
+        if self.parts is None:
+            return work(self.own[0])
         shape = (self.n, self.n)
-        return self._parts.reduced(lambda _, p: work(self._own[p]), shape, dim, ufunc)
+        return self.parts.reduced(lambda _, p: work(self.own[p]), shape, dim, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:
         """Return the least begin of the edges into each vertex of which something is true, (n,).
@@ -298,14 +339,27 @@ class Slices:
 
     def along(self, of: Callable[[Edges], Array]) -> Slices:
         """Return the slices of those edges of which something is true, without values."""
-        own = {piece: of_piece.along(of) for piece, of_piece in self._own.items()}
-        return Slices(self.n, own, self._parts)
+        own = {piece: of_piece.along(of) for piece, of_piece in self.own.items()}
+        return Slices(self.n, own, self.parts, self._ends)
+
+    def hits(self, vertices: Array) -> list[tuple[Array, ...]]:
+        """Return (ends, counts): how many edges of each slice lead from some vertices to others."""
+
+        def count(own: Slice) -> tuple[Array, ...]:
+            ends = own.after(vertices)
+            if len(ends) < self.n // 16:
+                return np.unique(ends, return_counts=True)
+            counts = np.bincount(ends, minlength=self.n)  # cheaper than sorting many
+            some = np.flatnonzero(counts)
+            return some, counts[some]
+
+        return self.gather(count)
 
     def gather(self, work: Callable[[Slice], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
         """Return the arrays that a function returns for each slice, of all processes."""
-        if self._parts is None:
-            return [work(self._own[0])]
-        return self._parts.gather(lambda _, piece: work(self._own[piece]))
+        if self.parts is None:
+            return [work(self.own[0])]
+        return self.parts.gather(lambda _, piece: work(self.own[piece]))
 
     def have(self, begin: Array, end: Array) -> Array:
         """Return which of some edges, a few of all, are there."""
@@ -349,18 +403,18 @@ class Slices:
 
         SciPy finds the components of each slice, and then of the stars that these leave.
         """
-        if self._parts is None:
-            return self._own[0].joined()
+        if self.parts is None:
+            return self.own[0].joined()
         label, nothing = np.arange(self.n), np.zeros(0, np.int64)
 
         def star(own: Slice, number: int) -> tuple[Array, ...]:
-            if own is not self._own.get(number):
+            if own is not self.own.get(number):
                 return nothing, nothing
             least = own.joined()
             leaves = np.flatnonzero(least != np.arange(self.n))
             return leaves, least[leaves]
 
-        for number in range(self._parts.count):
+        for number in range(self.parts.count):
             told = self.gather(functools.partial(star, number=number))
             for leaves, centres in told:
                 if len(leaves):  # of one slice at a time, so that nobody holds those of all
@@ -384,15 +438,15 @@ class Slices:
         return self._symmetric
 
     def _is_symmetric(self) -> bool:
-        if self._parts is None:
-            columns, rows = self._own[0], self._own[0].by_rows
+        if self.parts is None:
+            columns, rows = self.own[0], self.own[0].by_rows
             pairs = ((rows.indptr, columns.col_ptr), (rows.indices, columns.row_idx))
             return all(np.array_equal(a, b) for a, b in pairs)
         # No edge is there twice, so it is enough that each one's reverse is there.
         shares = self.gather(lambda own: (np.array([own.shares]),))
         count = max(int(x[0]) for (x,) in shares)
-        found = all(self._have_reverse(self._parts, number) for number in range(count))
-        for own in self._own.values():
+        found = all(self._have_reverse(self.parts, number) for number in range(count))
+        for own in self.own.values():
             own.forget()
         return found
 
@@ -400,12 +454,12 @@ class Slices:
         """Return whether the reverse of each edge is there, for a share of those of each slice."""
 
         def reverse(_home: Any, piece: int) -> tuple[Array, ...]:
-            begin, end = self._own[piece].told(number)
+            begin, end = self.own[piece].told(number)
             return end, begin
 
         asked = parts.owned(reverse, (self.n, self.n))
         told = parts.gather(
-            lambda _, piece: (np.array([self._own[piece].has(*asked[piece]).all()]),)
+            lambda _, piece: (np.array([self.own[piece].has(*asked[piece]).all()]),)
         )
         return all(bool(x[0]) for (x,) in told)
 
@@ -438,7 +492,7 @@ def _known(position: Array | None, vertices: Array) -> Array:
     return found[found >= 0]
 
 
-def _listed(ptr: Array, idx: Array, at: Array) -> Array:
+def listed(ptr: Array, idx: Array, at: Array) -> Array:
     """Return the indices in some rows."""
     counts = (ptr[at + 1] - ptr[at]).astype(np.int64)
     shift = ptr[at] - (np.cumsum(counts) - counts)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.check.graph import Graph, refuse
+from lagpu.check.slices import Edges, Slice, Slices
 from lagpu.errors import CheckFailed, InvalidValue
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+
+_LISTED = 1 << 18  # neighbours at a time
 
 TRIANGLE_RULES = (
     "every vertex has a number, or there is one number for the graph",
@@ -135,25 +138,53 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
 def _counted(graph: Graph, name: str) -> tuple[Array, Array]:
     """Return the triangles and the pairs of neighbours of each vertex, both (n,).
 
-    For each vertex, its neighbours are marked, and marks are counted among their neighbours.
+    For each vertex, its neighbours are marked, and edges between marked vertices are counted: each
+    edge once, from its end of fewer neighbours, so that no list is long.
     """
-    begin, end = graph.ends()
-    order = np.lexsort((begin, end))
-    start = np.searchsorted(end[order], np.arange(graph.n + 1))
-    neighbours = begin[order].astype(np.int64)
-    if not np.array_equal(np.sort(begin * graph.n + end), np.sort(end * graph.n + begin)):
+    edges = graph.edges
+    if not edges.symmetric:
         raise InvalidValue(f"{name}: the graph is directed. Give the undirected one.")
-    count, marked = np.zeros(graph.n, np.int64), np.zeros(graph.n, bool)
-    for v in range(graph.n):
-        own = neighbours[start[v] : start[v + 1]]
-        if len(own) < 2:
-            continue
-        marked[own] = True
-        lists = [neighbours[start[u] : start[u + 1]] for u in own.tolist()]
-        count[v] = np.count_nonzero(marked[np.concatenate(lists)]) // 2
-        marked[own] = False
-    degree = np.diff(start)
+    degree = edges.at_ends(lambda e: (e.begin != e.end).astype(np.int64), np.add, 0)
+
+    def onward(e: Edges) -> Array:
+        fewer, same = degree[e.begin] < degree[e.end], degree[e.begin] == degree[e.end]
+        found: Array = fewer | (same & (e.begin < e.end))
+        return found
+
+    once = edges.along(onward)
+    count = np.zeros(graph.n, np.int64)
+    some = np.flatnonzero(degree > 1)
+    cuts = np.flatnonzero(np.diff(np.cumsum(degree[some]) // _LISTED)) + 1
+    for vertices in np.split(some, cuts):
+        start, lists = _neighbours(edges, vertices)
+
+        def among(own: Slice, start: Array = start, lists: Array = lists) -> tuple[Array, ...]:
+            return (_edges_among(own, graph.n, start, lists),)
+
+        count[vertices] = sum(found for (found,) in once.gather(among))
     return count, degree * (degree - 1) // 2
+
+
+def _neighbours(edges: Slices, vertices: Array) -> tuple[Array, Array]:
+    """Return (start, lists): the neighbours of vertex k are ``lists[start[k] : start[k + 1]]``."""
+    which, ends = map(
+        np.concatenate, zip(*edges.gather(lambda own: own.out_of(vertices)), strict=True)
+    )
+    others = vertices[which] != ends
+    which, ends = which[others], ends[others]
+    order = np.argsort(which, kind="stable")
+    return np.searchsorted(which[order], np.arange(len(vertices) + 1)), ends[order]
+
+
+def _edges_among(own: Slice, n: int, start: Array, lists: Array) -> Array:
+    """Return how many edges of a slice join two vertices of each list."""
+    marked, found = np.zeros(n, bool), np.zeros(len(start) - 1, np.int64)
+    for k, (first, last) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
+        some = lists[first:last]
+        marked[some] = True
+        found[k] = np.count_nonzero(marked[own.after(some)])
+        marked[some] = False
+    return found
 
 
 def _compare(

@@ -1,24 +1,30 @@
 """On a grid each piece looks at its own edges: one verdict, and nobody has all of them."""
 
+import random
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from graphs import both_ways, matrix, random_edges
 from grids import own_grid
 from ranks import on_grids
 
-from lagpu import algorithms, check
+from lagpu import Matrix, algorithms, check
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.check import slices
-from lagpu.errors import CheckFailed
+from lagpu.errors import CheckFailed, DimensionMismatch, InvalidValue
 
 N = 13
 ONE_WAY = random_edges(N, 24, 3)
 BOTH = both_ways(random_edges(N, 14, 5))
 WEIGHTED = [(u, v, (3 * u + v) % 4 + 1) for u, v in dict.fromkeys(ONE_WAY)]
 ACYCLIC = [(u, v) for u, v in ONE_WAY if u < v]
+RING = [(v, (v + 1) % N) for v in range(N)]
+RINGS = [edge for v in range(0, 12, 3) for edge in ((v, v + 1), (v + 1, v + 2), (v + 2, v))]
+RINGS += [(1, 3), (5, 6), (8, 12), (4, 9)]
 TWO_SIDES = both_ways([(u, v) for u, v in ONE_WAY if (u + v) % 2])
 GRIDS = [(1, 2), (2, 1), (2, 3)]
 
@@ -124,6 +130,45 @@ CHECKS = {
     ),
 }  # fmt: skip
 
+#: Proofs that look at all edges many times, so that on a grid a few faults must do.
+LONG = {
+    "core numbers": (BOTH, {}, algorithms.core_number, near, check.check_core_numbers),
+    "core numbers of directed edges": (
+        ONE_WAY, {}, algorithms.core_number, near, check.check_core_numbers,
+    ),
+    "strong components": (
+        ONE_WAY, {}, algorithms.strongly_connected_components, near,
+        lambda A, found: check.check_components(A, found, strong=True),
+    ),
+    "strong components of a ring of rings": (
+        RINGS, {}, algorithms.strongly_connected_components, lambda v: (v + 3, v - 3, 0),
+        lambda A, found: check.check_components(A, found, strong=True),
+    ),
+    "triangles": (BOTH, {}, algorithms.triangles, near, check.check_triangles),
+    "clustering": (BOTH, {}, algorithms.clustering, near, check.check_clustering),
+    "closeness": (
+        ONE_WAY, {}, algorithms.closeness_centrality, near,
+        lambda A, found: check.check_remoteness(A, found, "closeness"),
+    ),
+    "eccentricities": (
+        RING, {}, algorithms.eccentricity, near,
+        lambda A, found: check.check_remoteness(A, found, "eccentricity"),
+    ),
+    "harmonic centralities of some": (
+        BOTH, {}, lambda A: algorithms.harmonic_centrality(A, [1, 5, 6]), lambda _: (0.01, 0.02, 9),
+        lambda A, found: check.check_remoteness(A, found, "harmonic", vertices=[1, 5]),
+    ),
+    "betweenness": (
+        ONE_WAY, {}, algorithms.betweenness_centrality, near, check.check_betweenness,
+    ),
+    "betweenness of some sources": (
+        BOTH, {}, lambda A: algorithms.betweenness_estimate(A, 4, seed=1)[0], near,
+        lambda A, found: check.check_betweenness(
+            A, found, sources=random.Random(1).sample(range(N), 4)
+        ),
+    ),
+}  # fmt: skip
+
 
 def verdict(prove, A, found):
     try:
@@ -134,7 +179,7 @@ def verdict(prove, A, found):
 
 def verdicts(name, place, step=1):
     """What a check says of a right result and of each with a fault."""
-    edges, how, run, wrong, prove = CHECKS[name]
+    edges, how, run, wrong, prove = (CHECKS | LONG)[name]
     A = matrix(N, edges, place, **how)
     right = entries(run(matrix(N, edges, "cpu", **how)))
     return [verdict(prove, A, found) for found in list(each_change(right, wrong))[::step]]
@@ -170,6 +215,15 @@ def test_every_verdict_is_that_of_one_backend(name, nobody_collects):
         assert verdicts(name, cpu_grid(shape)) == want
 
 
+@pytest.mark.parametrize("name", LONG)
+def test_long_proofs_say_what_one_backend_says(name, nobody_collects):
+    want = verdicts(name, "cpu", 7)
+    assert not isinstance(want[0], str)
+    assert sum(isinstance(one, str) for one in want) > len(want) // 2, "these changes are no faults"
+    for shape, order in (((3, 1), "random"), ((2, 2), None)):
+        assert verdicts(name, cpu_grid(shape, order), 7) == want
+
+
 @pytest.mark.parametrize("order", ["random", "degree"])
 @pytest.mark.parametrize("name", ["levels", "parents", "distances", "components", "sides"])
 def test_indices_in_another_order(name, order, nobody_collects):
@@ -180,9 +234,12 @@ def test_indices_in_another_order(name, order, nobody_collects):
 
 @pytest.mark.parametrize(("ranks", "pieces"), [(2, 1), (3, 1), (2, 2)])
 def test_in_several_processes(ranks, pieces, nobody_collects):
-    names = ("levels", "parents", "paths", "components")
-    want = [verdicts(name, "cpu", 5) for name in names]
-    found = on_grids(ranks, lambda place: [verdicts(name, place, 5) for name in names], pieces)
+    steps = dict.fromkeys(("levels", "parents", "paths", "components"), 5)
+    steps |= dict.fromkeys(("core numbers", "strong components", "triangles", "betweenness"), 15)
+    want = [verdicts(name, "cpu", step) for name, step in steps.items()]
+    found = on_grids(
+        ranks, lambda place: [verdicts(name, place, step) for name, step in steps.items()], pieces
+    )
     assert found == [want] * ranks
 
 
@@ -228,6 +285,104 @@ def verdict_of_each(prove, A, sources, found):
         return str(error)
 
 
+@pytest.mark.parametrize("place", ["cpu", cpu_grid((3, 1)), cpu_grid((2, 2))])
+def test_labels_that_are_wrong_together(place, nobody_collects):
+    def said(edges, labels):
+        A = matrix(N, edges, place)
+        return outcome(check.check_components, A, (np.arange(N), np.array(labels)), strong=True)
+
+    apart, ring = np.arange(N), np.zeros(N, int)
+    assert "vertex 1: label 1, but it is in the component of 0" in said(RING, apart)
+    assert "vertex 1: label 0, but it is in the component of 1" in said(RING[:-1], ring)
+    assert isinstance(said(RING, ring), tuple)
+    assert isinstance(said(RING[:-1], apart), tuple)
+    full = [(u, v) for u in range(N) for v in range(u + 1, N)]  # more edges than vertices
+    assert isinstance(said(full, apart), tuple)
+    assert "vertex 12: label 12, but it is in the component of 11" in said([*full, (12, 11)], apart)
+
+
+@pytest.mark.parametrize("place", ["cpu", cpu_grid((3, 1)), cpu_grid((2, 2))])
+def test_a_round_takes_several_neighbours_of_one_vertex(place, nobody_collects):
+    hub = [(0, v) for v in range(1, 9)] + [(9, 10), (10, 11), (11, 9)]
+    for edges in (hub, both_ways(hub)):
+        A, cores = matrix(N, edges, place), [*[1] * 9, 2, 2, 2, 0]
+        check.check_core_numbers(A, (np.arange(N), np.array(cores)))
+        cores[9:12] = [1] * 3
+        with pytest.raises(CheckFailed, match="vertex 9: core number 1, but peeled at 2"):
+            check.check_core_numbers(A, (np.arange(N), np.array(cores)))
+
+
+def test_numbers_of_a_whole_graph(nobody_collects):
+    grid = cpu_grid((2, 2))
+    for edges, prove, right in (
+        (RING, check.check_diameter, N - 1),
+        (ONE_WAY, check.check_diameter, np.inf),
+        (BOTH, check.check_triangle_count, None),
+        (BOTH, check.check_transitivity, None),
+        (ONE_WAY, check.check_transitivity, 0.5),
+    ):
+        A, B = matrix(N, edges, "cpu"), matrix(N, edges, grid)
+        if prove is check.check_triangle_count:
+            right = algorithms.triangle_count(A)
+        elif right is None:
+            right = algorithms.transitivity(A)
+        for number in (right, right + 1, right / 2, 3):
+            assert outcome(prove, B, number) == outcome(prove, A, number)
+
+
+@pytest.mark.parametrize("words", [0, 1 << 14])
+def test_distances_from_more_vertices_than_a_word_has_bits(words, monkeypatch):
+    monkeypatch.setattr("lagpu.check.distances_all._WORDS", words)
+    A = matrix(70, [(v, (v + 1) % 70) for v in range(70)], "cpu")
+    check.check_diameter(A, 69)
+    assert "68, but from 0 to 69 it is 69" in outcome(check.check_diameter, A, 68)
+    right = np.full(70, 69)
+    check.check_remoteness(A, (np.arange(70), right), "eccentricity")
+    right[66] = 68
+    with pytest.raises(CheckFailed, match="vertex 66: eccentricity 68, but it is 69"):
+        check.check_remoteness(A, (np.arange(70), right), "eccentricity")
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_edges_with_centralities(directed, nobody_collects):
+    edges = ONE_WAY if directed else BOTH
+    A = matrix(N, edges, "cpu")
+    right = algorithms.edge_betweenness_centrality(A)
+    rows, cols, values = right.to_coo()
+
+    def told(C, values, place=None):
+        of = sp.coo_array((values, (rows, cols)), shape=(N, N))
+        if place is not None:
+            of = Matrix.from_coo(rows, cols, values, nrows=N, ncols=N, backend=place)
+        return outcome(check.check_edge_betweenness, C, of, directed=directed)
+
+    grids = [cpu_grid((2, 2), "random" if directed else None)]
+    graphs = [matrix(N, edges, grid) for grid in grids]
+    assert isinstance(told(A, values), tuple)
+    for k in [None, *range(0, len(values), 9)]:
+        wrong = values.copy()
+        if k is not None:
+            wrong[k] += 0.5
+        want = told(A, wrong)
+        assert isinstance(want, str) == (k is not None)
+        for grid, B in zip(grids, graphs, strict=True):
+            assert told(B, wrong) == told(B, wrong, grid) == told(B, wrong, "cpu") == want
+    kept = slice(1, None)
+    fewer = sp.coo_array((values[kept], (rows[kept], cols[kept])), shape=(N, N))
+    for C in (A, *graphs):
+        with pytest.raises(DimensionMismatch, match="not those of the graph"):
+            check.check_edge_betweenness(C, fewer)
+
+
+def test_few_distances_at_a_time(monkeypatch, nobody_collects):
+    names = ("betweenness", "betweenness of some sources", "triangles", "closeness")
+    want = [verdicts(name, "cpu", 9) for name in names]
+    monkeypatch.setattr("lagpu.check.betweenness._CHUNK", 3 * N)
+    monkeypatch.setattr("lagpu.check.triangles._LISTED", 5)
+    monkeypatch.setattr("lagpu.check.distances_all._FEW", 0)
+    assert [verdicts(name, "cpu", 9) for name in names] == want
+
+
 def test_routes_and_odd_cycles(nobody_collects):
     ring = [(v, (v + 1) % 9) for v in range(9)]
     places = ["cpu", cpu_grid((2, 1)), cpu_grid((2, 3))]
@@ -244,10 +399,10 @@ def test_routes_and_odd_cycles(nobody_collects):
     assert "1 and 3 are not" in said[0][6]
 
 
-def outcome(prove, *args):
+def outcome(prove, *args, **options):
     try:
-        return prove(*args)
-    except CheckFailed as error:
+        return prove(*args, **options)
+    except (CheckFailed, InvalidValue) as error:
         return str(error)
 
 

@@ -345,19 +345,17 @@ class Parts:
         def reduce() -> Array:
             given, where = [], []
             for _, p, place in pieces:
-                index = by.own(layout.parts(p)[dim])
-                given.append((owners.position(index), work(place, p)))
+                index, values = by.own(layout.parts(p)[dim]), work(place, p)
+                given.append((owners.position(index), _each_as_one(values)))
                 where.append(owners.owner(index))
-            totals = [
-                (_reduced(owners.count(p), received, ufunc),)
-                for p, received in zip(
-                    pieces.engine.local, pieces.routed(given, where), strict=True
-                )
-            ]
-            told = pieces.engine.gather(totals)[0]
-            found = np.empty(shape[dim], told[0][0].dtype)
-            for p, (total,) in enumerate(told):
-                found[owners.own(p)] = total
+            like = values[:0]  # an engine takes lists alone, so rows travel as single values
+            totals = []
+            for p, lists in zip(pieces.engine.local, pieces.routed(given, where), strict=True):
+                received = [(at, _like(like, rows)) for at, rows in lists]
+                totals.append((_each_as_one(_reduced(owners.count(p), received, ufunc)),))
+            found = np.empty((shape[dim], *like.shape[1:]), like.dtype)
+            for p, (total,) in enumerate(pieces.engine.gather(totals)[0]):
+                found[owners.own(p)] = _like(like, total)
             return found
 
         return self._run("sums of parts", reduce)
@@ -378,7 +376,8 @@ class Parts:
 
 def _reduced(size: int, lists: Sequence[Arrays], ufunc: np.ufunc) -> Array:
     """Return the reduction of (positions, values) from several pieces; each position has one."""
-    found, known = np.empty(size, lists[0][1].dtype), np.zeros(size, bool)
+    like = lists[0][1]
+    found, known = np.empty((size, *like.shape[1:]), like.dtype), np.zeros(size, bool)
     for where, values in lists:
         first = ~known[where]
         found[where[first]] = values[first]
@@ -386,6 +385,19 @@ def _reduced(size: int, lists: Sequence[Arrays], ufunc: np.ufunc) -> Array:
         found[again] = ufunc(found[again], values[~first])
         known[where] = True
     return found
+
+
+def _each_as_one(values: Array) -> Array:
+    """Return an array of rows as a list, each row one value of as many bytes."""
+    if values.ndim == 1:
+        return values
+    row = np.dtype((np.void, values.shape[1] * values.itemsize))
+    return np.ascontiguousarray(values).view(row)[:, 0]
+
+
+def _like(like: Array, values: Array) -> Array:
+    """Return the values again of which `_each_as_one` made a list."""
+    return values if like.ndim == 1 else values.view(like.dtype).reshape(-1, like.shape[1])
 
 
 # ----------------------------------------------------------------------- entries of one place

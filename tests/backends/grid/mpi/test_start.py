@@ -134,11 +134,14 @@ twice.pieces.engine._processes._step = 1024  # in many chunks
 for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.count_shortest_paths):
     assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
 
-def verdict(of, levels):
+def told(prove, *given):
     try:
-        return check.check_levels(of, 3, (vertices, levels))
+        return prove(*given)
     except CheckFailed as error:
         return str(error)
+
+def verdict(of, levels):
+    return told(check.check_levels, of, 3, (vertices, levels))
 
 vertices, levels = lagpu.algorithms.bfs_levels(A, 3).to_coo()
 of_pieces, said = A.to(place), set()
@@ -148,6 +151,20 @@ for v in range(0, len(vertices), 9):  # of every piece
     assert verdict(of_pieces, wrong) == verdict(A, wrong)
 assert verdict(of_pieces, levels) == verdict(A, levels)
 assert len(said) == len(range(0, len(vertices), 9)) and all("check_levels" in one for one in said)
+
+few, a = lagpu.generators.kronecker(5, backend="cpu"), lagpu.algorithms
+few_of_pieces = few.to(place)
+for algorithm, prove in (
+    (a.core_number, check.check_core_numbers),
+    (a.triangles, check.check_triangles),
+    (a.betweenness_centrality, check.check_betweenness),
+    (a.harmonic_centrality, lambda of, x: check.check_remoteness(of, x, "harmonic")),
+    (a.strongly_connected_components, lambda of, x: check.check_components(of, x, strong=True)),
+):
+    where, right = algorithm(few).to_coo()
+    for wrong in (right, right + (where == 7)):
+        assert told(prove, few_of_pieces, (where, wrong)) == told(prove, few, (where, wrong))
+    assert "vertex 7: " in told(prove, few_of_pieces, (where, wrong))
 
 def searches(where):
     found = graph500.run(6, 4, backend=where, roots=2)
