@@ -113,17 +113,18 @@ LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges, bool told) {
     atomic_add_system(&out->first, share << kCountBits | found);
     atomic_add_system(&out->second, share << kCountBits | edges);
     heard = hear(peers, lane);
-    if (block_index() == 0) {
-      TwoWords* const later = peers.post(peers.piece, lane, epoch + 3);
-      store_volatile(&later->first, u64(0));
-      store_volatile(&later->second, u64(0));
-    }
   }
   const u64 marks = (heard.first | heard.second) & kMarks;
   const u32 missing = warp_ballot(marks & kGaveUpMark), ended = warp_ballot(marks & kToldMark);
   const u32 verdict = missing ? kGaveUp : ended ? kTold : 0;
   if (verdict && speaks)
     atomic_or_system(&peers.post(lane, peers.piece, epoch + 1)->first, kToldMark);
+  // Every lane has heard, so the device's own blocks have all come.
+  if (!verdict && speaks && block_index() == 0) {
+    TwoWords* const later = peers.post(peers.piece, lane, epoch + 3);
+    store_volatile(&later->first, u64(0));
+    store_volatile(&later->second, u64(0));
+  }
   const u64 by_it = heard.first & kOfCount;
   return {warp_reduce(heard.second & kOfCount, LgPlus()), u32(warp_reduce(by_it, LgPlus())),
           u32(warp_shfl(by_it, peers.piece)), verdict, missing};

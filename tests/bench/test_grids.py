@@ -1,0 +1,64 @@
+"""What `python -m lagpu.bench.grids` measures: it agrees, and says where it does not."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from lagpu import algorithms, generators
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.bench import grids
+from lagpu.errors import InvalidValue, NotSupported
+
+run = CliRunner().invoke
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_meetings_in_a_row_end_in_any_order_of_threads(pieces):
+    for seed in range(20):
+        devices = [SimDevice(seed=seed, preempt=1 + seed % 4) for _ in range(pieces)]
+        assert grids.meeting_us(devices, told=bool(seed % 2), times=60) > 0
+
+
+def test_devices_that_cannot_meet_are_refused():
+    device = SimDevice()
+    with pytest.raises(NotSupported, match="two pieces are on one device"):
+        grids.meeting_us([device, device])
+
+
+def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path):
+    file = tmp_path / "grids.json"
+    words = ["kron8e16", "-b", "sim", "-b", "grid:2:sim", "--roots", "3", "--json", str(file)]
+    said = run(grids.app, [*words, "--by-statement", "--sources", "3", "--output", "parents"])
+    assert said.exit_code == 0, said.output
+    rows = json.loads(file.read_text("utf-8"))["rows"]
+    assert [(row["backend"], row["what"]) for row in rows] == [
+        (place, what)
+        for place in ("sim", "grid:2:sim")
+        for what in ("parents", "parents", "betweenness, 3 sources")
+    ]
+    assert all(row["same"] for row in rows)
+    assert [row["loop"].partition(":")[0] for row in rows[:2]] == ["grid search", "eager"]
+    assert rows[3]["loop"].startswith("search of pieces")
+    assert said.output.count("parents: median_ms") == 4
+
+
+def test_another_result_is_told():
+    A = generators.kronecker(7, backend="cpu")
+    roots = grids.roots_of(A, 2)
+    known = {}
+    assert grids.search(A, roots, "levels", True, known)["same"]
+    known[roots[1]][1][-1] += 1
+    assert not grids.search(A, roots, "levels", True, known)["same"]
+
+
+def test_roots_have_edges_and_a_graph_may_have_too_few():
+    A = generators.kronecker(6, backend="cpu")
+    assert all(algorithms.bfs_levels(A, root).nvals > 1 for root in grids.roots_of(A, 8))
+    with pytest.raises(InvalidValue, match="fewer than 2 vertices"):
+        grids.roots_of(generators.path(1, backend="cpu"), 2)
+
+
+def test_wrong_words_end_with_a_line():
+    said = run(grids.app, ["kron8e16", "-b", "nonsense"])
+    assert said.exit_code == 1
