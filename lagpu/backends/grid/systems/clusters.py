@@ -18,6 +18,7 @@ from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.partition import Shuffle, layout
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems.copies import copied
+from lagpu.backends.grid.systems.device_copies import may_gather, on_one_device
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, LagpuError
@@ -129,6 +130,9 @@ class GridClusters:
 
     def _copy(self, A: GridMatrix, k: int) -> Handle:
         pieces, size = self._pieces, self._size
+        if size == 1 and may_gather(pieces, A):
+            with pieces.lock:
+                return on_one_device(pieces, A, self.backends[k])
         each = len(self.numbers)  # in every process
         chosen = range(self.count)
         if size <= self._here:
