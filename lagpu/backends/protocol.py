@@ -153,6 +153,15 @@ class Parts(Protocol):
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
         """Return, in the order of the pieces, the arrays that the function returns for each."""
 
+    def meetings(self) -> dict[str, float]:
+        """Return the microseconds of a meeting of devices that search together, by its kind.
+
+        Raises
+        ------
+        NotSupported
+            If the devices of the pieces cannot run one kernel.
+        """
+
 
 class Clusters(Protocol):
     """Sub-clusters of a grid, which have a copy of a graph each and work by themselves.

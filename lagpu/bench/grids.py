@@ -21,88 +21,23 @@ import numpy as np
 import typer
 
 from lagpu import algorithms, backends
-from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import PER_CALL, Device
-from lagpu.backends.gpu.kernels import from_source
 from lagpu.backends.protocol import Backend
 from lagpu.bench import report
 from lagpu.bench.suite import ALGORITHMS
-from lagpu.bench.timing import Clock, Span, devices_of
+from lagpu.bench.timing import Clock, devices_of
 from lagpu.core.matrix import Matrix
-from lagpu.errors import InvalidValue, LagpuError, NotSupported, OutOfMemory
+from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json
 from lagpu.loops.loop import eager
 
-__all__ = ["app", "betweenness", "meeting_us", "roots_of", "search"]
+__all__ = ["app", "betweenness", "roots_of", "search"]
 
 Row = dict[str, Any]
 SEED = 7
 _TIMES = ("median_ms", "max_ms", "wall_median_ms", "wall_max_ms")
-_RESIDENT = 2048  # threads of a multiprocessor, at most
 _SAME = 1e-9  # relative, of sums that are added in another order
-_MEETINGS = """#include "common/peers.cuh"
-extern "C" __global__ void meetings(u32 piece, u32 epoch, u64 patience, const u64* windows,
-                                    u32 times, bool told, u64* result) {
-  Peers peers{piece, epoch, patience, windows};
-  Totals all{0, 0, 0, 0, 0};
-  u32 turn = 0;
-  for (; turn < times && !all.verdict; ++turn) all = meet(&peers, 1, 1, told);
-  if (global_thread() == 0) report_meetings(peers, all, turn, result);
-}
-"""
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-def meeting_us(
-    devices: list[Device], blocks: int | None = None, told: bool = False, times: int = 2000
-) -> float:
-    """Return the microseconds of a meeting of some devices; see ``common/peers.cuh``.
-
-    Parameters
-    ----------
-    devices : list of Device
-        Devices of one host.
-    blocks : int, optional
-        Thread blocks of each; by default one a multiprocessor, as a search has.
-    told : bool
-        Whether each block orders what it may have written to memory of other devices.
-    times : int
-        Meetings in a row.
-
-    Raises
-    ------
-    NotSupported
-        If the devices cannot run one kernel together.
-    """
-    with devices[0].alone():
-        why = devices[0].why_apart(devices)
-    if why:
-        raise NotSupported(f"bench: {why}.")
-    windows, launches = [], []
-    block = 64 if devices[0].name.startswith("sim") else 1024
-    for device in devices:
-        with device.alone():
-            windows.append(device.shared_zeros(posts_words(len(devices))))
-    peers = Peers(devices, windows)
-    made = from_source(_MEETINGS, "meetings", file="meetings.cu", PEERS=str(len(devices)))
-    for device in devices:
-        with device.alone():
-            one_each = device.resident_threads // _RESIDENT
-            count = min(device.max_cooperative_blocks(made, block), blocks or one_each)
-            launch = device.prepare(
-                made, count * block, *(PER_CALL,) * 7, block=block, cooperative=True
-            )
-            launches.append(launch)
-    for _ in range(2):  # the first one compiles
-        given = [
-            (launch, (*peers.arguments(p), np.uint32(times), told, peers.results[p]))
-            for p, launch in enumerate(launches)
-        ]
-        with Span(devices) as span:
-            peers.run(given)
-    return span.elapsed_ms * 1e3 / times
 
 
 def roots_of(A: Matrix, count: int) -> list[int]:
@@ -220,13 +155,10 @@ def main(
         places = [backends.get(name) for name in backend]
         modes = [True, False] if by_statement else [True]
         found: Row = report.envelope(places, {})
+        grids = [(place.name, place.capabilities) for place in places]
         found["meeting_us"] = {
-            place.name: {f"{blocks or 'all'} blocks{', told' * told}":
-                         meeting_us(devices_of(place), blocks, told)
-                         for blocks in (16, None) for told in (False, True)}
-            for place in places
-            if place.capabilities.searches and place.capabilities.parts is not None
-        }  # fmt: skip
+            name: can.parts.meetings() for name, can in grids if can.parts and can.searches
+        }
         print(f"microseconds of a meeting: {found['meeting_us']}")
         found["rows"] = []
         for name in graphs:

@@ -6,24 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from lagpu import algorithms, generators
-from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.bench import grids
-from lagpu.errors import InvalidValue, NotSupported
+from lagpu.errors import InvalidValue
 
 run = CliRunner().invoke
-
-
-@pytest.mark.parametrize("pieces", [1, 2, 3])
-def test_meetings_in_a_row_end_in_any_order_of_threads(pieces):
-    for seed in range(20):
-        devices = [SimDevice(seed=seed, preempt=1 + seed % 4) for _ in range(pieces)]
-        assert grids.meeting_us(devices, told=bool(seed % 2), times=60) > 0
-
-
-def test_devices_that_cannot_meet_are_refused():
-    device = SimDevice()
-    with pytest.raises(NotSupported, match="two pieces are on one device"):
-        grids.meeting_us([device, device])
 
 
 def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 
 from lagpu.backends.grid.engine import Arrays, Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
+from lagpu.backends.grid.meetings import meeting_us
 from lagpu.backends.grid.partition import (
     Layout,
     Numbering,
@@ -368,6 +369,16 @@ class Parts:
             return list(self._pieces.engine.gather(found)[0])
 
         return self._run("gather", gather)
+
+    def meetings(self) -> dict[str, float]:
+        """See the protocol: of few blocks and of all, which have written to others or have not."""
+        devices = [home.device for home in self.homes]
+        with self._pieces.lock:
+            return {
+                f"{blocks or 'all'} blocks{', told' * told}": meeting_us(devices, blocks, told)
+                for blocks in (16, None)
+                for told in (False, True)
+            }
 
     def _run(self, name: str, work: Callable[[], T], shape: Sequence[int] = ()) -> T:
         with self._pieces.lock:
