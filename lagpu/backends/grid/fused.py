@@ -23,6 +23,7 @@ from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
 from lagpu.backends.gpu.profile.traffic import SearchTraffic, value_bytes
 from lagpu.backends.gpu.storage.forms import why_no_csr
+from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.search import Kind, PieceSearch, PieceSpace, kind_of, slots_of
@@ -223,8 +224,8 @@ class GridLoop:
         pieces, body = self._pieces, self._body
         given: Any = body.A
         A = given if body.product.transpose else pieces.turned(given)
-        frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
-        targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
+        frontier = self._blank(body.frontier)
+        targets = [self._blank(a.target) for a in body.assignments]
         bodies = [self._local(k, A, targets) for k in range(len(pieces.places))]
         kind = kind_of(bodies, self._times)
         space = self._space(A, frontier.dtype.numpy.itemsize if kind.travels else 0)
@@ -248,6 +249,12 @@ class GridLoop:
             self.logged = self._log_of(A, space, kind, parts, logs)
         written = [body.frontier, *(a.target for a in body.assignments)]
         return list(zip(written, [frontier, *targets], strict=True))
+
+    def _blank(self, x: GridVector) -> GridVector:
+        """Return a vector of new parts without entries, whose memory is asked for by the run."""
+        parts = [VectorStore(v.device, v.counters, v.dtype, v.size) for v in x.parts]
+        made: GridVector = self._pieces.handle(parts, x.dtype, x.shape)
+        return made
 
     def _local(self, k: int, A: GridMatrix, targets: Sequence[GridVector]) -> SearchBody:
         """Return the body on the parts of a local piece, with new targets."""

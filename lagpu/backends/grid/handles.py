@@ -59,15 +59,18 @@ class GridMatrix(GridHandle):
         The transpose, once an operation has needed it.
     degrees : list of array or None
         The entries in the row of each vertex of each local piece, once a search has needed them.
+    copies : dict
+        The copy on each sub-cluster of one device, by its number, where there was room to keep it.
     """
 
-    __slots__ = ("degrees", "symmetric", "turned")
+    __slots__ = ("copies", "degrees", "symmetric", "turned")
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
         super().__init__(parts, dtype, shape)
         self.symmetric: bool | None = None
         self.turned: GridMatrix | None = None
         self.degrees: list[np.ndarray[Any, Any]] | None = None
+        self.copies: dict[int, Handle] = {}
 
     def knows(self, symmetric: bool) -> None:
         """Remember whether the matrix equals its transpose, which is then not needed."""
@@ -77,5 +80,5 @@ class GridMatrix(GridHandle):
 
     def become(self, other: GridHandle) -> None:
         """See `GridHandle`; what was known of the earlier entries is forgotten first."""
-        self.symmetric, self.turned, self.degrees = None, None, None
+        self.symmetric, self.turned, self.degrees, self.copies = None, None, None, {}
         super().become(other)

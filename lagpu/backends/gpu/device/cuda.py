@@ -36,7 +36,7 @@ _WAVES = 4  # grids of this many times what is resident even out blocks of unequ
 _PLACES = 256  # notifications on the way at once; one more than that is read by copying
 # What a slot takes from Python without a change; numbers of entries fit.
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
-_GLANCES = 20_000  # at a notification, some milliseconds
+_GLANCES, _ROUNDS = 100, 200  # at a notification, some milliseconds in all
 _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
 
@@ -347,9 +347,11 @@ class CudaDevice(Observed):
         if self._ahead is None:  # there is time
             self._ahead = self._next_notification()
         _, host, serial = notification
-        for _ in range(_GLANCES):
-            if host[2] == serial:
-                return host[0], host[1]
+        for _ in range(_ROUNDS):
+            for _ in range(_GLANCES):
+                if host[2] == serial:
+                    return host[0], host[1]
+            time.sleep(0)  # other threads may have work for other devices
         first, second = self._to_host(counts[:2]).tolist()
         return first, second
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ Array = Any
 MOST_PEERS = constant("kMostPeers")
 #: Nanoseconds after which a device that has heard nothing of another one gives up.
 PATIENCE = 10 * 10**9
-_GLANCES = 50_000  # at a report, some milliseconds
+_GLANCES, _ROUNDS = 100, 500  # at a report, some milliseconds in all
 _RESULTS, _EPOCH = constant("kResults"), constant("kEpoch")
 
 
@@ -107,12 +108,13 @@ class Peers:
             with device.alone():
                 return device.to_host(results[piece][:_RESULTS])
         seen, before = self._seen[piece], self._epoch
-        for _ in range(_GLANCES):
-            if seen[_EPOCH] != before:
-                break
-        else:
-            with device.alone():
-                device.synchronize()
+        for _ in range(_ROUNDS):
+            for _ in range(_GLANCES):
+                if seen[_EPOCH] != before:
+                    return np.array(seen)
+            time.sleep(0)  # other threads may have work for other devices
+        with device.alone():
+            device.synchronize()
         return np.array(seen)
 
     def _start_anew(self) -> None:

@@ -73,6 +73,20 @@ def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) ->
     return fitting[0] if fitting else count
 
 
+def _on_one_device(pieces: Pieces, A: GridMatrix, home: Backend, k: int) -> Handle:
+    """Return the copy on a device, which the matrix keeps if another half of it would fit.
+
+    Searches keep their workspaces with it.
+    """
+    found = A.copies.get(k)
+    if found is None:
+        made = on_one_device(pieces, A, home)
+        if 2 * home.free_bytes() > made.csc().nbytes:
+            A.copies[k] = made
+        found = made
+    return found
+
+
 class GridClusters:
     """The sub-clusters of a grid of which this process has some; see `Clusters`.
 
@@ -132,7 +146,7 @@ class GridClusters:
         pieces, size = self._pieces, self._size
         if size == 1 and may_gather(pieces, A):
             with pieces.lock:
-                return on_one_device(pieces, A, self.backends[k])
+                return _on_one_device(pieces, A, self.backends[k], k)
         each = len(self.numbers)  # in every process
         chosen = range(self.count)
         if size <= self._here:

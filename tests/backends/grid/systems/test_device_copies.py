@@ -62,6 +62,27 @@ def test_rows_and_columns_of_pieces_go_by_the_host():
         assert found == sorted(EDGES)
 
 
+def test_a_matrix_keeps_its_copies_until_it_is_written():
+    i, j = np.array(EDGES).T
+    A = matrix(N, i, j, sims(2))
+    first = [copy.data for copy, _ in copies_of(A)]
+    assert [copy.data for copy, _ in copies_of(A)] == first
+    A[0, 1] = True
+    del A[int(i[0]), int(j[0])]
+    assert all(found == sorted({*EDGES[1:], (0, 1)}) for _, found in copies_of(A))
+
+
+def test_copies_are_not_kept_where_there_is_little_room(monkeypatch):
+    i, j = np.array(EDGES).T
+    A = matrix(N, i, j, sims(2))
+    for home in A.backend.capabilities.parts.homes:
+        monkeypatch.setattr(home, "free_bytes", lambda: 64)
+    first = [copy.data for copy, _ in copies_of(A)]
+    assert all(
+        copy.data is not before for (copy, _), before in zip(copies_of(A), first, strict=True)
+    )
+
+
 def test_a_device_without_room_refuses_and_keeps_nothing(monkeypatch):
     i, j = np.array(EDGES).T
     place = sims(2)
