@@ -19,10 +19,10 @@
 // others, and else one of its device. Both words of a post have shares, so no order between the two
 // is needed.
 //
-// Posts take turns of four epochs. Behind the meeting of epoch e a device clears its own posts of
-// e + 3, which are those of e - 1: all its blocks have read them, as they came to e. Others write
-// there when they have met at e + 2, or, to tell that they gave up then, at e + 2, for which this
-// device has to come to e + 1 first.
+// Posts take turns of four epochs. After the meeting of epoch e a device clears the posts of e + 3
+// in its own window, whose places are those of e - 1: all its blocks have read these, as they came
+// to e. Others write there once they have met at e + 2, or if they give up at e + 2; either way
+// this device's blocks have come to e + 1 before.
 #ifndef LAGPU_PEERS_CUH
 #define LAGPU_PEERS_CUH
 #ifndef LG_PEERS  // devices

@@ -176,7 +176,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     ++turn;
     ++depth;
     LG_LOGGED(note_arrival(s, turn);)
-    now = meet(&all.peers, found, edges, !listed || found || LG_TRAVEL);
+    // Who claims a vertex lists it, and who adds its products counts it: not always the same block.
+    const bool told = !listed || found || kClaims;
+    now = meet(&all.peers, found, edges, told);
     LG_LOGGED(if (logs()) {
       s.log->met(depth, listed ? 0 : u64(nwords + 3) / 4 * 4, now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
