@@ -131,8 +131,22 @@ def _command() -> Any:
 
 def _told(invoke: Callable[[Any], Any], context: Any) -> Any:
     """Run a command; the processes of its grid see whether they were given the same."""
+    _tell_who_does_all(context)
     with running(_given(context)):
         return invoke(context)
+
+
+def _tell_who_does_all(context: Any) -> None:
+    """Say in the first of several processes that none of them shares the work with the others.
+
+    Such a job is no error, but mostly a forgotten option: each result is right, and one is printed.
+    """
+    job, given = launched(), context.params
+    if job is None or job.rank or given.get("grid", "") is not None:
+        return
+    if not str(given.get("backend")).startswith("grid"):
+        who = f"{job.size} processes each do all of this"
+        print(f"lagpu: {who}; --grid all shares it out.", file=sys.stderr, flush=True)
 
 
 def _given(context: Any) -> list[str]:
