@@ -23,7 +23,7 @@ from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host import files
 from lagpu.host.interrupt import INTERRUPTED
-from lagpu.host.job import launched, running, speaks
+from lagpu.host.job import launched, owner, running, speaks
 
 __all__ = ["main"]
 
@@ -196,6 +196,8 @@ def _print_error(message: str, error: BaseException) -> None:
     """Print the first line of a message, if it is this process that says the error of its job."""
     if not speaks(error):
         return
+    interrupted = isinstance(error, KeyboardInterrupt)  # by the user, whoever hears it first
+    message = message if interrupted else owner(error) + message
     first, *rest = plain(message).splitlines() or [""]
     more = f" ({len(rest)} more lines with --debug)" if rest else ""
     print(f"lagpu: {first}{more}", file=sys.stderr)
