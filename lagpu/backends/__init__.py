@@ -6,7 +6,7 @@ import copyreg
 import importlib
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, cast
@@ -44,13 +44,14 @@ _MAKERS: dict[str, tuple[str, str]] = {
 _NUMBERED = ("gpu", "sim")  # with a backend for each device, as in "gpu:1"
 _COUNT = "[1-9][0-9]{0,2}"
 _ORDERS = ("random", "degree")
+# backend of each piece; after one with numbered devices, such as "sim", the numbers of these
+_ON = "(?::(?P<kind>.+?)(?:(?<=:gpu|:sim):(?P<devices>[0-9]+(?:,[0-9]+)*))?)?"
 # rows and columns of pieces, one column if only a number is given; order; backend of each piece
 _GRID = re.compile(
-    f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?:-(?P<order>{'|'.join(_ORDERS)}))?"
-    "(?::(?P<kind>.+))?"
+    f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?:-(?P<order>{'|'.join(_ORDERS)}))?{_ON}"
 )
-_ALL = re.compile(f"grid(?P<order>-(?:{'|'.join(_ORDERS)}))?(?::(?P<kind>.+))?")
-_MOST_PIECES = 999
+_ALL = re.compile(f"grid(?P<order>-(?:{'|'.join(_ORDERS)}))?{_ON}")
+_MOST_PIECES = _LAST_DEVICE = 999
 _loaded: dict[str, Backend] = {}
 _loading = threading.RLock()
 _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto")
@@ -80,7 +81,8 @@ def get(backend: str | Backend | None = None) -> Backend:
         is a grid of three pieces, each on cpu, and ``"grid:2:gpu"`` one on the first two GPUs;
         ``"grid:2"`` takes auto. ``"grid:2x3:cpu"`` has two rows and three columns of pieces, by
         which matrices are cut in both dimensions. ``"grid:3-random:cpu"`` deals indices to the
-        pieces at random, ``"grid:3-degree:cpu"`` in the order of the vertices' degrees. ``"grid"``,
+        pieces at random, ``"grid:3-degree:cpu"`` in the order of the vertices' degrees.
+        ``"grid:2:gpu:3,1"`` has its pieces on the devices of these numbers. ``"grid"``,
         ``"grid:cpu"`` and ``"grid-degree:cpu"`` have a piece for each process that mpirun or srun
         has started, else one for each GPU. None means the default that `use` sets, initially
         ``"auto"``. A `Backend` is returned as it is.
@@ -152,6 +154,8 @@ def _made(name: str) -> Backend:
     if grid is not None and (grid["kind"] is None or grid["kind"] in names()):
         shape = int(grid["rows"]), int(grid["columns"] or 1)
         if shape[0] * shape[1] <= _MOST_PIECES:
+            if grid["devices"] is not None:
+                return _made_on_devices(name, shape, grid)
             return _made_grid(name, shape, grid["order"], grid["kind"])
     kind, _, index = name.partition(":")
     if kind.partition("-")[0] == "grid":
@@ -159,7 +163,7 @@ def _made(name: str) -> Backend:
             f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
             f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
             "grid:2x3, in another order as in grid:3-random or grid:3-degree, each piece on one of "
-            f"{', '.join(names())}."
+            f"{', '.join(names())}, or on numbered devices as in grid:2:gpu:3,1."
         )
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
@@ -173,8 +177,57 @@ def _made(name: str) -> Backend:
     return make(int(index)) if index else make()
 
 
-def _made_grid(name: str, shape: tuple[int, int], order: str | None, kind: str | None) -> Backend:
-    """Return the grid on the first devices of a kind, or with all pieces on its one backend."""
+def _made_on_devices(name: str, shape: tuple[int, int], grid: re.Match[str]) -> Backend:
+    """Return the grid with a piece on each of the devices that its name has, in this order."""
+    devices = _checked_devices(grid["devices"].split(","), shape[0] * shape[1])
+    named = ",".join(map(str, devices))
+    if devices == list(range(len(devices))):
+        return get(name.removesuffix(f":{grid['devices']}"))  # they are the first ones
+    if named != grid["devices"]:
+        return get(name.removesuffix(grid["devices"]) + named)
+    return _made_grid(name, shape, grid["order"], grid["kind"], devices)
+
+
+def _checked_devices(devices: Any, pieces: int | None = None) -> list[int]:
+    """Return the numbers of the devices of a grid's pieces, or raise what is wrong with them."""
+    job = launched()
+    if job is not None:
+        raise InvalidValue(
+            "grid: devices are chosen in a program of one process, and this is one of "
+            f"{job.size}, each of which takes devices of its own. Leave the numbers out, and have "
+            "the launcher choose, as by CUDA_VISIBLE_DEVICES."
+        )
+    if isinstance(devices, str) or not hasattr(devices, "__iter__"):
+        raise InvalidValue(f"grid: devices={devices!r} is no list of numbers, as in [0, 1].")
+    found: list[int] = []
+    for device in devices:
+        if not re.fullmatch("[0-9]{1,9}", str(device)) or int(device) > _LAST_DEVICE:
+            raise InvalidValue(f"grid: device {device!r} is not a number from 0 to {_LAST_DEVICE}.")
+        if int(device) in found:
+            raise InvalidValue(
+                f"grid: device {device} is named twice. Each piece has a device of its own."
+            )
+        found.append(int(device))
+    if not found:
+        raise InvalidValue("grid: devices=[] names none. Name one for each piece.")
+    if pieces not in (None, len(found)):
+        raise InvalidValue(
+            f"grid: {pieces} pieces are not {len(found)} devices. Name one for each piece."
+        )
+    return found
+
+
+def _made_grid(
+    name: str,
+    shape: tuple[int, int],
+    order: str | None,
+    kind: str | None,
+    devices: Sequence[int] | None = None,
+) -> Backend:
+    """Return the grid on some devices of a kind, or with all pieces on its one backend.
+
+    Without their numbers they are the first ones, or those that each process of a job has.
+    """
     if kind is None:
         return get(f"{name}:{get('auto').name}")
     pieces, job = shape[0] * shape[1], launched()
@@ -184,7 +237,8 @@ def _made_grid(name: str, shape: tuple[int, int], order: str | None, kind: str |
         return get(f"{kind}:{device}" if kind in _NUMBERED else kind)
 
     if job is None:
-        return cast(Backend, grid.make(name, [place_on(p) for p in range(pieces)], shape, order))
+        places = [place_on(device) for device in devices or range(pieces)]
+        return cast(Backend, grid.make(name, places, shape, order))
     each, left = divmod(pieces, job.size)
     if left:
         raise InvalidValue(
@@ -199,9 +253,12 @@ def _counted(name: str) -> str:
     grid = _ALL.fullmatch(name)
     if grid is None or grid["kind"] not in (None, *names()):
         return name
-    job, kind = launched(), grid["kind"] or ""
-    pieces = _devices(kind) if job is None else job.size
-    return ":".join(filter(None, ("grid", f"{pieces}{grid['order'] or ''}", kind)))
+    job, kind, devices = launched(), grid["kind"] or "", grid["devices"]
+    if devices is not None:
+        pieces = len(_checked_devices(devices.split(",")))
+    else:
+        pieces = _devices(kind) if job is None else job.size
+    return ":".join(filter(None, ("grid", f"{pieces}{grid['order'] or ''}", kind, devices)))
 
 
 def _devices(kind: str) -> int:
@@ -323,6 +380,7 @@ def use_grid(
     backend: str = "auto",
     policy: str | None = None,
     order: str | None = None,
+    devices: Iterable[int] | None = None,
 ) -> Iterator[Backend]:
     """Set a grid as the default backend of new objects, inside ``with lagpu.grid(2): ...``.
 
@@ -340,24 +398,43 @@ def use_grid(
         How indices are dealt to the pieces, which nobody sees from outside: ``"random"``, or by
         ``"degree"``, vertices with most edges first and isolated ones last. By default as they are,
         in runs.
+    devices : iterable of int, optional
+        The numbers of the GPUs, or with `backend` ``"sim"`` of the simulated devices, that have a
+        piece each, in this order: ``lagpu.grid(devices=[3, 1])``. By default the first ones. In a
+        job of several processes each takes devices of its own, and none can be chosen here.
 
     Yields
     ------
     Backend
-        The grid, which `get` names ``"grid:2"``, ``"grid:2x3-degree:cpu"`` and so on.
+        The grid, which `get` names ``"grid:2"``, ``"grid:2x3-degree:cpu"``, ``"grid:2:gpu:3,1"``
+        and so on.
 
     Raises
     ------
     BackendUnavailable
-        If there are fewer devices than pieces.
+        If there are fewer devices than pieces, or not those that `devices` names.
     InvalidValue
-        If there is no such grid.
+        If there is no such grid, if `devices` names one twice or not one for each piece, or in a
+        job of several processes.
     """
     if order not in (None, *_ORDERS):
         raise InvalidValue(f"grid: order {order!r} is not one of {', '.join(_ORDERS)}, or None.")
     by = f"-{order}" if order else ""
     count = f"grid{by}" if pieces == "all" else f"grid:{pieces}{by}"
     kind = "" if backend == "auto" else backend
+    if devices is not None:
+        kind = f"{_kind_of_devices(backend)}:{','.join(map(str, _checked_devices(devices)))}"
     place = get(":".join(part for part in (count, kind) if part))
     with use(overridden(place, None, policy)) as chosen:
         yield chosen
+
+
+def _kind_of_devices(backend: str) -> str:
+    """Return the kind of the devices of a grid that are named by numbers."""
+    kind = "gpu" if backend == "auto" else backend
+    if kind not in _NUMBERED:
+        raise InvalidValue(
+            f"grid: {backend} has no devices with numbers. Leave devices out, or take one of "
+            f"{', '.join(_NUMBERED)}."
+        )
+    return kind

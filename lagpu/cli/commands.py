@@ -111,6 +111,7 @@ def bfs(
 @app.command()
 def info(
     graph: Graph,
+    grid: Grid = None,
     directed: Directed = None,
     renumber: Renumber = False,
     seed: Seed = None,
@@ -119,7 +120,8 @@ def info(
     """Describe a graph and the memory it needs."""
     from lagpu.cli.describe import describe
 
-    describe(graph, directed=directed, renumber=renumber, seed=seed, as_json=as_json)
+    place = "cpu" if grid is None else placed("auto", grid)
+    describe(graph, place, directed=directed, renumber=renumber, seed=seed, as_json=as_json)
 
 
 @app.command()

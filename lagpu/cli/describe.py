@@ -9,6 +9,7 @@ import numpy as np
 from rich.filesize import decimal
 
 from lagpu import backends, generators, io
+from lagpu.backends.protocol import Backend
 from lagpu.cli.console import busy, console, print_json
 from lagpu.cli.graphs import facts_of, load, load_named
 from lagpu.cli.pages import SAVED, require_file
@@ -22,11 +23,21 @@ __all__ = ["convert", "describe", "list_backends", "make"]
 
 
 def describe(
-    graph: str, *, directed: bool | None, renumber: bool, seed: int | None, as_json: bool
+    graph: str,
+    backend: str,
+    *,
+    directed: bool | None,
+    renumber: bool,
+    seed: int | None,
+    as_json: bool,
 ) -> None:
-    """Print the sizes, the degrees and the memory of a graph."""
-    facts = facts_of(load(graph, "cpu", directed=directed, renumber=renumber, seed=seed))
+    """Print the sizes, the degrees and the memory of a graph, on a grid of each piece too."""
+    A = load(graph, backend, directed=directed, renumber=renumber, seed=seed)
+    facts = facts_of(A)
     found = _summary(graph, facts)
+    pieces = _pieces(A)
+    if pieces:
+        found["pieces"] = pieces
     if as_json:
         print_json(found)
         return
@@ -46,6 +57,12 @@ def describe(
     if not facts.symmetric:
         one_form = decimal(found["bfs_bytes_csc"])
         lines["memory"] += f", {one_form} with one that only pulls (--orientation csc)"
+    if pieces:
+        entries, nbytes = (max(of[name] for of in pieces) for name in ("entries", "csc_bytes"))
+        lines["pieces"] = (
+            f"{len(pieces)} of {A.backend.name}, each with at most {entries:,} entries, "
+            f"{decimal(nbytes)} as columns without values"
+        )
     out = console()
     for name, text in lines.items():
         out.print(f"{name:>10}  {text}", markup=False, soft_wrap=True)
@@ -71,6 +88,21 @@ def _summary(graph: str, facts: Facts) -> dict[str, Any]:
         "bfs_bytes": search,
         "bfs_bytes_csc": search if facts.symmetric else one_form,
     }
+
+
+def _pieces(A: Matrix) -> list[dict[str, int]]:
+    """Return entries and bytes of the part of each piece, in their order; none without a grid."""
+    parts = A.backend.capabilities.parts
+    if parts is None:
+        return []
+    columns = parts.columns(A.data)
+
+    def of_piece(_home: Backend, piece: int) -> tuple[np.ndarray[Any, Any]]:
+        entries = np.diff(columns.pop(piece)[0])
+        return (np.array([entries.sum(), backends.bytes_on_gpu(entries, False)[0]]),)
+
+    told = [numbers.tolist() for (numbers,) in parts.gather(of_piece)]
+    return [{"entries": entries, "csc_bytes": nbytes} for entries, nbytes in told]
 
 
 def make(spec: str, out: Path, *, seed: int | None) -> None:

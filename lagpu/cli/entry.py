@@ -23,7 +23,7 @@ from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host import files
 from lagpu.host.interrupt import INTERRUPTED
-from lagpu.host.job import launched, running, speaks
+from lagpu.host.job import launched, owner, running, speaks
 
 __all__ = ["main"]
 
@@ -131,8 +131,22 @@ def _command() -> Any:
 
 def _told(invoke: Callable[[Any], Any], context: Any) -> Any:
     """Run a command; the processes of its grid see whether they were given the same."""
+    _tell_who_does_all(context)
     with running(_given(context)):
         return invoke(context)
+
+
+def _tell_who_does_all(context: Any) -> None:
+    """Say in the first of several processes that none of them shares the work with the others.
+
+    Such a job is no error, but mostly a forgotten option: each result is right, and one is printed.
+    """
+    job, given = launched(), context.params
+    if job is None or job.rank or given.get("grid", "") is not None:
+        return
+    if not str(given.get("backend")).startswith("grid"):
+        who = f"{job.size} processes each do all of this"
+        print(f"lagpu: {who}; --grid all shares it out.", file=sys.stderr, flush=True)
 
 
 def _given(context: Any) -> list[str]:
@@ -182,6 +196,8 @@ def _print_error(message: str, error: BaseException) -> None:
     """Print the first line of a message, if it is this process that says the error of its job."""
     if not speaks(error):
         return
+    interrupted = isinstance(error, KeyboardInterrupt)  # by the user, whoever hears it first
+    message = message if interrupted else owner(error) + message
     first, *rest = plain(message).splitlines() or [""]
     more = f" ({len(rest)} more lines with --debug)" if rest else ""
     print(f"lagpu: {first}{more}", file=sys.stderr)

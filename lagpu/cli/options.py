@@ -97,7 +97,8 @@ Grid = Annotated[
     typer.Option(
         metavar="PIECES",
         help="In pieces: all (GPUs, or processes of mpirun), 2, 2x3, or 4:cpu, 2:sim on that "
-        "backend; vertices dealt by degree or at random: all-degree, 2x3-random.",
+        "backend, all:gpu:3,1 on these GPUs; vertices dealt by degree or at random: all-degree, "
+        "2x3-random.",
         show_default=False,
     ),
 ]

@@ -11,6 +11,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.generators import sizes
 from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
+from lagpu.generators.sizes import is_on_gpu
 
 __all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 
@@ -19,11 +20,6 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 _CHUNK = 1 << 24  # edges made at a time
 _BYTES_PER_EDGE = 48  # keys of both directions, and memory for sorting them
 _LOW = 0xFFFFFFFF
-
-
-def is_on_gpu(place: Backend) -> bool:
-    """Return True for a backend whose arrays are on a GPU; sim has them on the host."""
-    return place.device is not None and place.device.xp is not np
 
 
 def drawn(

@@ -13,7 +13,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch, IndexOutOfBound
-from lagpu.generators.device import is_on_gpu
+from lagpu.generators.sizes import is_on_gpu
 
 __all__ = ["Facts", "load"]
 

@@ -15,10 +15,8 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.device import is_on_gpu
 from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
-from lagpu.generators.sizes import LARGEST_SCALE, count
-from lagpu.host import memory
+from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
 
 __all__ = ["drawn", "kronecker_tuples", "undirected"]
 
@@ -26,6 +24,7 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _CHUNK_ON_HOST, _CHUNK_ON_GPU = 1 << 16, 1 << 24  # edges at a time
 _BYTES_PER_ENTRY = 40  # of a part: keys, their sorted copy, rows
+_BYTES_KEPT = 8  # of these, once the part is made
 _BYTES_PER_DRAWN = 100  # of the edges at a time
 _LOW = 0xFFFFFFFF
 
@@ -47,13 +46,17 @@ def drawn(
         A backend that makes objects from parts.
     """
     n, draws = _size(what, scale, edge_factor)
+    parts = grid.capabilities.parts
+    assert parts is not None
+
+    def of_piece(device: Any, _piece: int) -> tuple[int, int]:
+        entries, chunk = 2 * draws // parts.count, min(draws, _chunk(device))
+        return _BYTES_PER_ENTRY * entries + _BYTES_PER_DRAWN * chunk, _BYTES_KEPT * entries
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
         shuffled = not all(by.rises for by in layout.dims)  # computed on the host
         device = None if shuffled else _gpu(home)
         chunk = min(draws, _chunk(device))
-        needed = _BYTES_PER_ENTRY * (2 * draws // layout.pieces) + _BYTES_PER_DRAWN * chunk
-        _require(device, needed, what)
         edges = kind(scale, seed, device)
         xp = np if device is None else device.xp
         with nullcontext() if device is None else device.alone():
@@ -63,6 +66,7 @@ def drawn(
             ]
             return _part(xp, home, keys, layout.shape(piece))
 
+    require_of_pieces(grid, what, of_piece=of_piece)
     return _matrix(part, n, grid)
 
 
@@ -77,17 +81,25 @@ def kronecker_tuples(
     parts, shares = grid.capabilities.parts, {}
     assert parts is not None
 
+    def share(piece: int) -> tuple[int, int]:
+        return draws * piece // parts.count, draws * (piece + 1) // parts.count
+
+    def of_piece(device: Any, piece: int) -> tuple[int, int]:
+        first, last = share(piece)
+        own = 8 * (last - first)
+        return own + _BYTES_PER_DRAWN * min(last - first, _chunk(device)), own
+
     def draw(home: Backend, piece: int) -> tuple[()]:
-        first, last = (draws * k // parts.count for k in (piece, piece + 1))
+        first, last = share(piece)
         device = _gpu(home)
         chunk = min(last - first, _chunk(device))
-        _require(device, 8 * (last - first) + _BYTES_PER_DRAWN * chunk, "kronecker")
         with nullcontext() if device is None else device.alone():
             edges = KroneckerEdges(scale, seed, device)
             xp = np if device is None else device.xp
             shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
         return ()
 
+    require_of_pieces(grid, "kronecker", of_piece=of_piece)
     parts.gather(draw)
     return shares
 
@@ -110,11 +122,13 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
     def entries(home: Backend, piece: int) -> tuple[Array, Array]:
         device = _gpu(home)
         u, v = tuples[piece] if device is None else map(device.to_host, tuples[piece])
-        memory.require(2 * _BYTES_PER_ENTRY * len(u), "undirected")
         apart = u != v
         u, v = u[apart], v[apart]
         return np.concatenate((u, v)), np.concatenate((v, u))
 
+    taken = {piece: 2 * len(u) for piece, (u, _) in tuples.items()}
+    most = sum(taken.values()) * _BYTES_PER_ENTRY  # on the host, wherever the pieces are
+    require_of_pieces(grid, "undirected", most)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
@@ -146,10 +160,6 @@ def _gpu(home: Backend) -> Any:
 
 def _chunk(device: Any) -> int:
     return _CHUNK_ON_HOST if device is None else _CHUNK_ON_GPU
-
-
-def _require(device: Any, nbytes: int, what: str) -> None:
-    (memory.require if device is None else device.require)(nbytes, what)
 
 
 def _own(xp: Any, layout: Any, piece: int, u: Array, v: Array) -> Array:

@@ -134,7 +134,7 @@ def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     pairs = n * (n - 1)
     m = count("gnm", "m", m, 0, pairs)
     dense = pairs < _SPARSE * m  # then NumPy shuffles a list of all pairs
-    require("gnm", n, m, extra=8 * pairs if dense else 80 * m)
+    require("gnm", n, m, extra=8 * pairs if dense else 80 * m, backend=backend)
     chosen = np.random.default_rng(seed).choice(pairs, m, replace=False, shuffle=False)
     u, v = np.divmod(chosen, max(n - 1, 1))
     v += v >= u
@@ -180,7 +180,7 @@ def road(k: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     seed, backend
         As in `kronecker`, with the same errors.
     """
-    u, v = grid_links("road", k, k)
+    u, v = grid_links("road", k, k, backend)
     keep = np.random.default_rng(seed).random(len(u)) < _KEPT
     return undirected(u[keep], v[keep], k * k).matrix(backend)
 
@@ -198,7 +198,9 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     from scipy.spatial import Delaunay  # slow to import, and only needed here
 
     n = 2 ** count("delaunay", "scale", scale, 2, LARGEST_SCALE)
-    require("delaunay", n, 3 * n, extra=700 * n)  # extra: memory of Qhull, measured
+    require(
+        "delaunay", n, 3 * n, extra=700 * n, backend=backend
+    )  # extra: memory of Qhull, measured
     corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices
     u = np.concatenate([corners[:, 0], corners[:, 1], corners[:, 2]])
     v = np.concatenate([corners[:, 1], corners[:, 2], corners[:, 0]])

@@ -32,14 +32,14 @@ def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
     InvalidValue, OutOfMemory
         As in `kronecker`.
     """
-    u, v = grid_links("grid2d", rows, cols)
+    u, v = grid_links("grid2d", rows, cols, backend)
     return undirected(u, v, rows * cols).matrix(backend)
 
 
-def grid_links(what: str, rows: int, cols: int) -> tuple[Array, Array]:
-    """Return the links of a grid, each once."""
+def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, Array]:
+    """Return the links of a grid, each once, after asking for the memory of their matrix."""
     n = count(what, "rows", rows, 1) * count(what, "cols", cols, 1)
-    require(what, n, 2 * n)
+    require(what, n, 2 * n, backend=backend)
     at = np.arange(n, dtype=np.int32).reshape(rows, cols)
     u = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
     v = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
@@ -63,7 +63,7 @@ def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
     InvalidValue, OutOfMemory
         As in `kronecker`.
     """
-    require("path", count("path", "n", n, 1), n)
+    require("path", count("path", "n", n, 1), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
     return _simple(i[:-1], i[1:], n, directed).matrix(backend)
 
@@ -85,7 +85,7 @@ def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
     InvalidValue, OutOfMemory
         As in `kronecker`.
     """
-    require("cycle", count("cycle", "n", n, 3), n)
+    require("cycle", count("cycle", "n", n, 3), n, backend=backend)
     i = np.arange(n, dtype=np.int32)
     return _simple(i, np.roll(i, -1), n, directed).matrix(backend)
 
@@ -105,7 +105,7 @@ def star(n: int, *, backend: Place = None) -> Matrix:
     InvalidValue, OutOfMemory
         As in `kronecker`.
     """
-    require("star", count("star", "n", n, 1), n)
+    require("star", count("star", "n", n, 1), n, backend=backend)
     leaves = np.arange(1, n, dtype=np.int32)
     return undirected(np.zeros(n - 1, np.int32), leaves, n).matrix(backend)
 
@@ -126,7 +126,7 @@ def complete(n: int, *, backend: Place = None) -> Matrix:
         As in `kronecker`.
     """
     degree = count("complete", "n", n, 1) - 1
-    require("complete", n, n * degree // 4)  # 6 bytes an entry: nothing is sorted
+    require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
     rows = np.tile(np.arange(degree, dtype=np.int32), n).reshape(n, degree)
     rows += rows >= np.arange(n)[:, None]  # step over the diagonal
     col_ptr = np.arange(n + 1, dtype=np.int64) * degree
@@ -160,7 +160,7 @@ def mycielskian(k: int, *, backend: Place = None) -> Matrix:
     n, m = 2, 1
     for _ in range(count("mycielskian", "k", k, 2, 60) - 2):
         n, m = 2 * n + 1, 3 * m + n
-    require("mycielskian", n, m, extra=16 * m)
+    require("mycielskian", n, m, extra=16 * m, backend=backend)
     u, v, n = np.array([0], np.int32), np.array([1], np.int32), 2
     for _ in range(k - 2):
         # Vertices n .. 2n - 1 join the neighbours of their originals, and 2n joins all copies.

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from lagpu import backends
+from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.host import memory
 
-__all__ = ["LARGEST_SCALE", "count", "drawn", "require", "require_numbers"]
+__all__ = [
+    "LARGEST_SCALE",
+    "count",
+    "drawn",
+    "is_on_gpu",
+    "require",
+    "require_numbers",
+    "require_of_pieces",
+]
 
 LARGEST_SCALE = 31  # vertices are numbered in 32 bits
 _BYTES_PER_EDGE = 24  # peak memory, measured
@@ -27,10 +40,70 @@ def count(what: str, name: str, value: Any, least: int, most: int | None = None)
     return number
 
 
-def require(what: str, n: int, edges: int, extra: int = 0) -> None:
-    """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit."""
-    memory.require(_BYTES_PER_EDGE * edges + _BYTES_PER_VERTEX * n + extra, what)
+def is_on_gpu(place: Backend) -> bool:
+    """Return True for a backend whose arrays are on a GPU; sim has them on the host."""
+    return place.device is not None and place.device.xp is not np
+
+
+def require(
+    what: str, n: int, edges: int, extra: int = 0, backend: str | Backend | None = "cpu"
+) -> None:
+    """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit.
+
+    On a grid every process makes the whole, so all are asked before one of them begins.
+    """
+    nbytes, place = _BYTES_PER_EDGE * edges + _BYTES_PER_VERTEX * n + extra, backends.get(backend)
+    if place.capabilities.parts is None:
+        memory.require(nbytes, what)
+    else:
+        require_of_pieces(place, what, nbytes)
     require_numbers(what, n)
+
+
+def require_of_pieces(
+    grid: Backend,
+    what: str,
+    whole: int = 0,
+    of_piece: Callable[[Any, int], tuple[int, int]] | None = None,
+) -> None:
+    """Ask for memory in all processes of a grid before one of them takes any.
+
+    Parameters
+    ----------
+    grid : Backend
+        The grid. Every process calls this.
+    what : str
+        The generator, with which the message begins.
+    whole : int
+        The bytes that each process takes on the host, whatever its pieces.
+    of_piece : callable, optional
+        ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after
+        the other, and how many of them stay; `device` is that of a GPU, or None for the host.
+
+    Raises
+    ------
+    OutOfMemory
+        In every process if one of them or its device has not so much, with the number of that one.
+    """
+    parts = grid.capabilities.parts
+    assert parts is not None
+    processes = parts.beside // len(parts.homes)
+    left, most, kept = len(parts.homes), 0, whole
+
+    def ask(home: Backend, piece: int) -> tuple[()]:
+        nonlocal left, most, kept
+        device = home.device if is_on_gpu(home) else None
+        taken, stay = (0, 0) if of_piece is None else of_piece(device, piece)
+        if device is None:
+            most, kept = max(most, taken - stay), kept + stay
+        else:
+            device.require(taken, what)
+        left -= 1
+        if not left and most + kept:  # the last one of this process
+            memory.require(most + kept, what, processes=processes)
+        return ()
+
+    parts.gather(ask)
 
 
 def drawn(what: str, scale: int, edge_factor: int) -> tuple[int, int]:

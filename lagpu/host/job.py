@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lagpu.errors import plain
 
-__all__ = ["Job", "command", "end_together", "launched", "running", "speaks"]
+__all__ = ["Job", "command", "end_together", "launched", "owner", "running", "speaks"]
 
 # Of each launcher: the number of processes, and the number of this one. Slurm sets its own for a
 # job's script too, so they count only beside those of PMIx, which each process of a step has.
@@ -27,6 +27,7 @@ _OTHERS_JOIN_SECONDS = 2.0  # what processes take to join that have started at t
 _FIRST_SPEAKS_SECONDS = 2.0  # what the first process needs to print an error that all have
 
 _meeting: list[Callable[[BaseException], bool]] = []
+_of_all: list[Callable[[], bool]] = []
 _hooked: list[bool] = []
 _NO_COMMAND = ("no command",)
 _command: list[Sequence[str]] = [_NO_COMMAND]
@@ -75,6 +76,19 @@ def speaks(error: BaseException) -> bool:
     return True
 
 
+def owner(error: BaseException) -> str:
+    """Return ``process 1 of 3: `` for an error that `speaks` has this process print; or "".
+
+    That is for an error of some processes, not of all, whose message has no number of a process.
+    Before processes can reach each other, what the first one says is taken to be true of all.
+    """
+    job = launched()
+    if job is None or getattr(error, "process", None) is not None:
+        return ""
+    of_all = _of_all[-1]() if _of_all else job.rank == 0
+    return "" if of_all else f"process {job.rank} of {job.size}: "
+
+
 @contextmanager
 def running(phrases: Sequence[str]) -> Iterator[None]:
     """Have a grid that begins inside compare the command that each process of its job runs.
@@ -97,16 +111,21 @@ def command() -> Sequence[str]:
     return _command[-1]
 
 
-def end_together(meeting: Callable[[BaseException], bool] | None = None) -> None:
+def end_together(
+    meeting: Callable[[BaseException], bool] | None = None,
+    of_all: Callable[[], bool] = lambda: False,
+) -> None:
     """Have an error that nobody catches printed by one process of the job.
 
     Parameters
     ----------
     meeting : callable, optional
         Tells the other processes that this one ends by an error, and returns whether it speaks.
+    of_all : callable
+        Returns, after that, whether every process has such an error of its own.
     """
     if meeting is not None:
-        _meeting[:] = [meeting]
+        _meeting[:], _of_all[:] = [meeting], [of_all]
     if _hooked:
         return
     _hooked.append(True)

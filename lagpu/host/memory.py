@@ -30,10 +30,12 @@ def available_bytes() -> int:
     That is the least of the machine's ``MemAvailable``, the bytes left in the control groups of
     this process, version 1 or 2, and the bytes left under its own limits (``ulimit -v``, ``-d``).
     """
-    return min([_machine_bytes(), *_control_group_bytes(), *_process_bytes()])
+    return min([_shared_bytes(), *_process_bytes()])
 
 
-def require(nbytes: int, what: str, remedy: str = "Use a smaller graph.") -> None:
+def require(
+    nbytes: int, what: str, remedy: str = "Use a smaller graph.", processes: int = 1
+) -> None:
     """Raise if an allocation would exceed the free host memory.
 
     Parameters
@@ -44,6 +46,9 @@ def require(nbytes: int, what: str, remedy: str = "Use a smaller graph.") -> Non
         The operation, with which the message begins.
     remedy : str
         What the user can do, the end of the message.
+    processes : int
+        The processes of this machine that are about to allocate as much: it must have the memory
+        of all, and each what its own limits leave.
 
     Raises
     ------
@@ -51,6 +56,8 @@ def require(nbytes: int, what: str, remedy: str = "Use a smaller graph.") -> Non
         ``what: needs 12.4 GB, 9.1 GB free. remedy``
     """
     free = available_bytes()
+    if nbytes <= free and processes > 1:
+        nbytes, free = nbytes * processes, _shared_bytes()
     if nbytes > free:
         raise OutOfMemory(f"{what}: needs {_shown(nbytes)}, {_shown(free)} free. {remedy}")
 
@@ -73,6 +80,11 @@ def shortage_named(what: str, remedy: str = "Use a smaller graph.") -> Iterator[
 def _shown(nbytes: float) -> str:
     """Return a size for a message, in GB unless that is less than one."""
     return f"{nbytes / 1e9:,.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:,.1f} MB"
+
+
+def _shared_bytes() -> int:
+    """Return the bytes that this process and others beside it may still allocate together."""
+    return min([_machine_bytes(), *_control_group_bytes()])
 
 
 def _machine_bytes() -> int:

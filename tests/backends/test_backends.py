@@ -1,5 +1,8 @@
 """The registry: names, lazy loading, defaults, a backend of one's own, and mixing refused."""
 
+import pickle
+
+import numpy as np
 import pytest
 
 import lagpu
@@ -11,6 +14,7 @@ from lagpu.errors import (
     DomainMismatch,
     InvalidValue,
 )
+from lagpu.host.job import Job
 
 
 class Loopback(CpuBackend):
@@ -113,6 +117,78 @@ def test_a_grid_is_the_default_inside_only():
         lagpu.grid(2, "cpu", order="size").__enter__()
     with pytest.raises(InvalidValue, match="there is no 'grid:0'"), lagpu.grid(0):
         pass
+
+
+def test_a_grid_on_chosen_devices():
+    with lagpu.grid(devices=[2, 0], backend="sim") as place:
+        assert place.name == "grid:2:sim:2,0"
+        assert place is backends.get("grid:2:sim:2,0") is backends.get("grid:sim:2,0")
+        assert [of.name for of in place.pieces.places] == ["sim:2", "sim"]
+        A = lagpu.generators.kronecker(5)
+        assert A.backend is place
+        assert pickle.loads(pickle.dumps(A)).backend is place
+        wanted = lagpu.algorithms.bfs_levels(A.to("cpu"), 1)
+        assert lagpu.algorithms.bfs_levels(A, 1).to("cpu").isequal(wanted)
+    with lagpu.grid(devices=range(2), backend="sim") as place:  # they are the first two
+        assert place is backends.get("grid:2:sim")
+    with lagpu.grid("2x1", "sim", order="degree", devices=np.array([1, 3])) as place:
+        assert place.name == "grid:2x1-degree:sim:1,3"
+        assert backends.get("grid-degree:sim:1,3").name == "grid:2-degree:sim:1,3"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"devices": []}, r"devices=\[\] names none\. Name one for each piece"),
+        ({"devices": [1, 0, 1]}, r"device 1 is named twice\. Each piece has a device of its own"),
+        ({"devices": [0, -1]}, r"device -1 is not a number from 0 to 999"),
+        ({"devices": [0, 1000]}, r"device 1000 is not a number from 0 to 999"),
+        ({"devices": [0, "sim:1"]}, r"device 'sim:1' is not a number from 0 to 999"),
+        ({"devices": "0,1"}, r"devices='0,1' is no list of numbers, as in \[0, 1\]"),
+        ({"devices": 2}, r"devices=2 is no list of numbers"),
+        ({"pieces": 3, "devices": [0, 1]}, r"3 pieces are not 2 devices\. Name one for each"),
+        ({"pieces": "2x2", "devices": [0, 1]}, r"4 pieces are not 2 devices"),
+        ({"backend": "cpu", "devices": [0, 1]}, r"cpu has no devices with numbers"),
+        ({"backend": "sim:1", "devices": [0, 1]}, r"sim:1 has no devices with numbers"),
+    ],
+)
+def test_wrong_devices(given, said):
+    given = {"backend": "sim"} | given
+    with pytest.raises(InvalidValue, match=f"^grid: {said}"), lagpu.grid(**given):
+        pass
+
+
+def test_wrong_devices_in_a_name():
+    for name, said in (
+        ("grid:3:sim:0,1", "3 pieces are not 2 devices"),
+        ("grid:2:sim:1,1", "device 1 is named twice"),
+        ("grid:2:cpu:0,1", "there is no 'grid:2:cpu:0,1'"),
+        ("grid:2:sim:0,", "there is no 'grid:2:sim:0,'"),
+    ):
+        with pytest.raises(InvalidValue, match=said):
+            backends.get(name)
+
+
+def test_devices_are_gpus(monkeypatch):
+    """Never a cpu in their place; one that is not there is named."""
+
+    def make_gpu(index=0):
+        raise BackendUnavailable(f"gpu: there is no GPU {index}.")
+
+    monkeypatch.setattr(backends, "_loaded", {"cpu": backends.get("cpu")})
+    monkeypatch.setattr("lagpu.backends.gpu.make_gpu", make_gpu)
+    with pytest.raises(BackendUnavailable, match="there is no GPU 7"), lagpu.grid(devices=[7, 1]):
+        pass
+
+
+def test_processes_of_a_job_take_devices_by_themselves(monkeypatch):
+    monkeypatch.setattr(backends, "launched", lambda: Job(4, 0))
+    monkeypatch.setattr(backends, "end_together", lambda: None)
+    said = "^grid: devices are chosen in a program of one process, and this is one of 4"
+    with pytest.raises(InvalidValue, match=said), lagpu.grid(devices=[7, 1]):
+        pass
+    with pytest.raises(InvalidValue, match=said):
+        backends.get("grid:4:sim:0,1,2,5")
 
 
 def test_use_ends_with_an_error(loopback):

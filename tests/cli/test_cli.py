@@ -226,6 +226,22 @@ def test_long_tables_are_folded(run):
 # -------------------------------------------------------------------------- other commands
 
 
+@pytest.mark.parametrize("grid", ["3:cpu", "2x2-degree:cpu", "2:sim"])
+def test_info_of_pieces(run, grid):
+    """The facts of the graph are those of one piece; then what each piece has."""
+    found = json.loads(run("info", "kron:7", "--grid", grid, "--json")[1])
+    pieces = found.pop("pieces")
+    assert found == json.loads(run("info", "kron:7", "--json")[1])
+    assert len(pieces) == int(grid[0]) * (2 if "x" in grid else 1)
+    assert sum(piece["entries"] for piece in pieces) == found["entries"]
+    assert all(piece["csc_bytes"] > 4 * piece["entries"] for piece in pieces)
+    most = max(piece["entries"] for piece in pieces)
+    lines = run("info", "kron:7", "--grid", grid)[1].splitlines()
+    assert lines[:-1] == run("info", "kron:7")[1].splitlines()
+    assert lines[-1].startswith(f"    pieces  {len(pieces)} of grid:{grid}, ")
+    assert f"each with at most {most:,} entries, " in lines[-1]
+
+
 def test_info(run, tmp_path):
     file = tmp_path / "edges.txt"
     file.write_text("# Nodes: 6\n0 1\n1 0\n1 2\n2 1\n2 2\n4 4\n")

@@ -22,6 +22,9 @@ def rank(monkeypatch):
     return become
 
 
+ALL_OF_IT = "lagpu: 3 processes each do all of this; --grid all shares it out.\n"
+
+
 @pytest.mark.parametrize("suffix", ["npz", "txt"])
 def test_the_first_process_prints_and_writes(run, rank, tmp_path, suffix):
     command = ["bfs", "kron:5", "--source", "1", "-b", "cpu", "--check"]
@@ -30,7 +33,7 @@ def test_the_first_process_prints_and_writes(run, rank, tmp_path, suffix):
         file = tmp_path / f"{number}.{suffix}"
         page = tmp_path / f"{number}.html"
         code, out, err = run(*command, "--save", file, "--trace", page)
-        assert (code, err) == (0, "")
+        assert (code, err) == (0, "" if number else ALL_OF_IT)
         assert bool(out) == file.exists() == page.exists() == (number == 0)
     assert not list(tmp_path.glob(".*"))
 
@@ -40,8 +43,32 @@ def test_the_first_process_writes_reports(run, rank, tmp_path):
         rank(number)
         file = tmp_path / f"{number}.json"
         code, _, err = run("graph500", "--scale", 4, "-b", "cpu", "--roots", 2, "--json", file)
-        assert (code, err) == (0, "")
+        assert (code, err) == (0, "" if number else ALL_OF_IT)
         assert file.exists() == (number == 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("bfs path:4 --source 1 -b cpu --json", ALL_OF_IT),
+        ("pagerank path:4 -b cpu --json", ALL_OF_IT),
+        ("bfs path:4 --source 1 --grid 1:cpu --json", ""),
+        ("bfs path:4 --source 1 -b grid:1:cpu --json", ""),
+        ("backends --json", ""),  # takes no --grid
+        ("bfs --help", ""),
+    ],
+)
+def test_the_first_process_says_that_each_does_all(run, rank, monkeypatch, words, said):
+    """On stderr, so that JSON is only JSON; a process alone, and other commands, say nothing."""
+    monkeypatch.setattr("lagpu.backends.launched", lambda: None)  # a grid of this process alone
+    assert run(*words.split())[2] == ""
+    rank(1)
+    assert run(*words.split())[2] == ""
+    rank(0)
+    code, out, err = run(*words.split())
+    assert (code, err) == (0, said)
+    if "--json" in words:
+        json.loads(out)
 
 
 def test_every_process_ends_with_the_code_of_an_error(run, rank):

@@ -1,12 +1,16 @@
 """Random graphs made part by part: those of the host, without the whole of them anywhere."""
 
+import threading
+
 import numpy as np
 import pytest
+from ranks import on_grids
 
 from lagpu import backends, generators
 from lagpu.backends.override import overridden
 from lagpu.errors import InvalidValue, OutOfMemory
-from lagpu.generators import parts
+from lagpu.generators import edges, parts, random, shapes
+from lagpu.host import memory
 
 GRIDS = [
     "grid:1:cpu",
@@ -61,6 +65,69 @@ def test_sizes_are_checked():
         generators.kronecker(32, backend="grid:2:cpu")
     with pytest.raises(OutOfMemory, match="uniform"):
         generators.uniform(31, 2**20, backend="grid:2:cpu")
+
+
+MADE_OF = ("undirected", "from_entries", "from_edge_keys", "endpoints")
+
+
+def tuples_made(place):
+    return parts.kronecker_tuples(9, 16, 1, place)
+
+
+def graph_of_tuples(place):
+    i = np.arange(10_000, dtype=np.int32)
+    return parts.undirected(dict.fromkeys(place.pieces.engine.local, (i, i)), 10_000, place)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda place: generators.kronecker(9, backend=place), "kronecker"),
+        (lambda place: generators.uniform(9, backend=place), "uniform"),
+        (lambda place: generators.gnm(1000, 6000, backend=place), "gnm"),
+        (lambda place: generators.from_spec("road:60", backend=place), "road"),
+        (lambda place: generators.path(9000, backend=place), "path"),
+        (lambda place: generators.mycielskian(9, backend=place), "mycielskian"),
+        (tuples_made, "kronecker"),
+        (graph_of_tuples, "undirected"),
+    ],
+)
+def test_all_processes_are_asked_before_one_makes_its_part(monkeypatch, make, what):
+    """One that lacks memory is named in all; none has drawn an edge, or put a matrix together."""
+    own, made = threading.local(), []
+    monkeypatch.setattr(memory, "available_bytes", lambda: getattr(own, "free", 10**12))
+    for place, name in (
+        (edges.KroneckerEdges, "__call__"),
+        (edges.UniformEdges, "__call__"),
+        *((of, name) for of in (random, shapes) for name in vars(of) if name in MADE_OF),
+    ):
+        monkeypatch.setattr(place, name, lambda *_, **__: made.append("some of a graph"))
+
+    def program(place):
+        own.free = 100_000 if place.pieces.engine.local[0] == 1 else 10**9
+        try:
+            make(place)
+        finally:
+            own.free = 10**12
+
+    found = on_grids(3, program)
+    assert [type(error) for error in found] == [OutOfMemory] * 3, found
+    assert str(found[1]).startswith(f"{what}: needs ")
+    assert {str(found[k]) for k in (0, 2)} == {f"process 1 of 3: {found[1]}"}
+    assert made == []
+
+
+def test_the_pieces_of_a_host_are_asked_for_together(monkeypatch):
+    """Those of a process one after the other, those of other processes at the same time."""
+    asked = []
+    monkeypatch.setattr(memory, "require", lambda *given, **how: asked.append((*given, how)))
+    parts.kronecker_tuples(9, 16, 1, backends.get("grid:4:cpu"))
+    share = 16 * 512 // 4
+    drawn = parts._BYTES_PER_DRAWN * share
+    assert asked == [(8 * 4 * share + drawn, "kronecker", {"processes": 1})]
+    asked.clear()
+    on_grids(2, lambda place: parts.kronecker_tuples(9, 16, 1, place), pieces=2, beside=2)
+    assert asked == [(8 * 2 * share + drawn, "kronecker", {"processes": 2})] * 2
 
 
 def test_a_backend_that_chooses_kernels_has_parts_too():

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
+from lagpu.errors import ProcessFailed
 from lagpu.host import job as module
-from lagpu.host.job import Job, end_together, launched, speaks
+from lagpu.host.job import Job, end_together, launched, owner, speaks
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +18,7 @@ def alone(monkeypatch):
         for name in names:
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(module, "_meeting", [])
+    monkeypatch.setattr(module, "_of_all", [])
 
 
 @pytest.mark.parametrize(
@@ -60,6 +62,22 @@ def test_processes_that_can_meet_decide_together(monkeypatch):
     assert sys.excepthook is hook is not print
     assert speaks(ValueError("mine"))
     assert not speaks(ValueError("theirs"))
+
+
+def test_whose_error_it_is(monkeypatch):
+    """That of the process that has it; of none if all have it, or if its message has a number."""
+    told = ProcessFailed("process 2 of 3: full")
+    told.process = 2
+    assert owner(ValueError()) == ""
+    for rank, others in (("0", ""), ("1", "process 1 of 3: ")):
+        monkeypatch.setenv("PMI_SIZE", "3")
+        monkeypatch.setenv("PMI_RANK", rank)
+        assert owner(ValueError()) == others  # before they can meet: the first one tells its own
+        assert owner(told) == ""
+    for of_all in (True, False):
+        end_together(lambda _: True, lambda of_all=of_all: of_all)
+        assert owner(ValueError()) == ("" if of_all else "process 1 of 3: ")
+        assert owner(told) == ""
 
 
 @pytest.mark.parametrize("mine", [True, False])

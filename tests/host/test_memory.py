@@ -53,6 +53,17 @@ def test_a_container_of_version_2(machine):
         memory.require(1_560_000_000, "read: x")
 
 
+def test_processes_share_the_memory_of_their_machine(machine, monkeypatch):
+    """But not what the limits of one process leave it."""
+    memory.require(MACHINE // 3, "x", processes=3)
+    with pytest.raises(OutOfMemory, match=r"^x: needs 85\.9 GB, 68\.7 GB free"):
+        memory.require(MACHINE * 5 // 12, "x", processes=3)
+    monkeypatch.setattr(memory, "_process_bytes", lambda: [1000])
+    memory.require(1000, "x", processes=3)
+    with pytest.raises(OutOfMemory, match=r"^x: needs 0\.0 MB, 0\.0 MB free"):
+        memory.require(1001, "x", processes=3)
+
+
 def test_the_least_of_nested_groups_counts(machine):
     machine.member("0::/outer/inner\n")
     machine("outer/inner", 8 << 30, 1 << 30)

@@ -471,7 +471,10 @@ def _open_device(cupy: Any, index: int) -> Any:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise BackendUnavailable(f"gpu: no device ({error}). {_REMEDY}") from error
     if not 0 <= index < count:
-        raise BackendUnavailable(f"gpu: device {index} is not among {count}. {_REMEDY}")
+        raise BackendUnavailable(
+            f"gpu: there is no device {index}; this process sees {count}, numbered from 0. Take "
+            "others, or fewer."
+        )
     device = cupy.cuda.Device(index)
     device.use()
     cupy.cuda.runtime.free(0)  # makes the context that launches need, before the first allocation

@@ -85,6 +85,7 @@ class Processes:
         self._method = ""
         self._over: LagpuError | None = None  # why no process meets any more
         self._speaker = 0  # of that error
+        self.of_all = False  # whether every process has ended by an error of its own
         self._unmet = self._parted = False
         self._among = among
         self._first = 0 if among is None else among.rank - self.rank  # its number in the job
@@ -262,6 +263,7 @@ class Processes:
         said = self._collected(message if self.rank == first else _NOTHING, headers)[first]
         kind, _, text = said.tobytes().decode(errors="replace").partition("\n")
         error = self._told(first, kind, text)
+        self.of_all = bool((headers["state"] == _ENDED).all())
         ended = np.flatnonzero(headers["state"] >= _ENDED)
         if len(ended):
             others = headers["state"][ended] == _ENDED_TOO

@@ -62,7 +62,7 @@ def _joined_job(job: Job) -> tuple[Processes, int]:
     place, beside = host.Get_rank(), host.Get_size()
     host.Free()
     processes = Processes(world.Dup(), beside)
-    end_together(processes.end)
+    end_together(processes.end, lambda: processes.of_all)
     atexit.register(_close, processes, os.getpid())
     return processes, place
 

@@ -111,10 +111,12 @@ def test_one_ends_by_an_error_while_others_wait():
 
 
 def test_all_end_by_their_errors_and_one_prints():
-    def program(processes):
-        return processes.end(ValueError("boom"))
+    """Only then is the error that of no process in particular."""
 
-    assert on_ranks(3, program)[0] == [True, False, False]
+    def program(processes):
+        return processes.end(ValueError("boom")), processes.of_all
+
+    assert on_ranks(3, program)[0] == [(True, True), (False, True), (False, True)]
 
 
 def test_who_fails_prints_not_who_is_told():
@@ -128,9 +130,9 @@ def test_who_fails_prints_not_who_is_told():
             processes.fail(error)
             speaks = processes.end(error)
             processes.close()
-            return speaks
+            return speaks, processes.of_all
 
-    assert on_ranks(3, program)[0] == [False, False, True]
+    assert on_ranks(3, program)[0] == [(False, False), (False, False), (True, False)]
 
 
 def test_one_comes_to_its_end_while_others_wait():
