@@ -66,7 +66,7 @@ def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuErr
     return named_error(backend.device, error, method)
 
 
-@guarded(_named_error, host=("vector",))
+@guarded(_named_error, host=("vector", "vector_set", "nvals"))
 class GpuBackend:
     """Vectors and matrices on one device. See `Backend` for the methods.
 
@@ -110,6 +110,11 @@ class GpuBackend:
     def last_product(self) -> Any:
         """See `Backend`."""
         return self.runtime.plan
+
+    def _enter(self) -> None:
+        """Make the device the thread's, in a method that mostly does without."""
+        if self.enter is not None:
+            self.enter()
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
@@ -169,8 +174,7 @@ class GpuBackend:
     def vector(self, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
         if size >= LARGE:  # values and presence bits, and those of the next result
-            if self.enter is not None:
-                self.enter()
+            self._enter()
             self.device.require(size * (2 * dtype.numpy.itemsize) + size // 4, "Vector")
         return VectorStore(self.device, self.runtime.counters, dtype, size)
 
@@ -295,7 +299,11 @@ class GpuBackend:
 
     def nvals(self, x: Handle) -> int:
         """See `Backend`."""
-        return x.nvals
+        known: int | None = x.known if isinstance(x, VectorStore) else None
+        if known is None:
+            self._enter()
+            known = int(x.nvals)
+        return known
 
     def form(self, x: Handle) -> str:
         """See `Backend`."""
@@ -326,6 +334,8 @@ class GpuBackend:
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: VectorStore, i: int, value: Any) -> None:
         """See `Backend`."""
+        if v.form != "sparse" or v.known != 0:
+            self._enter()
         v.set(i, value)
 
     def vector_remove(self, v: VectorStore, i: int) -> None:
