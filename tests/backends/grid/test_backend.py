@@ -467,7 +467,6 @@ def test_each_piece_has_a_device():
         "grid:01:cpu",
         "grid:2:",
         "grid:2:cpuu",
-        "grid:2:sim:1",
         "grid:2x0:cpu",
         "grid:2x:cpu",
         "grid:x2:cpu",
