@@ -27,7 +27,7 @@ extern "C" __global__ void meetings(u32 piece, u32 epoch, u64 patience, const u6
 
 
 def meeting_us(
-    devices: Sequence[Device], blocks: int | None = None, told: bool = False, times: int = 2000
+    devices: Sequence[Device], blocks: int | None = None, told: bool = False, times: int = 500
 ) -> float:
     """Return the microseconds of a meeting of some devices; see ``common/peers.cuh``.
 
