@@ -153,8 +153,19 @@ class Parts(Protocol):
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
         """Return, in the order of the pieces, the arrays that the function returns for each."""
 
-    def meetings(self) -> dict[str, float]:
-        """Return the microseconds of a meeting of devices that search together, by its kind.
+    def meetings(
+        self, times: int, blocks: int | None = None, told: bool = False
+    ) -> Callable[[], None]:
+        """Return a function that has the devices meet, as they do when they search together.
+
+        Parameters
+        ----------
+        times : int
+            Meetings in a row.
+        blocks : int, optional
+            Thread blocks of each device; by default one a multiprocessor, as a search has.
+        told : bool
+            Whether each block orders what it may have written to memory of other devices.
 
         Raises
         ------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -24,20 +25,38 @@ from lagpu import algorithms, backends
 from lagpu.backends.protocol import Backend
 from lagpu.bench import report
 from lagpu.bench.suite import ALGORITHMS
-from lagpu.bench.timing import Clock, devices_of
+from lagpu.bench.timing import Clock, Span, devices_of
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json
 from lagpu.loops.loop import eager
 
-__all__ = ["app", "betweenness", "roots_of", "search"]
+__all__ = ["app", "betweenness", "meeting_us", "roots_of", "search"]
 
 Row = dict[str, Any]
 SEED = 7
 _TIMES = ("median_ms", "max_ms", "wall_median_ms", "wall_max_ms")
 _SAME = 1e-9  # relative, of sums that are added in another order
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def meeting_us(place: Backend, times: int = 500) -> dict[str, float]:
+    """Return the microseconds of a meeting of a grid's devices.
+
+    Of few blocks and of all, which order what they have written to other devices, or have written
+    nothing.
+    """
+    parts = place.capabilities.parts
+    assert parts is not None
+    found = {}
+    for blocks, told in itertools.product((16, None), (False, True)):
+        run = parts.meetings(times, blocks, told)
+        run()  # which compiles
+        with Span(devices_of(place)) as span:
+            run()
+        found[f"{blocks or 'all'} blocks{', told' * told}"] = span.elapsed_ms * 1e3 / times
+    return found
 
 
 def roots_of(A: Matrix, count: int) -> list[int]:
@@ -155,9 +174,10 @@ def main(
         places = [backends.get(name) for name in backend]
         modes = [True, False] if by_statement else [True]
         found: Row = report.envelope(places, {})
-        grids = [(place.name, place.capabilities) for place in places]
         found["meeting_us"] = {
-            name: can.parts.meetings() for name, can in grids if can.parts and can.searches
+            place.name: meeting_us(place)
+            for place in places
+            if place.capabilities.parts and place.capabilities.searches
         }
         print(f"microseconds of a meeting: {found['meeting_us']}")
         found["rows"] = []

@@ -251,7 +251,7 @@ class GridLoop:
         return list(zip(written, [frontier, *targets], strict=True))
 
     def _blank(self, x: GridVector) -> GridVector:
-        """Return a vector of new parts without entries, whose memory is asked for by the run."""
+        """Return a vector of new parts, for which making `x` has asked for memory too."""
         parts = [VectorStore(v.device, v.counters, v.dtype, v.size) for v in x.parts]
         made: GridVector = self._pieces.handle(parts, x.dtype, x.shape)
         return made

@@ -1,8 +1,8 @@
-"""How long a meeting of several devices takes; see ``common/peers.cuh``."""
+"""Meetings of several devices in a row, to be timed; see ``common/peers.cuh``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from lagpu.backends.gpu.device.protocol import PER_CALL, Device
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.errors import NotSupported
 
-__all__ = ["meeting_us"]
+__all__ = ["meetings"]
 
 _RESIDENT = 2048  # threads of a multiprocessor, at most
 _MEETINGS = """#include "common/peers.cuh"
@@ -26,21 +26,17 @@ extern "C" __global__ void meetings(u32 piece, u32 epoch, u64 patience, const u6
 """
 
 
-def meeting_us(
-    devices: Sequence[Device], blocks: int | None = None, told: bool = False, times: int = 500
-) -> float:
-    """Return the microseconds of a meeting of some devices; see ``common/peers.cuh``.
+def meetings(
+    devices: Sequence[Device], times: int, blocks: int | None, told: bool
+) -> Callable[[], None]:
+    """Return a function that has devices meet again and again; see `Parts.meetings`.
 
     Parameters
     ----------
     devices : sequence of Device
         Devices of one host.
-    blocks : int, optional
-        Thread blocks of each; by default one a multiprocessor, as a search has.
-    told : bool
-        Whether each block orders what it may have written to memory of other devices.
-    times : int
-        Meetings in a row.
+    times, blocks, told
+        As of `Parts.meetings`.
 
     Raises
     ------
@@ -66,18 +62,13 @@ def meeting_us(
                 made, count * block, *(PER_CALL,) * 7, block=block, cooperative=True
             )
             launches.append(launch)
-    for _ in range(2):  # the first one compiles
-        given = [
-            (launch, (*peers.arguments(p), np.uint32(times), told, peers.results[p]))
-            for p, launch in enumerate(launches)
-        ]
-        timers = []
-        for device in devices:
-            with device.alone():
-                timers.append(device.timer())
-                timers[-1].__enter__()
-        peers.run(given)
-        for device, timer in zip(devices, timers, strict=True):
-            with device.alone():
-                timer.__exit__(None, None, None)
-    return max(timer.elapsed_ms for timer in timers) * 1e3 / times
+
+    def run() -> None:
+        peers.run(
+            [
+                (launch, (*peers.arguments(p), np.uint32(times), told, peers.results[p]))
+                for p, launch in enumerate(launches)
+            ]
+        )
+
+    return run

@@ -11,7 +11,7 @@ import numpy as np
 
 from lagpu.backends.grid.engine import Arrays, Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.meetings import meeting_us
+from lagpu.backends.grid.meetings import meetings
 from lagpu.backends.grid.partition import (
     Layout,
     Numbering,
@@ -370,15 +370,11 @@ class Parts:
 
         return self._run("gather", gather)
 
-    def meetings(self) -> dict[str, float]:
-        """See the protocol: of few blocks and of all, which have written to others or have not."""
-        devices = [home.device for home in self.homes]
-        with self._pieces.lock:
-            return {
-                f"{blocks or 'all'} blocks{', told' * told}": meeting_us(devices, blocks, told)
-                for blocks in (16, None)
-                for told in (False, True)
-            }
+    def meetings(
+        self, times: int, blocks: int | None = None, told: bool = False
+    ) -> Callable[[], None]:
+        """See the protocol."""
+        return meetings([home.device for home in self.homes], times, blocks, told)
 
     def _run(self, name: str, work: Callable[[], T], shape: Sequence[int] = ()) -> T:
         with self._pieces.lock:

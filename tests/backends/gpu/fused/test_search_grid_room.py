@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from searches import levels_behind
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, loop, semiring
@@ -31,22 +32,16 @@ def undirected(rows, cols, n, backend):
     return Matrix.from_coo(*ends, True, nrows=n, ncols=n, dup_op=lagpu.binary.any, backend=backend)
 
 
-def first(A, levels, frontier, times):
+def levels_first(A, frontier, levels, times):
     for depth in loop(until_empty=frontier, times=times):
         levels(frontier.S) << depth
         frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-
-
-def after(A, levels, frontier, times):
-    for depth in loop(until_empty=frontier, times=times):
-        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-        levels(frontier.S) << depth
 
 
 def found(search, A, sources, times=None):
     levels, frontier = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
     frontier[sources] = True
-    search(A, levels, frontier, times)
+    search(A, frontier, levels, times)
     return levels.to_dense(-1).tolist(), frontier.to_coo()[0].tolist()
 
 
@@ -68,7 +63,7 @@ def both(m):
     return np.r_[2 * rows, 2 * short + 1], np.r_[2 * cols, 2 * to + 1]
 
 
-@pytest.mark.parametrize("search", [first, after])
+@pytest.mark.parametrize("search", [levels_first, levels_behind])
 @pytest.mark.parametrize("size", [2, 100, 3000])
 @pytest.mark.parametrize("made", [pairs, chunks, both])
 def test_a_frontier_and_its_successor_are_all_vertices(place, pushes, tight, made, size, search):
@@ -90,9 +85,9 @@ def test_all_vertices_are_found_where_all_were_sources(place, pushes, tight, deg
     rows = np.repeat(np.arange(n), degree)
     cols = (rows + np.tile(np.arange(1, degree + 1), n)) % n
     A = Matrix.from_coo(rows, cols, True, nrows=n, ncols=n, backend=place)
-    assert found(after, A, np.arange(n), 1) == ([0] * n, list(range(n)))
-    assert found(after, A, np.arange(n)) == ([0] * n, [])
-    assert found(first, A, np.arange(n)) == ([0] * n, [])
+    assert found(levels_behind, A, np.arange(n), 1) == ([0] * n, list(range(n)))
+    assert found(levels_behind, A, np.arange(n)) == ([0] * n, [])
+    assert found(levels_first, A, np.arange(n)) == ([0] * n, [])
     assert place.last_loop.startswith("grid search")
 
 
@@ -149,7 +144,7 @@ def test_vertices_without_places_are_looked_up(place, pushes, tight, more):
 
 
 def found_levels(A, sources):
-    levels, left = found(first, A, sources)
+    levels, left = found(levels_first, A, sources)
     assert not left
     return levels
 
@@ -166,7 +161,7 @@ def test_memory_of_a_search(place):
     )
     levels, frontier = Vector(INT32, n, like=A), Vector(BOOL, n, like=A)
     frontier[0] = True
-    after(A, levels, frontier, None)  # the source is found again
+    levels_behind(A, frontier, levels, None)  # the source is found again
     assert levels.to_coo()[1].tolist() == [1, 0]
     kept = {name: x.nbytes / n for name, x in A.data.csc().cache.items()}
     assert kept["grid search"] == pytest.approx(8.375 + 2 * places, abs=1e-3)
