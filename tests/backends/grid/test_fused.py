@@ -144,6 +144,30 @@ def test_some_levels_of_several_sources_beside_what_is_there(n, times, pieces):
         assert place.last_loop.startswith(RUNS) == fits
 
 
+def after_a_bounded_search(place, n, i, j, bound):
+    """Search from a vertex to a bounded depth, then from another one to the end."""
+    A, found = matrix(n, i, j, place), []
+    for source, times in ((int(i[0]), bound), (n - 1, None)):
+        levels, f = Vector(INT32, n, backend=place), Vector(BOOL, n, backend=place)
+        f[source] = True
+        for depth in loop(until_empty=f, times=times):
+            levels(f.S) << depth
+            f(~levels.S, replace=True) << semiring.any_pair(f @ A)
+        found.append(levels.to_dense(-1).tolist())
+    return found
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_what_a_bounded_search_has_found_is_forgotten_by_the_next(pieces):
+    n = 3000
+    i, j = edges_of("both ways", n)
+    place = sim_grid(pieces)
+    for bound in (2, 3, 4):
+        args = (n, i, j, bound)
+        assert after_a_bounded_search(place, *args) == after_a_bounded_search("cpu", *args)
+        assert place.last_loop.startswith(RUNS)
+
+
 def two_levels(A, n, place):
     parents, f = Vector(INT64, n, backend=place), Vector(INT64, n, backend=place)
     f[8] = 8
