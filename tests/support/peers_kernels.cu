@@ -28,6 +28,7 @@ extern "C" __global__ void meetings(u32 piece, u32 times, u32 silent, u32 epoch,
     if (all.verdict) break;
   }
   atomic_add(&result[1], u64(wrong));
+  grid_sync(barrier);  // all wrong numbers are there when the host hears of it
   if (global_thread() == 0) {
     result[0] = round;
     report_meetings(peers, all, round, result);
