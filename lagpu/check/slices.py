@@ -8,6 +8,7 @@ rule is written once, every process comes to the same verdict, and none has all 
 from __future__ import annotations
 
 import functools
+import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +27,7 @@ __all__ = ["Edges", "Slice", "Slices", "least_of", "listed"]
 
 Array = np.ndarray[Any, Any]
 
-_TOLD = 1 << 20  # edges of a slice that are told at a time
+_MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -195,37 +196,17 @@ class Slice:
         found: Array = self.by_rows.T @ (values if self._rows is None else values[self._rows])
         return found
 
-    @cached_property
-    def _keys(self) -> Array:
-        """Each entry as one number, rising, since rows rise in each column."""
-        columns = np.repeat(np.arange(self.shape[1], dtype=np.int64), np.diff(self.col_ptr))
-        columns *= self.shape[0]
-        columns += self.row_idx
-        return columns
+    def fingerprint(self, key: int) -> int:
+        """Return a number that tells these edges from those that lead back; see `Slices`."""
 
-    def has(self, rows: Array, cols: Array) -> Array:
-        """Return which entries are there, of some positions."""
-        wanted = cols.astype(np.int64) * self.shape[0] + rows
-        at = np.searchsorted(self._keys, wanted)
-        found = np.zeros(len(wanted), bool)
-        inside = at < len(self._keys)
-        found[inside] = self._keys[at[inside]] == wanted[inside]
-        return found
+        def of(run: tuple[int, int]) -> int:
+            edges = self._block(*run)
+            begin, end = (x.astype(np.uint64) for x in (edges.begin, edges.end))
+            pair = np.minimum(begin, end) * np.uint64(self._n) + np.maximum(begin, end)
+            mixed = _mixed(pair + np.uint64(key))
+            return int(mixed[begin < end].sum()) - int(mixed[end < begin].sum())
 
-    def forget(self) -> None:
-        """Give back what looking up edges has taken."""
-        self.__dict__.pop("_keys", None)
-
-    def told(self, number: int) -> tuple[Array, Array]:
-        """Return (begin, end) of some edges: the share of a number, none behind the last one."""
-        first = min(number * _TOLD, len(self.row_idx))
-        last = min(first + _TOLD, len(self.row_idx))
-        rows = self.row_idx[first:last]
-        cols = np.searchsorted(self.col_ptr, np.arange(first, last), side="right") - 1
-        return (
-            rows if self._rows is None else self._rows[rows],
-            cols if self._cols is None else self._cols[cols],
-        )
+        return sum(mapped(of, self._runs)) & _MASK
 
     def joined(self) -> Array:
         """Return the least vertex that these edges join with each, (n,), in any direction."""
@@ -236,11 +217,6 @@ class Slice:
         cols = np.repeat(np.arange(self.shape[1], dtype=self.row_idx.dtype), np.diff(self.col_ptr))
         begin = self.row_idx if self._rows is None else self._rows[self.row_idx]
         return _components(self._n, begin, cols if self._cols is None else self._cols[cols])
-
-    @property
-    def shares(self) -> int:
-        """In how many shares `told` gives all edges."""
-        return -(-len(self.row_idx) // _TOLD)
 
 
 class Slices:
@@ -432,36 +408,30 @@ class Slices:
 
     @property
     def symmetric(self) -> bool:
-        """Whether each edge is there in both directions."""
+        """Whether each edge is there in both directions.
+
+        Edges up less edges down, each pair of vertices as a number that looks random, are 0 modulo
+        2**64; with other edges they are so with a chance of about 2**-64, since the numbers differ
+        from call to call. No edge is there twice.
+        Source: Clarke and others 2003 (sums of hashes as fingerprints of multisets).
+        """
         if self._symmetric is None:
-            self._symmetric = self._is_symmetric()
+            keys = self.gather(lambda _: (np.array([secrets.randbits(64)], np.uint64),))
+            key = int(keys[0][0][0])  # of one process, so that all have the same
+            each = self.gather(lambda own: (np.array([own.fingerprint(key)], np.uint64),))
+            self._symmetric = sum(int(x[0]) for (x,) in each) & _MASK == 0
         return self._symmetric
 
-    def _is_symmetric(self) -> bool:
-        if self.parts is None:
-            columns, rows = self.own[0], self.own[0].by_rows
-            pairs = ((rows.indptr, columns.col_ptr), (rows.indices, columns.row_idx))
-            return all(np.array_equal(a, b) for a, b in pairs)
-        # No edge is there twice, so it is enough that each one's reverse is there.
-        shares = self.gather(lambda own: (np.array([own.shares]),))
-        count = max(int(x[0]) for (x,) in shares)
-        found = all(self._have_reverse(self.parts, number) for number in range(count))
-        for own in self.own.values():
-            own.forget()
-        return found
 
-    def _have_reverse(self, parts: Parts, number: int) -> bool:
-        """Return whether the reverse of each edge is there, for a share of those of each slice."""
+def _mixed(x: Array) -> Array:
+    """Return 64 bits that look random for each of some numbers.
 
-        def reverse(_home: Any, piece: int) -> tuple[Array, ...]:
-            begin, end = self.own[piece].told(number)
-            return end, begin
-
-        asked = parts.owned(reverse, (self.n, self.n))
-        told = parts.gather(
-            lambda _, piece: (np.array([self.own[piece].has(*asked[piece]).all()]),)
-        )
-        return all(bool(x[0]) for (x,) in told)
+    Source: Steele, Lea and Flood 2014 (the finalizer of SplitMix64).
+    """
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = x ^ x >> np.uint64(31)
+    return mixed
 
 
 def least_of(count: int, component: Array) -> Array:

@@ -1,5 +1,6 @@
 """On a grid each piece looks at its own edges: one verdict, and nobody has all of them."""
 
+import functools
 import random
 
 import numpy as np
@@ -406,13 +407,31 @@ def outcome(prove, *args, **options):
         return str(error)
 
 
-@pytest.mark.parametrize("shape", GRIDS)
+@pytest.mark.parametrize("shape", [None, *GRIDS])
 def test_symmetric_patterns(shape, nobody_collects, monkeypatch):
-    monkeypatch.setattr(slices, "_TOLD", 3)
-    assert check.Pattern(matrix(N, BOTH, cpu_grid(shape))).symmetric
-    for cut in [(u, v) for u, v in BOTH if u != v][::5]:
+    def symmetric(edges):
+        place = "cpu" if shape is None else cpu_grid(shape)
+        return check.Pattern(matrix(N, edges, place)).symmetric
+
+    blocks = functools.partial(slices.column_blocks, entries=3)
+    monkeypatch.setattr(slices, "column_blocks", blocks)
+    assert symmetric(BOTH)
+    assert symmetric([(u, u) for u in range(0, N, 2)])
+    absent = [(u, v) for v in range(N) for u in range(v) if (u, v) not in BOTH]
+    for k, cut in enumerate([(u, v) for u, v in BOTH if u != v][::5]):
         kept = [edge for edge in BOTH if edge != cut]
-        assert not check.Pattern(matrix(N, kept, cpu_grid(shape))).symmetric
+        assert not symmetric(kept)
+        other = absent[k] if cut[0] < cut[1] else absent[k][::-1]
+        assert not symmetric([*kept, other])  # as many edges up as down
+
+
+def test_fingerprints_are_of_pairs_and_differ_from_call_to_call():
+    """What a sum of begins, of ends, or of a known number for each pair would not tell apart."""
+    up, down = [(0, 5), (1, 4), (2, 3)], [(5, 1), (4, 0), (3, 2)]
+    (own,) = check.Pattern(matrix(6, up + down, "cpu")).slices.own.values()
+    found = {own.fingerprint(key) for key in range(50)}
+    assert len(found) == 50
+    assert 0 not in found
 
 
 def test_places_that_share_nothing(nobody_collects):
