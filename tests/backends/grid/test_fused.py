@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from hubs import directions
 from pieces_of_search import (
     PIECES,
     RUNS,
@@ -18,6 +19,7 @@ from pieces_of_search import (
     without,
 )
 
+import lagpu
 from lagpu import (
     BOOL,
     FP64,
@@ -33,6 +35,7 @@ from lagpu import (
 from lagpu.backends import grid
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import fused
+from lagpu.backends.grid.search import RUN, run_of
 from lagpu.errors import GridTimeout, OutOfMemory
 from lagpu.loops.loop import BY_ITSELF
 
@@ -64,6 +67,33 @@ def test_levels_and_parents(kind, n, pieces):
         assert place.last_loop == f"{RUNS}{pieces} pieces"
         assert levels.to_dense(-1).tolist() == want.to_dense(-1).tolist()
         assert is_tree(i, j, levels.to_dense(-1), parents.to_dense(-1), source)
+
+
+@pytest.mark.parametrize("pieces", [*PIECES, 5])
+@pytest.mark.parametrize("kind", ["random", "both ways", "hubs"])
+def test_words_that_a_warp_leaves_at_once(kind, pieces):
+    n = 1600 * pieces + 5
+    assert run_of(SimDevice(), n // pieces) == RUN
+    i, j = edges_of(kind, n)
+    A, B = (matrix(n, i, j, x) for x in (sim_grid(pieces), "cpu"))
+    for source in sources(n, i):
+        want = algorithms.bfs_levels(B, source).to_dense(-1).tolist()
+        assert algorithms.bfs_levels(A, source).to_dense(-1).tolist() == want
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_all_pieces_hear_of_a_hub_that_a_block_looks_at_later(pieces, monkeypatch):
+    monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
+    monkeypatch.setattr(grid.search, "BETA", np.float32(1e9))
+    n, many = 6001, 2500  # of the hub's predecessors the last one alone is found
+    source, hub, near = n - 1, n - 2, many
+    i = [source, *range(near + 1), *[hub] * (n - many - 3)]
+    j = [near, *[hub] * (near + 1), *range(many + 1, n - 2)]
+    A, B = (matrix(n, np.array(i), np.array(j), x) for x in (sims(pieces), "cpu"))
+    with lagpu.trace() as t:
+        found = algorithms.bfs_levels(A, source).to_dense(-1).tolist()
+    assert directions(t)[1:] == ["pull"] * 3
+    assert found == algorithms.bfs_levels(B, source).to_dense(-1).tolist()
 
 
 @pytest.mark.parametrize("pieces", [1, *PIECES])

@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -152,7 +152,7 @@ class CudaDevice(Observed):
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
-        kernel waits for those of the others.
+        kernel waits for those of the others. So does what takes time, as packing arguments does.
         """
         mine = cast(Sequence[tuple[CudaLaunch, tuple[Any, ...]]], launches)
         for launch, _ in mine:
@@ -160,13 +160,21 @@ class CudaDevice(Observed):
                 launch.device.enter()
                 launch.device.ready(launch.kernel, True, launch.block, launch.shared)
         beside = [launch.device.beside() for launch, _ in mine]
+        packed = all(launch.has_run for launch, _ in mine)
         collects = gc.isenabled()
         gc.disable()  # what it frees may wait for a GPU
         try:
-            for (launch, new), stream in zip(mine, beside, strict=True):
-                launch.device.enter()
-                with nullcontext() if stream is None else stream:
-                    launch.run(new)
+            with ExitStack() as locks:
+                for launch, new in mine if packed else ():
+                    locks.enter_context(launch.device.launching)
+                    launch.take(new)
+                for (launch, new), stream in zip(mine, beside, strict=True):
+                    launch.device.enter()
+                    with nullcontext() if stream is None else stream:
+                        if packed:
+                            launch.start()
+                        else:
+                            launch.run(new)
         finally:
             if collects:
                 gc.enable()

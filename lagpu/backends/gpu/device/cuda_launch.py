@@ -98,16 +98,24 @@ class CudaLaunch(CheckedLaunch):
             self._launch(new)
 
     def _launch(self, new: tuple[Any, ...]) -> None:
+        with self._launching:
+            self.take(new)
+            self.start()
+
+    def take(self, new: tuple[Any, ...]) -> None:
+        """Pack the arguments of a call, for `start`; the caller holds the device's `launching`."""
         values = [*new]
         for k in self._pointers or ():
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
+        self._pack(self._buffer, 0, *values)
+
+    def start(self) -> None:
+        """Run it on the current stream with the arguments that it has taken."""
         stream = self._current_stream().ptr
         try:
-            with self._launching:
-                self._pack(self._buffer, 0, *values)
-                self.device.began = True
-                self._driver_launch(*self._how, stream, *self._end)
+            self.device.began = True
+            self._driver_launch(*self._how, stream, *self._end)
         except self._errors as error:
             self.device.began = False
             raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error
