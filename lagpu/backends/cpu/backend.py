@@ -249,7 +249,8 @@ class CpuBackend:
 
     def vector_values(self, v: Box) -> Array:
         """See `Backend`."""
-        return self.vector_to_coo(v)[1]
+        values: Array = v.gb.to_coo(indices=False)[1]
+        return values
 
     def set_values(self, x: Box, values: Array) -> None:
         """See `Backend`."""

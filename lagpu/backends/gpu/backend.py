@@ -274,9 +274,10 @@ class GpuBackend:
 
     def vector_values(self, v: VectorStore) -> Any:
         """See `Backend`."""
-        indices, values = v.listed()
-        xp = self.device.xp
-        return xp.full(len(indices), v.number, v.dtype.numpy) if values is None else values.copy()
+        values = v.values if v.form == "full" else v.listed()[1]
+        if values is None:
+            return self.device.xp.full(v.nvals, v.number, v.dtype.numpy)
+        return values.copy()
 
     def set_values(self, x: Handle, values: Array) -> None:
         """See `Backend`."""

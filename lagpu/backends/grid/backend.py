@@ -211,15 +211,16 @@ class GridBackend:
         by, parts = self.pieces.partition(size), []
         indices, values = on_host(indices), on_host(values)
         for _, p, place in self.pieces:
-            if indices is None:
-                where, mine = None, by.own(p)
-            else:
+            where, own = None, values
+            if indices is not None:
                 mine = np.flatnonzero(by.owner(indices) == p)
                 where = by.position(indices[mine])
                 if not by.rises:
                     order = np.argsort(where)
                     mine, where = mine[order], where[order]
-            own = values[mine] if np.ndim(values) else values
+                own = values[mine] if np.ndim(values) else values
+            elif np.ndim(values):
+                own = by.taken(p, values)
             parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
         made: GridVector = self.pieces.handle(parts, dtype, (size,))
         return made
@@ -334,7 +335,14 @@ class GridBackend:
 
     def vector_values(self, v: GridVector) -> Array:
         """See `Backend`."""
-        return self.vector_to_coo(v)[1]
+        (size,), pieces = v.shape, self.pieces
+        if pieces.nvals(v) < size:
+            return self.vector_to_coo(v)[1]
+        given = [(_values_of(place, v.parts[k]),) for k, _, place in pieces]
+        found, by = np.empty(size, v.dtype.numpy), pieces.partition(size)
+        for p, (own,) in enumerate(pieces.engine.gather(given)[0]):
+            by.put(p, own, found)
+        return found
 
     def set_values(self, x: Any, values: Array) -> None:
         """See `Backend`."""
@@ -438,6 +446,12 @@ class GridBackend:
         """See `Backend`."""
         found = [place.may_keep_csr(A.parts[k], allowed) for k, _, place in self.pieces]
         return all(found)
+
+
+def _values_of(place: Backend, v: Any) -> Array:
+    """Return the values of a place's vector on the host."""
+    values: Array = place.vector_values(v)
+    return values if isinstance(values, np.ndarray) else place.device.to_host(values)
 
 
 def _first(count: int, indices: Array, values: Array) -> tuple[Array, Array]:

@@ -74,6 +74,12 @@ class Partition(Protocol):
     def own(self, piece: int) -> Array:
         """Return all indices of a piece, by position."""
 
+    def taken(self, piece: int, values: Array) -> Array:
+        """Return a piece's own of a value for each index, (size,), by position."""
+
+    def put(self, piece: int, own: Array, values: Array) -> None:
+        """Put a piece's own, by position, among the values of all indices: undo `taken`."""
+
     def used(self, piece: int) -> int:
         """Return how many of a piece's first positions have vertices with edges, as far as known.
 
@@ -115,6 +121,25 @@ class Dealt:
         first = np.arange(piece * self.run, self.size, self.pieces * self.run, dtype=np.int64)
         found: Array = (first[:, None] + np.arange(self.run)).reshape(-1)
         return found[: self.count(piece)]
+
+    def taken(self, piece: int, values: Array) -> Array:
+        """See `Partition`."""
+        runs, rest = self._runs(piece, values)
+        return np.concatenate([runs.reshape(-1), rest])
+
+    def put(self, piece: int, own: Array, values: Array) -> None:
+        """See `Partition`."""
+        runs, rest = self._runs(piece, values)
+        runs[:] = own[: runs.size].reshape(runs.shape)
+        rest[:] = own[runs.size :]
+
+    def _runs(self, piece: int, values: Array) -> tuple[Array, Array]:
+        """Return views of a piece's own values: the runs of whole turns, and what is behind."""
+        turn = self.run * self.pieces
+        whole = self.size // turn
+        runs = values[: whole * turn].reshape(whole, self.pieces, self.run)[:, piece]
+        first = whole * turn + piece * self.run
+        return runs, values[first : first + self.run]
 
     def used(self, piece: int) -> int:
         """See `Partition`: nothing is known."""
@@ -273,6 +298,14 @@ class Relabelled:
         """See `Partition`."""
         found: Array = self.new.index(self.by.own(piece))
         return found
+
+    def taken(self, piece: int, values: Array) -> Array:
+        """See `Partition`."""
+        return values[self.own(piece)]
+
+    def put(self, piece: int, own: Array, values: Array) -> None:
+        """See `Partition`."""
+        values[self.own(piece)] = own
 
     def used(self, piece: int) -> int:
         """See `Partition`."""

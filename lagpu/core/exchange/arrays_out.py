@@ -19,16 +19,24 @@ _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
 
 def to_dense(v: Any, fill_value: Any, dtype: Any, on_device: bool) -> np.ndarray[Any, Any]:
     """Do what `Vector.to_dense` does."""
-    kind = v.dtype if dtype is None else lookup(dtype)
-    if on_device:
-        fill = None if fill_value is None else scalar_value(fill_value, kind, "to_dense")
-        dense: np.ndarray[Any, Any] = _on_device(v, fill, kind)
+    kind, device = v.dtype if dtype is None else lookup(dtype), v.backend.device
+    fill = None if fill_value is None else scalar_value(fill_value, kind, "to_dense")
+    if device is None and not on_device:
+        return _on_host(v, fill, kind)
+    found = _on_device(v, fill, kind)
+    dense: np.ndarray[Any, Any] = found if on_device else device.to_host(found)
+    return dense
+
+
+def _on_host(v: Any, fill: Any, kind: DType) -> np.ndarray[Any, Any]:
+    """Return the dense values, from a backend that has no device of its own."""
+    if v.nvals == v.size:
+        dense: np.ndarray[Any, Any] = cast(v.backend.vector_values(v.data), kind)
         return dense
+    if fill is None:
+        _require_full(v, v.nvals, "to_dense", "Give fill_value= for the missing ones.")
     indices, values = v.to_coo()
-    if fill_value is None:
-        _require_full(v, len(indices), "to_dense", "Give fill_value= for the missing ones.")
-        fill_value = 0
-    dense = np.full(v.size, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
+    dense = np.full(v.size, fill, kind.numpy)
     dense[indices] = cast(values, kind)
     return dense
 

@@ -313,6 +313,19 @@ def test_sums_are_the_same_bits_on_every_run():
     assert u.reduce("plus").new().dtype is FP32
 
 
+@pytest.mark.parametrize("order", [None, "random", "degree"])
+def test_dense_vectors_come_and_go(order):
+    place, _ = own_grid(3, order)
+    values = np.random.default_rng(1).random(1000)
+    full = Vector.from_dense(values, backend=place)
+    assert full.to_dense().tolist() == values.tolist()
+    assert full.to_dense(dtype="INT64").tolist() == [0] * 1000
+    kept = Vector.from_dense(values, values[7], backend=place)
+    assert kept.to_dense(9).tolist() == [*values[:7], 9, *values[8:]]
+    full << 2.5
+    assert full.to_dense().tolist() == [2.5] * 1000
+
+
 def test_algorithms_agree(place):
     A = lagpu.generators.kronecker(7, backend="cpu")
     B = A.to(place)

@@ -50,6 +50,16 @@ def test_ranks_past_two_to_the_31_have_64_bits(monkeypatch):
 
 
 @given(partitions(st.one_of(st.sampled_from(SIZES), st.integers(0, 9000))))
+def test_pieces_take_their_own_values_and_put_them_back(by):
+    values, again = 3 * np.arange(by.size), np.full(by.size, -1)
+    for p in range(by.pieces):
+        own = by.taken(p, values)
+        assert own.tolist() == (3 * by.own(p)).tolist()
+        by.put(p, own, again)
+    assert again.tolist() == values.tolist()
+
+
+@given(partitions(st.one_of(st.sampled_from(SIZES), st.integers(0, 9000))))
 def test_every_index_has_one_owner(by):
     own = [by.own(p) for p in range(by.pieces)]
     assert [len(x) for x in own] == [by.count(p) for p in range(by.pieces)]
