@@ -274,7 +274,8 @@ class GpuBackend:
 
     def vector_values(self, v: VectorStore) -> Any:
         """See `Backend`."""
-        values = v.values if v.form == "full" else v.listed()[1]
+        dense = v.form != "sparse" and v.nvals == v.size
+        values = v.values if dense else v.listed()[1]
         if values is None:
             return self.device.xp.full(v.nvals, v.number, v.dtype.numpy)
         return values.copy()

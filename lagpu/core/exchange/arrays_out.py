@@ -15,24 +15,27 @@ from lagpu.operations import Assign, AssignScalar, Descriptor, Statement
 __all__ = ["dlpack", "dlpack_device", "to_dense"]
 
 _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
+_LARGE = 1 << 18  # entries: from here on it pays to have a device put them in their places
 
 
 def to_dense(v: Any, fill_value: Any, dtype: Any, on_device: bool) -> np.ndarray[Any, Any]:
     """Do what `Vector.to_dense` does."""
     kind, device = v.dtype if dtype is None else lookup(dtype), v.backend.device
     fill = None if fill_value is None else scalar_value(fill_value, kind, "to_dense")
-    if device is None and not on_device:
-        return _on_host(v, fill, kind)
-    found = _on_device(v, fill, kind)
-    dense: np.ndarray[Any, Any] = found if on_device else device.to_host(found)
+    dense: np.ndarray[Any, Any]
+    if on_device or (device is not None and v.size >= _LARGE):
+        found = _on_device(v, fill, kind)
+        dense = found if on_device or device is None else device.to_host(found)
+    elif v.nvals == v.size:
+        found = v.backend.vector_values(v.data)
+        dense = cast(found if device is None else device.to_host(found), kind)
+    else:
+        dense = _filled(v, fill, kind)
     return dense
 
 
-def _on_host(v: Any, fill: Any, kind: DType) -> np.ndarray[Any, Any]:
-    """Return the dense values, from a backend that has no device of its own."""
-    if v.nvals == v.size:
-        dense: np.ndarray[Any, Any] = cast(v.backend.vector_values(v.data), kind)
-        return dense
+def _filled(v: Any, fill: Any, kind: DType) -> np.ndarray[Any, Any]:
+    """Return the dense values of a vector that lacks some, by its indices."""
     if fill is None:
         _require_full(v, v.nvals, "to_dense", "Give fill_value= for the missing ones.")
     indices, values = v.to_coo()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop
+from lagpu.core.exchange import arrays_out
 from lagpu.core.exchange.arrays_out import dlpack_device
 from lagpu.errors import DomainMismatch, InvalidValue
 
@@ -18,7 +19,9 @@ def some(backend):
 
 @pytest.mark.parametrize("fill", [7, 2.0, np.int32(-1)])
 @pytest.mark.parametrize("dtype", [None, INT32, "FP32", bool])
-def test_on_the_device_as_on_the_host(some, fill, dtype):
+@pytest.mark.parametrize("large", [1, 1 << 18])
+def test_on_the_device_as_on_the_host(some, fill, dtype, large, monkeypatch):
+    monkeypatch.setattr(arrays_out, "_LARGE", large)
     full = some.dup()
     full(~some.S) << 5.25
     uniform = Vector.from_coo(np.arange(4), 3, size=4, like=some)
