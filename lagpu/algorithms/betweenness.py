@@ -25,6 +25,7 @@ from lagpu.algorithms.clusters import sums
 from lagpu.algorithms.one_degree import fold_branches
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
+from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue
 
 __all__ = ["betweenness_centrality", "betweenness_estimate"]
@@ -114,8 +115,7 @@ def betweenness_centrality(
         total = _of_folded(A, endpoints, batch, pieces)
     else:
         (total,) = _sums(A, sources, endpoints, batch, pieces, squares=False)
-    factor = scale(A, sources, normalized, endpoints, directed)
-    total(accum=binary.times) << Vector.from_dense(factor, like=A)
+    _scale(total, sources, scale(A, sources, normalized, endpoints, directed))
     return total
 
 
@@ -166,11 +166,21 @@ def betweenness_estimate(
     sources = sample(A, k, seed)
     require_reverses(A, directed)
     total, squares = _sums(A, sources, endpoints, batch, pieces, squares=True)
-    factor = scale(A, sources, normalized, endpoints, directed)
     used = weights(A, sources, endpoints)
-    error = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
-    total(accum=binary.times) << Vector.from_dense(factor, like=A)
-    return total, Vector.from_dense(error * factor, like=A, name="error")
+    errors = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
+    error = Vector.from_dense(errors, like=A, name="error")
+    factors = scale(A, sources, normalized, endpoints, directed)
+    for x in (total, error):
+        _scale(x, sources, factors)
+    return total, error
+
+
+def _scale(x: Vector, sources: list[int], factors: tuple[float, float]) -> None:
+    """Multiply by one factor where there is no source, and by another where there is one."""
+    others, own = factors
+    chosen = Vector.from_coo(sources, True, BOOL, size=x.size, like=x)
+    x(~chosen.S, accum=binary.times) << others
+    x(chosen.S, accum=binary.times) << own
 
 
 def _sums(

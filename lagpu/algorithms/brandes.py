@@ -163,20 +163,22 @@ def weights(A: Matrix, sources: list[int], endpoints: bool) -> Array:
 
 def scale(
     A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
-) -> Array:
-    """Return the factor of each vertex's sum over pairs, (n,).
+) -> tuple[float, float]:
+    """Return the factors of the sums over pairs, of vertices that are no sources and of sources.
 
     A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v is
-    neither.
+    neither. NaN where no pair counts.
     """
-    n = A.nrows
+    n, count = A.nrows, len(sources)
     others = n if endpoints else n - 1
     if others < 2:
-        return np.ones(n)
-    pairs = weights(A, sources, endpoints) * (others - 1)
+        return 1.0, 1.0
     whole = 1.0
     if not normalized:
         whole = others * (others - 1)
         whole /= 1 if (is_directed(A) if directed is None else directed) else 2
-    found: Array = np.divide(whole, pairs, out=np.full(n, math.nan), where=pairs > 0)
-    return found
+
+    def factor(count: int) -> float:
+        return whole / (count * (others - 1)) if count else math.nan
+
+    return factor(count), factor(count if endpoints else count - 1)

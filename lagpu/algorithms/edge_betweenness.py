@@ -84,7 +84,7 @@ def edge_betweenness_centrality(
         above = levels.apply(binary.plus, right=1).new(name="above")
         P, S = (_by_level(each, zeros, *x) for x in ((above, paths), (levels, share)))
         flow(A.S, accum=binary.plus) << semiring.plus_times(P.T @ S)
-    factor = scale(A, sources, normalized, True, directed).max(initial=0)  # the same for all
+    factor, _ = scale(A, sources, normalized, True, directed)
     flow << flow.apply(binary.times, right=factor)
     return flow if directed else flow.ewise_add(flow.T, binary.plus).new()  # both ways
 
