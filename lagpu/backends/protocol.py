@@ -384,8 +384,11 @@ class Backend(Protocol):
         With `on_device` a backend of one device returns copies of its own arrays there.
         """
 
-    def vector_values(self, v: Handle) -> Any:
-        """Return a copy of the values of all entries, by index; a device array stays there."""
+    def vector_values(self, v: Handle, on_device: bool = False) -> Any:
+        """Return a copy of the values of all entries, by index, as a NumPy array.
+
+        With `on_device` a backend of one device returns an array of its own there.
+        """
 
     def set_values(self, x: Handle, values: Array) -> None:
         """Replace the values of all entries, in the order of `vector_to_coo` or `matrix_to_csc`.

@@ -45,7 +45,7 @@ def array_of(x: Any, backend: Backend, what: str) -> Any:
         raise InvalidValue(
             f"{what}: {x.name} has {x.nvals} of {x.size} entries. Give a full vector."
         )
-    return backend.vector_values(x.data)
+    return backend.vector_values(x.data, True)
 
 
 def transpose_compressed(

@@ -247,7 +247,7 @@ class Lockstep(Observer):
         """See `Backend`."""
         return self._read("matrix_to_csc", lambda place, k: place.matrix_to_csc(A.parts[k]), A)
 
-    def vector_values(self, v: Replica) -> Array:
+    def vector_values(self, v: Replica, on_device: bool = False) -> Array:
         """Return the oracle's values, after comparison."""
         return self.vector_to_coo(v)[1]
 

@@ -247,7 +247,7 @@ class CpuBackend:
         ptr, idx, values = A.gb.to_csc()
         return ptr.astype(np.int64, copy=False), idx.astype(np.int64, copy=False), values
 
-    def vector_values(self, v: Box) -> Array:
+    def vector_values(self, v: Box, on_device: bool = False) -> Array:
         """See `Backend`."""
         values: Array = v.gb.to_coo(indices=False)[1]
         return values

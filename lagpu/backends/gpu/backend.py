@@ -272,13 +272,14 @@ class GpuBackend:
             return ptr, idx, np.full(form.nvals, form.number, form.dtype.numpy)
         return ptr, idx, self.device.to_host(form.values)
 
-    def vector_values(self, v: VectorStore) -> Any:
+    def vector_values(self, v: VectorStore, on_device: bool = False) -> Any:
         """See `Backend`."""
         dense = v.form != "sparse" and v.nvals == v.size
         values = v.values if dense else v.listed()[1]
         if values is None:
-            return self.device.xp.full(v.nvals, v.number, v.dtype.numpy)
-        return values.copy()
+            xp = self.device.xp if on_device else np
+            return xp.full(v.nvals, v.number, v.dtype.numpy)
+        return values.copy() if on_device else self.device.to_host(values)
 
     def set_values(self, x: Handle, values: Array) -> None:
         """See `Backend`."""

@@ -333,12 +333,12 @@ class GridBackend:
         np.cumsum(np.bincount(cols, minlength=A.shape[1]), out=col_ptr[1:])
         return col_ptr, rows, values
 
-    def vector_values(self, v: GridVector) -> Array:
+    def vector_values(self, v: GridVector, on_device: bool = False) -> Array:
         """See `Backend`."""
         (size,), pieces = v.shape, self.pieces
         if pieces.nvals(v) < size:
             return self.vector_to_coo(v)[1]
-        given = [(_values_of(place, v.parts[k]),) for k, _, place in pieces]
+        given = [(place.vector_values(v.parts[k]),) for k, _, place in pieces]
         found, by = np.empty(size, v.dtype.numpy), pieces.partition(size)
         for p, (own,) in enumerate(pieces.engine.gather(given)[0]):
             by.put(p, own, found)
@@ -446,12 +446,6 @@ class GridBackend:
         """See `Backend`."""
         found = [place.may_keep_csr(A.parts[k], allowed) for k, _, place in self.pieces]
         return all(found)
-
-
-def _values_of(place: Backend, v: Any) -> Array:
-    """Return the values of a place's vector on the host."""
-    values: Array = place.vector_values(v)
-    return values if isinstance(values, np.ndarray) else place.device.to_host(values)
 
 
 def _first(count: int, indices: Array, values: Array) -> tuple[Array, Array]:

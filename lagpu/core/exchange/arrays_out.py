@@ -20,22 +20,20 @@ _LARGE = 1 << 18  # entries: from here on it pays to have a device put them in t
 
 def to_dense(v: Any, fill_value: Any, dtype: Any, on_device: bool) -> np.ndarray[Any, Any]:
     """Do what `Vector.to_dense` does."""
-    kind, device = v.dtype if dtype is None else lookup(dtype), v.backend.device
+    kind = v.dtype if dtype is None else lookup(dtype)
     fill = None if fill_value is None else scalar_value(fill_value, kind, "to_dense")
     dense: np.ndarray[Any, Any]
-    if on_device or (device is not None and v.size >= _LARGE):
-        found = _on_device(v, fill, kind)
-        dense = found if on_device or device is None else device.to_host(found)
-    elif v.nvals == v.size:
-        found = v.backend.vector_values(v.data)
-        dense = cast(found if device is None else device.to_host(found), kind)
+    if on_device or (v.backend.device is not None and v.size >= _LARGE):
+        dense = _of_device(v, fill, kind, on_device)
     else:
-        dense = _filled(v, fill, kind)
+        dense = _of_host(v, fill, kind)
     return dense
 
 
-def _filled(v: Any, fill: Any, kind: DType) -> np.ndarray[Any, Any]:
-    """Return the dense values of a vector that lacks some, by its indices."""
+def _of_host(v: Any, fill: Any, kind: DType) -> Any:
+    """Return the dense values, put in their places by the host."""
+    if v.nvals == v.size:
+        return cast(v.backend.vector_values(v.data), kind)
     if fill is None:
         _require_full(v, v.nvals, "to_dense", "Give fill_value= for the missing ones.")
     indices, values = v.to_coo()
@@ -70,7 +68,7 @@ def dlpack(
     _require_full(self, self.nvals, "__dlpack__", "Hand out {0}.to_dense(fill_value) instead.")
     wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
     given = {name: value for name, value in wanted.items() if value is not None}
-    return self.backend.vector_values(self.data).__dlpack__(**given)
+    return self.backend.vector_values(self.data, True).__dlpack__(**given)
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:
@@ -81,17 +79,18 @@ def dlpack_device(self: Any) -> tuple[int, int]:
     return _CUDA, int(device.name.rpartition(":")[2])
 
 
-def _on_device(v: Any, fill: Any, kind: DType) -> Any:
-    """Return the dense values as an array of the backend's device."""
+def _of_device(v: Any, fill: Any, kind: DType, on_device: bool) -> Any:
+    """Return the dense values, put in their places by the backend's device."""
     place, nvals = v.backend, v.nvals
     if nvals == v.size:
-        return place.vector_values(v.data if kind is v.dtype else place.dup(v.data, kind))
+        data = v.data if kind is v.dtype else place.dup(v.data, kind)
+        return place.vector_values(data, on_device)
     if fill is None:
         _require_full(v, nvals, "to_dense", "Give fill_value= for the missing ones.")
     dense = place.vector(kind, v.size)
     place.execute(Statement(dense, Descriptor(), AssignScalar(fill), kind))
     place.execute(Statement(dense, Descriptor(v.data), Assign(v.data), v.dtype))
-    return place.vector_values(dense)
+    return place.vector_values(dense, on_device)
 
 
 def _require_full(v: Any, nvals: int, what: str, remedy: str) -> None:
