@@ -34,7 +34,6 @@ __all__ = ["Kind", "PieceSearch", "PieceSpace", "Slots", "kind_of", "slots_of"]
 Array = Any
 BITS = 32  # of a word
 SIM_BLOCK = 64  # threads a block on sim, which runs the blocks of all devices
-RUN = 3  # 1 << RUN words are a sector of memory, and one packet on a wire
 LEFT = constant("kLeft")
 # Arguments that vary by call: before the flag that tells when assignments are made, and the last.
 OUTPUTS, MEETINGS = 8 + 2 * MAX_ASSIGNMENTS, 5
@@ -102,15 +101,6 @@ def slots_of(by: Partition) -> Slots:
     return Slots(by.size, run, words, max(counts), of_vertex, names)
 
 
-def run_of(device: Device, own: int) -> int:
-    """Return, for so many own vertices, the `r` of the ``1 << r`` words that a warp leaves at once.
-
-    `RUN`, if there are enough words for all warps.
-    """
-    threads = 3 * SIM_BLOCK if device.name == "sim" else device.resident_threads
-    return RUN if own >= threads << RUN else 0
-
-
 class PieceSpace:
     """Arrays for the searches of a piece of a matrix; made once, and kept in the part's cache.
 
@@ -158,7 +148,6 @@ class PieceSpace:
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.block = SIM_BLOCK if device.name == "sim" else block_of(device, degree)
         self.degree = degree
-        self.run = run_of(device, own)
         self.launches: dict[Any, PreparedLaunch] = {}
         own_arrays = (self.names, self.visited, self.found, self.counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
@@ -344,5 +333,5 @@ class PieceSearch:
         sums, iso, travels, keep = self._kind
         macros, prelude = search_macros(self._body, form, iso, sums, keep)
         macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)} | logs
-        macros["TRAVEL"], macros["RUN"] = str(int(travels)), str(space.run)
+        macros["TRAVEL"] = str(int(travels))
         return kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)

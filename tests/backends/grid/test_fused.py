@@ -35,7 +35,6 @@ from lagpu import (
 from lagpu.backends import grid
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import fused
-from lagpu.backends.grid.search import RUN, run_of
 from lagpu.errors import GridTimeout, OutOfMemory
 from lagpu.loops.loop import BY_ITSELF
 
@@ -67,18 +66,6 @@ def test_levels_and_parents(kind, n, pieces):
         assert place.last_loop == f"{RUNS}{pieces} pieces"
         assert levels.to_dense(-1).tolist() == want.to_dense(-1).tolist()
         assert is_tree(i, j, levels.to_dense(-1), parents.to_dense(-1), source)
-
-
-@pytest.mark.parametrize("pieces", [*PIECES, 5])
-@pytest.mark.parametrize("kind", ["random", "both ways", "hubs"])
-def test_words_that_a_warp_leaves_at_once(kind, pieces):
-    n = 1600 * pieces + 5
-    assert run_of(SimDevice(), n // pieces) == RUN
-    i, j = edges_of(kind, n)
-    A, B = (matrix(n, i, j, x) for x in (sim_grid(pieces), "cpu"))
-    for source in sources(n, i):
-        want = algorithms.bfs_levels(B, source).to_dense(-1).tolist()
-        assert algorithms.bfs_levels(A, source).to_dense(-1).tolist() == want
 
 
 @pytest.mark.parametrize("pieces", PIECES)

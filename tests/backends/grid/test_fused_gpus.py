@@ -6,8 +6,6 @@ from pieces_of_search import PIECES, RUNS, Paths, Search, edges_of, gpu_grid, is
 
 import lagpu
 from lagpu import algorithms
-from lagpu.backends.grid import search
-from lagpu.backends.grid.search import RUN
 from lagpu.errors import GridTimeout
 
 pytestmark = pytest.mark.gpu
@@ -15,10 +13,8 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("pieces", PIECES)
 @pytest.mark.parametrize(("kind", "n"), [("path", 400), ("both ways", 3000), ("hubs", 70_000)])
-@pytest.mark.parametrize("run", [0, RUN])
-def test_levels_and_parents(kind, n, run, pieces, monkeypatch):
+def test_levels_and_parents(kind, n, pieces):
     place = gpu_grid(pieces)
-    monkeypatch.setattr(search, "run_of", lambda device, own: run)
     i, j = edges_of(kind, n)
     A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
     for source in (0, n - 1, int(i[0])):

@@ -281,23 +281,8 @@ LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Share
 }
 #endif
 
-// Where a pull leaves the words of the vertices that it has found. A warp takes 1 << run words one
-// behind the other, and leaves each.
-struct InWords {
-  const Search& s;
-  static const u32 run = 0;
-
-  LG_DEVICE void operator()(u32 w, u32 bits) const {
-    if (lane_id() == 0) s.next()[w] = bits;
-  }
-  // One more vertex, of a word that this block has left before a barrier; by one thread.
-  LG_DEVICE void one_more(i32 j) const { s.next()[j / 32] |= 1u << (j % 32); }
-};
-
 // Look at the vertices that were put off; begins and ends with a barrier.
-template <class Leave>
-LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally,
-                             const Leave& leave) {
+LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
   block_sync();
   const u32 count = block->count < kDeferred ? block->count : kDeferred;
   for (u32 k = 0; k < count; ++k) {
@@ -311,7 +296,7 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
       warp_sync();  // all lanes have read what the first one resets
       if (there && lane_id() == 0) {
         settle(s, j, depth, sum);
-        leave.one_more(j);
+        s.next()[j / 32] |= 1u << (j % 32);  // the block's own word, written before the barrier
         s.visited[j / 32] |= 1u << (j % 32);
         ++tally->found;
         block->there = 0;
@@ -332,38 +317,34 @@ LG_DEVICE u32 word_of_block(u32 q) {
   return (q / 32 * u32(grid_blocks()) + u32(block_index())) * 32 + q % 32;
 }
 
-// The first of the words that a warp takes; and the one after it, which with sums is its second.
-LG_DEVICE u32 first_word(u32 run) {
-  return LG_SUM ? word_of_block(block_warp()) : u32(global_warp()) << run;
-}
-LG_DEVICE u32 word_behind(u32 w, u32 run) {
-  if (LG_SUM) return word_of_block(block_warps() + block_warp());
-  return (w + 1) % (1u << run) ? w + 1 : w + 1 + ((u32(global_warps()) - 1) << run);
+// Number k, 0 or 1, of the words that a warp begins with.
+LG_DEVICE u32 first_word(u32 k) {
+  if (LG_SUM) return word_of_block(k * block_warps() + block_warp());
+  return u32(global_warp()) + k * u32(global_warps());
 }
 
-// The word that the warp takes after w, its second or a later one.
-LG_DEVICE u32 word_after(u32 w, u32 run, Shared* block) {
-  if (!LG_SUM) return word_behind(w, run);
+// The word that the warp takes after w.
+LG_DEVICE u32 word_after(u32 w, Shared* block) {
+  if (!LG_SUM) return w + u32(global_warps());
   u32 q = 0;
   if (lane_id() == 0) q = atomic_add(&block->words, 1u);
   return word_of_block(warp_shfl(q, 0) + 2 * block_warps());
 }
 
 // Pull into every vertex that is not visited, 32 vertices a warp.
-template <class Leave>
-LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Leave& leave) {
+LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
   const u32 nwords = u32((s.n + 31) / 32);
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
-  u32 w = first_word(leave.run), w_next = word_behind(w, leave.run), w_after;
+  u32 w = first_word(0), w_next = first_word(1), w_after;
   Ahead next = ahead(s, w, nwords, visited_word(s, w, nwords));
   u32 seen_after = visited_word(s, w_next, nwords);
   for (; w < nwords; w = w_next, w_next = w_after) {
     const Ahead now = next;
     next = ahead(s, w_next, nwords, seen_after);
-    w_after = word_after(w_next, leave.run, block);
+    w_after = word_after(w_next, block);
     seen_after = visited_word(s, w_after, nwords);
     if (now.seen == 0xffffffffu) {
-      leave(w, 0);
+      if (lane_id() == 0) s.next()[w] = 0;
       continue;
     }
     const i32 j = i32(w * 32) + i32(lane_id());
@@ -373,8 +354,8 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Lea
     find(s, now, wanted, j, block, &hit, &sum, tally);
     const u32 bits = warp_ballot(hit);
     if (hit) settle(s, j, depth, sum);
-    leave(w, bits);
     if (lane_id() == 0) {
+      s.next()[w] = bits;
 #ifdef LG_PEERS
       if (!(LG_SUM && s.claimed))
 #endif

@@ -7,8 +7,8 @@
 //
 // The frontier is replicated. Its words have a bit for each slot: the slots of a piece fill whole
 // words, so that each word has one writer; mostly slots are vertices. A pull reads the words of all
-// slots, finds vertices of its own, and writes their words into the window of every device. A push
-// follows the edges from the frontier to its own vertices, and lists the slots of those it
+// slots, finds vertices of its own, and then writes its words into the window of every device. A
+// push follows the edges from the frontier to its own vertices, and lists the slots of those it
 // finds in every window; one of many edges finds words, which travel as a pull's do. A meeting
 // (common/peers.cuh) ends each turn: it orders these writes, and adds up the counts that choose the
 // direction, so that all devices take the same one.
@@ -28,38 +28,6 @@
 #include "common/peers.cuh"
 #include "search/grid_pull.cuh"
 #include "search/peers_push.cuh"
-
-#ifndef LG_RUN  // 1 << LG_RUN words one behind the other are of one warp
-#define LG_RUN 0
-#endif
-
-// Where a pull leaves the words that it finds: in every window at once, so that they cross the
-// wires while the warp looks for others. A run of words is one store a window. With sums a warp
-// takes words in no fixed order, and they stay in found_words until all are there.
-struct InWindows {
-  const Search& s;
-  const Pieces& all;
-  u32 held;  // on lane k, word k of the run
-  static const u32 run = LG_RUN, last = (1 << LG_RUN) - 1;
-
-  LG_DEVICE void operator()(u32 w, u32 bits) {
-    if (lane_id() == 0) s.found_words[w] = bits;
-    if (LG_SUM) return;
-    const u32 k = lane_id() & last;
-    if (k == (w & last)) held = bits;
-    if ((w & last) != last && i64(w) + 1 < (s.n + 31) / 32) return;
-    const i64 mine = i64(w & ~last) + k;
-    if (mine > i64(w)) return;
-    for (u32 p = lane_id() >> run; p < LG_PEERS; p += LG_WARP >> run)
-      all.slot_words(p, !s.words_turned)[all.place_of(mine)] = held;
-  }
-
-  LG_DEVICE void one_more(i32 j) const {
-    const u32 bits = s.found_words[j / 32] |= 1u << (j % 32);
-    for (u32 p = 0; p < LG_PEERS && !LG_SUM; ++p)
-      all.slot_words(p, !s.words_turned)[all.place_of(j / 32)] = bits;
-  }
-};
 
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     peers_search(i64 n, i64 own, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
@@ -188,16 +156,15 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (LG_SUM || !listed) {
       s.claimed = listed;
       if (own) {
-        InWindows words{s, all, 0};
-        pull(s, depth, block, &tally, words);
-        pull_deferred(s, depth, block, &tally, words);
+        pull(s, depth, block, &tally);
+        pull_deferred(s, depth, block, &tally);
       }
-      if (kClaims) grid_sync(barrier);
+      grid_sync(barrier);
     }
     if (LG_TRAVEL) publish_values(s, all);
     if (wide) listed = false;
     if (!listed) {
-      if (LG_SUM || wide) publish(s, all);
+      publish(s, all);
       s.words_turned = !s.words_turned;
     } else if (kKeepsWords) {
       for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;

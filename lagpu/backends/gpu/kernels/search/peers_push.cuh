@@ -119,7 +119,7 @@ LG_DEVICE void slots_to_words(const Search& s, const Pieces& all, u32 turn, Grid
   grid_sync(barrier);
 }
 
-// Put found_words into every window.
+// Put the words of the vertices that a pull has found into every window.
 LG_DEVICE void publish(const Search& s, const Pieces& all) {
   const i64 own = (s.n + 31) / 32;
   const bool second = !s.words_turned;  // the buffer that is not the frontier's
