@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from lagpu.backends.gpu.device import cuda_peers, nvrtc
 from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
 from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch, blocks_of_cluster, most_clusters
+from lagpu.backends.gpu.device.errors import launch_error
 from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
@@ -142,7 +143,7 @@ class CudaDevice(Observed):
                     )
         except driver.CUDADriverError as error:
             self.began = False
-            raise KernelLaunchError(f"{kernel!r}: {error}.") from error
+            raise launch_error(self, error, kernel) from error
 
     def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CudaLaunch:
         """Return a launch to be run often; see `Device.prepare`."""
@@ -152,7 +153,7 @@ class CudaDevice(Observed):
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
-        kernel waits for those of the others. So does what takes time, as packing arguments does.
+        kernel waits for those of the others.
         """
         mine = cast(Sequence[tuple[CudaLaunch, tuple[Any, ...]]], launches)
         for launch, _ in mine:
@@ -160,21 +161,13 @@ class CudaDevice(Observed):
                 launch.device.enter()
                 launch.device.ready(launch.kernel, True, launch.block, launch.shared)
         beside = [launch.device.beside() for launch, _ in mine]
-        packed = all(launch.has_run for launch, _ in mine)
         collects = gc.isenabled()
         gc.disable()  # what it frees may wait for a GPU
         try:
-            with ExitStack() as locks:
-                for launch, new in mine if packed else ():
-                    locks.enter_context(launch.device.launching)
-                    launch.take(new)
-                for (launch, new), stream in zip(mine, beside, strict=True):
-                    launch.device.enter()
-                    with nullcontext() if stream is None else stream:
-                        if packed:
-                            launch.start()
-                        else:
-                            launch.run(new)
+            for (launch, new), stream in zip(mine, beside, strict=True):
+                launch.device.enter()
+                with nullcontext() if stream is None else stream:
+                    launch.run(new)
         finally:
             if collects:
                 gc.enable()

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.device.errors import launch_error
 from lagpu.backends.gpu.device.launch import CheckedLaunch
 from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import Kernel
-from lagpu.errors import KernelLaunchError
 
 __all__ = ["SLOT", "CudaLaunch", "blocks_of_cluster", "driver", "most_clusters"]
 
@@ -98,27 +98,19 @@ class CudaLaunch(CheckedLaunch):
             self._launch(new)
 
     def _launch(self, new: tuple[Any, ...]) -> None:
-        with self._launching:
-            self.take(new)
-            self.start()
-
-    def take(self, new: tuple[Any, ...]) -> None:
-        """Pack the arguments of a call, for `start`; the caller holds the device's `launching`."""
         values = [*new]
         for k in self._pointers or ():
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
-        self._pack(self._buffer, 0, *values)
-
-    def start(self) -> None:
-        """Run it on the current stream with the arguments that it has taken."""
         stream = self._current_stream().ptr
         try:
-            self.device.began = True
-            self._driver_launch(*self._how, stream, *self._end)
+            with self._launching:
+                self._pack(self._buffer, 0, *values)
+                self.device.began = True
+                self._driver_launch(*self._how, stream, *self._end)
         except self._errors as error:
             self.device.began = False
-            raise KernelLaunchError(f"{self.kernel!r}: {error}.") from error
+            raise launch_error(self.device, error, self.kernel) from error
 
 
 _FIRST = 90  # compute capability that knows clusters
