@@ -202,8 +202,8 @@ class Slice:
         def of(run: tuple[int, int]) -> int:
             edges = self._block(*run)
             begin, end = (x.astype(np.uint64) for x in (edges.begin, edges.end))
-            pair = np.minimum(begin, end) * np.uint64(self._n) + np.maximum(begin, end)
-            mixed = _mixed(pair + np.uint64(key))
+            pair = _mixed(np.minimum(begin, end) + np.uint64(key)) + np.maximum(begin, end)
+            mixed = _mixed(pair)
             return int(mixed[begin < end].sum()) - int(mixed[end < begin].sum())
 
         return sum(mapped(of, self._runs)) & _MASK
