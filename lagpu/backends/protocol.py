@@ -378,10 +378,13 @@ class Backend(Protocol):
     def vector_to_coo(self, v: Handle) -> tuple[Array, Array]:
         """Return (indices, values) as NumPy arrays, indices rising."""
 
-    def matrix_to_csc(self, A: Handle, on_device: bool = False) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(
+        self, A: Handle, on_device: bool = False, narrow: bool = False
+    ) -> tuple[Array, Array, Array]:
         """Return (col_ptr, row_idx, values) as NumPy arrays, rows rising in a column.
 
-        With `on_device` a backend of one device returns copies of its own arrays there.
+        With `on_device` a backend of one device returns copies of its own arrays there. Indices are
+        INT64; with `narrow`, and on a device, row_idx may be INT32.
         """
 
     def vector_values(self, v: Handle, on_device: bool = False) -> Any:

@@ -262,7 +262,10 @@ def _require_square(nrows: int, n: int) -> None:
 
 def _columns(A: Any) -> Any:
     """Return any graph as a SciPy CSC array of ones, rows rising in each column."""
-    if hasattr(A, "to_csc"):
+    own = isinstance(A, Matrix)  # so its arrays are copies
+    if own:
+        col_ptr, row_idx, _ = A._flushed().matrix_to_csc(A.data, narrow=True)
+    elif hasattr(A, "to_csc"):
         col_ptr, row_idx, _ = A.to_csc()
     elif hasattr(A, "tocsc"):
         columns = A.tocsc()
@@ -276,7 +279,9 @@ def _columns(A: Any) -> Any:
         raise IndexOutOfBound(f"check: a row of the graph is outside 0 .. {n - 1}.")
     # SciPy takes the wider of both index types.
     kind = np.int32 if max(n, row_idx.size) < 2**31 else np.int64
-    arrays: Any = (np.ones(row_idx.size, np.int8), row_idx.astype(kind), col_ptr.astype(kind))
+    row_idx, col_ptr = (x.astype(kind, copy=not own) for x in (row_idx, col_ptr))
+    arrays: Any = (np.ones(row_idx.size, np.int8), row_idx, col_ptr)
     found = sp.csc_array(arrays, shape=(n, n))
-    found.sum_duplicates()
+    if not own:  # a matrix has each entry once
+        found.sum_duplicates()
     return found

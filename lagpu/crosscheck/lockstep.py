@@ -243,7 +243,9 @@ class Lockstep(Observer):
         """See `Backend`."""
         return self._read("vector_to_coo", lambda place, k: place.vector_to_coo(v.parts[k]), v)
 
-    def matrix_to_csc(self, A: Replica, on_device: bool = False) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(
+        self, A: Replica, on_device: bool = False, narrow: bool = False
+    ) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         return self._read("matrix_to_csc", lambda place, k: place.matrix_to_csc(A.parts[k]), A)
 

@@ -67,6 +67,9 @@ def test_all_forms_in_and_out(backend, draw):
     assert_matches(live, as_options(A))
     where = {"dtype": A.dtype, "backend": backend}
     col_ptr, row_idx, values = live.to_csc()
+    assert col_ptr.dtype == row_idx.dtype == np.int64
+    narrow = live.backend.matrix_to_csc(live.data, narrow=True)
+    assert [x.tolist() for x in narrow[:2]] == [col_ptr.tolist(), row_idx.tolist()]
     again = Matrix.from_csc(col_ptr, row_idx, values, nrows=A.nrows, **where)
     assert_matches(again, as_options(A))
     row_ptr, col_idx, values = live.to_csr()

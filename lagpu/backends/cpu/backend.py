@@ -60,6 +60,11 @@ _FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (67, 0, 0), (14, 2, 17)
 _LARGE = 1 << 16  # entries or vertices; less is not asked for
 
 
+def _signed(indices: Array) -> Array:
+    """Return indices of SuiteSparse, UINT64 below 2**60, as INT64 without a copy."""
+    return indices.view(np.int64) if indices.dtype == np.uint64 else indices.astype(np.int64)
+
+
 @guarded(named_error)
 class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
@@ -239,13 +244,15 @@ class CpuBackend:
     def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.gb.to_coo()
-        return indices.astype(np.int64, copy=False), values
+        return _signed(indices), values
 
-    def matrix_to_csc(self, A: Box, on_device: bool = False) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(
+        self, A: Box, on_device: bool = False, narrow: bool = False
+    ) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         _require(_TO_CSC, A.gb.nvals, A.gb.ncols, A.dtype, "to_csc")
         ptr, idx, values = A.gb.to_csc()
-        return ptr.astype(np.int64, copy=False), idx.astype(np.int64, copy=False), values
+        return _signed(ptr), _signed(idx), values
 
     def vector_values(self, v: Box, on_device: bool = False) -> Array:
         """See `Backend`."""
@@ -263,12 +270,12 @@ class CpuBackend:
     def vector_head(self, v: Box, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.gb.ss.head(count, sort=True)
-        return indices[:count].astype(np.int64, copy=False), values[:count]
+        return _signed(indices[:count]), values[:count]
 
     def matrix_corner(self, A: Box, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         rows, cols, values = A.gb[:nrows, :ncols].new().to_coo()
-        return rows.astype(np.int64, copy=False), cols.astype(np.int64, copy=False), values
+        return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
         """See `Backend`."""

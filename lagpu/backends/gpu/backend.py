@@ -257,7 +257,9 @@ class GpuBackend:
             return where, np.full(len(where), v.number, v.dtype.numpy)
         return where, self.device.to_host(values)
 
-    def matrix_to_csc(self, A: MatrixHandle, on_device: bool = False) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(
+        self, A: MatrixHandle, on_device: bool = False, narrow: bool = False
+    ) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         form = A.csc()
         if on_device:
@@ -265,9 +267,12 @@ class GpuBackend:
             values = form.all_values() if form.values is None else form.values.copy()
             return form.col_ptr.copy(), form.row_idx.copy(), values
         if form.nvals + A.shape[1] >= LARGE:  # of the host, with the copies that are widened
-            width = 12 + form.dtype.numpy.itemsize
+            width = form.row_idx.itemsize + 8 * (not narrow) + form.dtype.numpy.itemsize
             memory.require(form.nvals * width + 13 * A.shape[1], "to_csc")
-        ptr, idx = (self.device.to_host(x).astype(np.int64) for x in (form.col_ptr, form.row_idx))
+        ptr, idx = (self.device.to_host(x) for x in (form.col_ptr, form.row_idx))
+        ptr = ptr.astype(np.int64, copy=False)
+        if not narrow:
+            idx = idx.astype(np.int64, copy=False)
         if form.values is None:
             return ptr, idx, np.full(form.nvals, form.number, form.dtype.numpy)
         return ptr, idx, self.device.to_host(form.values)

@@ -326,7 +326,9 @@ class GridBackend:
         indices, values = self.pieces.collected(v)[0]
         return indices, values
 
-    def matrix_to_csc(self, A: GridMatrix, on_device: bool = False) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(
+        self, A: GridMatrix, on_device: bool = False, narrow: bool = False
+    ) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         rows, cols, values = self.pieces.collected(A)[0]
         col_ptr = np.zeros(A.shape[1] + 1, np.int64)

@@ -327,7 +327,7 @@ class Parts:
             found = {}
             for k, p, place in self._pieces:
                 names = (index(dim, part) for dim, part in enumerate(by.parts(p)))
-                found[p] = (*place.matrix_to_csc(A.parts[k]), *names)
+                found[p] = (*place.matrix_to_csc(A.parts[k], narrow=True), *names)
             return found
 
         return self._run("columns of parts", read)

@@ -88,10 +88,10 @@ class _Own:
     def __init__(self, pieces: Pieces, A: GridMatrix, by: Layout) -> None:
         self._to, self._from, self._pieces = by, pieces.layout(A.shape), pieces
         self._kind = np.int32 if max(A.shape) < 2**31 else np.int64
-        self.parts = [self._narrow(*place.matrix_to_csc(A.parts[k])[:2]) for k, _, place in pieces]
-
-    def _narrow(self, ptr: Array, idx: Array) -> tuple[Array, Array]:
-        return ptr, idx.astype(self._kind, copy=False)
+        self.parts = []
+        for k, _, place in pieces:
+            ptr, idx, _ = place.matrix_to_csc(A.parts[k], narrow=True)
+            self.parts.append((ptr, idx.astype(self._kind, copy=False)))
 
     def counts(self) -> list[list[Arrays]]:
         """Return, for each piece of a sub-cluster, (columns by position, entries of each)."""
