@@ -331,6 +331,81 @@ def test_a_sum_of_a_pass_that_has_ended_is_read_after_a_barrier(backend, size):
     assert found[0] == found[1]
 
 
+# ---- functions of their own: scalars that are read by what waits, and written after it
+
+
+def copies_in_a_row(x, few, r, s):
+    for _ in loop(times=2):
+        x << r
+        r << s
+        s(accum=binary.plus) << 7
+
+
+def overwrites_what_a_sum_is_added_to(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.plus) << r
+        r(accum=binary.plus) << 5
+        x(accum=binary.plus) << s
+
+
+def overwrites_it_in_the_next_pass(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.plus) << r
+        few(accum=binary.max) << r
+        r(accum=binary.plus) << 5
+
+
+def sums_of_a_large_and_a_small_vector(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s << few.reduce("max")
+        few(accum=binary.plus) << 1
+
+
+def sums_into_what_another_sum_reads(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.plus) << r
+        r(accum=binary.plus) << few.reduce("plus")
+        few(accum=binary.plus) << 1
+
+
+def adds_sums_of_a_large_and_a_small_vector(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.times) << few.reduce("plus")
+        few << s
+
+
+@pytest.mark.parametrize("size", [2, 33])
+@pytest.mark.parametrize(
+    "function",
+    [
+        copies_in_a_row,
+        overwrites_what_a_sum_is_added_to,
+        overwrites_it_in_the_next_pass,
+        sums_of_a_large_and_a_small_vector,
+        sums_into_what_another_sum_reads,
+        adds_sums_of_a_large_and_a_small_vector,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_a_scalar_that_waits_is_written_in_order(backend, function, size):
+    found = []
+    for eagerly in (False, True):
+        x = Vector.from_coo(range(0, 100, 2), 1, INT64, size=100, backend=backend)
+        few = Vector.from_coo([1], 30, INT64, size=size, backend=backend)
+        r, s = Scalar(INT64, 100), Scalar(INT64, 200)
+        with lagpu.eager() if eagerly else nullcontext():
+            function(x, few, r, s)
+        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
+        vectors = [v.to_coo()[j].tolist() for v in (x, few) for j in (0, 1)]
+        found.append([*vectors, r.value, s.value])
+    assert found[0] == found[1]
+
+
 @pytest.fixture
 def texts_or_none(backend, request):
     return request.getfixturevalue("texts") if backend.name != "cpu" else None
