@@ -31,12 +31,14 @@ from lagpu.backends.gpu.fused.scalars import KernelScalars
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import (
+    Apply,
     AssignScalar,
     Descriptor,
     Ewise,
     Multiply,
     MultiplySelection,
     Reduce,
+    Select,
     Statement,
     operands_of,
 )
@@ -192,12 +194,22 @@ class Pass:
         ]
         self._by_index += [
             "{",
-            f"const Entry<{z.ctype}> t = {t};",
+            f"const Entry<{z.ctype}> t = {self._asked_for(s, z, t, kept)};",
             f"write_here<{accum}>(e{w.place}, c{w.place}, t, {kept}, {replace}, at);",
             "}",
         ]
         w.known = w.known or desc.is_fresh
         w.written = True
+
+    def _asked_for(self, s: Statement, z: DType, t: str, kept: str) -> str:
+        """Return the result `t`; a user's function may be undefined where nobody asks for it."""
+        operation = s.operation
+        op = operation.function.op if isinstance(operation, Apply) else None
+        if isinstance(operation, (Ewise, Select)):
+            op = operation.op
+        if op is None or not op.of_numbers:
+            return t
+        return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
 
     def _kept(self, desc: Descriptor) -> tuple[str, str]:
         """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index."""

@@ -256,6 +256,34 @@ def test_a_pass_reads_a_vector_in_each_form(backend, kind, value, n):
     assert found[0] == found[1]
 
 
+def divides_where_it_may(x, y, z, m):
+    for _ in loop(times=2):
+        y << y.apply(binary.times, right=1)
+        z(m.S) << x.ewise_mult(y, binary.test_quotient)
+        z(m.S) << z.apply(binary.test_quotient, right=2)
+        z(y.V, accum=binary.plus) << x.ewise_union(
+            y, binary.test_quotient, left_default=1, right_default=0
+        )
+
+
+@pytest.mark.parametrize("n", [7, 70])
+def test_a_function_is_called_where_its_result_is_asked_for(backend, n):
+    """Not for what a mask leaves out: a quotient by 0 ends the process on a CPU."""
+    if "test_quotient" not in binary:
+        binary.register("test_quotient", lambda x, y: x // y, "x / y")
+    found = []
+    for eagerly in (False, True):
+        x = Vector.from_coo(range(n), range(n, 2 * n), INT64, size=n, backend=backend)
+        y = Vector.from_coo(range(n), [i % 2 for i in range(n)], INT64, size=n, backend=backend)
+        m = Vector.from_coo(range(1, n, 2), True, size=n, backend=backend)
+        z = Vector(INT64, n, like=x)
+        with lagpu.eager() if eagerly else nullcontext():
+            divides_where_it_may(x, y, z, m)
+        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
+        found.append([part.tolist() for part in z.to_coo()])
+    assert found[0] == found[1]
+
+
 # ---- random bodies
 
 
