@@ -297,7 +297,8 @@ def _bitmap_statements(draw: Draw) -> str:
 @st.composite
 def _scalar_statements(draw: Draw) -> str:
     """Draw a statement that writes a scalar, r or s, or reads one."""
-    s, w, u = (draw(st.sampled_from(names)) for names in ("rs", ("x", "y", "f", "b"), _WHOLE))
+    s, t = draw(st.sampled_from("rs")), draw(st.sampled_from("rs"))
+    w, u = (draw(st.sampled_from(names)) for names in (("x", "y", "f", "b"), _WHOLE))
     accum = draw(st.sampled_from(("", "(accum=binary.max)", "(accum=binary.minus)")))
     total = draw(st.sampled_from(_SUMS))
     choices = (
@@ -305,7 +306,7 @@ def _scalar_statements(draw: Draw) -> str:
         f"{s}{accum} << {u}.reduce('{total}')",
         f"{s}{accum} << 3",
         f"{s}{accum} << depth",
-        f"{s}{accum} << r",
+        f"{s}{accum} << {t}",
         f"{w} << {s}",
         f"{w}({u}.S{accum.replace('(', ', ').rstrip(')')}) << {s}",
         f"{w}(~{u}.V) << {u}.apply('plus', right={s})",

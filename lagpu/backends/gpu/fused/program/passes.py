@@ -12,7 +12,8 @@ That is what the statements leave one after the other, since
 - all loads of an index come before all stores of it, so an output may be an operand or a mask;
 - a mask, an accumulator and ``replace`` see the entry as the statements before have left it;
 - a scalar that a pass sums has its value after the next barrier, which is that of a product if one
-  comes before the first statement that reads the scalar; and what may end the loop stands between
+  comes before the first statement that reads the scalar; numbers given to scalars wait with it
+  where they read it, or write what lines that wait read; and what may end the loop stands between
   passes, where no sum is owed.
 
 A warp takes the words in which there is something to do. What the words say of a statement's
@@ -30,12 +31,14 @@ from lagpu.backends.gpu.fused.scalars import KernelScalars
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import (
+    Apply,
     AssignScalar,
     Descriptor,
     Ewise,
     Multiply,
     MultiplySelection,
     Reduce,
+    Select,
     Statement,
     operands_of,
 )
@@ -191,12 +194,22 @@ class Pass:
         ]
         self._by_index += [
             "{",
-            f"const Entry<{z.ctype}> t = {t};",
+            f"const Entry<{z.ctype}> t = {self._asked_for(s, z, t, kept)};",
             f"write_here<{accum}>(e{w.place}, c{w.place}, t, {kept}, {replace}, at);",
             "}",
         ]
         w.known = w.known or desc.is_fresh
         w.written = True
+
+    def _asked_for(self, s: Statement, z: DType, t: str, kept: str) -> str:
+        """Return the result `t`; a user's function may be undefined where nobody asks for it."""
+        operation = s.operation
+        op = operation.function.op if isinstance(operation, Apply) else None
+        if isinstance(operation, (Ewise, Select)):
+            op = operation.op
+        if op is None or not op.of_numbers:
+            return t
+        return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
 
     def _kept(self, desc: Descriptor) -> tuple[str, str]:
         """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index."""
@@ -377,6 +390,31 @@ def sizes_to_hold(statements: Iterable[Statement], but: Iterable[VectorStore]) -
     return {size for size in sizes - others if size <= HELD}
 
 
+class _Waiting:
+    """Lines for scalars that wait, in order, and the scalars that they write and read, by `id`."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.writes: set[int] = set()
+        self.reads: set[int] = set()
+
+    def add(self, lines: Iterable[str], out: int, reads: Iterable[int] = ()) -> None:
+        """Add the lines of a statement that writes the scalar `out`."""
+        self.lines += lines
+        self.writes.add(out)
+        self.reads.update(reads)
+
+    def follow(self, others: _Waiting) -> bool:
+        """Whether lines must not come before `others`, which stand before them in the body."""
+        return bool(self.writes & (others.writes | others.reads) or self.reads & others.writes)
+
+    def extend(self, more: _Waiting) -> None:
+        """Add lines that wait for the same."""
+        self.lines += more.lines
+        self.writes |= more.writes
+        self.reads |= more.reads
+
+
 class Passes:
     """The lines of a body, with a pass for statements in a row wherever they may share one.
 
@@ -392,10 +430,8 @@ class Passes:
         self._pass: Pass | None = None  # the open one
         self._space: Any = None
         self._reads: set[int] = set()  # the scalars that it reads, by `id`
-        self._after: list[str] = []  # the lines for scalars after it,
-        self._later: set[int] = set()  # and the scalars that these write
-        self._owed: list[str] = []  # the same of passes that have ended: after the next barrier
-        self._owing: set[int] = set()
+        self._after = _Waiting()  # what comes after it
+        self._owed = _Waiting()  # the same of passes that have ended: after the next barrier
         self._sums = 0
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
@@ -413,7 +449,7 @@ class Passes:
             self._settle(BARRIER)
             self._lines += checks
         refs = {id(ref.scalar) for ref in s.scalars}
-        if (refs | {id(s.out)}) & self._owing:
+        if (refs | {id(s.out)}) & self._owed.writes:
             self._settle(BARRIER)
         if isinstance(s.operation, (Multiply, MultiplySelection)):
             self._close()
@@ -425,26 +461,26 @@ class Passes:
             name = f"sum{self._sums}"
             self._sums += 1
             z = open_pass.sum(s, s.operation, name)
-            self._after.append(self._scalars.writes(s, z))
-            self._later.add(id(s.out))
+            self._after.add([self._scalars.writes(s, z)], id(s.out))
         elif s.writes_scalar:
-            self._constant(s)
+            self._constant(s, refs)
         else:
-            if refs & self._later:
+            if refs & self._after.writes:
                 self._close()
                 self._settle(BARRIER)
             self._in_pass(s, s.out.size).add(s)
             self._reads |= refs
 
-    def _constant(self, s: Statement) -> None:
+    def _constant(self, s: Statement, refs: set[int]) -> None:
         """Add a scalar that gets a number: before the open pass, or else after it."""
-        refs = {id(ref.scalar) for ref in s.scalars}
-        lines, out = self._scalars.statement(s), id(s.out)
-        if out in self._reads or (refs | {out}) & self._later:
-            self._after += lines
-            self._later.add(out)
+        this = _Waiting()
+        this.add(self._scalars.statement(s), id(s.out), refs)
+        if id(s.out) in self._owed.reads:
+            self._settle(BARRIER)
+        if id(s.out) in self._reads or this.follow(self._after):
+            self._after.extend(this)
         else:
-            self._lines += lines
+            self._lines += this.lines
 
     def _in_pass(self, s: Statement, size: int) -> Pass:
         """Return the pass for a statement: the open one if that is over the same index space."""
@@ -457,24 +493,24 @@ class Passes:
         return self._pass
 
     def _close(self) -> None:
-        """End the open pass. Its sums are owed: a barrier must come before they are read."""
+        """End the open pass. Its sums are owed: a barrier must come before they are read.
+
+        So is what may not come before the sums that are owed already.
+        """
         if self._pass is not None:
             self._lines += self._pass.lines()
-            if self._pass.sums:
-                self._owed += self._after
-                self._owing |= self._later
-                self._after = []
-        self._lines += self._after
-        self._pass, self._space, self._after = None, None, []
+            if self._pass.sums or self._after.follow(self._owed):
+                self._owed.extend(self._after)
+            else:
+                self._lines += self._after.lines
+        self._pass, self._space, self._after = None, None, _Waiting()
         self._reads.clear()
-        self._later.clear()
 
     def _settle(self, *barrier: str) -> None:
         """Add lines with a barrier, before the open pass, and the values of the sums owed.
 
         A barrier alone is added only if there are any.
         """
-        if self._owed or barrier != (BARRIER,):
-            self._lines += [*barrier, *self._owed]
-        self._owed = []
-        self._owing.clear()
+        if self._owed.lines or barrier != (BARRIER,):
+            self._lines += [*barrier, *self._owed.lines]
+        self._owed = _Waiting()

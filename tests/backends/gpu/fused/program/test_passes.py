@@ -256,6 +256,34 @@ def test_a_pass_reads_a_vector_in_each_form(backend, kind, value, n):
     assert found[0] == found[1]
 
 
+def divides_where_it_may(x, y, z, m):
+    for _ in loop(times=2):
+        y << y.apply(binary.times, right=1)
+        z(m.S) << x.ewise_mult(y, binary.test_quotient)
+        z(m.S) << z.apply(binary.test_quotient, right=2)
+        z(y.V, accum=binary.plus) << x.ewise_union(
+            y, binary.test_quotient, left_default=1, right_default=0
+        )
+
+
+@pytest.mark.parametrize("n", [7, 70])
+def test_a_function_is_called_where_its_result_is_asked_for(backend, n):
+    """Not for what a mask leaves out: a quotient by 0 ends the process on a CPU."""
+    if "test_quotient" not in binary:
+        binary.register("test_quotient", lambda x, y: x // y, "x / y")
+    found = []
+    for eagerly in (False, True):
+        x = Vector.from_coo(range(n), range(n, 2 * n), INT64, size=n, backend=backend)
+        y = Vector.from_coo(range(n), [i % 2 for i in range(n)], INT64, size=n, backend=backend)
+        m = Vector.from_coo(range(1, n, 2), True, size=n, backend=backend)
+        z = Vector(INT64, n, like=x)
+        with lagpu.eager() if eagerly else nullcontext():
+            divides_where_it_may(x, y, z, m)
+        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
+        found.append([part.tolist() for part in z.to_coo()])
+    assert found[0] == found[1]
+
+
 # ---- random bodies
 
 
@@ -328,6 +356,81 @@ def test_a_sum_of_a_pass_that_has_ended_is_read_after_a_barrier(backend, size):
         assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
         vectors = [v.to_coo()[j].tolist() for v in (x, few) for j in (0, 1)]
         found.append([*vectors, total.value, other.value])
+    assert found[0] == found[1]
+
+
+# ---- functions of their own: scalars that are read by what waits, and written after it
+
+
+def copies_in_a_row(x, few, r, s):
+    for _ in loop(times=2):
+        x << r
+        r << s
+        s(accum=binary.plus) << 7
+
+
+def overwrites_what_a_sum_is_added_to(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.plus) << r
+        r(accum=binary.plus) << 5
+        x(accum=binary.plus) << s
+
+
+def overwrites_it_in_the_next_pass(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.plus) << r
+        few(accum=binary.max) << r
+        r(accum=binary.plus) << 5
+
+
+def sums_of_a_large_and_a_small_vector(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s << few.reduce("max")
+        few(accum=binary.plus) << 1
+
+
+def sums_into_what_another_sum_reads(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.plus) << r
+        r(accum=binary.plus) << few.reduce("plus")
+        few(accum=binary.plus) << 1
+
+
+def adds_sums_of_a_large_and_a_small_vector(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.times) << few.reduce("plus")
+        few << s
+
+
+@pytest.mark.parametrize("size", [2, 33])
+@pytest.mark.parametrize(
+    "function",
+    [
+        copies_in_a_row,
+        overwrites_what_a_sum_is_added_to,
+        overwrites_it_in_the_next_pass,
+        sums_of_a_large_and_a_small_vector,
+        sums_into_what_another_sum_reads,
+        adds_sums_of_a_large_and_a_small_vector,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_a_scalar_that_waits_is_written_in_order(backend, function, size):
+    found = []
+    for eagerly in (False, True):
+        x = Vector.from_coo(range(0, 100, 2), 1, INT64, size=100, backend=backend)
+        few = Vector.from_coo([1], 30, INT64, size=size, backend=backend)
+        r, s = Scalar(INT64, 100), Scalar(INT64, 200)
+        with lagpu.eager() if eagerly else nullcontext():
+            function(x, few, r, s)
+        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
+        vectors = [v.to_coo()[j].tolist() for v in (x, few) for j in (0, 1)]
+        found.append([*vectors, r.value, s.value])
     assert found[0] == found[1]
 
 
