@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 _TEXTS = ("graph", "backend", "output")
 _NUMBERS = (
-    *("roots", "max_ms", "wall_median_ms", "q1_ms", "q3_ms", "gteps", "bytes"),
+    *("roots", "max_ms", "wall_median_ms", "first_ms", "q1_ms", "q3_ms", "gteps", "bytes"),
     *("vertices", "edges"),
 )
 _REST = {"mode": "recorded"} | dict.fromkeys(

@@ -21,7 +21,16 @@ from lagpu.versions import versions as installed
 __all__ = ["envelope", "harmonic_gteps", "statistics_of", "table"]
 
 _CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
-_SPARE = ("roots", "q1", "q3", "max", "MB")  # a narrow terminal leaves them out; a report has all
+_TIMES = {
+    "median ms": "median_ms",
+    "q1": "q1_ms",
+    "q3": "q3_ms",
+    "max": "max_ms",
+    "wall ms": "wall_median_ms",
+    "first ms": "first_ms",
+}
+# A narrow terminal leaves them out; a report has all.
+_SPARE = ("roots", "q1", "q3", "max", "first ms", "MB")
 
 
 def envelope(backends: Sequence[Backend], versions: dict[str, str | None]) -> dict[str, Any]:
@@ -86,14 +95,13 @@ def table(rows: Sequence[dict[str, Any]]) -> FittingTable:
     """Return the rows as a table; ms is the device's time if there is a device."""
     named = ("graph", "backend", "mode", "output")
     found = FittingTable(*named, spare=_SPARE)
-    for name in ("roots", "median ms", "q1", "q3", "max", "wall ms", "GTEPS", "MB", "checked"):
+    for name in ("roots", *_TIMES, "GTEPS", "MB", "checked"):
         found.add_column(name, justify="right")
     for row in rows:
-        times = (row[name] for name in ("median_ms", "q1_ms", "q3_ms", "max_ms", "wall_median_ms"))
         found.add_row(
             *(_how(row) if x == "mode" else row[x] for x in named),
             _number("{}", row["roots"]),
-            *(_number("{:,.3f}", ms) for ms in times),
+            *(_number("{:,.3f}", row[name]) for name in _TIMES.values()),
             _number("{:.3g}", row["gteps"]),
             _number("{:,.1f}", row["bytes"], 1e6),
             _CHECKED[row["checked"]],

@@ -146,23 +146,24 @@ class Tested:
 
         return self.found.prove(root, output, result, proof)
 
-    def row(self, who: str, mode: str, output: str, samples: Sequence[Sample]) -> Row:
-        """Return a row of the report, but for `bytes` and `checked`."""
+    def row(self, who: str, output: str, found: Searched) -> Row:
+        """Return a row of the report."""
         facts = self.host.facts
-        device_ms, wall_ms = zip(*samples, strict=True)
+        device_ms, wall_ms = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
         return {
             "graph": self.name,
             "backend": who,
-            "mode": mode,
+            "mode": found.mode,
             "kernel": None,
             "policy": None,
             "orientation": "auto",
             "output": output,
             "roots": len(self.roots),
             **report.statistics_of(device_ms, wall_ms, edges),
-            "bytes": None,
-            "checked": False,
+            "first_ms": found.first_ms,
+            "bytes": found.nbytes,
+            "checked": not found.refusal,
             "vertices": facts.vertices,
             "edges": facts.edges,
         }
@@ -182,10 +183,12 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     -------
     report : dict
         ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
-        kernel policy orientation output roots median_ms max_ms wall_median_ms q1_ms q3_ms gteps
-        bytes checked vertices edges``; in recorded rows of other systems, what nobody measured is
-        None.
+        kernel policy orientation output roots median_ms max_ms wall_median_ms first_ms q1_ms
+        q3_ms gteps bytes checked vertices edges``; in recorded rows of other systems, what nobody
+        measured is None.
         Times are measured by `lagpu.bench.timing`, the median of several runs from each root;
+        `max_ms` is that of the slowest root, and `first_ms` the wall time of the row's first
+        search, which makes what the others find: compiled kernels, and workspaces of the graph;
         `bytes` is the memory of all arrays on the device after a search (graph, workspaces and
         result), None without a device; `checked` is true if the result of the last root is proved
         and the results of all roots equal those of the rows before.
@@ -339,6 +342,8 @@ class Searched(NamedTuple):
         The times of each root.
     refusal : str
         Why the results are not proved, or an empty string.
+    first_ms : float
+        The wall time of the first search.
     nbytes : int or None
         Memory of all arrays on the devices after a search, None without a device.
     """
@@ -346,6 +351,7 @@ class Searched(NamedTuple):
     mode: str
     samples: list[Sample]
     refusal: str
+    first_ms: float
     nbytes: int | None = None
 
 
@@ -353,8 +359,7 @@ def _measured(tested: Tested, A: Matrix, mode: str, output: str, before: int) ->
     """Search from every root, and return a row and why it is not checked."""
     place = A.backend
     found = searched(tested, A, mode, output, before)
-    row = tested.row(place.name, found.mode, output, found.samples)
-    row |= {"bytes": found.nbytes, "checked": not found.refusal}
+    row = tested.row(place.name, output, found)
     who = f"{tested.name}, {place.name} ({mode}), {output}"
     return row, f"{who}: {found.refusal}" if found.refusal else ""
 
@@ -381,11 +386,11 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
     refusal = ""
     used = before
     with eager() if mode == "eager" else nullcontext():
-        for root in (tested.roots[0], tested.roots[-1]):  # compiles kernels
-            algorithm(A, root)
+        clock = Clock(place)
+        first_ms, _ = clock.wall(functools.partial(algorithm, A, tested.roots[0]))
+        algorithm(A, tested.roots[-1])  # compiles kernels too
         if mode == "fused" and place.last_loop.startswith(("eager", "no ")):
             mode = "eager"  # the actual mode
-        clock = Clock(place)
         for root in tested.roots:
             sample, result = clock.measure(functools.partial(algorithm, A, root))
             used = _used(place)
@@ -395,14 +400,14 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
             refusal = refusal or tested.found.compare(root, output, who, indices, values)
     levels_of = functools.partial(algorithms.bfs_levels, A)
     refusal = tested.prove(output, indices, values, levels_of) or refusal
-    return Searched(mode, samples, refusal, used - before if devices_of(place) else None)
+    nbytes = used - before if devices_of(place) else None
+    return Searched(mode, samples, refusal, first_ms, nbytes)
 
 
 def _peer(tested: Tested, name: str) -> tuple[Row, str]:
     """Search from every root with another library; return a row and why it is not checked."""
     found = searched_by(tested, name)
-    row = tested.row(name, found.mode, peers.PEERS[name].output, found.samples)
-    row |= {"checked": not found.refusal}
+    row = tested.row(name, peers.PEERS[name].output, found)
     return row, f"{tested.name}, {name}: {found.refusal}" if found.refusal else ""
 
 
@@ -412,7 +417,7 @@ def searched_by(tested: Tested, name: str) -> Searched:
     assert peer.prepare is not None  # as `peers.chosen` takes no others
     search = peer.prepare(tested.host)
     clock = Clock()
-    search.run(tested.roots[0])
+    first_ms, _ = clock.wall(functools.partial(search.run, tested.roots[0]))
     samples: list[Sample] = []
     refusal = ""
     for root in tested.roots:
@@ -422,4 +427,4 @@ def searched_by(tested: Tested, name: str) -> Searched:
         tested.count(root, found[0])
         refusal = refusal or tested.found.compare(root, "levels", name, *found)
     refusal = tested.prove("levels", *found) or refusal
-    return Searched("peer", samples, refusal)
+    return Searched("peer", samples, refusal, first_ms)

@@ -25,7 +25,7 @@ from lagpu.generators import grid2d
 
 FIELDS = {
     "graph", "backend", "mode", "kernel", "policy", "orientation", "output", "roots",
-    "median_ms", "max_ms", "wall_median_ms", "q1_ms", "q3_ms",
+    "median_ms", "max_ms", "wall_median_ms", "first_ms", "q1_ms", "q3_ms",
     "gteps", "bytes", "checked", "vertices", "edges",
 }  # fmt: skip
 
@@ -48,6 +48,7 @@ def test_rows_have_the_promised_fields(run, tmp_path):
         assert row["vertices"] == 64
         assert 0 < row["q1_ms"] <= row["median_ms"] <= row["q3_ms"] <= row["max_ms"]
         assert row["gteps"] > 0
+        assert row["first_ms"] > 0
     assert out.count("kron6e4") == 11
     assert list(tmp_path.iterdir()) == [file]
 
