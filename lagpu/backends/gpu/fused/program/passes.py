@@ -439,22 +439,22 @@ class Passes:
         for s in statements:
             self._add(s)
         self._close()
-        self._settle(BARRIER)
+        self._settle()
         return self._lines
 
     def _add(self, s: Statement) -> None:
         checks = self._scalars.checks(s)
         if checks:  # they may end the loop, with all done that stands before
             self._close()
-            self._settle(BARRIER)
+            self._settle()
             self._lines += checks
         refs = {id(ref.scalar) for ref in s.scalars}
         if (refs | {id(s.out)}) & self._owed.writes:
-            self._settle(BARRIER)
+            self._settle()
         if isinstance(s.operation, (Multiply, MultiplySelection)):
             self._close()
             lines, result = self._owner.product(s)
-            self._settle(*lines)
+            self._settle_after(lines)
             self._in_pass(s, s.out.size).add(s, result)
         elif isinstance(s.operation, Reduce):
             open_pass = self._in_pass(s, s.operation.operand.size)
@@ -467,7 +467,7 @@ class Passes:
         else:
             if refs & self._after.writes:
                 self._close()
-                self._settle(BARRIER)
+                self._settle()
             self._in_pass(s, s.out.size).add(s)
             self._reads |= refs
 
@@ -476,7 +476,7 @@ class Passes:
         this = _Waiting()
         this.add(self._scalars.statement(s), id(s.out), refs)
         if id(s.out) in self._owed.reads:
-            self._settle(BARRIER)
+            self._settle()
         if id(s.out) in self._reads or this.follow(self._after):
             self._after.extend(this)
         else:
@@ -506,11 +506,12 @@ class Passes:
         self._pass, self._space, self._after = None, None, _Waiting()
         self._reads.clear()
 
-    def _settle(self, *barrier: str) -> None:
-        """Add lines with a barrier, before the open pass, and the values of the sums owed.
+    def _settle(self) -> None:
+        """Add a barrier before the open pass, and the values of the sums owed, if there are any."""
+        if self._owed.lines:
+            self._settle_after([BARRIER])
 
-        A barrier alone is added only if there are any.
-        """
-        if self._owed.lines or barrier != (BARRIER,):
-            self._lines += [*barrier, *self._owed.lines]
+    def _settle_after(self, lines: list[str]) -> None:
+        """Add lines with a barrier, and the values of the sums owed."""
+        self._lines += [*lines, *self._owed.lines]
         self._owed = _Waiting()
