@@ -25,7 +25,8 @@ from lagpu.backends.gpu.fused.emit import (
     whole_sums,
     whole_types,
 )
-from lagpu.backends.gpu.fused.program.passes import Operand, Passes, sizes_to_hold
+from lagpu.backends.gpu.fused.program.order import Passes
+from lagpu.backends.gpu.fused.program.passes import Operand, sizes_to_hold
 from lagpu.backends.gpu.fused.scalars import KernelScalars
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.ops.elementwise import mask_bits
