@@ -70,6 +70,7 @@ def test_all_forms_in_and_out(backend, draw):
     assert col_ptr.dtype == row_idx.dtype == np.int64
     narrow = live.backend.matrix_to_csc(live.data, narrow=True)
     assert [x.tolist() for x in narrow[:2]] == [col_ptr.tolist(), row_idx.tolist()]
+    assert narrow[1].dtype == (np.int64 if live.backend.device is None else np.int32)
     again = Matrix.from_csc(col_ptr, row_idx, values, nrows=A.nrows, **where)
     assert_matches(again, as_options(A))
     row_ptr, col_idx, values = live.to_csr()
