@@ -5,7 +5,8 @@ events, before the first and after the last operation of the search. The search 
 kernel that only waits, so the time that Python takes to launch is not included, unless the search
 itself waits for the device; an eager loop does so to test its condition.
 Without a GPU both are the wall time. On a grid of GPUs the device time is that of the slowest GPU;
-of a search that is one kernel on all of them it begins when the last GPU's wait has ended.
+of a search that is one kernel on all of them it begins when the last GPU's wait has ended, and ends
+with the kernel.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from lagpu.backends.gpu.device.launch import CheckedLaunch
+from lagpu.backends.gpu.device.observer import DeviceObserver, Work
 from lagpu.backends.protocol import Backend
 
 __all__ = ["REPEATS", "Clock", "Sample", "Span", "devices_of"]
@@ -47,6 +50,25 @@ def devices_of(backend: Backend) -> list[Any]:
     return [home.device for home in homes if home.device is not None]
 
 
+class _BehindLaunches(DeviceObserver):
+    """Ends a timer behind each launch, so that at last it has measured until the last one's end."""
+
+    def __init__(self, device: Any, timer: Any) -> None:
+        super().__init__(device, {})
+        self._timer = timer
+        self.seen = False  # whether any was launched
+
+    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
+        """See a prepared launch."""
+        super().prepared(launch, new)
+        self.end()
+
+    def end(self) -> None:
+        """End the timer here, unless a later launch does."""
+        self.seen = True
+        self._timer.__exit__(None, None, None)
+
+
 class Span:
     """A context manager: the time of the work of several devices, that of the slowest.
 
@@ -59,18 +81,27 @@ class Span:
     def __init__(self, devices: Sequence[Any]) -> None:
         self._devices = devices
         self._timers: list[Any] = []
+        self._launched: list[Any] = []
+        self._observers: list[_BehindLaunches] = []
 
     def __enter__(self) -> Span:
         for device in self._devices:
             with device.alone():
-                self._timers.append(device.timer())
-                self._timers[-1].__enter__()
+                self._timers.append(device.timer().__enter__())
+                self._launched.append(device.timer().__enter__())
+            self._observers.append(_BehindLaunches(device, self._launched[-1]))
+            self._observers[-1].enter(Work())
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        for device, timer in zip(self._devices, self._timers, strict=True):
+        for device, timer, observer in zip(
+            self._devices, self._timers, self._observers, strict=True
+        ):
+            observer.leave()
             with device.alone():
                 timer.__exit__(*exc_info)
+                if not observer.seen:
+                    observer.end()
 
     @property
     def elapsed_ms(self) -> float:
@@ -79,12 +110,13 @@ class Span:
 
     @property
     def together_ms(self) -> float:
-        """Milliseconds of one kernel of all devices, since the last of them was ready for it.
+        """Milliseconds of one kernel of all devices, from when the last of them was ready for it.
 
-        They end together, as each takes part in the last meeting, so it is the least of their
-        times. The others have waited for the last one, behind kernels launched one after the other.
+        The kernels end together, as each takes part in the last meeting, so it is the least of
+        their times: the others have waited for the one that was launched last. Each time ends
+        behind the kernel, and not behind what the host does when it has heard how the kernel ended.
         """
-        return float(min(timer.elapsed_ms for timer in self._timers))
+        return float(min(timer.elapsed_ms for timer in self._launched))
 
 
 class Clock:

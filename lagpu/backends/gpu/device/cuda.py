@@ -167,7 +167,7 @@ class CudaDevice(Observed):
             for (launch, new), stream in zip(mine, beside, strict=True):
                 launch.device.enter()
                 with nullcontext() if stream is None else stream:
-                    launch.run(new)
+                    launch(*new)
         finally:
             if collects:
                 gc.enable()

@@ -171,8 +171,8 @@ class Device(Protocol):
     def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
         """Run one kernel on several devices at once, such as wait for each other in it.
 
-        No observer sees it. What fails leaves the launches before it running; their kernels have to
-        give up by themselves.
+        An observer sees its device's launch, but not on sim, where all are one call. What fails
+        leaves the launches before it running; their kernels have to give up by themselves.
 
         Parameters
         ----------
