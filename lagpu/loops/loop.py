@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -240,6 +240,7 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | No
     The statements of the recorder are those that are left to run.
     """
     backend = recorder.backend
+    _fetch_scalars(recorder.statements, backend.device)
     plan = partial(backend.plan_loop, recorder.statements, turns)
     if counted is not None:
         plan = partial(counted.plan, backend, recorder, turns)
@@ -253,6 +254,18 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | No
     except BaseException:  # an interrupt after the loop has run, too: no statement runs again
         recorder.statements = []
         raise
+
+
+def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
+    """Bring scalars that another device holds to the host: this one cannot read its memory.
+
+    No lock is held, as that takes the other device's.
+    """
+    for s in statements:
+        scalars = [ref.scalar for ref in s.scalars]
+        for x in [*scalars, s.out] if s.writes_scalar else scalars:
+            if x.holder is not None and x.holder is not device:
+                x.get()
 
 
 def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> bool:

@@ -30,9 +30,11 @@ class ScalarValue:
     location : object or None
         The device memory that holds the value, as given to `defer`; None once the host has the
         value.
+    holder : object or None
+        The device whose memory that is.
     """
 
-    __slots__ = ("_fetch", "_value", "dtype", "location")
+    __slots__ = ("_fetch", "_value", "dtype", "holder", "location")
 
     def __init__(self, dtype: DType, value: Any = None) -> None:
         self.dtype = dtype
@@ -53,10 +55,11 @@ class ScalarValue:
         self._value = value
         self._fetch: Callable[[], Any] | None = None
         self.location: Any = None
+        self.holder: Any = None
 
-    def defer(self, fetch: Callable[[], Any], location: Any) -> None:
-        """Note that a device has the value in `location`; `fetch` copies it to the host."""
-        self._fetch, self.location = fetch, location
+    def defer(self, fetch: Callable[[], Any], location: Any, holder: Any) -> None:
+        """Note that `holder` has the value in `location`; `fetch` copies it to the host."""
+        self._fetch, self.location, self.holder = fetch, location, holder
 
     def write(self, accum: BinaryOp | None, dtype: DType, new: Any) -> None:
         """Assign a number of type `dtype`, or None, as GraphBLAS writes a scalar."""

@@ -3,10 +3,12 @@
 import contextlib
 import threading
 
+import numpy as np
 import pytest
+from scalar_loops import added
 from threads import MODES, NUMBERS, PROGRAMS, RUNS, answers, switching, together
 
-from lagpu import backends, semiring
+from lagpu import FP64, Scalar, Vector, backends, semiring
 from lagpu.errors import BackendUnavailable, LagpuError
 
 pytestmark = pytest.mark.gpu
@@ -62,6 +64,15 @@ def test_operands_on_two_gpus_are_refused(gpus):
     A, B = (make(0, place) for place in gpus)
     with pytest.raises(LagpuError, match="gpu:1"):
         semiring.plus_times(A @ B).new()
+
+
+def test_a_scalar_that_one_gpu_has_is_read_by_a_loop_on_the_other(gpus):
+    s = Scalar(FP64, 0.0)
+    for gpu in (*gpus, gpus[0]):
+        w = Vector(FP64, 40, backend=gpu)
+        added(Vector.from_dense(np.ones(40), backend=gpu), w, s)
+        assert gpu.last_loop.startswith("generated loop")
+    assert (s.value, w.to_dense().tolist()) == (120, [120] * 40)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -10,6 +10,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 from samples import sampled
 from scalar_loops import (
     PROGRAM,
+    added,
     as_floats,
     assert_same,
     both,
@@ -18,6 +19,7 @@ from scalar_loops import (
     lagged,
     masked,
     normalised,
+    rounded,
     sums,
     thresholds,
     two_loops,
@@ -26,7 +28,19 @@ from scalar_loops import (
 )
 
 import lagpu
-from lagpu import BOOL, FP32, FP64, INT32, INT64, UINT64, Matrix, Scalar, Vector, binary, monoid
+from lagpu import (
+    BOOL,
+    FP32,
+    FP64,
+    INT32,
+    INT64,
+    UINT64,
+    Matrix,
+    Scalar,
+    Vector,
+    binary,
+    monoid,
+)
 from lagpu.errors import EmptyObject
 
 SIZES = [1, 31, 32, 33, 256, 1023, 1025]
@@ -187,6 +201,34 @@ def test_what_the_loops_leave_is_right(backend):
     s, t = Scalar(FP64), Scalar(FP64)
     two_loops(Vector.from_dense(np.ones(40), backend=backend), blank, s, t)
     assert (s.value, t.value) == (2, 40 * 40 * 4)
+
+
+def test_a_scalar_is_rounded_between_two_statements(place):
+    """A compiler may make one instruction of a product and a sum, which rounds once."""
+    near, less = 1 + 2.0**-30, -(1 + 2.0**-29)
+    found = both(
+        place,
+        rounded,
+        lambda: Vector.from_dense(np.zeros(3), backend=place),
+        lambda: Scalar(FP64),
+        lambda: Scalar(FP64, near),
+        lambda: Scalar(FP64, less),
+    )
+    assert [(s.value, v.to_dense().tolist()) for v, s, *_ in found] == 2 * [(0.0, 3 * [0.0])]
+
+
+def test_a_scalar_comes_to_another_device_by_way_of_the_host(monkeypatch):
+    here, there = lagpu.backends.get("sim"), lagpu.backends.get("sim:1")
+    s, reads, to_host = Scalar(FP64, 0.0), [], here.device.to_host
+    monkeypatch.setattr(here.device, "to_host", lambda a: reads.append(a) or to_host(a))
+    w = Vector(FP64, 4, backend=here)
+    added(Vector.from_dense(np.arange(4.0), backend=here), w, s)
+    assert not reads
+    w = Vector(FP64, 4, backend=there)
+    added(Vector.from_dense(np.ones(4), backend=there), w, s)
+    assert len(reads) == 1  # as its memory is not the other device's
+    assert loop_name(here) == loop_name(there) == "generated loop"
+    assert (s.value, w.to_dense().tolist()) == (10, [10] * 4)
 
 
 def test_a_scalar_stays_on_the_device_until_it_is_asked_for(place, monkeypatch):

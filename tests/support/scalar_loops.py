@@ -242,3 +242,18 @@ def nested(v, w, s, total):
             w << v.apply("times", right=total)
             s << w.reduce("max")
         total(accum=binary.plus) << s.value
+
+
+def rounded(v, s, t, u):
+    for _ in loop(times=1):
+        s << t
+        s(accum=binary.times) << t
+        s(accum=binary.plus) << u
+        v(accum=binary.plus) << s
+
+
+def added(v, w, s):
+    for _ in loop(times=1):
+        w << v
+        s(accum=binary.plus) << w.reduce("plus")
+        w(accum=binary.times) << s

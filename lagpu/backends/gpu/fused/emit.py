@@ -46,6 +46,7 @@ __all__ = [
     "expression",
     "whole_sums",
     "whole_types",
+    "write_here",
 ]
 
 Array = Any
@@ -288,6 +289,14 @@ def whole_sums(
 def accum_type(params: Parameters, desc: Descriptor, w: DType, z: DType) -> str:
     """Return the accumulator's type for results of type `z`; without one, that which assigns."""
     return f"Accum<{', '.join(accumulator(desc.accum, w, z, params.prelude))}>"
+
+
+def write_here(w: str, types: str, z: str, i: str) -> str:
+    """Return the lines that write entry `z`, of index `i`, into the entry in the variable `w`.
+
+    Its value is what memory would give back, as between statements that run by themselves.
+    """
+    return f"{w} = written<{types}>({w}, {z}, {i}); {w}.value = as_stored({w}.value);"
 
 
 # ------------------------------------------------------------------------------- expressions

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type, expression
+from lagpu.backends.gpu.fused.emit import (
+    Parameters,
+    Run,
+    accum_type,
+    expression,
+    write_here,
+)
 from lagpu.backends.gpu.fused.level_order import LevelOrder
 from lagpu.backends.gpu.fused.match import SweepBody
 from lagpu.backends.gpu.ops.strategies import by_outputs
@@ -256,7 +262,7 @@ class SweepText:
         z, source = expression(s, self)
         w, kind = self._names[id(s.out)], s.out.dtype
         accum = accum_type(self.params, s.desc, kind, z)
-        return [f"{w} = written<{accum}, {kind.ctype}, {z.ctype}>({w}, {source}, i);"]
+        return [write_here(w, f"{accum}, {kind.ctype}, {z.ctype}", source, "i")]
 
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the variable that is the vector's entry at the vertex."""

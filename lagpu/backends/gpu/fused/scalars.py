@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type
+from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type, write_here
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
@@ -132,8 +132,7 @@ class KernelScalars:
     def writes(self, s: Statement, z: str) -> str:
         """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
         accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
-        name = self._names[id(s.out)]
-        return f"{name} = written<{accum}>({name}, {z}, 0);"
+        return write_here(self._names[id(s.out)], accum, z, "0")
 
     def partial(self) -> str:
         """Return where blocks leave their parts of the next sum.
@@ -182,7 +181,8 @@ class KernelScalars:
         for k, x in enumerate(self._written):
             part = slice(WORDS * k, WORDS * (k + 1))
             if found is None:
-                x.defer(functools.partial(_fetch, device, out[part], x.dtype), out[part])
+                fetch = functools.partial(_fetch, device, out[part], x.dtype)
+                x.defer(fetch, out[part], device)
             else:
                 x.set(_value(found[part], x.dtype))
         if found is None:

@@ -59,6 +59,14 @@ def positions(A, levels, paths, delta, share, pulled):
         delta(accum=binary.second) << pulled.ewise_mult(above, binary.first)
 
 
+def rounded(A, levels, paths, delta, share, pulled):
+    for here, above in sweep(levels):
+        share(here.V, replace=True) << paths
+        pulled(above.S, replace=True) << semiring.plus_second(A @ share)
+        pulled(above.S) << pulled.ewise_mult(paths, binary.times)
+        delta(above.S, accum=binary.plus) << pulled
+
+
 BODIES = (
     (brandes, FP64),
     (flow, FP64),
@@ -371,6 +379,17 @@ def made(monkeypatch):
     told = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
     monkeypatch.setattr(module, "from_source", told)
     return kernels
+
+
+def test_values_are_rounded_between_two_statements(backend):
+    """A compiler may make one instruction of a product and a sum, which rounds once."""
+    A = matrix(40, [(i, i + 1) for i in range(39)], backend=backend)
+    near, less = 1 + 2.0**-30, -(1 + 2.0**-29)
+    paths, delta = (Vector.from_dense(np.full(40, x), backend=backend) for x in (near, less))
+    share, pulled = (Vector(FP64, 40, backend=backend) for _ in range(2))
+    rounded(A, algorithms.bfs_levels(A, 0), paths, delta, share, pulled)
+    assert not fuses(backend) or how_it_ran(backend) == FUSED
+    assert delta.to_dense().tolist() == [0.0] * 39 + [less]
 
 
 def test_sweeps_of_one_structure_share_a_kernel(backend, made):

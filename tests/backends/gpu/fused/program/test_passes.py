@@ -5,6 +5,7 @@ import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
@@ -13,7 +14,7 @@ from programs import TILED
 from strategies import for_all
 
 import lagpu
-from lagpu import FP64, INT64, Scalar, Vector, binary, indexunary, loop, semiring, unary
+from lagpu import FP32, FP64, INT64, Scalar, Vector, binary, indexunary, loop, semiring, unary
 from lagpu.errors import EmptyObject
 from lagpu.selftest.soak.loops import compare, load, pass_loops, start
 
@@ -282,6 +283,23 @@ def test_a_function_is_called_where_its_result_is_asked_for(backend, n):
         assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
         found.append([part.tolist() for part in z.to_coo()])
     assert found[0] == found[1]
+
+
+def rounded(x, y, z):
+    for _ in loop(times=1):
+        y << x.ewise_mult(x, binary.times)
+        z(accum=binary.plus) << y
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(FP32, 15), (FP64, 30)], ids=str)
+def test_a_value_is_rounded_between_two_statements(backend, dtype, bits):
+    """A compiler may make one instruction of a product and a sum, which rounds once."""
+    near, less = 1 + 2.0**-bits, -(1 + 2.0 ** (1 - bits))
+    x, z = (Vector.from_dense(np.full(40, v, dtype.numpy), backend=backend) for v in (near, less))
+    y = Vector(dtype, 40, backend=backend)
+    rounded(x, y, z)
+    assert backend.name == "cpu" or loop_name(backend) == GENERATED
+    assert z.to_dense().tolist() == [0.0] * 40
 
 
 # ---- random bodies
