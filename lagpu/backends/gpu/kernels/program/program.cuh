@@ -1,4 +1,4 @@
-// Functions that a generated loop calls; fused/program.py writes the kernel.
+// Functions that a generated loop calls; fused/program/ writes the kernel.
 //
 // Between element-wise statements no barrier is needed: each_tile always gives a warp the same
 // words and a lane the same indices. A product reads words that other warps wrote, so it has
