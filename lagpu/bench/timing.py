@@ -14,12 +14,11 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from lagpu.backends.gpu.device.launch import CheckedLaunch
-from lagpu.backends.gpu.device.observer import DeviceObserver, Work
 from lagpu.backends.protocol import Backend
 
 __all__ = ["REPEATS", "Clock", "Sample", "Span", "devices_of"]
@@ -50,25 +49,6 @@ def devices_of(backend: Backend) -> list[Any]:
     return [home.device for home in homes if home.device is not None]
 
 
-class _BehindLaunches(DeviceObserver):
-    """Ends a timer behind each launch, so that at last it has measured until the last one's end."""
-
-    def __init__(self, device: Any, timer: Any) -> None:
-        super().__init__(device, {})
-        self._timer = timer
-        self.seen = False  # whether any was launched
-
-    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
-        """See a prepared launch."""
-        super().prepared(launch, new)
-        self.end()
-
-    def end(self) -> None:
-        """End the timer here, unless a later launch does."""
-        self.seen = True
-        self._timer.__exit__(None, None, None)
-
-
 class Span:
     """A context manager: the time of the work of several devices, that of the slowest.
 
@@ -82,26 +62,21 @@ class Span:
         self._devices = devices
         self._timers: list[Any] = []
         self._launched: list[Any] = []
-        self._observers: list[_BehindLaunches] = []
+        self._ending = ExitStack()
 
     def __enter__(self) -> Span:
         for device in self._devices:
             with device.alone():
                 self._timers.append(device.timer().__enter__())
                 self._launched.append(device.timer().__enter__())
-            self._observers.append(_BehindLaunches(device, self._launched[-1]))
-            self._observers[-1].enter(Work())
+            self._ending.enter_context(device.launches_end(self._launched[-1]))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        for device, timer, observer in zip(
-            self._devices, self._timers, self._observers, strict=True
-        ):
-            observer.leave()
+        for device, timer in zip(self._devices, self._timers, strict=True):
             with device.alone():
                 timer.__exit__(*exc_info)
-                if not observer.seen:
-                    observer.end()
+        self._ending.close()
 
     @property
     def elapsed_ms(self) -> float:

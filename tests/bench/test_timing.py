@@ -1,11 +1,12 @@
 """What the time of several devices is."""
 
 import contextlib
-import types
 
 import pytest
 
 from lagpu import algorithms, generators
+from lagpu.backends.gpu.device.launch import CheckedLaunch
+from lagpu.backends.gpu.device.observer import Observed
 from lagpu.bench.timing import Clock, Span
 
 
@@ -19,28 +20,29 @@ class Timer(contextlib.AbstractContextManager):
         self.elapsed_ms = self.device.now
 
 
-def device(ms, afterwards=0.0):
-    """Return a device whose launch takes some milliseconds, and what comes afterwards others."""
-    made = types.SimpleNamespace(now=0.0, observer=None, alone=contextlib.nullcontext)
-    made.timer = lambda: Timer(made)
+class Device(Observed):
+    """A device whose launch takes some milliseconds, and what comes afterwards others."""
 
-    def prepared(_launch, _new):
-        made.now = ms
+    def __init__(self, ms, afterwards=0.0):
+        super().__init__("test")
+        self.now, self._ms, self._afterwards = 0.0, ms, afterwards
 
-    def launch():
-        seen = made.prepared if made.observer is None else made.observer.prepared
-        seen(None, ())
-        made.now += afterwards
+    def timer(self):
+        return Timer(self)
 
-    made.prepared, made.launch = prepared, launch
-    return made
+    def run(self, *_):
+        self.now = self._ms
+
+    def launched(self):
+        CheckedLaunch(self, None, 1, ())()
+        self.now += self._afterwards
 
 
 def test_work_of_several_devices_is_that_of_the_slowest():
-    devices = [device(3.0), device(5.0), device(4.0, afterwards=2.0)]
+    devices = [Device(3.0), Device(5.0), Device(4.0, afterwards=2.0)]
     with Span(devices) as span:
         for one in devices:
-            one.launch()
+            one.launched()
     assert span.elapsed_ms == 6.0
     with Span(devices) as span:
         devices[0].now = 7.0  # by something that is no launch
@@ -49,10 +51,10 @@ def test_work_of_several_devices_is_that_of_the_slowest():
 
 
 def test_one_kernel_begins_with_the_last_device_and_ends_behind_its_launch():
-    devices = [device(3.0, afterwards=1.0), device(5.0, afterwards=1.0)]
+    devices = [Device(3.0, afterwards=1.0), Device(5.0, afterwards=1.0)]
     with Span(devices) as span:
         for one in devices:
-            one.launch()
+            one.launched()
     assert (span.elapsed_ms, span.together_ms) == (6.0, 3.0)
 
 
@@ -60,13 +62,13 @@ def test_one_kernel_begins_with_the_last_device_and_ends_behind_its_launch():
 def test_a_search_of_pieces_is_one_kernel(name, ms):
     A = generators.kronecker(6, backend=name)
     clock = Clock(A.backend)
-    devices = [device(5.0, afterwards=1.0), device(3.0, afterwards=1.0)]
+    devices = [Device(5.0, afterwards=1.0), Device(3.0, afterwards=1.0)]
     clock._wait, clock._devices = lambda *_: None, devices
     clock._synchronize = lambda: None
 
     def search():
         for one in devices:
-            one.launch()
+            one.launched()
         return algorithms.bfs_levels(A, 1)
 
     found, levels = clock.queued(search)

@@ -85,6 +85,22 @@ class Observed:
         else:
             self.observers[threading.get_ident()] = observer
 
+    @contextmanager
+    def launches_end(self, timer: Timer) -> Iterator[None]:
+        """Have a timer end behind the last launch of this thread, or here if there is none.
+
+        What the host does when a kernel has ended is not measured then.
+        """
+        seen = _TimerEnds(self, timer)
+        seen.enter(Work())
+        try:
+            yield
+        finally:
+            seen.leave()
+            with self.alone():
+                if not seen.launched:
+                    timer.__exit__(None, None, None)
+
     def launch(
         self,
         kernel: Kernel,
@@ -298,3 +314,18 @@ class DeviceObserver:
                 ],
             )
         return found
+
+
+class _TimerEnds(DeviceObserver):
+    """Ends a timer behind each launch that was prepared; the last end counts."""
+
+    def __init__(self, device: Any, timer: Timer) -> None:
+        super().__init__(device, {})
+        self._timer = timer
+        self.launched = False
+
+    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
+        """See a prepared launch."""
+        super().prepared(launch, new)
+        self.launched = True
+        self._timer.__exit__(None, None, None)
