@@ -81,6 +81,7 @@ class Pieces:
         # in another order never wait for each other.
         self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
         self.order = order
+        self.together = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
