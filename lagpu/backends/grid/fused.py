@@ -5,19 +5,14 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.device.errors import named_error
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers
-from lagpu.backends.gpu.fused.match import (
-    Assignment,
-    SearchBody,
-    match_search,
-    why_no_search,
-    why_no_values,
-)
+from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
 from lagpu.backends.gpu.ops.directions import SEARCH_BETA, alpha_of
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
@@ -28,7 +23,7 @@ from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.search import Kind, PieceSearch, PieceSpace, kind_of, slots_of
 from lagpu.backends.grid.systems import plan_system
-from lagpu.operations import FusedLoop, Product, Rejection, Statement, Sweep, Until
+from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 
 __all__ = ["GridLoop", "Logged", "plan_loop", "searches"]
 
@@ -138,14 +133,11 @@ class _Search(NamedTuple):
     ----------
     kind : Kind
         What they do.
-    product : Product
-        Their product, on the columns of the parts.
     of_piece : list of PieceSearch
         For each piece its launches.
     """
 
     kind: Kind
-    product: Product
     of_piece: list[PieceSearch]
 
 
@@ -268,79 +260,80 @@ class GridLoop:
 
     def _made(self, logs: Sequence[LoopLog]) -> list[tuple[GridHandle, GridHandle]]:
         """Run the kernel; return each handle that the loop writes with what it becomes."""
-        pieces, body, times = self._pieces, self._body, self._times
-        A, space, search = self._known or self._learn()
-        left: list[VectorStore] = []
-        targets: list[list[VectorStore]] = [[] for _ in body.assignments]
-        started = []
-        for k, p, place in pieces:
-            with place.device.alone():
-                left.append(_blank(body.frontier.parts[k]))
-                for a, parts in zip(body.assignments, targets, strict=True):
-                    x = a.target.parts[k]
-                    parts.append(x.copy(x.dtype) if x.nvals else _blank(x))
-                local = self._local(k, A, search.product, [parts[k] for parts in targets])
+        pieces, body, times = self._pieces, self._by_columns(), self._times
+        space, search = self._known or self._learn(body)
+        written = [a.target for a in body.assignments]
+        made, started = [], []
+        device = pieces.places[0].device
+        try:
+            for k, _, place in pieces:
+                device = place.device
+                if device.enter is not None:
+                    device.enter()
+                left = _blank(body.frontier.parts[k])
+                targets = [_renewed(x.parts[k]) for x in written]
                 log = logs[k] if logs else None
-                of_piece = search.of_piece[k]
-                started.append(of_piece.start(local, left[k], times, space.peers, p, log))
-        results = space.peers.run([s[:2] for s in started], [log.words for log in logs])
+                started.append(
+                    search.of_piece[k].start(body, targets, left, times, space.peers, log)
+                )
+                made.append([left, *targets])
+            results = space.peers.run([s[:2] for s in started], [log.words for log in logs])
+        except Exception as error:
+            named = named_error(device, error, "device")
+            if named is None:
+                raise
+            raise named from error
         if times is not None:
-            for k, s in enumerate(started):
-                search.of_piece[k].settle(s.left, left[k], results[k])
+            for of_piece, s, (left, *_), result in zip(
+                search.of_piece, started, made, results, strict=True
+            ):
+                of_piece.settle(s.left, left, result)
         if logs:
-            self.logged = self._log_of(A, space, search.kind, [s.had for s in started], logs)
-        written = [body.frontier, *[a.target for a in body.assignments]]
+            self.logged = self._log_of(body, space, search.kind, [s.had for s in started], logs)
         return [
             (x, GridVector(parts, x.dtype, x.shape))
-            for x, parts in zip(written, [left, *targets], strict=True)
+            for x, *parts in zip([body.frontier, *written], *made, strict=True)
         ]
 
-    def _local(
-        self, k: int, A: GridMatrix, product: Product, targets: Sequence[VectorStore]
-    ) -> SearchBody:
-        """Return the body on the parts of a local piece, with these targets."""
-        body = self._body
-        assigned = zip(body.assignments, targets, strict=True)
-        return SearchBody(
-            A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], product,
-            tuple([Assignment(made, a.what, a.number) for a, made in assigned]),
-            body.assigns_first, body.statements,
-        )  # fmt: skip
-
-    def _find(self) -> tuple[GridMatrix, _Space, _Search] | None:
+    def _find(self) -> tuple[_Space, _Search] | None:
         """Return what a search of this structure has kept on the same parts, or None."""
         given: Any = self._body.A
         A = given if self._body.product.transpose or given.symmetric else given.turned
         space = None if A is None else _Space.of(A)
         search = None if space is None else space.searches.get(_structure(self._body, self._times))
-        return None if space is None or search is None else (A, space, search)
+        return None if space is None or search is None else (space, search)
 
-    def _learn(self) -> tuple[GridMatrix, _Space, _Search]:
-        """Keep what searches of this structure on these parts share."""
-        given: Any = self._body.A
-        A = given if self._body.product.transpose else self._pieces.turned(given)
-        product = self._body.product._replace(transpose=True)
-        each = [
-            self._local(k, A, product, [a.target.parts[k] for a in self._body.assignments])
-            for k in range(len(A.parts))
+    def _by_columns(self) -> SearchBody:
+        """Return the body with the matrix whose columns lead to what the product finds."""
+        body: Any = self._body
+        if not body.product.transpose:
+            product = body.product._replace(transpose=True)
+            body = body._replace(A=self._pieces.turned(body.A), product=product)
+        return cast(SearchBody, body)
+
+    def _learn(self, body: SearchBody) -> tuple[_Space, _Search]:
+        """Keep what searches of this structure on these parts share; `body` is by columns."""
+        pieces, A = self._pieces, cast(Any, body.A)
+        kind = kind_of(body, len(pieces.places), self._times)
+        space = self._space(A, body.frontier.dtype.numpy.itemsize if kind.travels else 0)
+        of_piece = [
+            PieceSearch(space.of_piece[k], kind, k, p, A.shape[0], space.nvals)
+            for k, p, _ in pieces
         ]
-        kind = kind_of(each, self._times)
-        space = self._space(A, self._body.frontier.dtype.numpy.itemsize if kind.travels else 0)
-        of_piece = [PieceSearch(own, kind, A.shape[0], space.nvals) for own in space.of_piece]
-        search = space.searches[_structure(self._body, self._times)] = _Search(
-            kind, product, of_piece
-        )
-        return A, space, search
+        search = _Search(kind, of_piece)
+        space.searches[_structure(self._body, self._times)] = search
+        return space, search
 
     def _log_of(
         self,
-        A: GridMatrix,
+        body: SearchBody,
         space: _Space,
         kind: Kind,
         had: list[list[Count | None]],
         logs: Sequence[LoopLog],
     ) -> Logged:
-        body, n, first = self._body, A.shape[0], A.parts[0].csc()
+        A: Any = body.A
+        n, first = A.shape[0], A.parts[0].csc()
         alpha = alpha_of(space.nvals / max(n, 1), n, kind.sums, wide=True)
         why = functools.partial(why_level, n, "kByEdges", alpha, SEARCH_BETA)
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
@@ -373,6 +366,11 @@ def _sum_of(counts: Sequence[Count | None]) -> Count | None:
 def _blank(x: VectorStore) -> VectorStore:
     """Return a part without entries, for which making `x` has asked for memory too."""
     return VectorStore(x.device, x.counters, x.dtype, x.size)
+
+
+def _renewed(x: VectorStore) -> VectorStore:
+    """Return a new part with the entries of `x`."""
+    return x.copy(x.dtype) if x.nvals else _blank(x)
 
 
 def _take(made: list[tuple[GridHandle, GridHandle]]) -> None:

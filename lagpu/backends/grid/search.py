@@ -192,11 +192,20 @@ class Kind(NamedTuple):
     keep: bool
 
 
-def kind_of(bodies: Sequence[SearchBody], times: int | None) -> Kind:
-    """Return what a search does whose bodies on the pieces these are."""
-    body = bodies[0]
+def on_piece(body: SearchBody, k: int) -> SearchBody:
+    """Return a body that is on handles of the grid on the parts of a local piece."""
+    A: Any = body.A
+    return SearchBody(
+        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
+        tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
+        body.assigns_first, body.statements,
+    )  # fmt: skip
+
+
+def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
+    """Return what a search does whose body is on handles of the grid, of so many local pieces."""
     travels = body.reads[0]  # the parts of a frontier may have one value each, but not the same
-    iso = not travels and all(map(_is_one, bodies))
+    iso = not travels and all(_is_one(on_piece(body, k)) for k in range(pieces))
     sums = not iso and body.sums
     return Kind(sums, iso, travels, sums or travels or (times is not None and not iso))
 
@@ -239,21 +248,26 @@ class PieceSearch:
         Of the part.
     kind : Kind
         What the searches do.
+    k, piece : int
+        Its position among the local pieces, and its number.
     n, nvals : int
         Vertices and entries of the whole matrix.
     """
 
-    def __init__(self, space: PieceSpace, kind: Kind, n: int, nvals: int) -> None:
-        self._space, self._kind, self._n, self._nvals = space, kind, n, nvals
+    def __init__(
+        self, space: PieceSpace, kind: Kind, k: int, piece: int, n: int, nvals: int
+    ) -> None:
+        self._space, self._kind, self._k, self._piece = space, kind, k, piece
+        self._n, self._nvals = n, nvals
         self._launches: dict[tuple[tuple[str, str], ...], PreparedLaunch] = {}  # by macros of logs
 
     def start(
         self,
         body: SearchBody,
+        targets: Sequence[VectorStore],
         frontier: VectorStore,
         times: int | None,
         peers: Peers,
-        piece: int,
         log: LoopLog | None = None,
     ) -> Started:
         """Return a search; what it needs is allocated and compiled.
@@ -261,37 +275,37 @@ class PieceSearch:
         Parameters
         ----------
         body : SearchBody
-            The loop's body on the piece: its part of the matrix, of the frontier and of the
-            excluded vector, which are read alone; and new targets.
+            The loop's body on handles of the grid, of which the search reads the piece's parts
+            alone; the matrix has the columns that the product finds.
+        targets : sequence of VectorStore
+            For each assignment a new part, which the kernel writes.
         frontier : VectorStore
             Without entries; it takes what `times` leaves in the frontier.
         times : int or None
             Iterations, at most.
         peers : Peers
             Of all pieces.
-        piece : int
-            The number of this one.
         log : LoopLog, optional
             Where its kernel writes records.
         """
-        f = body.frontier
+        f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]
         source, nvals = f.single, f.nvals
         sources, values = (None, None) if source >= 0 or not nvals else f.listed()
-        excluded = None
-        if body.excluded.nvals:
-            body.excluded.to_bitmap()
-            excluded = body.excluded.words
-        blank, outputs, words, had = outputs_of(body.assignments, log)
-        launch = self._launch(body, logs_of(log, blank, len(body.assignments)))
-        flags, result = blank, peers.results[piece]
+        left_out = None
+        if excluded.nvals:
+            excluded.to_bitmap()
+            left_out = excluded.words
+        blank, outputs, words, had = outputs_of(targets, log)
+        launch = self._launch(body, logs_of(log, blank, len(targets)))
+        flags, result = blank, peers.results[self._piece]
         if log is not None:
             result = log.words
             flags |= NEW_LOG if log.is_new else 0
         kept = frontier.spare_values(f.dtype) if self._kind.keep else None
         rest = None if times is None else frontier.spare_words()
         given = (
-            excluded, sources, values, f.number, source, nvals, kept, *outputs, *words, flags,
-            rest, NO_LIMIT if times is None else times, *peers.arguments(piece), result,
+            left_out, sources, values, f.number, source, nvals, kept, *outputs, *words, flags,
+            rest, NO_LIMIT if times is None else times, *peers.arguments(self._piece), result,
         )  # fmt: skip
         return Started(launch, given, had, (rest, kept))
 
@@ -310,7 +324,7 @@ class PieceSearch:
         key = tuple(logs.items())
         found = self._launches.get(key)
         if found is None:
-            found = self._launches[key] = self._bound(body, logs)
+            found = self._launches[key] = self._bound(on_piece(body, self._k), logs)
         return found
 
     def _bound(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:

@@ -77,9 +77,10 @@ class Peers:
     ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
-        The caller holds the devices' locks. The kernels have nothing to wait for any more; if there
-        is an error they have ended. They report to `results` on the devices, by default to those
-        above, which the host sees sooner, and which hold a report until the next run.
+        The caller holds the devices' locks, and names the errors of their libraries. The kernels
+        have nothing to wait for any more; if there is an error they have ended. They report to
+        `results` on the devices, by default to those above, which the host sees sooner, and which
+        hold a report until the next run.
 
         Raises
         ------
@@ -89,8 +90,7 @@ class Peers:
         for seen in self._seen:
             seen[_EPOCH] = self._epoch
         try:
-            with self._devices[0].alone():
-                self._devices[0].run_together(launches)
+            self._devices[0].run_together(launches)
             found = [self._reported(p, results) for p in range(len(self._devices))]
             _check(found)
         except BaseException:
@@ -128,7 +128,7 @@ class Peers:
 
 def _check(results: Sequence[Array]) -> None:
     """Raise GridTimeout if a device gave up, naming the first one that did."""
-    verdicts = [int(result[_VERDICT]) for result in results]
+    verdicts = [result[_VERDICT] for result in results]
     if not any(verdicts):
         return
     gave_up = constant("kGaveUp")
