@@ -146,8 +146,11 @@ def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
 
     Two searches of one structure on the same parts may both run as one kernel, or neither may.
     """
-    assigned = tuple([(a.what, a.target.dtype) for a in body.assignments])
-    return body.product, body.frontier.dtype, assigned, body.assigns_first, times is None
+    product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
+    return (
+        product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
+        tuple(assigned), body.assigns_first, times is None,
+    )  # fmt: skip
 
 
 class _Space:
@@ -296,11 +299,13 @@ class GridLoop:
         ]
 
     def _find(self) -> tuple[_Space, _Search] | None:
-        """Return what a search of this structure has kept on the same parts, or None."""
-        given: Any = self._body.A
-        A = given if self._body.product.transpose or given.symmetric else given.turned
-        space = None if A is None else _Space.of(A)
-        search = None if space is None else space.searches.get(_structure(self._body, self._times))
+        """Return what a search of this structure has kept on the same parts, or None.
+
+        A search by the transpose has kept it there, where the matrix itself is asked anew.
+        """
+        body, A = self._body, cast(Any, self._body.A)
+        space = _Space.of(A) if body.product.transpose or A.symmetric else None
+        search = None if space is None else space.searches.get(_structure(body, self._times))
         return None if space is None or search is None else (space, search)
 
     def _by_columns(self) -> SearchBody:
@@ -312,17 +317,17 @@ class GridLoop:
         return cast(SearchBody, body)
 
     def _learn(self, body: SearchBody) -> tuple[_Space, _Search]:
-        """Keep what searches of this structure on these parts share; `body` is by columns."""
-        pieces, A = self._pieces, cast(Any, body.A)
+        """Return what searches of this structure on these parts share; it is kept."""
+        pieces, A, structure = self._pieces, cast(Any, body.A), _structure(body, self._times)
         kind = kind_of(body, len(pieces.places), self._times)
         space = self._space(A, body.frontier.dtype.numpy.itemsize if kind.travels else 0)
-        of_piece = [
-            PieceSearch(space.of_piece[k], kind, k, p, A.shape[0], space.nvals)
-            for k, p, _ in pieces
-        ]
-        search = _Search(kind, of_piece)
-        space.searches[_structure(self._body, self._times)] = search
-        return space, search
+        if structure not in space.searches:
+            of_piece = [
+                PieceSearch(space.of_piece[k], kind, k, p, A.shape[0], space.nvals)
+                for k, p, _ in pieces
+            ]
+            space.searches[structure] = _Search(kind, of_piece)
+        return space, space.searches[structure]
 
     def _log_of(
         self,
