@@ -286,11 +286,8 @@ class GridLoop:
             if named is None:
                 raise
             raise named from error
-        if times is not None:
-            for of_piece, s, (left, *_), result in zip(
-                search.of_piece, started, made, results, strict=True
-            ):
-                of_piece.settle(s.left, left, result)
+        for of_piece, s, result in zip(search.of_piece, started, results, strict=True):
+            of_piece.settle(s, result)
         if logs:
             self.logged = self._log_of(body, space, search.kind, [s.had for s in started], logs)
         return [

@@ -192,7 +192,7 @@ class Kind(NamedTuple):
     keep: bool
 
 
-def on_piece(body: SearchBody, k: int) -> SearchBody:
+def _on_piece(body: SearchBody, k: int) -> SearchBody:
     """Return a body that is on handles of the grid on the parts of a local piece."""
     A: Any = body.A
     return SearchBody(
@@ -205,7 +205,7 @@ def on_piece(body: SearchBody, k: int) -> SearchBody:
 def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
     """Return what a search does whose body is on handles of the grid, of so many local pieces."""
     travels = body.reads[0]  # the parts of a frontier may have one value each, but not the same
-    iso = not travels and all(_is_one(on_piece(body, k)) for k in range(pieces))
+    iso = not travels and all(_is_one(_on_piece(body, k)) for k in range(pieces))
     sums = not iso and body.sums
     return Kind(sums, iso, travels, sums or travels or (times is not None and not iso))
 
@@ -227,14 +227,18 @@ class Started(NamedTuple):
     had : list of callable or None
         With a log, for each assignment a callable that returns its output's entries before the
         loop, or None if there are none.
-    left : tuple of array or None
-        Words and values for what `times` leaves in the frontier.
+    frontier : VectorStore
+        Without entries; it takes what `times` leaves in the frontier.
+    words, values : array or None
+        Where the kernel writes that.
     """
 
     launch: PreparedLaunch
     given: tuple[Any, ...]
     had: list[Callable[[], int] | None]
-    left: tuple[Array, Array]
+    frontier: VectorStore
+    words: Array
+    values: Array
 
 
 class PieceSearch:
@@ -280,7 +284,7 @@ class PieceSearch:
         targets : sequence of VectorStore
             For each assignment a new part, which the kernel writes.
         frontier : VectorStore
-            Without entries; it takes what `times` leaves in the frontier.
+            A new part without entries.
         times : int or None
             Iterations, at most.
         peers : Peers
@@ -295,36 +299,33 @@ class PieceSearch:
         if excluded.nvals:
             excluded.to_bitmap()
             left_out = excluded.words
-        blank, outputs, words, had = outputs_of(targets, log)
+        blank, outputs, marks, had = outputs_of(targets, log)
         launch = self._launch(body, logs_of(log, blank, len(targets)))
         flags, result = blank, peers.results[self._piece]
         if log is not None:
             result = log.words
             flags |= NEW_LOG if log.is_new else 0
         kept = frontier.spare_values(f.dtype) if self._kind.keep else None
-        rest = None if times is None else frontier.spare_words()
+        words = None if times is None else frontier.spare_words()
         given = (
-            left_out, sources, values, f.number, source, nvals, kept, *outputs, *words, flags,
-            rest, NO_LIMIT if times is None else times, *peers.arguments(self._piece), result,
+            left_out, sources, values, f.number, source, nvals, kept, *outputs, *marks, flags,
+            words, NO_LIMIT if times is None else times, *peers.arguments(self._piece), result,
         )  # fmt: skip
-        return Started(launch, given, had, (rest, kept))
+        return Started(launch, given, had, frontier, words, kept)
 
-    def settle(
-        self, left: tuple[Array, Array], frontier: VectorStore, result: Sequence[int]
-    ) -> None:
-        """Take over what the kernel has left in the frontier, and reported."""
-        words, values = left
-        count = 0 if words is None else int(result[LEFT])
-        if count:
-            number = None if self._kind.keep else frontier.dtype.numpy.type(1)
-            frontier.set_bitmap(words, values, number, count)
+    def settle(self, search: Started, result: Sequence[int]) -> None:
+        """Take over what the kernel has left in the frontier, by its report."""
+        left = 0 if search.words is None else int(result[LEFT])
+        if left:
+            number = None if self._kind.keep else search.frontier.dtype.numpy.type(1)
+            search.frontier.set_bitmap(search.words, search.values, number, left)
 
     def _launch(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
         """Return the launch of the kernel with these macros of its log; it is kept."""
         key = tuple(logs.items())
         found = self._launches.get(key)
         if found is None:
-            found = self._launches[key] = self._bound(on_piece(body, self._k), logs)
+            found = self._launches[key] = self._bound(_on_piece(body, self._k), logs)
         return found
 
     def _bound(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
