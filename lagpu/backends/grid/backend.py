@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import numpy as np
@@ -111,6 +110,7 @@ class GridBackend:
     ) -> None:
         self.name = name
         self.pieces = Pieces(engine, places, grid, order)
+        self.lock = self.pieces.lock
         self.capabilities = places[0].capabilities._replace(
             fuses=False,
             policies=tuple(dict.fromkeys((*places[0].capabilities.policies, *SYSTEMS))),
@@ -122,11 +122,6 @@ class GridBackend:
 
     def __repr__(self) -> str:
         return f"<lagpu backend {self.name}>"
-
-    @property
-    def lock(self) -> AbstractContextManager[Any]:
-        """See `Backend`."""
-        return self.pieces.lock
 
     @property
     def last_product(self) -> ProductPlan | None:
@@ -428,15 +423,17 @@ class GridBackend:
     def vector_set(self, v: GridVector, i: int, value: Any) -> None:
         """See `Backend`."""
         by = self.pieces.partition(v.shape[0])
+        owner = by.owner(i)
         for k, p, place in self.pieces:
-            if p == by.owner(i):
+            if p == owner:
                 place.vector_set(v.parts[k], by.position(i), value)
 
     def vector_remove(self, v: GridVector, i: int) -> None:
         """See `Backend`."""
         by = self.pieces.partition(v.shape[0])
+        owner = by.owner(i)
         for k, p, place in self.pieces:
-            if p == by.owner(i):
+            if p == owner:
                 place.vector_remove(v.parts[k], by.position(i))
 
     def vector_clear(self, v: GridVector) -> None:

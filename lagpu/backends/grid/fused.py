@@ -5,19 +5,14 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.device.errors import named_error
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers
-from lagpu.backends.gpu.fused.match import (
-    Assignment,
-    SearchBody,
-    match_search,
-    why_no_search,
-    why_no_values,
-)
+from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
 from lagpu.backends.gpu.ops.directions import SEARCH_BETA, alpha_of
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
@@ -52,9 +47,11 @@ def plan_loop(
     by_system = plan_system(pieces, statements, turns)
     if by_system is not None:
         return by_system
-    why = _why_apart(pieces)
-    if why:
-        return Rejection(why)
+    if not pieces.together:
+        why = _why_apart(pieces)
+        if why:
+            return Rejection(why)
+        pieces.together = True  # neither places nor wires change
     if isinstance(turns, Sweep) or turns.empty is None:
         return Rejection("the loop has no frontier; on a grid only a search is one kernel")
     if not isinstance(turns.empty, GridVector):
@@ -62,8 +59,9 @@ def plan_loop(
     body = match_search(statements, turns.empty)
     if isinstance(body, Rejection):
         return body
-    why = _why_no_search(pieces, body, turns.times)
-    return Rejection(why) if why else GridLoop(pieces, body, turns.times)
+    loop = GridLoop(pieces, body, turns.times)
+    why = "" if loop.is_known else _why_no_search(pieces, body, turns.times)
+    return Rejection(why) if why else loop
 
 
 def _why_apart(pieces: Pieces) -> str:
@@ -128,11 +126,45 @@ class Logged(NamedTuple):
     rows: SearchRows
 
 
+class _Search(NamedTuple):
+    """What the searches of one structure on a matrix share; see `_structure`.
+
+    Attributes
+    ----------
+    kind : Kind
+        What they do.
+    of_piece : list of PieceSearch
+        For each piece its launches.
+    """
+
+    kind: Kind
+    of_piece: list[PieceSearch]
+
+
+def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
+    """Return what a search does, whatever its vectors hold: all that its kernel is made for.
+
+    Two searches of one structure on the same parts may both run as one kernel, or neither may.
+    """
+    product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
+    return (
+        product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
+        tuple(assigned), body.assigns_first, times is None,
+    )  # fmt: skip
+
+
 class _Space:
-    """What the searches of one grid matrix keep: a space for each piece, and the meetings."""
+    """What the searches of one grid matrix keep: a space for each piece, and the meetings.
+
+    Attributes
+    ----------
+    searches : dict
+        A `_Search` for each structure that was searched by.
+    """
 
     def __init__(self, pieces: Pieces, A: GridMatrix, value_bytes: int) -> None:
-        self._value_bytes = value_bytes
+        self.value_bytes = value_bytes
+        self.searches: dict[tuple[Any, ...], _Search] = {}
         n, count = A.shape[0], pieces.engine.size
         by = pieces.partition(n)
         slots = slots_of(by)
@@ -162,17 +194,22 @@ class _Space:
         self.peers = Peers([place.device for place in pieces.places], windows)
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
-    def fits(self, A: GridMatrix, value_bytes: int) -> bool:
-        """Whether it was made of these parts, with room for values of so many bytes."""
-        return value_bytes <= self._value_bytes and all(
-            of() is part.csc() for of, part in zip(self._parts, A.parts, strict=True)
-        )
+    @staticmethod
+    def of(A: GridMatrix) -> _Space | None:
+        """Return what searches of a matrix have kept, if it still has the parts that they had."""
+        space: _Space | None = A.parts[0].csc().cache.get(SPACE)
+        if space is not None:
+            for kept, part in zip(space._parts, A.parts, strict=True):
+                if kept() is not part.csc():
+                    return None
+        return space
 
 
 class GridLoop:
     """A search that one kernel runs on the devices of all pieces together; see `FusedLoop`.
 
-    Like a statement, it makes new parts, which the handles take once all devices have ended.
+    Like a statement, it makes new parts, which the handles take once all devices have ended. Who
+    plans and runs it holds the locks of all places.
 
     Parameters
     ----------
@@ -192,6 +229,12 @@ class GridLoop:
         self.statements = body.statements
         self.why = f"the body is a search from one frontier; {pieces.engine.size} pieces"
         self.logged: Logged | None = None
+        self._known = self._find()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a search of this structure has run on the same parts, so that this one may."""
+        return self._known is not None
 
     @property
     def nbytes(self) -> int:
@@ -211,77 +254,93 @@ class GridLoop:
         """
         if self._times == 0:
             return
-        with self._pieces.lock:
-            made = self._made(logs)
-            try:
-                _take(made)
-            except BaseException:  # an interrupt between two of them
-                _take(made)
-                raise
+        made = self._made(logs)
+        try:
+            _take(made)
+        except BaseException:  # an interrupt between two of them
+            _take(made)
+            raise
 
     def _made(self, logs: Sequence[LoopLog]) -> list[tuple[GridHandle, GridHandle]]:
         """Run the kernel; return each handle that the loop writes with what it becomes."""
-        pieces, body = self._pieces, self._body
-        given: Any = body.A
-        A = given if body.product.transpose else pieces.turned(given)
-        frontier = self._blank(body.frontier)
-        targets = [self._blank(a.target) for a in body.assignments]
-        bodies = [self._local(k, A, targets) for k in range(len(pieces.places))]
-        kind = kind_of(bodies, self._times)
-        space = self._space(A, frontier.dtype.numpy.itemsize if kind.travels else 0)
-        parts, launches = [], []
-        for k, p, place in pieces:
-            with place.device.alone():
-                for a, made in zip(body.assignments, targets, strict=True):
-                    if a.target.parts[k].nvals:
-                        made.parts[k].adopt(a.target.parts[k].copy(made.dtype))
+        pieces, body, times = self._pieces, self._by_columns(), self._times
+        space, search = self._known or self._learn(body)
+        written = [a.target for a in body.assignments]
+        made, started = [], []
+        device = pieces.places[0].device
+        try:
+            for k, _, place in pieces:
+                device = place.device
+                if device.enter is not None:
+                    device.enter()
+                left = _blank(body.frontier.parts[k])
+                targets = [_renewed(x.parts[k]) for x in written]
                 log = logs[k] if logs else None
-                part = PieceSearch(
-                    bodies[k], frontier.parts[k], space.of_piece[k], kind, A.shape[0], space.nvals,
-                    self._times, log,
-                )  # fmt: skip
-                parts.append(part)
-                launches.append(part.launch(space.peers, p))
-        results = [log.words for log in logs] or None
-        for part, result in zip(parts, space.peers.run(launches, results), strict=True):
-            part.settle(result)
+                started.append(
+                    search.of_piece[k].start(body, targets, left, times, space.peers, log)
+                )
+                made.append([left, *targets])
+            results = space.peers.run([s[:2] for s in started], [log.words for log in logs])
+        except Exception as error:
+            named = named_error(device, error, "device")
+            if named is None:
+                raise
+            raise named from error
+        for of_piece, s, result in zip(search.of_piece, started, results, strict=True):
+            of_piece.settle(s, result)
         if logs:
-            self.logged = self._log_of(A, space, kind, parts, logs)
-        written = [body.frontier, *(a.target for a in body.assignments)]
-        return list(zip(written, [frontier, *targets], strict=True))
+            self.logged = self._log_of(body, space, search.kind, [s.had for s in started], logs)
+        return [
+            (x, GridVector(parts, x.dtype, x.shape))
+            for x, *parts in zip([body.frontier, *written], *made, strict=True)
+        ]
 
-    def _blank(self, x: GridVector) -> GridVector:
-        """Return a vector of new parts, for which making `x` has asked for memory too."""
-        parts = [VectorStore(v.device, v.counters, v.dtype, v.size) for v in x.parts]
-        made: GridVector = self._pieces.handle(parts, x.dtype, x.shape)
-        return made
+    def _find(self) -> tuple[_Space, _Search] | None:
+        """Return what a search of this structure has kept on the same parts, or None.
 
-    def _local(self, k: int, A: GridMatrix, targets: Sequence[GridVector]) -> SearchBody:
-        """Return the body on the parts of a local piece, with new targets."""
-        body = self._body
-        assigned = zip(body.assignments, targets, strict=True)
-        return SearchBody(
-            A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k],
-            body.product._replace(transpose=True),
-            tuple([Assignment(made.parts[k], a.what, a.number) for a, made in assigned]),
-            body.assigns_first, body.statements,
-        )  # fmt: skip
+        A search by the transpose has kept it there, where the matrix itself is asked anew.
+        """
+        body, A = self._body, cast(Any, self._body.A)
+        space = _Space.of(A) if body.product.transpose or A.symmetric else None
+        search = None if space is None else space.searches.get(_structure(body, self._times))
+        return None if space is None or search is None else (space, search)
+
+    def _by_columns(self) -> SearchBody:
+        """Return the body with the matrix whose columns lead to what the product finds."""
+        body: Any = self._body
+        if not body.product.transpose:
+            product = body.product._replace(transpose=True)
+            body = body._replace(A=self._pieces.turned(body.A), product=product)
+        return cast(SearchBody, body)
+
+    def _learn(self, body: SearchBody) -> tuple[_Space, _Search]:
+        """Return what searches of this structure on these parts share; it is kept."""
+        pieces, A, structure = self._pieces, cast(Any, body.A), _structure(body, self._times)
+        kind = kind_of(body, len(pieces.places), self._times)
+        space = self._space(A, body.frontier.dtype.numpy.itemsize if kind.travels else 0)
+        if structure not in space.searches:
+            of_piece = [
+                PieceSearch(space.of_piece[k], kind, k, p, A.shape[0], space.nvals)
+                for k, p, _ in pieces
+            ]
+            space.searches[structure] = _Search(kind, of_piece)
+        return space, space.searches[structure]
 
     def _log_of(
         self,
-        A: GridMatrix,
+        body: SearchBody,
         space: _Space,
         kind: Kind,
-        parts: list[PieceSearch],
+        had: list[list[Count | None]],
         logs: Sequence[LoopLog],
     ) -> Logged:
-        body, n, first = self._body, A.shape[0], A.parts[0].csc()
+        A: Any = body.A
+        n, first = A.shape[0], A.parts[0].csc()
         alpha = alpha_of(space.nvals / max(n, 1), n, kind.sums, wide=True)
         why = functools.partial(why_level, n, "kByEdges", alpha, SEARCH_BETA)
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
-        traffic = traffic._replace(bits=traffic.bits * len(parts))  # each piece has them all
-        had = [part.had for part in parts]
+        traffic = traffic._replace(bits=traffic.bits * len(had))  # each piece has them all
         total = [_sum_of(of_pieces) for of_pieces in zip(*had, strict=True)]
         return Logged(
             [log.launched() for log in logs],
@@ -292,9 +351,9 @@ class GridLoop:
 
     def _space(self, A: GridMatrix, value_bytes: int) -> _Space:
         """Return what searches of a matrix keep, made at the first one that needs so much."""
-        kept: dict[str, Any] = A.parts[0].csc().cache
-        found: _Space | None = kept.get(SPACE)
-        if found is None or not found.fits(A, value_bytes):
+        found = _Space.of(A)
+        if found is None or found.value_bytes < value_bytes:
+            kept: dict[str, Any] = A.parts[0].csc().cache
             kept.pop(SPACE, None)
             found = kept[SPACE] = _Space(self._pieces, A, value_bytes)
         return found
@@ -304,6 +363,16 @@ def _sum_of(counts: Sequence[Count | None]) -> Count | None:
     """Return what counts the entries of all pieces before a loop; None if there were none."""
     known = [count for count in counts if count is not None]
     return (lambda: sum(count() for count in known)) if known else None
+
+
+def _blank(x: VectorStore) -> VectorStore:
+    """Return a part without entries, for which making `x` has asked for memory too."""
+    return VectorStore(x.device, x.counters, x.dtype, x.size)
+
+
+def _renewed(x: VectorStore) -> VectorStore:
+    """Return a new part with the entries of `x`."""
+    return x.copy(x.dtype) if x.nvals else _blank(x)
 
 
 def _take(made: list[tuple[GridHandle, GridHandle]]) -> None:

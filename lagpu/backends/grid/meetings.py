@@ -64,11 +64,12 @@ def meetings(
             launches.append(launch)
 
     def run() -> None:
-        peers.run(
-            [
-                (launch, (*peers.arguments(p), np.uint32(times), told, peers.results[p]))
-                for p, launch in enumerate(launches)
-            ]
-        )
+        with devices[0].alone():
+            peers.run(
+                [
+                    (launch, (*peers.arguments(p), np.uint32(times), told, peers.results[p]))
+                    for p, launch in enumerate(launches)
+                ]
+            )
 
     return run

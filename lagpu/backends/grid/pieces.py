@@ -62,6 +62,13 @@ class Pieces:
         The rows and columns of pieces; by default one column of all.
     order : str, optional
         The order in which indices are dealt: ``"random"``, or ``"degree"``; see `Pieces.ordered`.
+
+    Attributes
+    ----------
+    lock : context manager
+        The locks of all places as one.
+    together : bool
+        Whether one kernel may run on all places, once that was found.
     """
 
     def __init__(
@@ -79,8 +86,10 @@ class Pieces:
         self.grid = (engine.size, 1) if grid is None else grid
         # One place of each lock, in an order that every grid has: so two grids that list devices
         # in another order never wait for each other.
-        self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
+        locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
+        self.lock: AbstractContextManager[Any] = _Locks(locked)
         self.order = order
+        self.together = False
         self._ranks: dict[int, Ranks] = {}  # by size
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
@@ -88,12 +97,6 @@ class Pieces:
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
-
-    @property
-    def lock(self) -> AbstractContextManager[Any]:
-        """The locks of all places as one."""
-        first, *others = self._locked
-        return _Locks(self._locked) if others else first.lock
 
     def layout(self, shape: tuple[int, ...]) -> Layout:
         """Return who has which entries of an object of this shape."""
@@ -125,7 +128,8 @@ class Pieces:
 
     def empty(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """Return an empty vector or matrix."""
-        parts = [empty(place, dtype, self.layout(shape).shape(p)) for _, p, place in self]
+        by = self.layout(shape)
+        parts = [empty(place, dtype, by.shape(p)) for _, p, place in self._each]
         return self.handle(parts, dtype, shape)
 
     def evaluated(
@@ -253,21 +257,21 @@ class _Locks:
     """The locks of several places, which are replaced in a forked process, so it asks for them."""
 
     def __init__(self, places: Sequence[Backend]) -> None:
-        self._places = places
+        self._places, self._backwards = list(places), [*reversed(places)]
 
     def __enter__(self) -> None:
-        taken: list[AbstractContextManager[Any]] = []
+        taken = 0
         try:
             for place in self._places:
                 place.lock.__enter__()
-                taken.append(place.lock)
+                taken += 1
         except BaseException:
-            for lock in reversed(taken):
-                lock.__exit__(None, None, None)
+            for place in reversed(self._places[:taken]):
+                place.lock.__exit__(None, None, None)
             raise
 
     def __exit__(self, *error: object) -> None:
-        for place in reversed(self._places):
+        for place in self._backwards:
             place.lock.__exit__(None, None, None)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
 from lagpu.backends.gpu.fused.search_grid import (
     BETA,
@@ -29,7 +29,7 @@ from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
 from lagpu.backends.grid.partition import Dealt, Partition
 
-__all__ = ["Kind", "PieceSearch", "PieceSpace", "Slots", "kind_of", "slots_of"]
+__all__ = ["Kind", "PieceSearch", "PieceSpace", "Slots", "Started", "kind_of", "slots_of"]
 
 Array = Any
 BITS = 32  # of a word
@@ -148,7 +148,6 @@ class PieceSpace:
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.block = SIM_BLOCK if device.name == "sim" else block_of(device, degree)
         self.degree = degree
-        self.launches: dict[Any, PreparedLaunch] = {}
         own_arrays = (self.names, self.visited, self.found, self.counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
 
@@ -193,11 +192,20 @@ class Kind(NamedTuple):
     keep: bool
 
 
-def kind_of(bodies: Sequence[SearchBody], times: int | None) -> Kind:
-    """Return what a search does whose bodies on the pieces these are."""
-    body = bodies[0]
+def _on_piece(body: SearchBody, k: int) -> SearchBody:
+    """Return a body that is on handles of the grid on the parts of a local piece."""
+    A: Any = body.A
+    return SearchBody(
+        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
+        tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
+        body.assigns_first, body.statements,
+    )  # fmt: skip
+
+
+def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
+    """Return what a search does whose body is on handles of the grid, of so many local pieces."""
     travels = body.reads[0]  # the parts of a frontier may have one value each, but not the same
-    iso = not travels and all(map(_is_one, bodies))
+    iso = not travels and all(_is_one(_on_piece(body, k)) for k in range(pieces))
     sums = not iso and body.sums
     return Kind(sums, iso, travels, sums or travels or (times is not None and not iso))
 
@@ -207,111 +215,129 @@ def _is_one(body: SearchBody) -> bool:
     return number is not None and number.item() == 1
 
 
-class PieceSearch:
-    """A piece's part of one search.
-
-    Parameters
-    ----------
-    body : SearchBody
-        The loop's body on the piece: its part of the matrix, of the frontier and of the excluded
-        vector, which are read alone; and new targets.
-    frontier : VectorStore
-        Without entries; it takes what `times` leaves in the frontier.
-    space : PieceSpace
-        Of the part.
-    kind : Kind
-        What the search does.
-    n, nvals : int
-        Vertices and entries of the whole matrix.
-    times : int or None
-        Iterations, at most.
-    log : LoopLog, optional
-        Where its kernel writes records.
+class Started(NamedTuple):
+    """One search on a piece, of which all is there but the launch.
 
     Attributes
     ----------
+    launch : PreparedLaunch
+        The launch.
+    given : tuple
+        Its arguments.
     had : list of callable or None
         With a log, for each assignment a callable that returns its output's entries before the
         loop, or None if there are none.
+    frontier : VectorStore
+        Without entries; it takes what `times` leaves in the frontier.
+    words, values : array or None
+        Where the kernel writes that.
+    """
+
+    launch: PreparedLaunch
+    given: tuple[Any, ...]
+    had: list[Callable[[], int] | None]
+    frontier: VectorStore
+    words: Array
+    values: Array
+
+
+class PieceSearch:
+    """The searches of one structure on a piece; it keeps their launches.
+
+    Like the space it does not hold the part.
+
+    Parameters
+    ----------
+    space : PieceSpace
+        Of the part.
+    kind : Kind
+        What the searches do.
+    k, piece : int
+        Its position among the local pieces, and its number.
+    n, nvals : int
+        Vertices and entries of the whole matrix.
     """
 
     def __init__(
+        self, space: PieceSpace, kind: Kind, k: int, piece: int, n: int, nvals: int
+    ) -> None:
+        self._space, self._kind, self._k, self._piece = space, kind, k, piece
+        self._n, self._nvals = n, nvals
+        self._launches: dict[tuple[tuple[str, str], ...], PreparedLaunch] = {}  # by macros of logs
+
+    def start(
         self,
         body: SearchBody,
+        targets: Sequence[VectorStore],
         frontier: VectorStore,
-        space: PieceSpace,
-        kind: Kind,
-        n: int,
-        nvals: int,
         times: int | None,
+        peers: Peers,
         log: LoopLog | None = None,
-    ) -> None:
-        self._body, self._frontier, self._space = body, frontier, space
-        self._n, self._nvals, self._times, self._log = n, nvals, times, log
-        self.had: list[Callable[[], int] | None] = []
-        self._device: Device = body.A.device
-        self._kind = kind
-        self._left: tuple[Array, Array] = (None, None)
+    ) -> Started:
+        """Return a search; what it needs is allocated and compiled.
 
-    def launch(self, peers: Peers, piece: int) -> tuple[PreparedLaunch, tuple[Any, ...]]:
-        """Return the launch with its arguments; what it needs is allocated and compiled."""
-        body, f = self._body, self._body.frontier
-        source = f.single
-        sources, values = (None, None) if source >= 0 or not f.nvals else f.listed()
-        excluded = None
-        if body.excluded.nvals:
-            body.excluded.to_bitmap()
-            excluded = body.excluded.words
-        log, result = self._log, peers.results[piece]
-        blank, outputs, words, self.had = outputs_of(body.assignments, log)
-        flags = blank
+        Parameters
+        ----------
+        body : SearchBody
+            The loop's body on handles of the grid, of which the search reads the piece's parts
+            alone; the matrix has the columns that the product finds.
+        targets : sequence of VectorStore
+            For each assignment a new part, which the kernel writes.
+        frontier : VectorStore
+            A new part without entries.
+        times : int or None
+            Iterations, at most.
+        peers : Peers
+            Of all pieces.
+        log : LoopLog, optional
+            Where its kernel writes records.
+        """
+        f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]
+        source, nvals = f.single, f.nvals
+        sources, values = (None, None) if source >= 0 or not nvals else f.listed()
+        left_out = None
+        if excluded.nvals:
+            excluded.to_bitmap()
+            left_out = excluded.words
+        blank, outputs, marks, had = outputs_of(targets, log)
+        launch = self._launch(body, logs_of(log, blank, len(targets)))
+        flags, result = blank, peers.results[self._piece]
         if log is not None:
             result = log.words
             flags |= NEW_LOG if log.is_new else 0
-        kept = self._frontier.spare_values(f.dtype) if self._kind.keep else None
-        rest = None if self._times is None else self._frontier.spare_words()
-        self._left = rest, kept
-        times = NO_LIMIT if self._times is None else self._times
+        kept = frontier.spare_values(f.dtype) if self._kind.keep else None
+        words = None if times is None else frontier.spare_words()
         given = (
-            excluded, sources, values, f.number, source, f.nvals, kept, *outputs, *words, flags,
-            rest, times, *peers.arguments(piece), result,
+            left_out, sources, values, f.number, source, nvals, kept, *outputs, *marks, flags,
+            words, NO_LIMIT if times is None else times, *peers.arguments(self._piece), result,
         )  # fmt: skip
-        launch = self._prepared(blank)
-        return launch, given
+        return Started(launch, given, had, frontier, words, kept)
 
-    def settle(self, result: np.ndarray[Any, Any]) -> None:
-        """Take over what the kernel has left in the frontier."""
-        words, values = self._left
-        left = 0 if words is None else int(result[LEFT])
+    def settle(self, search: Started, result: Sequence[int]) -> None:
+        """Take over what the kernel has left in the frontier, by its report."""
+        left = 0 if search.words is None else int(result[LEFT])
         if left:
-            number = None if self._kind.keep else self._frontier.dtype.numpy.type(1)
-            self._frontier.set_bitmap(words, values, number, left)
+            number = None if self._kind.keep else search.frontier.dtype.numpy.type(1)
+            search.frontier.set_bitmap(search.words, search.values, number, left)
 
-    def _prepared(self, blank: int) -> PreparedLaunch:
-        """Return the launch for loops of this structure; it is kept."""
-        body, product = self._body, self._body.product
-        assigned = tuple((a.what, a.target.dtype) for a in body.assignments)
-        logs = logs_of(self._log, blank, len(assigned))
-        key = (
-            product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._kind, tuple(logs.items()),
-        )  # fmt: skip
-        launches = self._space.launches
-        if key not in launches:
-            launches[key] = self._bound(logs)
-        return launches[key]
+    def _launch(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
+        """Return the launch of the kernel with these macros of its log; it is kept."""
+        key = tuple(logs.items())
+        found = self._launches.get(key)
+        if found is None:
+            found = self._launches[key] = self._bound(_on_piece(body, self._k), logs)
+        return found
 
-    def _bound(self, logs: dict[str, str]) -> PreparedLaunch:
+    def _bound(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
-        space, device, slots, kind = self._space, self._device, self._space.slots, self._kind
-        made = self._kernel(logs)
+        space, slots, kind, part = self._space, self._space.slots, self._kind, body.A
+        device, made = part.device, self._kernel(body, logs)
         grid = device.max_cooperative_blocks(made, space.block)
         matrix, inverse = (
             (form.col_ptr, form.row_idx, None if kind.iso else form.values)
-            for form in reversed(space.forms(self._body.A))
+            for form in reversed(space.forms(part))
         )
-        part = self._body.A
-        reads_matrix = not kind.iso and self._body.reads[1]
+        reads_matrix = not kind.iso and body.reads[1]
         unhinted = kind.sums or (reads_matrix and part.values is not None)
         push, own = space.push, part.shape[1]
         alpha = alpha_of(space.degree, self._n, kind.sums, wide=True)
@@ -320,18 +346,18 @@ class PieceSearch:
             np.int64(self._n), np.int64(own), np.uint64(self._nvals), *matrix, *inverse,
             False if kind.iso else part.number, None if unhinted else space.hint, space.empty,
             space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
-            np.uint32(self._body.assigns_first), PER_CALL,
+            np.uint32(body.assigns_first), PER_CALL,
             np.float32(alpha), BETA, np.float32(gamma_of(alpha, space.degree)), space.visited,
             space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,
             space.counters, push.barrier, np.uint32(slots.run), np.int64(slots.words),
             np.uint32(slots.room), *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,
         )  # fmt: skip
 
-    def _kernel(self, logs: dict[str, str]) -> Kernel:
+    def _kernel(self, body: SearchBody, logs: dict[str, str]) -> Kernel:
         space = self._space
-        form, _ = space.forms(self._body.A)
+        form, _ = space.forms(body.A)
         sums, iso, travels, keep = self._kind
-        macros, prelude = search_macros(self._body, form, iso, sums, keep)
+        macros, prelude = search_macros(body, form, iso, sums, keep)
         macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)} | logs
         macros["TRAVEL"] = str(int(travels))
         return kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)

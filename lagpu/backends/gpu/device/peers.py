@@ -19,7 +19,7 @@ MOST_PEERS = constant("kMostPeers")
 #: Nanoseconds after which a device that has heard nothing of another one gives up.
 PATIENCE = 10 * 10**9
 _GLANCES, _ROUNDS = 100, 500  # at a report, some milliseconds in all
-_RESULTS, _EPOCH = constant("kResults"), constant("kEpoch")
+_RESULTS, _EPOCH, _VERDICT = constant("kResults"), constant("kEpoch"), constant("kVerdict")
 
 
 def posts_words(count: int) -> int:
@@ -68,21 +68,19 @@ class Peers:
 
     def arguments(self, piece: int) -> tuple[Any, ...]:
         """Return what a kernel takes of a piece: number, last epoch, patience, windows."""
-        return (
-            np.uint32(piece), np.uint32(self._epoch), np.uint64(self.patience),
-            self.addresses[piece],
-        )  # fmt: skip
+        return piece, self._epoch, self.patience, self.addresses[piece]
 
     def run(
         self,
         launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]],
-        results: Sequence[Array] | None = None,
+        results: Sequence[Array] = (),
     ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
-        The caller holds the devices' locks. The kernels have nothing to wait for any more; if there
-        is an error they have ended. They report to `results` on the devices, by default to those
-        above, which the host sees sooner.
+        The caller holds the devices' locks, and names the errors of their libraries. The kernels
+        have nothing to wait for any more; if there is an error they have ended. They report to
+        `results` on the devices, by default to those above, which the host sees sooner, and which
+        hold a report until the next run.
 
         Raises
         ------
@@ -92,8 +90,7 @@ class Peers:
         for seen in self._seen:
             seen[_EPOCH] = self._epoch
         try:
-            with self._devices[0].alone():
-                self._devices[0].run_together(launches)
+            self._devices[0].run_together(launches)
             found = [self._reported(p, results) for p in range(len(self._devices))]
             _check(found)
         except BaseException:
@@ -102,20 +99,20 @@ class Peers:
         self._epoch = int(found[0][_EPOCH])
         return found
 
-    def _reported(self, piece: int, results: Sequence[Array] | None = None) -> Array:
+    def _reported(self, piece: int, results: Sequence[Array] = ()) -> Array:
         device = self._devices[piece]
-        if results is not None:
+        if results:
             with device.alone():
                 return device.to_host(results[piece][:_RESULTS])
         seen, before = self._seen[piece], self._epoch
         for _ in range(_ROUNDS):
             for _ in range(_GLANCES):
                 if seen[_EPOCH] != before:
-                    return np.array(seen)
+                    return seen
             time.sleep(0)  # other threads may have work for other devices
         with device.alone():
             device.synchronize()
-        return np.array(seen)
+        return seen
 
     def _start_anew(self) -> None:
         """Wait until no kernel runs, which their patience bounds; take back all posts."""
@@ -131,7 +128,7 @@ class Peers:
 
 def _check(results: Sequence[Array]) -> None:
     """Raise GridTimeout if a device gave up, naming the first one that did."""
-    verdicts = [int(result[constant("kVerdict")]) for result in results]
+    verdicts = [result[_VERDICT] for result in results]
     if not any(verdicts):
         return
     gave_up = constant("kGaveUp")

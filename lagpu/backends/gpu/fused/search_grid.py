@@ -197,7 +197,7 @@ class GridSearch:
         if body.excluded.nvals:
             body.excluded.to_bitmap()
             excluded = body.excluded.words.copy()  # it is written while it is read
-        blank, values, words, had = outputs_of(body.assignments, log)
+        blank, values, words, had = outputs_of([a.target for a in body.assignments], log)
         f_values = f.spare_values(f.dtype) if self._keep else None
         flags = blank if log is None or not log.is_new else blank | NEW_LOG
         launch = functools.partial(
@@ -323,7 +323,7 @@ class GridSearch:
 
 
 def outputs_of(
-    assignments: Sequence[Assignment], log: LoopLog | None = None
+    targets: Sequence[VectorStore], log: LoopLog | None = None
 ) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
     """Return (bits of the outputs whose words are not set, values, words, counts) of a search.
 
@@ -334,8 +334,7 @@ def outputs_of(
     had: list[Callable[[], int] | None] = []
     values: list[Any] = [None] * MAX_ASSIGNMENTS
     words: list[Any] = [None] * MAX_ASSIGNMENTS
-    for k, assignment in enumerate(assignments):
-        x = assignment.target
+    for k, x in enumerate(targets):
         new = x.to_blank()
         if new:
             blank |= 1 << k

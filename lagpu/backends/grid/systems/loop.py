@@ -48,7 +48,7 @@ def plan_system(
         If the loop is not such a search.
     """
     policy = once(statements, _policy_of)
-    system = system_of(policy)
+    system = None if policy is None else system_of(policy)
     if system is None:
         return None
     body: SearchBody | Rejection

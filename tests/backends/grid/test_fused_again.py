@@ -1,0 +1,233 @@
+"""A search of pieces that is called again keeps what does not change, and asks for what may."""
+
+import numpy as np
+import pytest
+from pieces_of_search import PIECES, RUNS, Paths, Search, edges_of, matrix, sims, without
+
+import lagpu
+from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, loop, semiring
+from lagpu.backends.gpu.device.peers import Peers
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.grid import fused
+from lagpu.errors import GridTimeout, OutOfMemory
+
+SIZES = [33, 1500]  # slots that are numbered, and slots that are indices
+
+
+def levels(A, source):
+    return algorithms.bfs_levels(A, source).to_dense(-1).tolist()
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_what_does_not_change_is_found_once(n, monkeypatch):
+    place, seen = sims(2), []
+    for owner, name in ((fused, "_why_apart"), (fused, "_why_no_search"), (SimDevice, "prepare")):
+        usual = getattr(owner, name)
+
+        def noted(*given, usual=usual, name=name, **how):
+            seen.append(name)
+            return usual(*given, **how)
+
+        monkeypatch.setattr(owner, name, noted)
+    i, j = edges_of("both ways", n)
+    A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+    for source in (int(i[0]), int(i[5]), int(i[0])):
+        assert levels(A, source) == levels(B, source)
+        assert place.last_loop == f"{RUNS}2 pieces"
+    assert seen == ["_why_apart", "_why_no_search", "prepare", "prepare"]
+    i, j = edges_of("random", n)
+    A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+    assert levels(A, int(i[0])) == levels(B, int(i[0]))
+    assert seen[4:] == ["_why_no_search", "prepare", "prepare"]
+
+
+def bounded(A, source, times):
+    """Search some levels; return them, and what is left in the frontier."""
+    x, f = Vector(INT64, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+    f[source] = True
+    for depth in loop(until_empty=f, times=times):
+        x(f.S) << depth
+        f(~x.S, replace=True) << semiring.any_pair(f @ A)
+    return x.to_dense(-1).tolist(), f.to_coo()[0].tolist()
+
+
+def counts(A, source):
+    x, f = Vector(FP64, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+    f[source] = 1.0
+    for _ in loop(until_empty=f):
+        x(f.S) << f
+        f(~x.S, replace=True) << semiring.plus_first(f @ A)
+    return x.to_dense(-1).tolist()
+
+
+def backwards(A, source):
+    x, f = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+    f[source] = True
+    for depth in loop(until_empty=f):
+        x(f.S) << depth
+        f(~x.S, replace=True) << semiring.any_pair(A @ f)
+    return x.to_dense(-1).tolist()
+
+
+def reached(A, source):
+    found = algorithms.bfs_parents(A, source).to_dense(-1)
+    return (found >= 0).tolist()
+
+
+WORK = [
+    levels,
+    lambda A, source: bounded(A, source, 1),
+    counts,
+    lambda A, source: bounded(A, source, 3),
+    reached,
+    backwards,
+    lambda A, source: bounded(A, source, None),
+]
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+@pytest.mark.parametrize("n", SIZES)
+def test_searches_of_several_structures_take_turns_on_a_graph(n, pieces):
+    i, j = edges_of("random", n)
+    A, B = (matrix(n, i, j, x) for x in (sims(pieces), "cpu"))
+    for order in (WORK, WORK[::-1]):
+        for work in order:
+            for source in (int(i[0]), n - 1):
+                assert work(A, source) == work(B, source)
+                assert A.backend.last_loop.startswith(RUNS)
+
+
+def test_graphs_and_backends_take_turns_in_a_loop():
+    n = 700
+    graphs = [
+        [matrix(n, *edges_of(kind, n), place) for kind in ("random", "both ways", "hubs")]
+        for place in ("cpu", sims(2), "sim", sims(3))
+    ]
+    for source in (4, 99):
+        for want, *others in zip(*graphs, strict=True):
+            for A in others:
+                assert levels(A, source) == levels(want, source)
+
+
+def test_a_graph_that_was_written_is_another_one():
+    n, place = 300, sims(2)
+    A, B = (matrix(n, *edges_of("random", n), x) for x in (place, "cpu"))
+    other, want = (matrix(n, *edges_of("hubs", n), x) for x in (place, "cpu"))
+    for work in (levels, backwards):
+        assert work(A, 2) == work(B, 2)
+    A << other
+    for work in (levels, backwards):
+        assert work(A, 2) == work(want, 2)
+        assert place.last_loop.startswith(RUNS)
+
+
+@pytest.mark.parametrize("piece", [0, 1])
+def test_one_part_that_is_another_object_is_seen(piece):
+    n, place = 300, sims(2)
+    A, B = matrix(n, *edges_of("random", n), place), matrix(n, *edges_of("hubs", n), place)
+    want = matrix(n, *edges_of("random", n), "cpu")
+    levels(A, 2), levels(B, 2)
+    assert fused._Space.of(A.data) is not fused._Space.of(B.data)
+    mine, theirs = A.data.parts[piece], B.data.parts[piece]
+    mine.store, theirs.store = theirs.store, mine.store
+    assert fused._Space.of(A.data) is None
+    mine.store, theirs.store = theirs.store, mine.store
+    assert levels(A, 2) == levels(want, 2)
+
+
+def test_a_graph_whose_rows_are_forbidden_later_is_searched_by_statements():
+    n, place = 300, sims(2)
+    A, B = (matrix(n, *edges_of("random", n), x) for x in (place, "cpu"))
+    for work in (levels, backwards):
+        assert work(A, 3) == work(B, 3)
+        assert place.last_loop.startswith(RUNS)
+    A.orientation = "csc"
+    for work in (levels, backwards):
+        assert work(A, 3) == work(B, 3)
+        assert "its orientation is csc" in place.last_loop
+    A.orientation = "auto"
+    for work in (levels, backwards):
+        assert work(A, 3) == work(B, 3)
+        assert place.last_loop.startswith(RUNS)
+
+
+def test_results_are_those_of_their_call_alone():
+    n, place = 1500, sims(2)
+    i, j = edges_of("both ways", n)
+    A = matrix(n, i, j, place)
+    first = algorithms.bfs_levels(A, int(i[0]))
+    before = first.to_dense(-1).tolist()
+    second = algorithms.bfs_levels(A, int(i[9]))
+    assert first.to_dense(-1).tolist() == before
+    for one, other in zip(first.data.parts, second.data.parts, strict=True):
+        assert one is not other
+        assert not np.shares_memory(one.values, other.values)
+        assert not np.shares_memory(one.words, other.words)
+
+
+def test_a_trace_between_two_searches():
+    n, place = 700, sims(2)
+    i, j = edges_of("both ways", n)
+    A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+    for source in (5, 6):
+        assert levels(A, source) == levels(B, source)
+        with lagpu.trace() as found:
+            assert levels(A, source) == levels(B, source)
+        assert [row.level for row in found.rows if row.direction][:2] == [0, 1]
+
+
+# -------------------------------------------------------------------------------------- faults
+@pytest.fixture(params=[Search, Paths])
+def known(request):
+    """A search on a grid, on whose graph one of its structure has run; and what it finds."""
+    want, first = request.param("cpu"), request.param(sims(2))
+    want.run()
+    first.run()
+    assert first.state() == want.state()
+    again = request.param(first.A.backend)
+    again.A = first.A
+    return again, want.state()
+
+
+@pytest.mark.parametrize(
+    ("owner", "method"),
+    [(VectorStore, "spare_words"), (SimDevice, "run_together"), (Peers, "_reported")],
+)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_error_in_a_known_search_leaves_all_as_it_was(owner, method, error, known, monkeypatch):
+    """Wherever it comes: each call of a method fails in turn."""
+    search, want = known
+    usual, calls = getattr(owner, method), [0]
+    for at in range(20):
+        calls[0] = 0
+
+        def sometimes(self, *args, at=at):
+            calls[0] += 1
+            if calls[0] - 1 == at:
+                raise error
+            return usual(self, *args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, method, sometimes)
+            try:
+                search.run()
+                break
+            except (KeyboardInterrupt, OutOfMemory):
+                pass
+        assert search.state() == search.before
+    assert at > 0
+    assert search.state() == want
+
+
+@pytest.mark.parametrize("absent", [0, 1])
+def test_a_piece_that_comes_to_a_known_search_no_more(absent, known, monkeypatch):
+    search, want = known
+    fused._Space.of(search.A.data).peers.patience = 10**8
+    with monkeypatch.context() as patch:
+        patch.setattr(SimDevice, "run_together", without(absent))
+        with pytest.raises(GridTimeout, match=f"heard nothing of piece {absent}"):
+            search.run()
+    assert search.state() == search.before
+    search.run()
+    assert search.state() == want
