@@ -1,4 +1,4 @@
-"""The text of generated kernels: parameters, the expression of a statement, the lines of a log.
+"""The text of generated kernels: parameters, and the expression of a statement.
 
 `lagpu.backends.gpu.fused.program.text` writes a kernel for any loop, `emit_sweep` one for a sweep.
 Both write statements as calls of the functions of common/entry.cuh.
@@ -36,7 +36,6 @@ from lagpu.operations import (
 
 __all__ = [
     "Arguments",
-    "LogLines",
     "Parameters",
     "Run",
     "Writer",
@@ -207,6 +206,11 @@ class Parameters:
             self.arguments.make(3, lambda run: run.operands[place].readable())
         return name
 
+    def entries(self, x: VectorStore) -> str:
+        """Return where a vector is, as three arguments: words, values and number."""
+        name = self.vector(x)
+        return f"{name}_words, {name}_values, {name}_iso"
+
     def declare(self, x: VectorStore, parts: Sequence[tuple[str, str, Any]]) -> str:
         """Add a vector as parameters (what, type, argument); return its name, as `vector` does."""
         name = self._names[id(x)] = f"v{len(self._names)}"
@@ -361,77 +365,3 @@ def _mapped(write: Writer, u: VectorStore, function: BoundOperator) -> str:
     bound = write.number(function.domain.ctype, scalar)
     types = f"{name}, {function.domain.ctype}, {function.result.ctype}, {u.dtype.ctype}"
     return write.call("mapped", types, f"{x}, {bound}, {str(is_left).lower()}")
-
-
-# -------------------------------------------------------------------------------- the log
-class LogLines:
-    """The lines by which a generated loop logs its statements; none without a log.
-
-    Parameters
-    ----------
-    statements : int
-        How many the body has.
-    on : bool
-        Whether there is a log.
-    """
-
-    def __init__(self, statements: int, on: bool) -> None:
-        self.on = on
-        self._statements = statements
-        self._fills: list[str] = []
-
-    def written(
-        self, total: str, counter: int, how: str, edges: str, frontier_edges: str
-    ) -> list[str]:
-        """Return lines that run `total`, count the entries it wrote, and stamp its record."""
-        k, many = len(self._fills), self._statements
-        self._fills.append(
-            f"log->fill({k}, {many}, load_volatile(at + {counter} * kCounterStride), {edges}, "
-            f"{frontier_edges});"
-        )
-        return [
-            f"add_total({total}, now + {counter} * kCounterStride);",
-            f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {how});",
-        ]
-
-    def params(self) -> list[str]:
-        """Return the kernel's last parameters."""
-        return self._if_on("u64* log_words", "bool log_is_new")
-
-    def opening(self) -> list[str]:
-        """Return the lines before the loop; call it after all statements are written."""
-        return self._if_on(
-            "LG_SHARED(LoopLog, log, 1);",
-            "if (global_thread() == 0) log->open(log_words, log_is_new);",
-            "bool open = false;",
-            "const auto flush = [&](const u64* at) {",
-            "open = false;",
-            "if (global_thread() != 0) return;",
-            *self._fills,
-            f"log->next({self._statements});",
-            "};",
-        )
-
-    def at_top(self, counters: int) -> list[str]:
-        """Return the lines after the barrier at the top of an iteration."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
-        return self._if_on(f"if (open) flush({before});", "block_sync();")
-
-    def at_end(self) -> list[str]:
-        """Return the lines after the barrier at the end of an iteration."""
-        return self._if_on("flush(now);", "block_sync();")
-
-    def pending(self) -> list[str]:
-        """Return the last line of an iteration whose counts are complete in the next one."""
-        return self._if_on("open = true;")
-
-    def closing(self, counters: int) -> list[str]:
-        """Return the lines after the loop."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
-        return self._if_on(
-            f"if (open) {{ grid_sync(barrier); flush({before}); }}",
-            "if (global_thread() == 0) log->close();",
-        )
-
-    def _if_on(self, *lines: str) -> list[str]:
-        return list(lines) if self.on else []

@@ -11,7 +11,6 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type, write_here
 from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import Constant, Reduce, ScalarRef, ScalarValue, Statement
 
@@ -118,16 +117,16 @@ class KernelScalars:
             lines.append(f"if (!{self._names[id(ref.scalar)]}.there) {failed}")
         return lines
 
-    def statement(self, s: Statement) -> list[str]:
-        """Return the lines of a statement that writes a scalar."""
-        made, operation = s.dtype, s.operation
-        if isinstance(operation, Reduce):
-            return [self.writes(s, self._sum(operation.operand, operation, made))]
+    def counter(self, ctype: str) -> str:
+        """Return the text for the loop's counter."""
+        return f"cast<{ctype}>(i64(depth))"
+
+    def constant(self, s: Statement) -> str:
+        """Return the line of a statement that gives a scalar a number."""
+        kind, operation = s.dtype.ctype, s.operation
         assert isinstance(operation, Constant)
-        value = f"cast<{made.ctype}>(i64(depth))"
-        if not s.assigns_counter:
-            value = self.number(made.ctype, operation.value)
-        return [self.writes(s, f"Entry<{made.ctype}>{{true, {value}}}")]
+        value = self.counter(kind) if s.assigns_counter else self.number(kind, operation.value)
+        return self.writes(s, f"Entry<{kind}>{{true, {value}}}")
 
     def writes(self, s: Statement, z: str) -> str:
         """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
@@ -158,12 +157,6 @@ class KernelScalars:
         ]
         failed = f"{self._out_name}[{WORDS * len(self._written)}] = failed;"
         return ["if (global_thread() == 0) {", *stores, failed, "}"]
-
-    def _sum(self, u: VectorStore, operation: Reduce, result: DType) -> str:
-        x, params = self._params.vector(u), self._params
-        add = params.prelude.functor(operation.monoid)
-        what = f"{params.size(u.size)}, {x}_words, {x}_values, {x}_iso, {self.partial()}, barrier"
-        return f"reduce_all<{add}, {result.ctype}>({what})"
 
     # ------------------------------------------------------------------------- when it has run
     def ran(self) -> None:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lagpu.backends.gpu.fused.program.passes import HeldPass, Pass, PassWriter
+from lagpu.backends.gpu.fused.program.operands import Operands
+from lagpu.backends.gpu.fused.program.passes import HeldPass, Pass
 from lagpu.operations import Multiply, MultiplySelection, Reduce, Statement
 
 __all__ = ["Passes"]
@@ -51,12 +52,12 @@ class Passes:
 
     Parameters
     ----------
-    owner : PassWriter
-        The writer of the program.
+    operands : Operands
+        Of the program.
     """
 
-    def __init__(self, owner: PassWriter) -> None:
-        self._owner, self._scalars = owner, owner.scalars
+    def __init__(self, operands: Operands) -> None:
+        self._operands, self._scalars = operands, operands.scalars
         self._lines: list[str] = []
         self._pass: Pass | None = None  # the open one
         self._space: Any = None
@@ -84,7 +85,7 @@ class Passes:
             self._settle()
         if isinstance(s.operation, (Multiply, MultiplySelection)):
             self._close()
-            lines, result = self._owner.product(s)
+            lines, result, _ = self._operands.product(s)
             self._settle_after(lines)
             self._in_pass(s, s.out.size).add(s, result)
         elif isinstance(s.operation, Reduce):
@@ -105,7 +106,7 @@ class Passes:
     def _constant(self, s: Statement, refs: set[int]) -> None:
         """Add a scalar that gets a number: before the open pass, or else after it."""
         this = _Waiting()
-        this.add(self._scalars.statement(s), id(s.out), refs)
+        this.add([self._scalars.constant(s)], id(s.out), refs)
         if id(s.out) in self._owed.reads:
             self._settle()
         if id(s.out) in self._reads or this.follow(self._after):
@@ -115,11 +116,11 @@ class Passes:
 
     def _in_pass(self, s: Statement, size: int) -> Pass:
         """Return the pass for a statement: the open one if that is over the same index space."""
-        space = self._owner.space(s)
+        space = self._operands.space(s)
         if self._pass is None or space != self._space:
             self._close()
-            held = self._owner.holds(size)
-            self._pass = (HeldPass if held else Pass)(self._owner, size)
+            held = self._operands.holds(size)
+            self._pass = (HeldPass if held else Pass)(self._operands, size)
             self._space = space
         return self._pass
 

@@ -21,11 +21,10 @@ So the words are right wherever no statement has anything to do, and the entries
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from lagpu.backends.gpu.fused.emit import Parameters, accum_type, expression
-from lagpu.backends.gpu.fused.scalars import KernelScalars
+from lagpu.backends.gpu.fused.emit import accum_type, expression
+from lagpu.backends.gpu.fused.program.operands import Operand, Operands
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import (
@@ -33,64 +32,16 @@ from lagpu.operations import (
     AssignScalar,
     Descriptor,
     Ewise,
-    Multiply,
-    MultiplySelection,
     Reduce,
     Select,
     Statement,
     operands_of,
 )
 
-__all__ = ["HeldPass", "Operand", "Pass", "PassWriter", "sizes_to_hold"]
+__all__ = ["HeldPass", "Pass"]
 
-HELD = 32  # indices, one a lane
 WORDS = 4  # at once, as kWords of common/entries.cuh
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
-
-
-class Operand(NamedTuple):
-    """A vector in the text: where words and values are, its number and the type of all values.
-
-    One that is a number at every index has neither words nor values, and one that every warp holds
-    has the name of the registers, an ``Entry``, besides.
-    """
-
-    words: str
-    values: str
-    number: str
-    dtype: DType
-    held: str = ""
-
-
-class PassWriter(Protocol):
-    """What passes ask of the writer of a program's text."""
-
-    params: Parameters
-    scalars: KernelScalars
-
-    def number(self, ctype: str, value: Any) -> str:
-        """Return the text for a number of a statement."""
-
-    def counter(self, ctype: str) -> str:
-        """Return the text for the loop's counter."""
-
-    def named(self, x: VectorStore) -> Operand:
-        """Return a vector in the text."""
-
-    def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
-        """Return what ``mask_bits`` says of a mask, and take it for granted."""
-
-    def filled(self, s: Statement) -> str:
-        """Return the indices of word ``k`` that an assigned number gets, of ``all``."""
-
-    def holds(self, size: int) -> bool:
-        """Whether every warp holds the vectors of a size."""
-
-    def space(self, s: Statement) -> Any:
-        """Return what two statements have in common if they are over one index space."""
-
-    def product(self, s: Statement) -> tuple[list[str], Operand]:
-        """Return the lines of a product, which have a barrier, and its result."""
 
 
 class _Entry:
@@ -119,16 +70,16 @@ class Pass:
 
     Parameters
     ----------
-    owner : PassWriter
-        The writer of the program.
+    operands : Operands
+        Of the program.
     size : int
         Indices.
     """
 
-    def __init__(self, owner: PassWriter, size: int) -> None:
-        self.params = owner.params
-        self._owner = owner
-        self._n = owner.params.size(size)
+    def __init__(self, operands: Operands, size: int) -> None:
+        self.params = operands.params
+        self._operands = operands
+        self._n = operands.params.size(size)
         self._entries: dict[int, _Entry] = {}
         self._by_word: list[str] = []
         self._by_index: list[str] = []
@@ -159,7 +110,7 @@ class Pass:
 
     def _whole(self, name: str, functor: str, z: str) -> str:
         """Return the sum of what every thread has under a name."""
-        partial = self._owner.scalars.partial()
+        partial = self._operands.scalars.partial()
         self.sums.append((name, functor, z, partial))
         return f"sum_of_blocks<{functor}, {z}>({partial})"
 
@@ -167,7 +118,7 @@ class Pass:
         """Return the bits of word ``k`` where a statement may have results."""
         operation = s.operation
         if isinstance(operation, AssignScalar):
-            return self._owner.filled(s)
+            return self._operands.filled(s)
         words = [f"w{self._vector(x).place}" for x in operands_of(operation)]
         both = isinstance(operation, Ewise) and operation.kind == "ewise_mult"
         return (" & " if both else " | ").join(words)
@@ -212,7 +163,7 @@ class Pass:
         """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index."""
         if desc.mask is None:
             return "all", "true"
-        where, complement = self._owner.mask_of(desc)
+        where, complement = self._operands.mask_of(desc)
         if where == "nowhere":
             return ("0u", "false") if complement else ("all", "true")
         m = self._vector(desc.mask)
@@ -226,7 +177,7 @@ class Pass:
 
     # --------------------------------------------------------------------------- vectors
     def _vector(self, x: VectorStore) -> _Entry:
-        return self._entries.get(id(x)) or self._entry(id(x), self._owner.named(x))
+        return self._entries.get(id(x)) or self._entry(id(x), self._operands.named(x))
 
     def _entry(self, key: int, operand: Operand) -> _Entry:
         found = self._entries.get(key)
@@ -251,11 +202,11 @@ class Pass:
 
     def number(self, ctype: str, value: Any) -> str:
         """See `Writer`."""
-        return self._owner.number(ctype, value)
+        return self._operands.scalars.number(ctype, value)
 
     def counter(self, ctype: str) -> str:
         """See `Writer`."""
-        return self._owner.counter(ctype)
+        return self._operands.scalars.counter(ctype)
 
     def constant(self, ctype: str, value: str) -> str:
         """See `Writer`."""
@@ -343,8 +294,8 @@ class HeldPass(Pass):
     words are not needed: each index is looked at.
     """
 
-    def __init__(self, owner: PassWriter, size: int) -> None:
-        super().__init__(owner, size)
+    def __init__(self, operands: Operands, size: int) -> None:
+        super().__init__(operands, size)
         self._before: list[str] = []
 
     def _whole(self, name: str, functor: str, z: str) -> str:
@@ -369,19 +320,3 @@ class HeldPass(Pass):
             *(f"e{k}.there = e{k}.there && here[0];" for k in written),
             "}",
         ]
-
-
-def sizes_to_hold(statements: Iterable[Statement], but: Iterable[VectorStore]) -> set[int]:
-    """Return the sizes whose vectors every warp may hold: a lane has an index of each.
-
-    A product reads and writes memory, and so its vectors are not held, nor are those of their
-    sizes, with which they may be combined; nor are the vectors `but`.
-    """
-    sizes: set[int] = set()
-    others = {0, *(x.size for x in but)}
-    for s in statements:
-        vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-        vectors += [] if s.writes_scalar else [s.out]
-        multiplies = isinstance(s.operation, (Multiply, MultiplySelection))
-        (others if multiplies else sizes).update(x.size for x in vectors)
-    return {size for size in sizes - others if size <= HELD}

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.fused.emit import LogLines, Parameters, Run
+from lagpu.backends.gpu.fused.emit import Parameters, Run
 from lagpu.backends.gpu.fused.match import matched, method
+from lagpu.backends.gpu.fused.program.operands import Operands
 from lagpu.backends.gpu.fused.program.signature import signature
 from lagpu.backends.gpu.fused.program.text import Program, ProgramText
 from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
@@ -200,11 +201,11 @@ class GeneratedLoop:
                 if not isinstance(self.statements, RecordedBody):  # a record has no scalars
                     self._scalars = KernelScalars(self.statements, Parameters(), self.device)
                 return program, handles
-        text = self._text(LogLines(len(self.statements), log is not None), handles)
+        text = self._text(log is not None, handles)
         program = text.write(0 if log is None else log.capacity)
         kept.append(program)
-        self._scalars = text.scalars
-        return program, text.params.operands
+        self._scalars = text.operands.scalars
+        return program, text.operands.params.operands
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """Return where programs for this body and condition are kept, and the operands by place.
@@ -228,10 +229,15 @@ class GeneratedLoop:
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
 
-    def _text(self, log: LogLines, handles: Sequence[Handle] = ()) -> ProgramText:
+    def _text(self, traced: bool, handles: Sequence[Handle] = ()) -> ProgramText:
         """Return the writer of the kernel's text; `handles` have their places already."""
-        ends = self._empty, self._unchanged
-        return ProgramText(self.statements, self.written, *ends, self._block, log, handles)
+        operands = self._operands(traced, handles)
+        return ProgramText(self.statements, operands, self._empty, self._unchanged)
+
+    def _operands(self, traced: bool, handles: Sequence[Handle]) -> Operands:
+        """Return what the statements name, with no names yet."""
+        given = self.statements, self.written, self._unchanged, self._block, traced
+        return Operands(*given, handles)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """Take over what the kernel has written."""
