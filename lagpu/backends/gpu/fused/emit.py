@@ -66,7 +66,7 @@ class Run:
         Thread blocks.
     barrier : array or None
         A barrier of the grid that an operand's workspace has, once that is asked for.
-    scalars : KernelScalars or None
+    scalars : LoopScalars or None
         The scalars of the body, which are not among the operands.
     """
 

@@ -158,10 +158,9 @@ class GeneratedBitmapLoop(GeneratedLoop):
         """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
         return [], []
 
-    def _operands(self, traced: bool, handles: Sequence[Handle]) -> BitmapOperands:
+    def _operands(self, *given: Any) -> BitmapOperands:
         """See `GeneratedLoop`."""
-        given = self.statements, self.written, self._unchanged, self._block, traced
-        return BitmapOperands(*given, self._shapes, self.nbytes)
+        return BitmapOperands(self._shapes, self.nbytes, *given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """See `GeneratedLoop`."""
@@ -184,29 +183,20 @@ class BitmapOperands(Operands):
 
     Parameters
     ----------
-    statements, written, unchanged, block, traced
-        As `Operands` takes them.
     shapes : dict
         The shape of each matrix, by the ``id`` of the vector that stores its entries.
     nbytes : int
         Bytes that the loop allocates beside its operands.
+    *given
+        What `Operands` takes.
     """
 
     header = "program/bitmap.cuh"
     shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
               "(void)sums; (void)found;")  # fmt: skip
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        written: Sequence[VectorStore],
-        unchanged: VectorStore | None,
-        block: int,
-        traced: bool,
-        shapes: dict[int, tuple[int, int]],
-        nbytes: int,
-    ) -> None:
-        super().__init__(statements, written, unchanged, block, traced)
+    def __init__(self, shapes: dict[int, tuple[int, int]], nbytes: int, *given: Any) -> None:
+        super().__init__(*given)
         self._shapes, self._nbytes = shapes, nbytes
 
     def space(self, s: Statement) -> Any:

@@ -21,7 +21,7 @@ from lagpu.backends.gpu.fused.emit import (
     whole_sums,
     whole_types,
 )
-from lagpu.backends.gpu.fused.scalars import KernelScalars
+from lagpu.backends.gpu.fused.scalars import KernelScalars, LoopScalars
 from lagpu.backends.gpu.ops.elementwise import mask_bits
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
@@ -82,6 +82,8 @@ class Operands:
     ----------
     statements : sequence of Statement
         The body.
+    scalars : LoopScalars
+        Its scalars.
     written : sequence of VectorStore
         The vectors that the loop writes, or compares with what they were.
     unchanged : VectorStore or None
@@ -102,7 +104,7 @@ class Operands:
     params : Parameters
         Of the kernel.
     scalars : KernelScalars
-        The scalars of the body.
+        The scalars of the body in the text.
     before : list of str
         Lines that run once, before the loop.
     counters : int
@@ -116,6 +118,7 @@ class Operands:
     def __init__(
         self,
         statements: Sequence[Statement],
+        scalars: LoopScalars,
         written: Sequence[VectorStore],
         unchanged: VectorStore | None,
         block: int,
@@ -124,12 +127,13 @@ class Operands:
     ) -> None:
         self.block, self.traced, self.device = block, traced, written[0].device
         self.params = Parameters(handles)
-        self.scalars = KernelScalars(statements, self.params, self.device)
-        self.before: list[str] = []
         self.counters = 2
         self._written = written
         for x in written:
             self.params.vector(x, written=True)
+        sums = sum(isinstance(s.operation, Reduce) for s in statements)
+        self.scalars = KernelScalars(scalars, sums, self.params)
+        self.before = list(self.scalars.before)
         self._sizes_held = set() if traced else self._sizes_to_hold(statements, unchanged)
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
 
@@ -198,10 +202,11 @@ class Operands:
             self.before.append(f"Entry<{x.dtype.ctype}> {found} = {load};")
         return found
 
-    def stores(self) -> list[str]:
-        """Return the lines after the loop that store the held vectors which it writes."""
+    def after(self) -> list[str]:
+        """Return the lines after the loop, which store what it writes in registers."""
         held = [x for x in self._written if id(x) in self._registers]
-        return [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
+        stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
+        return [*stores, *self.scalars.after()]
 
     def _sized(self, x: VectorStore) -> str:
         """Return the size of a vector and where it is, as arguments."""

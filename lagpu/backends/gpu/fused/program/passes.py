@@ -110,7 +110,7 @@ class Pass:
 
     def _whole(self, name: str, functor: str, z: str) -> str:
         """Return the sum of what every thread has under a name."""
-        partial = self._operands.scalars.partial()
+        partial = self._operands.scalars.new_parts()
         self.sums.append((name, functor, z, partial))
         return f"sum_of_blocks<{functor}, {z}>({partial})"
 

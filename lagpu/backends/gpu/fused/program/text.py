@@ -69,19 +69,18 @@ class ProgramText:
     def write(self, records: int) -> Program:
         """Write the text, for a log of so many records, and return the program."""
         operands, log = self.operands, self._log
-        params, scalars = operands.params, operands.scalars
-        loads = scalars.opening()
+        params = operands.params
         body = Traced(operands, log) if operands.traced else Passes(operands)
         lines = body.of(self._statements)
         before, top, end = self._condition()
-        stores = operands.stores()
+        after = operands.after()
         counters = f"{operands.counters} * kCounterStride"
         selects = any(isinstance(s.operation, MultiplySelection) for s in self._statements)
         text = "\n".join(
             [
                 f'#include "{operands.header}"',
                 *(['#include "program/selection.cuh"'] if selects else []),
-                *(['#include "program/scalars.cuh"'] if scalars else []),
+                *(['#include "program/scalars.cuh"'] if operands.scalars else []),
                 *params.structs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
                 "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
@@ -90,7 +89,6 @@ class ProgramText:
                 f"for (i64 k = global_thread(); k < kTurns * {counters}; k += global_threads()) "
                 "counters[k] = 0;",
                 *before,
-                *loads,
                 *operands.before,
                 *log.opening(),
                 "grid_sync(barrier);",
@@ -105,8 +103,7 @@ class ProgramText:
                 *end,
                 "}",
                 *log.closing(operands.counters),
-                *stores,
-                *scalars.closing(),
+                *after,
                 "}",
             ]
         )  # fmt: skip

@@ -138,7 +138,7 @@ class Traced:
             return [scalars.constant(s)]
         u, params = operation.operand, self.params
         entries, add = params.entries(u), params.prelude.functor(operation.monoid)
-        what = f"{params.size(u.size)}, {entries}, {scalars.partial()}, barrier"
+        what = f"{params.size(u.size)}, {entries}, {scalars.new_parts()}, barrier"
         return [scalars.writes(s, f"reduce_all<{add}, {s.dtype.ctype}>({what})")]
 
     def _write(
