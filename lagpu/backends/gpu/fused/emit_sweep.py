@@ -12,6 +12,8 @@ from lagpu.backends.gpu.fused.emit import (
     Parameters,
     Run,
     accum_type,
+    column_types,
+    columns_of,
     expression,
     write_here,
 )
@@ -207,15 +209,9 @@ class SweepText:
     def _columns(self) -> str:
         """Add the parameters of the matrix; return the initialiser of its ``Columns``."""
         A, product = self._matrix()
-        form, add = by_outputs(A, product), self.params.add
-        types = index_types(form)
-        parts = (
-            add(f"const {types['PTR']}*", form.col_ptr),
-            add(f"const {types['IDX']}*", form.row_idx),
-            add(f"const {A.dtype.ctype}*", form.values),
-            add(A.dtype.ctype, form.number),
-        )
-        return "{" + ", ".join(parts) + "}"
+        form = by_outputs(A, product)
+        kinds = column_types(index_types(form), A.dtype)
+        return "{" + ", ".join(map(self.params.add, kinds, columns_of(form, A.dtype))) + "}"
 
     # ------------------------------------------------------------------------ at one vertex
     def _loads(self) -> list[str]:

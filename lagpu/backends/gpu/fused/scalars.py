@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type, write_here
+from lagpu.backends.gpu.fused.emit import Parameters, accum_type, write_here
 from lagpu.backends.gpu.kernels import constant
 from lagpu.dtypes import DType
 from lagpu.operations import Constant, ScalarRef, ScalarValue, Statement
@@ -133,15 +133,17 @@ class KernelScalars:
         parts = params.made(["u64*"], lambda run: [run.room(words * run.blocks, np.uint64)])
         self._parts = parts[0]
         self.before.append("u64 failed = 0;")
-        for k, x in enumerate(scalars.all):
-            kind = x.dtype.ctype
-            given = params.made([kind, "bool", "const u64*"], functools.partial(_given, k))
-            number, there, place = given
-            name = self._names[id(x)]
-            self.before.append(f"Entry<{kind}> {name} = load_scalar({place}, {there}, {number});")
+        self.before += [self._load(k, x) for k, x in enumerate(scalars.all)]
 
     def __bool__(self) -> bool:
         return bool(self._names)
+
+    def _load(self, k: int, x: ScalarValue) -> str:
+        """Return the line before the loop that makes scalar `k` a variable."""
+        kind = x.dtype.ctype
+        kinds = [kind, "bool", "const u64*"]
+        number, there, place = self._params.made(kinds, lambda run: run.scalars.given(k))
+        return f"Entry<{kind}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
 
     def number(self, ctype: str, value: Any) -> str:
         """Return the text for a number of a statement: a parameter, or the value of a scalar."""
@@ -198,12 +200,6 @@ class KernelScalars:
         ]
         failed = f"{self._out}[{WORDS * len(written)}] = failed;"
         return ["if (global_thread() == 0) {", *stores, failed, "}"]
-
-
-def _given(k: int, run: Run) -> tuple[Any, Any, Array]:
-    """Return the arguments of scalar `k` in a run."""
-    found: tuple[Any, Any, Array] = run.scalars.given(k)
-    return found
 
 
 def _fetch(device: Device, words: Array, dtype: DType) -> Any:

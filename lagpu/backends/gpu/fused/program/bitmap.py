@@ -5,7 +5,7 @@ All statements but products are those of the vectors that store the entries of b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from lagpu.backends.gpu.fused.program.operands import (
     Operands,
     ProductText,
     counted,
-    either_way,
 )
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop, why_not_generated
 from lagpu.backends.gpu.fused.program.text import Program
@@ -192,6 +191,7 @@ class BitmapOperands(Operands):
     """
 
     header = "program/bitmap.cuh"
+    most_held = 0  # a product may read a matrix of any size
     shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
               "(void)sums; (void)found;")  # fmt: skip
 
@@ -212,12 +212,6 @@ class BitmapOperands(Operands):
         """See `Operands`: restricted to the positions of rows."""
         each, rows = self._rows_of(s)
         return f"InRows<Filled<{s.out.dtype.ctype}>>{{{source}, {each}, {rows}}}"
-
-    def _sizes_to_hold(
-        self, statements: Iterable[Statement], unchanged: VectorStore | None
-    ) -> set[int]:
-        """See `Operands`: none, as a product may read a matrix of any size."""
-        return set()
 
     def _rows_of(self, s: Statement) -> tuple[str, str]:
         """Add the positions of a column of an output, and its rows; return their names."""
@@ -282,7 +276,8 @@ class BitmapOperands(Operands):
             f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {first} * kCounterStride, "
             "barrier);"
         )
-        return line, either_way(first, first + 2, None if rows is None else first)
+        out_edges = "kUnknown" if rows is None else counted(first)
+        return line, Logged(f"pulls{first} ? kPulls : kPushes", counted(first + 2), out_edges)
 
     def _cut(self, form: CscMatrix | None, like: CscMatrix, n: int) -> str:
         """Return the initialiser of a form's ``CutColumns``: null pointers if there is no form."""

@@ -40,9 +40,7 @@ from lagpu.operations import (
     operands_of,
 )
 
-__all__ = ["Logged", "Operand", "Operands", "ProductText", "counted", "either_way"]
-
-HELD = 32  # indices, one a lane
+__all__ = ["Logged", "Operand", "Operands", "ProductText", "counted"]
 
 
 class Operand(NamedTuple):
@@ -99,6 +97,8 @@ class Operands:
     ----------
     header : str
         The header with the functions that the text calls.
+    most_held : int
+        Entries of a vector that every warp may hold.
     shared : tuple of str
         Lines for the shared memory of a block of threads, which the lines of products name.
     params : Parameters
@@ -113,6 +113,7 @@ class Operands:
     """
 
     header = "program/program.cuh"
+    most_held = 32  # indices of a vector, one a lane
     shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
 
     def __init__(
@@ -151,14 +152,13 @@ class Operands:
     def named(self, x: VectorStore) -> Operand:
         """Return a vector in the text; one that is held is loaded before the loop."""
         name, place = self.params.vector(x), self.params.place(x)
-        number = f"{name}_iso"
+        stored = Operand(f"{name}_words", f"{name}_values", f"{name}_iso", x.dtype)
         if self.holds(x.size):
-            return Operand(f"{name}_words", f"{name}_values", number, x.dtype, self._held(x))
-        if not any(x is w for w in self._written) and self.params.ask(
-            lambda operands: operands[place].is_number
-        ):
-            return Operand("", "", number, x.dtype)
-        return Operand(f"{name}_words", f"{name}_values", number, x.dtype)
+            return stored._replace(held=self._held(x))
+        changes = any(x is w for w in self._written)
+        if not changes and self.params.ask(lambda operands: operands[place].is_number):
+            return stored._replace(words="", values="")
+        return stored
 
     def space(self, s: Statement) -> Any:
         """Return what two statements have in common if they are over one index space."""
@@ -191,7 +191,7 @@ class Operands:
             vectors += [] if s.writes_scalar else [s.out]
             multiplies = isinstance(s.operation, (Multiply, MultiplySelection))
             (others if multiplies else sizes).update(x.size for x in vectors)
-        return {size for size in sizes - others if size <= HELD}
+        return {size for size in sizes - others if size <= self.most_held}
 
     def _held(self, x: VectorStore) -> str:
         """Return the registers of a vector, which are loaded before the loop."""
@@ -274,7 +274,9 @@ class Operands:
             f"{lists}, {made[3]}}}, {whole}, now + {first} * kCounterStride, barrier, later);"
         ]
         one_way = self.traced and None in _both_ways(A.csc(), product)
-        return ProductText(lines, result, either_way(first, first + 3, None if one_way else first))
+        out_edges = "kUnknown" if one_way else counted(first)
+        how = f"pulls{first} ? kPulls : kPushes"
+        return ProductText(lines, result, Logged(how, counted(first + 3), out_edges))
 
     def _by_selection(self, s: Statement, operation: MultiplySelection) -> ProductText:
         f, u, product = operation
@@ -310,16 +312,6 @@ class Operands:
 def counted(counter: int) -> str:
     """Return the number in a counter of the iteration that a log's record is of."""
     return f"load_volatile(at + {counter} * kCounterStride)"
-
-
-def either_way(first: int, edges: int, frontier_edges: int | None) -> Logged:
-    """Return what a log has of a product that chooses its direction.
-
-    `first` is the first of its counters, and `edges` and `frontier_edges` are those that have these
-    numbers.
-    """
-    known = "kUnknown" if frontier_edges is None else counted(frontier_edges)
-    return Logged(f"pulls{first} ? kPulls : kPushes", counted(edges), known)
 
 
 def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:

@@ -11,6 +11,7 @@ The lines leave what the statements leave one after the other, since
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from lagpu.backends.gpu.fused.program.operands import Operands
@@ -22,19 +23,13 @@ __all__ = ["Passes"]
 BARRIER = "grid_sync(barrier);"
 
 
+@dataclass
 class _ScalarLines:
     """Lines that give scalars values, in order, and the scalars they write and read, by `id`."""
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.writes: set[int] = set()
-        self.reads: set[int] = set()
-
-    def add(self, lines: Iterable[str], out: int, reads: Iterable[int] = ()) -> None:
-        """Add the lines of a statement that writes the scalar `out`."""
-        self.lines += lines
-        self.writes.add(out)
-        self.reads.update(reads)
+    lines: list[str] = field(default_factory=list)
+    writes: set[int] = field(default_factory=set)
+    reads: set[int] = field(default_factory=set)
 
     def follow(self, others: _ScalarLines) -> bool:
         """Whether these lines must come after `others`, which stand before them in the body."""
@@ -93,7 +88,7 @@ class Passes:
             name = f"sum{self._sums}"
             self._sums += 1
             z = open_pass.sum(s, s.operation, name)
-            self._after_pass.add([self._scalars.writes(s, z)], id(s.out))
+            self._after_pass.extend(_ScalarLines([self._scalars.writes(s, z)], {id(s.out)}))
         elif s.writes_scalar:
             self._add_constant(s, refs)
         else:
@@ -105,8 +100,7 @@ class Passes:
 
     def _add_constant(self, s: Statement, refs: set[int]) -> None:
         """Add a scalar that gets a number: before the open pass, or else after it."""
-        this = _ScalarLines()
-        this.add([self._scalars.constant(s)], id(s.out), refs)
+        this = _ScalarLines([self._scalars.constant(s)], {id(s.out)}, refs)
         if id(s.out) in self._after_barrier.reads:
             self._synchronise()
         if id(s.out) in self._reads or this.follow(self._after_pass):

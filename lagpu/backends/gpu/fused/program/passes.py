@@ -21,7 +21,7 @@ So the words are right wherever no statement has anything to do, and the entries
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lagpu.backends.gpu.fused.emit import accum_type, expression
 from lagpu.backends.gpu.fused.program.operands import Operand, Operands
@@ -104,8 +104,8 @@ class Pass:
     """
 
     def __init__(self, operands: Operands, size: int) -> None:
-        self.params = operands.params
-        self._operands = operands
+        self.params, self._operands = operands.params, operands
+        self.number, self.counter = operands.scalars.number, operands.scalars.counter
         self._n = operands.params.size(size)
         self._entries: dict[int, _Entry] = {}
         self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
@@ -142,7 +142,7 @@ class Pass:
         return f"sum_of_blocks<{functor}, {z}>({parts})"
 
     def _candidates(self, s: Statement) -> str:
-        """Return the bits of word ``k`` where a statement may have results; a bound, see above."""
+        """Return the bits of word ``k`` where a statement may have results, at most."""
         operation = s.operation
         if isinstance(operation, AssignScalar):
             return self._operands.filled(s)
@@ -187,7 +187,10 @@ class Pass:
         return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
 
     def _mask(self, desc: Descriptor) -> tuple[str, str]:
-        """Return what a mask keeps: a bound of the bits of word ``k``, and whether the index."""
+        """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index.
+
+        The words of a mask by values say where it has entries, so there the entry is looked at.
+        """
         if desc.mask is None:
             return "all", "true"
         where, complement = self._operands.mask_of(desc)
@@ -220,14 +223,6 @@ class Pass:
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the entry in registers."""
         return self._read(self._vector(x))
-
-    def number(self, ctype: str, value: Any) -> str:
-        """See `Writer`."""
-        return self._operands.scalars.number(ctype, value)
-
-    def counter(self, ctype: str) -> str:
-        """See `Writer`."""
-        return self._operands.scalars.counter(ctype)
 
     def constant(self, ctype: str, value: str) -> str:
         """See `Writer`."""

@@ -7,10 +7,9 @@ call of a function that goes through whole vectors in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from lagpu.backends.gpu.fused.emit import accum_type, expression
-from lagpu.backends.gpu.fused.program.operands import Logged, Operands
+from lagpu.backends.gpu.fused.program.operands import Logged, Operands, counted
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import (
@@ -44,8 +43,7 @@ class LogLines:
         """Return lines that run `total`, count the entries it wrote, and stamp its record."""
         k, many = len(self._fills), self._statements
         self._fills.append(
-            f"log->fill({k}, {many}, load_volatile(at + {counter} * kCounterStride), "
-            f"{logged.edges}, {logged.frontier_edges});"
+            f"log->fill({k}, {many}, {counted(counter)}, {logged.edges}, {logged.frontier_edges});"
         )
         return [
             f"add_total({total}, now + {counter} * kCounterStride);",
@@ -109,6 +107,7 @@ class Traced:
     def __init__(self, operands: Operands, log: LogLines) -> None:
         self._operands, self._log = operands, log
         self.params, self._scalars = operands.params, operands.scalars
+        self.number, self.counter = operands.scalars.number, operands.scalars.counter
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
         """Return the lines of statements."""
@@ -161,14 +160,6 @@ class Traced:
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: where the whole vector is."""
         return self.params.entries(x)
-
-    def number(self, ctype: str, value: Any) -> str:
-        """See `Writer`."""
-        return self._scalars.number(ctype, value)
-
-    def counter(self, ctype: str) -> str:
-        """See `Writer`."""
-        return self._scalars.counter(ctype)
 
     def constant(self, ctype: str, value: str) -> str:
         """See `Writer`."""
