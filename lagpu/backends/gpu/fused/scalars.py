@@ -103,6 +103,42 @@ class LoopScalars:
             self.unsure[failed - 1][1].now()  # raises as it would have there
 
 
+def _fetch(device: Device, words: Array, dtype: DType) -> Any:
+    with device.alone():
+        return _value(device.to_host(words), dtype)
+
+
+def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
+    """Return the scalar in two words of a kernel, a NumPy scalar or None."""
+    return words[:1].view(dtype.numpy)[0] if words[1] else None
+
+
+def _unsure(
+    statements: Sequence[Statement], scalars: Sequence[ScalarValue]
+) -> list[tuple[int, ScalarRef]]:
+    """Return the reads that may find no value, each with the ``id`` of its statement.
+
+    A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
+    read before has a value. What has one at the top of an iteration depends on the end of the one
+    before, so fewer and fewer are taken to have one, until those have it at the end.
+    """
+    known = {id(x) for x in scalars if x.location is None and x.get() is not None}
+    while True:
+        unsure: list[tuple[int, ScalarRef]] = []
+        full = set(known)
+        for s in statements:
+            unsure += [(id(s), ref) for ref in s.scalars if id(ref.scalar) not in full]
+            full.update(id(ref.scalar) for ref in s.scalars)
+            if s.writes_scalar:
+                if isinstance(s.operation, Constant):
+                    full.add(id(s.out))
+                elif s.desc.accum is None:
+                    full.discard(id(s.out))
+        if known <= full:
+            return unsure
+        known &= full
+
+
 class KernelScalars:
     """The scalars of a loop's body in the text of its kernel, variables that every thread has.
 
@@ -200,39 +236,3 @@ class KernelScalars:
         ]
         failed = f"{self._out}[{WORDS * len(written)}] = failed;"
         return ["if (global_thread() == 0) {", *stores, failed, "}"]
-
-
-def _fetch(device: Device, words: Array, dtype: DType) -> Any:
-    with device.alone():
-        return _value(device.to_host(words), dtype)
-
-
-def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
-    """Return the scalar in two words of a kernel, a NumPy scalar or None."""
-    return words[:1].view(dtype.numpy)[0] if words[1] else None
-
-
-def _unsure(
-    statements: Sequence[Statement], scalars: Sequence[ScalarValue]
-) -> list[tuple[int, ScalarRef]]:
-    """Return the reads that may find no value, each with the ``id`` of its statement.
-
-    A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
-    read before has a value. What has one at the top of an iteration depends on the end of the one
-    before, so fewer and fewer are taken to have one, until those have it at the end.
-    """
-    known = {id(x) for x in scalars if x.location is None and x.get() is not None}
-    while True:
-        unsure: list[tuple[int, ScalarRef]] = []
-        full = set(known)
-        for s in statements:
-            unsure += [(id(s), ref) for ref in s.scalars if id(ref.scalar) not in full]
-            full.update(id(ref.scalar) for ref in s.scalars)
-            if s.writes_scalar:
-                if isinstance(s.operation, Constant):
-                    full.add(id(s.out))
-                elif s.desc.accum is None:
-                    full.discard(id(s.out))
-        if known <= full:
-            return unsure
-        known &= full
