@@ -50,7 +50,7 @@ __all__ = [
 
 Array = Any
 T = TypeVar("T")
-Question = Callable[[Sequence[Handle]], T]  # to operands, by their places
+Question = Callable[[Sequence[Handle]], T]  # to handles, by their places
 
 
 class Run:
@@ -58,22 +58,23 @@ class Run:
 
     Attributes
     ----------
-    operands : sequence of Handle
+    handles : sequence of Handle
         The vectors and matrices, by their places.
     device : Device
         Where it runs.
     blocks : int
         Thread blocks.
     barrier : array or None
-        A barrier of the grid that an operand's workspace has, once that is asked for.
+        A barrier of the grid that a matrix' workspace has, once that is asked for.
     scalars : LoopScalars or None
-        The scalars of the body, which are not among the operands.
+        The scalars of the body.
     """
 
-    def __init__(self, operands: Sequence[Handle], device: Device, blocks: int = 0) -> None:
-        self.operands, self.device, self.blocks = operands, device, blocks
+    def __init__(
+        self, handles: Sequence[Handle], device: Device, blocks: int = 0, scalars: Any = None
+    ) -> None:
+        self.handles, self.device, self.blocks, self.scalars = handles, device, blocks, scalars
         self.barrier: Array = None
-        self.scalars: Any = None
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
@@ -85,10 +86,10 @@ Make = Callable[[Run], Sequence[Any]]
 
 
 class Arguments:
-    """The arguments of a kernel, for one run after the other, on other operands each time.
+    """The arguments of a kernel, for one run after the other, on other handles each time.
 
-    So they hold numbers alone. What belongs to operands is made of them in each run, and what the
-    text takes for granted of operands is asked of them before.
+    So they hold numbers alone. What belongs to handles is made of them in each run, and what the
+    text takes for granted of handles is asked of them before.
     """
 
     def __init__(self) -> None:
@@ -106,15 +107,15 @@ class Arguments:
         self._fixed += [None] * count
         self._made.append((first, first + count, make))
 
-    def ask(self, question: Question[T], operands: Sequence[Handle]) -> T:
+    def ask(self, question: Question[T], handles: Sequence[Handle]) -> T:
         """Return an answer that the text is going to take for granted."""
-        answer = question(operands)
+        answer = question(handles)
         self._asked.append((question, answer))
         return answer
 
-    def fit(self, operands: Sequence[Handle]) -> bool:
-        """Whether all answers are the same for these operands."""
-        return all(question(operands) == answer for question, answer in self._asked)
+    def fit(self, handles: Sequence[Handle]) -> bool:
+        """Whether all answers are the same for these handles."""
+        return all(question(handles) == answer for question, answer in self._asked)
 
     def of(self, run: Run) -> list[Any]:
         """Return the arguments of a run."""
@@ -129,16 +130,16 @@ class Parameters:
 
     Parameters
     ----------
-    operands : sequence of Handle
+    handles : sequence of Handle
         Vectors and matrices that have a place already; others get the next ones.
 
     Attributes
     ----------
-    operands : list of Handle
+    handles : list of Handle
         All that have a place.
     arguments : Arguments
         One for each name. They, and all functions given to `made` and `ask`, may outlive the
-        operands, so they name them by their places.
+        handles, so they name them by their places.
     text : list of str
         ``"type name"`` of each parameter.
     structs : list of str
@@ -147,8 +148,8 @@ class Parameters:
         The texts of users' operators.
     """
 
-    def __init__(self, operands: Sequence[Handle] = ()) -> None:
-        self.operands: list[Handle] = list(operands)
+    def __init__(self, handles: Sequence[Handle] = ()) -> None:
+        self.handles: list[Handle] = list(handles)
         self.arguments = Arguments()
         self._names: dict[int, str] = {}
         self.text: list[str] = []
@@ -177,19 +178,19 @@ class Parameters:
         return self.add("i64", np.int64(size))
 
     def place(self, x: Handle) -> int:
-        """Return the place of an operand."""
-        for place, other in enumerate(self.operands):
+        """Return the place of a handle."""
+        for place, other in enumerate(self.handles):
             if other is x:
                 return place
-        self.operands.append(x)
-        return len(self.operands) - 1
+        self.handles.append(x)
+        return len(self.handles) - 1
 
     def ask(self, question: Question[T]) -> T:
-        """Return what operands answer, which the text is going to take for granted.
+        """Return what handles answer, which the text is going to take for granted.
 
         Types and shapes need no question.
         """
-        return self.arguments.ask(question, self.operands)
+        return self.arguments.ask(question, self.handles)
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
         """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
@@ -203,7 +204,7 @@ class Parameters:
             self.text.append(f"{const}u32* {name}_words")
             self.text.append(f"{const}{kind}* {name}_values")
             self.text.append(f"{kind} {name}_iso")
-            self.arguments.make(3, lambda run: run.operands[place].readable())
+            self.arguments.make(3, lambda run: run.handles[place].readable())
         return name
 
     def entries(self, x: VectorStore) -> str:

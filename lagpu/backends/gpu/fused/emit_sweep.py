@@ -113,7 +113,7 @@ class SweepText:
 
     def arguments(self) -> list[Any]:
         """Return the arguments of the kernel that `write` has written."""
-        return self.params.arguments.of(Run(self.params.operands, self.x.device))
+        return self.params.arguments.of(Run(self.params.handles, self.x.device))
 
     def changed(self) -> None:
         """Forget the counts and statistics of the vectors that the kernel writes."""

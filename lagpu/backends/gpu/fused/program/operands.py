@@ -156,7 +156,7 @@ class Operands:
         if self.holds(x.size):
             return stored._replace(held=self._held(x))
         changes = any(x is w for w in self._written)
-        if not changes and self.params.ask(lambda operands: operands[place].is_number):
+        if not changes and self.params.ask(lambda handles: handles[place].is_number):
             return stored._replace(words="", values="")
         return stored
 
@@ -220,7 +220,7 @@ class Operands:
         if m is None or desc.structure:
             return mask_bits(desc)
         place, rest = self.params.place(m), desc[1:]
-        return self.params.ask(lambda operands: mask_bits(Descriptor(operands[place], *rest)))
+        return self.params.ask(lambda handles: mask_bits(Descriptor(handles[place], *rest)))
 
     def mask_words(self, desc: Descriptor) -> tuple[list[str], str, str]:
         """Return (lines that make them, words of a mask's bits, whether it is complemented)."""
@@ -248,7 +248,7 @@ class Operands:
     def _by_matrix(self, s: Statement, operation: Multiply) -> ProductText:
         A, u, product = operation.matrix, operation.operand, operation.product
         params, matrix = self.params, self.params.place(operation.matrix)
-        types = params.ask(lambda operands: index_types(operands[matrix].csc()))
+        types = params.ask(lambda handles: index_types(handles[matrix].csc()))
         name = f"Product{len(params.structs)}"
         spec = params.product(product, u.dtype, A.dtype, name, **types)
         x = params.entries(u)
@@ -320,7 +320,7 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
     They are the lists that a push needs, both forms, those of a sum of all entries where a block
     has any `warps`, and the number of entries.
     """
-    A = run.operands[matrix].csc()
+    A = run.handles[matrix].csc()
     incoming, outgoing = _both_ways(A, product)
     lists: tuple[Any, ...] = (None,) * 4
     if outgoing is not None:

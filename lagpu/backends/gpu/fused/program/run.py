@@ -174,11 +174,10 @@ class GeneratedLoop:
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        (kernel, arguments, counted), operands = self._program(log)
+        (kernel, arguments, counted), handles = self._program(log)
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
-        run = Run(operands, self.device, grid)
-        run.scalars = self._scalars
+        run = Run(handles, self.device, grid, self._scalars)
         given = arguments.of(run)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
         count = constant("kTurns") * counted * constant("kCounterStride")
@@ -194,7 +193,7 @@ class GeneratedLoop:
         return launch, lambda: self._settle(log, rows)
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
-        """Return the program and its operands; one that is kept, if it fits them."""
+        """Return the program and its handles by place; one that is kept, if it fits them."""
         if not isinstance(self.statements, RecordedBody):  # a record has no scalars
             self._scalars = LoopScalars(self.statements, self.device)
         kept, handles = self._kept() if log is None else ([], [])
@@ -204,10 +203,10 @@ class GeneratedLoop:
         text = self._text(log is not None, handles)
         program = text.write(0 if log is None else log.capacity)
         kept.append(program)
-        return program, text.operands.params.operands
+        return program, text.operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """Return where programs for this body and condition are kept, and the operands by place.
+        """Return where programs for this body and condition are kept, and the handles by place.
 
         That is the record of the body. A body with scalars is not kept as one: for it they are
         kept by its signature.
