@@ -156,10 +156,11 @@ class Parameters:
         self.structs: list[str] = []
         self.prelude = Prelude()
 
-    def add(self, ctype: str, value: Any) -> str:
+    def add(self, ctype: str, value: Any, name: str = "") -> str:
         """Add a parameter whose argument is the same in each run; return its name."""
-        name = f"p{len(self.text)}"
-        self._append(f"{ctype} {name}", value)
+        name = name or f"p{len(self.text)}"
+        self.text.append(f"{ctype} {name}")
+        self.arguments.fix(value)
         return name
 
     def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
@@ -212,13 +213,6 @@ class Parameters:
         name = self.vector(x)
         return f"{name}_words, {name}_values, {name}_iso"
 
-    def declare(self, x: VectorStore, parts: Sequence[tuple[str, str, Any]]) -> str:
-        """Add a vector as parameters (what, type, argument); return its name, as `vector` does."""
-        name = self._names[id(x)] = f"v{len(self._names)}"
-        for what, ctype, value in parts:
-            self._append(f"{ctype} {name}_{what}", value)
-        return name
-
     def product(self, product: Product, u: DType, a: DType, name: str, /, **more: str) -> str:
         """Add the struct of a product's types; return its name.
 
@@ -239,10 +233,6 @@ class Parameters:
         flags = f"flip = {str(product.flip).lower()}, iso = false"
         self.structs.append(f"struct {name} {{ {body} static constexpr bool {flags}; }};")
         return name
-
-    def _append(self, text: str, value: Any) -> None:
-        self.text.append(text)
-        self.arguments.fix(value)
 
 
 # ------------------------------------------------------------------ arguments of a matrix' forms

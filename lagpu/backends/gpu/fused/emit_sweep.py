@@ -200,7 +200,9 @@ class SweepText:
         if level_order is not None and x is self.x:
             has, made = level_order.of(x)
             parts += [("has", "bool*", has), ("made", f"{kind}*", made)]
-        self._names[id(x)] = self.params.declare(x, parts)
+        name = self._names[id(x)] = f"v{len(self._names)}"
+        for what, ctype, argument in parts:
+            self.params.add(ctype, argument, f"{name}_{what}")
 
     def _matrix(self) -> tuple[Any, Any]:
         """Return the matrix by columns and the algebra of the product."""
